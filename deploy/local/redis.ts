@@ -1,0 +1,53 @@
+/** Redis as a local process: `redis-server` from the PATH, else, as root on Debian, its package. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { freePort, startChild, waitUntilUp, type Child, type Reaper } from './child.ts'
+
+const run = promisify(execFile)
+
+async function installed(): Promise<boolean> {
+  return run('redis-server', ['--version']).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function ensureRedis(): Promise<void> {
+  if (await installed()) return
+  if (process.getuid?.() === 0) {
+    process.stdout.write('installing redis-server (Debian package, once)\n')
+    // RUNLEVEL=1 keeps the package from starting a server of its own on the default port.
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
+    await run('apt-get', ['update'], { env, timeout: 180_000 }).catch(() => {})
+    await run('apt-get', ['install', '-y', '--no-install-recommends', 'redis-server'], { env, timeout: 180_000 }).catch(() => {})
+    if (await installed()) return
+  }
+  throw new Error('no container engine answers and redis-server is not on the PATH: install Redis 7 (apt-get install redis-server, brew install redis), or set REDIS_URL')
+}
+
+/** Starts a Redis that keeps nothing on disk. Throws a sentence that says how to get one. */
+export async function startRedis(folder: string, reaper: Reaper): Promise<{ url: string; child: Child }> {
+  await ensureRedis()
+  const port = await freePort()
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
+  const child = await startChild({ name: 'Redis', command: 'redis-server', args, cwd: folder, logFile: join(folder, 'redis.log') }, reaper)
+  const url = `redis://127.0.0.1:${port}`
+  await waitUntilUp(child, () => answers(url), 20_000).catch(async (error) => {
+    await child.stop()
+    throw error
+  })
+  return { url, child }
+}
+
+async function answers(url: string): Promise<boolean> {
+  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return (await client.ping()) === 'PONG'
+  } finally {
+    client.disconnect()
+  }
+}

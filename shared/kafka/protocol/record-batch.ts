@@ -1,0 +1,174 @@
+/**
+ * The Kafka record batch, format v2 (KIP-98): header fields, and a record codec for everything that is not hot. Pure functions over
+ * bytes; nothing here knows of connections or pipelines.
+ */
+import { crc32c } from '@node-rs/crc32'
+import { readVarint, readVarlong, varintSize, varlongSize, writeVarint, writeVarlong, type Cursor } from './varint.ts'
+
+/** Byte positions of the header's fields; the records section starts at `BATCH_HEADER_BYTES`. */
+export const BATCH_HEADER_BYTES = 61
+const BATCH_LENGTH = 8
+const LEADER_EPOCH = 12
+const MAGIC = 16
+const CRC = 17
+/** The CRC covers everything from the attributes on. */
+const ATTRIBUTES = 21
+const LAST_OFFSET_DELTA = 23
+const BASE_TIMESTAMP = 27
+const MAX_TIMESTAMP = 35
+const PRODUCER_ID = 43
+const PRODUCER_EPOCH = 51
+const BASE_SEQUENCE = 53
+const RECORD_COUNT = 57
+
+/** Attribute bits of a batch. */
+export const COMPRESSION_MASK = 0x07
+export const LOG_APPEND_TIME = 0x08
+export const TRANSACTIONAL = 0x10
+export const CONTROL = 0x20
+
+/** What a batch says of itself. `size` is its whole length in bytes. */
+export type BatchHeader = {
+  baseOffset: bigint
+  size: number
+  magic: number
+  attributes: number
+  lastOffsetDelta: number
+  baseTimestamp: bigint
+  maxTimestamp: bigint
+  producerId: bigint
+  recordCount: number
+}
+
+/**
+ * Reads the header of the batch at `at`. Undefined when the rest of the buffer holds no complete batch: a Fetch answer may end in a
+ * partial one.
+ */
+export function readBatchHeader(bytes: Buffer, at: number): BatchHeader | undefined {
+  if (bytes.length - at < BATCH_HEADER_BYTES) return undefined
+  const size = 12 + bytes.readInt32BE(at + BATCH_LENGTH)
+  if (size < BATCH_HEADER_BYTES || bytes.length - at < size) return undefined
+  return {
+    baseOffset: bytes.readBigInt64BE(at),
+    size,
+    magic: bytes.readInt8(at + MAGIC),
+    attributes: bytes.readInt16BE(at + ATTRIBUTES),
+    lastOffsetDelta: bytes.readInt32BE(at + LAST_OFFSET_DELTA),
+    baseTimestamp: bytes.readBigInt64BE(at + BASE_TIMESTAMP),
+    maxTimestamp: bytes.readBigInt64BE(at + MAX_TIMESTAMP),
+    producerId: bytes.readBigInt64BE(at + PRODUCER_ID),
+    recordCount: bytes.readInt32BE(at + RECORD_COUNT),
+  }
+}
+
+/** What the writer of a batch decides; producer and sequence are stamped later, by `stampProducer`. */
+export type NewBatch = { attributes: number; recordCount: number; baseTimestamp: bigint; maxTimestamp: bigint }
+
+/** Fills the header in front of a records section that is already in place. The batch is complete only after `stampProducer`. */
+export function writeBatchHeader(batch: Buffer, values: NewBatch): void {
+  batch.writeBigInt64BE(0n, 0)
+  batch.writeInt32BE(batch.length - 12, BATCH_LENGTH)
+  batch.writeInt32BE(0, LEADER_EPOCH)
+  batch.writeInt8(2, MAGIC)
+  batch.writeInt16BE(values.attributes, ATTRIBUTES)
+  batch.writeInt32BE(values.recordCount - 1, LAST_OFFSET_DELTA)
+  batch.writeBigInt64BE(values.baseTimestamp, BASE_TIMESTAMP)
+  batch.writeBigInt64BE(values.maxTimestamp, MAX_TIMESTAMP)
+  batch.writeInt32BE(values.recordCount, RECORD_COUNT)
+}
+
+/** Stamps the producer's identity and the sequence of the first record, then the CRC-32C. -1 for a producer without idempotence. */
+export function stampProducer(batch: Buffer, producerId: bigint, producerEpoch: number, baseSequence: number): void {
+  batch.writeBigInt64BE(producerId, PRODUCER_ID)
+  batch.writeInt16BE(producerEpoch, PRODUCER_EPOCH)
+  batch.writeInt32BE(baseSequence, BASE_SEQUENCE)
+  batch.writeUInt32BE(crc32c(batch.subarray(ATTRIBUTES)), CRC)
+}
+
+/** True when the stored CRC-32C matches the batch. */
+export function hasValidCrc(batch: Buffer): boolean {
+  return crc32c(batch.subarray(ATTRIBUTES)) === batch.readUInt32BE(CRC)
+}
+
+/** One decoded record. Buffers are views of the section they came from. Header keys are UTF-8 as the format says. */
+export type KafkaRecord = {
+  offsetDelta: number
+  timestampDelta: bigint
+  key: Buffer | null
+  value: Buffer | null
+  headers: [key: string, value: Buffer | null][]
+}
+
+function readBytes(section: Buffer, cursor: Cursor): Buffer | null {
+  const length = readVarint(section, cursor)
+  if (length < 0) return null
+  const bytes = section.subarray(cursor.at, cursor.at + length)
+  cursor.at += length
+  return bytes
+}
+
+/** Decodes `count` records of an uncompressed section. Throws RangeError on malformed bytes. */
+export function decodeRecords(section: Buffer, count: number): KafkaRecord[] {
+  const cursor: Cursor = { at: 0 }
+  const records: KafkaRecord[] = []
+  for (let i = 0; i < count; i++) {
+    const length = readVarint(section, cursor)
+    const end = cursor.at + length
+    if (length < 1 || end > section.length) throw new RangeError('a record is longer than its section')
+    cursor.at++
+    const timestampDelta = readVarlong(section, cursor)
+    const offsetDelta = readVarint(section, cursor)
+    const key = readBytes(section, cursor)
+    const value = readBytes(section, cursor)
+    const headerCount = readVarint(section, cursor)
+    const headers: KafkaRecord['headers'] = []
+    for (let h = 0; h < headerCount; h++) headers.push([readBytes(section, cursor)?.toString('utf8') ?? '', readBytes(section, cursor)])
+    if (cursor.at !== end) throw new RangeError('a record does not fill its length')
+    records.push({ offsetDelta, timestampDelta, key, value, headers })
+  }
+  return records
+}
+
+function bytesSize(bytes: Buffer | null): number {
+  return bytes === null ? 1 : varintSize(bytes.length) + bytes.length
+}
+
+function writeBytes(target: Buffer, bytes: Buffer | null, at: number): number {
+  if (bytes === null) return writeVarint(target, -1, at)
+  const after = writeVarint(target, bytes.length, at)
+  bytes.copy(target, after)
+  return after + bytes.length
+}
+
+/** Encodes records as one section, in their given order and with their given deltas. */
+export function encodeRecords(records: KafkaRecord[]): Buffer {
+  const bodies = records.map((record) => {
+    const headerKeys = record.headers.map(([key]) => Buffer.from(key, 'utf8'))
+    let size = 1 + varlongSize(record.timestampDelta) + varintSize(record.offsetDelta) + bytesSize(record.key) + bytesSize(record.value) + varintSize(record.headers.length)
+    for (const [index, [, value]] of record.headers.entries()) size += bytesSize(headerKeys[index]!) + bytesSize(value)
+    return { size, headerKeys }
+  })
+  const target = Buffer.allocUnsafeSlow(bodies.reduce((sum, { size }) => sum + varintSize(size) + size, 0))
+  let at = 0
+  for (const [index, record] of records.entries()) {
+    at = writeVarint(target, bodies[index]!.size, at)
+    target[at++] = 0
+    at = writeVarlong(target, record.timestampDelta, at)
+    at = writeVarint(target, record.offsetDelta, at)
+    at = writeBytes(target, record.key, at)
+    at = writeBytes(target, record.value, at)
+    at = writeVarint(target, record.headers.length, at)
+    for (const [h, [, value]] of record.headers.entries()) at = writeBytes(target, value, writeBytes(target, bodies[index]!.headerKeys[h]!, at))
+  }
+  return target
+}
+
+/** A whole batch, unstamped, from records whose offset deltas are their places. */
+export function encodeBatch(records: KafkaRecord[], baseTimestamp: bigint, attributes: number): Buffer {
+  const section = encodeRecords(records)
+  const batch = Buffer.allocUnsafeSlow(BATCH_HEADER_BYTES + section.length)
+  section.copy(batch, BATCH_HEADER_BYTES)
+  const maxTimestamp = records.reduce((max, record) => (baseTimestamp + record.timestampDelta > max ? baseTimestamp + record.timestampDelta : max), baseTimestamp)
+  writeBatchHeader(batch, { attributes, recordCount: records.length, baseTimestamp, maxTimestamp })
+  return batch
+}

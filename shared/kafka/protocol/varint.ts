@@ -1,0 +1,74 @@
+/** Zig-zag variable-length integers, as Kafka writes them inside records (protobuf encoding; KIP-98). */
+
+export type Cursor = { at: number }
+
+/** Reads a 32-bit varint and moves the cursor. Throws RangeError past the end or past five bytes. */
+export function readVarint(bytes: Buffer, cursor: Cursor): number {
+  let result = 0
+  for (let shift = 0; shift <= 28; shift += 7) {
+    const byte = bytes[cursor.at++]
+    if (byte === undefined) throw new RangeError('a varint runs past the end')
+    result |= (byte & 0x7f) << shift
+    if (byte < 0x80) return (result >>> 1) ^ -(result & 1)
+  }
+  throw new RangeError('a varint is longer than five bytes')
+}
+
+/** Reads a 64-bit varlong and moves the cursor. Throws RangeError past the end or past ten bytes. */
+export function readVarlong(bytes: Buffer, cursor: Cursor): bigint {
+  let result = 0n
+  for (let shift = 0n; shift <= 63n; shift += 7n) {
+    const byte = bytes[cursor.at++]
+    if (byte === undefined) throw new RangeError('a varlong runs past the end')
+    result |= BigInt(byte & 0x7f) << shift
+    if (byte < 0x80) {
+      const unsigned = BigInt.asUintN(64, result)
+      return BigInt.asIntN(64, (unsigned >> 1n) ^ -(unsigned & 1n))
+    }
+  }
+  throw new RangeError('a varlong is longer than ten bytes')
+}
+
+/** Writes a 32-bit varint at `at`; answers the position after it. */
+export function writeVarint(target: Buffer, value: number, at: number): number {
+  let rest = ((value << 1) ^ (value >> 31)) >>> 0
+  while (rest >= 0x80) {
+    target[at++] = (rest & 0x7f) | 0x80
+    rest >>>= 7
+  }
+  target[at++] = rest
+  return at
+}
+
+/** Writes a 64-bit varlong at `at`; answers the position after it. */
+export function writeVarlong(target: Buffer, value: bigint, at: number): number {
+  let rest = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n))
+  while (rest >= 0x80n) {
+    target[at++] = Number(rest & 0x7fn) | 0x80
+    rest >>= 7n
+  }
+  target[at++] = Number(rest)
+  return at
+}
+
+/** Bytes that `writeVarint` takes. */
+export function varintSize(value: number): number {
+  let rest = ((value << 1) ^ (value >> 31)) >>> 0
+  let size = 1
+  while (rest >= 0x80) {
+    rest >>>= 7
+    size++
+  }
+  return size
+}
+
+/** Bytes that `writeVarlong` takes. */
+export function varlongSize(value: bigint): number {
+  let rest = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n))
+  let size = 1
+  while (rest >= 0x80n) {
+    rest >>= 7n
+    size++
+  }
+  return size
+}

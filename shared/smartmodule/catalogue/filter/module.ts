@@ -1,0 +1,172 @@
+/** dps/filter: keeps the records whose field compares as asked. */
+import { Config, Kind, Path, Record, Slice, kindAt, numberOf, skipChecked, skipSpace, textOf, unescape } from 'dps'
+
+const enum Operator { Eq, Ne, Gt, Gte, Lt, Lte, In, Contains, StartsWith, EndsWith, Exists }
+const NAMES: string[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'contains', 'starts_with', 'ends_with', 'exists']
+
+/** A config value, kept in the form the comparison needs. */
+class Operand {
+  kind: Kind = Kind.Missing
+  number: f64 = 0
+  bytes: ArrayBuffer = new ArrayBuffer(0)
+}
+
+let path: Path = new Path('')
+let operator: Operator = Operator.Eq
+let operands: Operand[] = []
+let wantExists: bool = true
+const scratch = new Scratch()
+
+/** Reused room for decoding an escaped string. */
+class Scratch {
+  start: usize = 0
+  capacity: usize = 0
+  take(length: usize): usize {
+    if (length > this.capacity) {
+      if (this.start != 0) heap.free(this.start)
+      this.capacity = length * 2 + 64
+      this.start = heap.alloc(this.capacity)
+    }
+    return this.start
+  }
+}
+
+function operandOf(start: usize, end: usize, kind: Kind): Operand {
+  const operand = new Operand()
+  operand.kind = kind
+  if (kind == Kind.Number) operand.number = numberOf(start, end)
+  if (kind == Kind.String) operand.bytes = String.UTF8.encode(textOf(start, end))
+  return operand
+}
+
+export function init(config: Config): void {
+  path = new Path(config.text('field'))
+  const name = config.text('operator')
+  const index = NAMES.indexOf(name)
+  if (index < 0) {
+    config.refuse('config.operator must be one of ' + NAMES.join(', '))
+    return
+  }
+  operator = index
+  operands = []
+  const value = config.get('value')
+  if (operator == Operator.Exists) {
+    wantExists = value.kind != Kind.False
+    return
+  }
+  if (value.kind == Kind.Missing) config.refuse('config.value is required for ' + name)
+  else if (operator == Operator.In) {
+    if (value.kind != Kind.Array) config.refuse('config.value must be an array for in')
+    else {
+      for (let i = 0; ; i++) {
+        const item = config.get('value.' + i.toString())
+        if (item.kind == Kind.Missing) break
+        operands.push(operandOf(item.start, item.end, item.kind))
+      }
+    }
+  } else operands.push(operandOf(value.start, value.end, value.kind))
+  const kind = value.kind
+  if ((operator == Operator.StartsWith || operator == Operator.EndsWith) && kind != Kind.String) config.refuse('config.value must be a string for ' + name)
+  if ((operator == Operator.Gt || operator == Operator.Gte || operator == Operator.Lt || operator == Operator.Lte) && kind != Kind.String && kind != Kind.Number) {
+    config.refuse('config.value must be a number or a string for ' + name)
+  }
+}
+
+let textStart: usize = 0
+let textLength: usize = 0
+
+/** Makes the plain UTF-8 text of a string value available, without a copy where it has no escapes. */
+function openText(start: usize, end: usize): void {
+  textStart = start + 1
+  textLength = end - start - 2
+  for (let p = textStart; p < end - 1; p++) {
+    if (load<u8>(p) == 92) {
+      const to = scratch.take(textLength + 8)
+      textLength = unescape(textStart, end - 1, to) - to
+      textStart = to
+      return
+    }
+  }
+}
+
+function sameText(operand: Operand): bool {
+  const length = operand.bytes.byteLength as usize
+  return length == textLength && memory.compare(textStart, changetype<usize>(operand.bytes), length) == 0
+}
+
+/** Order of two texts by code points, which UTF-8 keeps. */
+function compareText(operand: Operand): i32 {
+  const length = operand.bytes.byteLength as usize
+  const common = length < textLength ? length : textLength
+  const order = memory.compare(textStart, changetype<usize>(operand.bytes), common)
+  if (order != 0) return order
+  return textLength < length ? -1 : textLength > length ? 1 : 0
+}
+
+function equals(start: usize, end: usize, kind: Kind, operand: Operand): bool {
+  if (kind != operand.kind) return false
+  if (kind == Kind.Number) return numberOf(start, end) == operand.number
+  if (kind == Kind.String) {
+    openText(start, end)
+    return sameText(operand)
+  }
+  // Objects and arrays have no equality here; true, false and null equal themselves.
+  return kind == Kind.True || kind == Kind.False || kind == Kind.Null
+}
+
+function contains(slice: Slice, operand: Operand): bool {
+  if (slice.kind == Kind.Array) {
+    let p = skipSpace(slice.start + 1, slice.end)
+    while (load<u8>(p) != 93) {
+      const after = skipChecked(p)
+      if (equals(p, after, kindAt(p), operand)) return true
+      p = skipSpace(after, slice.end)
+      if (load<u8>(p) == 44) p = skipSpace(p + 1, slice.end)
+    }
+    return false
+  }
+  if (slice.kind != Kind.String || operand.kind != Kind.String) return false
+  openText(slice.start, slice.end)
+  const needle = changetype<usize>(operand.bytes)
+  const length = operand.bytes.byteLength as usize
+  if (length == 0) return true
+  const first = load<u8>(needle)
+  for (let i: usize = 0; i + length <= textLength; i++) {
+    if (load<u8>(textStart + i) == first && memory.compare(textStart + i, needle, length) == 0) return true
+  }
+  return false
+}
+
+export function filter(record: Record): bool {
+  const slice = record.find(path)
+  const kind = slice.kind
+  if (operator == Operator.Exists) return (kind != Kind.Missing) == wantExists
+  if (kind == Kind.Missing) return operator == Operator.Ne
+  if (operator == Operator.In) {
+    for (let i = 0; i < operands.length; i++) if (equals(slice.start, slice.end, kind, operands[i])) return true
+    return false
+  }
+  const operand = operands[0]
+  if (operator == Operator.Eq) return equals(slice.start, slice.end, kind, operand)
+  if (operator == Operator.Ne) return !equals(slice.start, slice.end, kind, operand)
+  if (operator == Operator.Contains) return contains(slice, operand)
+  if (kind != operand.kind) return false
+  if (kind == Kind.Number) {
+    const value = numberOf(slice.start, slice.end)
+    if (operator == Operator.Gt) return value > operand.number
+    if (operator == Operator.Gte) return value >= operand.number
+    if (operator == Operator.Lt) return value < operand.number
+    if (operator == Operator.Lte) return value <= operand.number
+    return false
+  }
+  if (kind != Kind.String) return false
+  openText(slice.start, slice.end)
+  const length = operand.bytes.byteLength as usize
+  if (operator == Operator.StartsWith) return textLength >= length && memory.compare(textStart, changetype<usize>(operand.bytes), length) == 0
+  if (operator == Operator.EndsWith) return textLength >= length && memory.compare(textStart + textLength - length, changetype<usize>(operand.bytes), length) == 0
+  const order = compareText(operand)
+  if (operator == Operator.Gt) return order > 0
+  if (operator == Operator.Gte) return order >= 0
+  if (operator == Operator.Lt) return order < 0
+  return order <= 0
+}

@@ -1,0 +1,346 @@
+/** dps/map-fields: renames, drops, sets and re-cases fields of a JSON object, nested ones by dotted paths. */
+import { Config, Kind, Record, Segment, Slice, Writer, closeOf, keyEnd, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
+
+/** What happens to one field, and to the fields below it. */
+class Node {
+  name: Segment
+  children: Node[] = []
+  drop: bool = false
+  /** New name, quoted and escaped, or null. */
+  renamed: ArrayBuffer | null = null
+  renamedTo: Segment | null = null
+  /** Complete JSON value to set, or null. */
+  set: ArrayBuffer | null = null
+  upper: bool = false
+  lower: bool = false
+  trim: bool = false
+  /** True when the set of members of the object changes, not only values: then it is written member by member. */
+  structural: bool = false
+  constructor(name: string) { this.name = new Segment(name) }
+
+  child(name: string): Node {
+    const segment = new Segment(name)
+    const bytes = changetype<usize>(segment.bytes)
+    for (let i = 0; i < this.children.length; i++) {
+      if (this.children[i].name.matches(bytes, bytes + segment.bytes.byteLength, false)) return this.children[i]
+    }
+    const node = new Node(name)
+    this.children.push(node)
+    return node
+  }
+}
+
+let root: Node = new Node('')
+
+/** The node of a dotted path; marks its parents structural when asked. */
+function nodeAt(path: string, structural: bool): Node {
+  const names = path.split('.')
+  let node = root
+  for (let i = 0; i < names.length; i++) {
+    if (structural) node.structural = true
+    node = node.child(names[i])
+  }
+  return node
+}
+
+function parentOf(path: string): string {
+  const dot = path.lastIndexOf('.')
+  return dot < 0 ? '' : path.substring(0, dot)
+}
+
+function copyOf(start: usize, end: usize): ArrayBuffer {
+  const buffer = new ArrayBuffer((end - start) as i32)
+  memory.copy(changetype<usize>(buffer), start, end - start)
+  return buffer
+}
+
+/** Calls `each(key, value)` for the members of an object in the config. */
+function eachMember(slice: Slice, each: (key: string, start: usize, end: usize) => void): void {
+  let p = skipSpace(slice.start + 1, slice.end)
+  while (load<u8>(p) == 34) {
+    const close = closeOf(p + 1)
+    const key = textOf(p, close + 1)
+    let value = skipSpace(close + 1, slice.end)
+    value = skipSpace(value + 1, slice.end)
+    const after = skipChecked(value)
+    each(key, value, after)
+    p = skipSpace(after, slice.end)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, slice.end)
+  }
+}
+
+let problem: string = ''
+
+function texts(config: Config, name: string): string[] {
+  const list: string[] = []
+  const slice = config.get(name)
+  if (slice.kind == Kind.Missing) return list
+  if (slice.kind != Kind.Array) {
+    config.refuse('config.' + name + ' must be an array of field names')
+    return list
+  }
+  for (let i = 0; ; i++) {
+    const item = config.get(name + '.' + i.toString())
+    if (item.kind == Kind.Missing) break
+    if (item.kind != Kind.String) {
+      config.refuse('config.' + name + '.' + i.toString() + ' must be a field name')
+      break
+    }
+    list.push(textOf(item.start, item.end))
+  }
+  return list
+}
+
+export function init(config: Config): void {
+  root = new Node('')
+  problem = ''
+  const rename = config.get('rename')
+  if (rename.kind == Kind.Object) {
+    eachMember(rename, (key, start, end) => {
+      if (kindAt(start) != Kind.String) problem = 'config.rename.' + key + ' must be a field name'
+      else {
+        const to = textOf(start, end)
+        if (parentOf(to) != parentOf(key)) problem = 'config.rename.' + key + ' must stay in the same object: ' + to + ' is elsewhere'
+        const node = nodeAt(key, true)
+        const writer = new Writer()
+        const last = to.substring(to.lastIndexOf('.') + 1)
+        writer.text(last)
+        node.renamed = copyOf(writer.start, writer.at)
+        node.renamedTo = new Segment(last)
+      }
+    })
+  } else if (rename.kind != Kind.Missing) config.refuse('config.rename must be an object of old: new names')
+  const set = config.get('set')
+  if (set.kind == Kind.Object) eachMember(set, (key, start, end) => { nodeAt(key, true).set = copyOf(start, end) })
+  else if (set.kind != Kind.Missing) config.refuse('config.set must be an object of field: value')
+  const drop = texts(config, 'drop')
+  for (let i = 0; i < drop.length; i++) nodeAt(drop[i], true).drop = true
+  const upper = texts(config, 'uppercase')
+  for (let i = 0; i < upper.length; i++) nodeAt(upper[i], false).upper = true
+  const lower = texts(config, 'lowercase')
+  for (let i = 0; i < lower.length; i++) nodeAt(lower[i], false).lower = true
+  const trim = texts(config, 'trim')
+  for (let i = 0; i < trim.length; i++) nodeAt(trim[i], false).trim = true
+  if (problem.length > 0) config.refuse(problem)
+}
+
+/** The node for a key, or null. Keys with escapes are compared decoded. */
+function nodeFor(parent: Node, key: usize, close: usize): Node | null {
+  const children = parent.children
+  for (let i = 0; i < children.length; i++) {
+    const node = children[i]
+    if (node.name.matches(key, close, false)) return node
+  }
+  for (let p = key; p < close; p++) {
+    if (load<u8>(p) == 92) {
+      for (let i = 0; i < children.length; i++) if (children[i].name.matches(key, close, true)) return children[i]
+      break
+    }
+  }
+  return null
+}
+
+/** True when every byte of [p, end) is ASCII and none is a backslash: what may be re-cased byte by byte. Reads up to 15 bytes past `end`. */
+function isPlain(p: usize, end: usize): bool {
+  const backslash = i8x16.splat(92)
+  for (; p + 16 <= end; p += 16) {
+    const v = v128.load(p)
+    if (i8x16.bitmask(v128.or(v, i8x16.eq(v, backslash)))) return false
+  }
+  for (; p < end; p++) {
+    const c = load<u8>(p)
+    if (c >= 128 || c == 92) return false
+  }
+  return true
+}
+
+/** Writes the value of one field as its node asks. */
+function writeValue(node: Node, start: usize, end: usize, writer: Writer): void {
+  const kind = kindAt(start)
+  if (kind == Kind.Object && node.children.length > 0) {
+    writeObject(node, start, end, writer)
+    return
+  }
+  if (kind != Kind.String || !(node.upper || node.lower || node.trim)) {
+    writer.bytes(start, end - start)
+    return
+  }
+  let p = start + 1
+  let stop = end - 1
+  if (!isPlain(p, stop)) {
+    let text = textOf(start, end)
+    if (node.trim) text = text.trim()
+    if (node.upper) text = text.toUpperCase()
+    if (node.lower) text = text.toLowerCase()
+    writer.text(text)
+    return
+  }
+  if (node.trim) {
+    while (p < stop && load<u8>(p) == 32) p++
+    while (stop > p && load<u8>(stop - 1) == 32) stop--
+  }
+  writer.room(stop - p + 18)
+  store<u8>(writer.at++, 34)
+  const to = writer.at
+  const length = stop - p
+  if (node.upper || node.lower) {
+    // Letters between the bounds get their case bit cleared or set.
+    const low = i8x16.splat(node.lower ? 64 : 96)
+    const high = i8x16.splat(node.lower ? 91 : 123)
+    const bit = i8x16.splat(32)
+    for (let i: usize = 0; i < length; i += 16) {
+      const v = v128.load(p + i)
+      v128.store(to + i, v128.xor(v, v128.and(v128.and(i8x16.gt_s(v, low), i8x16.lt_s(v, high)), bit)))
+    }
+  } else memory.copy(to, p, length)
+  writer.at = to + length
+  writer.byte(34)
+}
+
+/** Writes `,` or nothing, the member's (new) name, and its value. */
+function writeMember(parent: Node, node: Node | null, key: usize, close: usize, start: usize, end: usize, writer: Writer, first: bool): bool {
+  if (node !== null && (node.drop || node.set !== null)) return first
+  const name = node !== null && node.renamed !== null ? node.renamed : null
+  if (name === null && isReplaced(parent, key, close)) return first
+  if (name !== null && isSet(parent, node!.renamedTo!)) return first
+  if (!first) writer.byte(44)
+  if (name !== null) writer.bytes(changetype<usize>(name), name.byteLength)
+  else writer.bytes(key - 1, close - key + 2)
+  writer.byte(58)
+  if (node !== null) writeValue(node, start, end, writer)
+  else writer.bytes(start, end - start)
+  return false
+}
+
+/** True when another member that is present takes this name. */
+function isReplaced(parent: Node, key: usize, close: usize): bool {
+  const children = parent.children
+  for (let i = 0; i < children.length; i++) {
+    const node = children[i]
+    if (node.renamedTo !== null && node.renamedTo!.matches(key, close, false) && present[i]) return true
+  }
+  return false
+}
+
+/** Per child of the object being written, whether its member is there. Only the first 64 renames of an object are looked at. */
+const present = new StaticArray<bool>(64)
+
+function isSet(parent: Node, name: Segment): bool {
+  const bytes = changetype<usize>(name.bytes)
+  const children = parent.children
+  for (let i = 0; i < children.length; i++) {
+    if (children[i].set !== null && children[i].name.matches(bytes, bytes + name.bytes.byteLength, false)) return true
+  }
+  return false
+}
+
+function markPresent(parent: Node, start: usize, end: usize): void {
+  const children = parent.children
+  for (let i = 0; i < children.length && i < 64; i++) present[i] = false
+  let p = skipSpace(start + 1, end)
+  while (load<u8>(p) == 34) {
+    const close = closeOf(p + 1)
+    for (let i = 0; i < children.length && i < 64; i++) if (children[i].name.matches(p + 1, close, false)) present[i] = true
+    let value = skipSpace(close + 1, end)
+    value = skipSpace(value + 1, end)
+    p = skipSpace(skipChecked(value), end)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
+  }
+}
+
+/** Adds the fields that `set` asks for, and the objects they live in where those are missing. */
+function writeSets(node: Node, writer: Writer, first: bool, start: usize, end: usize): bool {
+  for (let i = 0; i < node.children.length; i++) {
+    const child = node.children[i]
+    const missing = child.set === null && hasSets(child) && !child.drop && !isThere(child, start, end)
+    if (child.set === null && !missing) continue
+    if (!first) writer.byte(44)
+    first = false
+    writer.quoted(changetype<usize>(child.name.bytes), child.name.bytes.byteLength)
+    writer.byte(58)
+    if (child.set !== null) writer.bytes(changetype<usize>(child.set!), child.set!.byteLength)
+    else {
+      writer.byte(123)
+      writeSets(child, writer, true, 0, 0)
+      writer.byte(125)
+    }
+  }
+  return first
+}
+
+function hasSets(node: Node): bool {
+  for (let i = 0; i < node.children.length; i++) if (node.children[i].set !== null || hasSets(node.children[i])) return true
+  return false
+}
+
+function isThere(node: Node, start: usize, end: usize): bool {
+  if (start == 0) return false
+  let p = skipSpace(start + 1, end)
+  while (load<u8>(p) == 34) {
+    const close = closeOf(p + 1)
+    if (node.name.matches(p + 1, close, false)) return true
+    let value = skipSpace(close + 1, end)
+    value = skipSpace(value + 1, end)
+    p = skipSpace(skipChecked(value), end)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
+  }
+  return false
+}
+
+function hasRenames(node: Node): bool {
+  for (let i = 0; i < node.children.length; i++) if (node.children[i].renamed !== null) return true
+  return false
+}
+
+function clearPresent(node: Node): void {
+  for (let i = 0; i < node.children.length && i < 64; i++) present[i] = false
+}
+
+/** Writes a nested object as its node asks. */
+function writeObject(node: Node, start: usize, end: usize, writer: Writer): void {
+  if (hasRenames(node)) markPresent(node, start, end)
+  else clearPresent(node)
+  writer.byte(123)
+  let first = true
+  let p = skipSpace(start + 1, end)
+  while (load<u8>(p) == 34) {
+    const key = p + 1
+    const close = closeOf(key)
+    let value = skipSpace(close + 1, end)
+    value = skipSpace(value + 1, end)
+    const after = skipChecked(value)
+    const child = nodeFor(node, key, close)
+    first = writeMember(node, child, key, close, value, after, writer, first)
+    // A nested object has used the marks for itself.
+    if (child !== null && child.children.length > 0 && hasRenames(node)) markPresent(node, start, end)
+    p = skipSpace(after, end)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
+  }
+  writeSets(node, writer, first, start, end)
+  writer.byte(125)
+}
+
+/** Values alone change: everything between them is copied in runs. */
+function spliceValues(record: Record, writer: Writer): void {
+  let copied = record.start
+  for (let i = 0; i < memberCount; i++) {
+    const node = nodeFor(root, keyStart(i), keyEnd(i))
+    if (node === null) continue
+    writer.bytes(copied, valueStart(i) - copied)
+    writeValue(node, valueStart(i), valueEnd(i), writer)
+    copied = valueEnd(i)
+  }
+  writer.bytes(copied, record.end - copied)
+}
+
+export function map(record: Record): void {
+  if (record.kind != Kind.Object) {
+    record.fail('the value is not a JSON object')
+    return
+  }
+  const writer = record.writer()
+  writer.room(record.end - record.start + 64)
+  if (root.structural) writeObject(root, skipSpace(record.start, record.end), record.end, writer)
+  else spliceValues(record, writer)
+  record.commit(writer)
+}

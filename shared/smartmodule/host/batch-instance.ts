@@ -1,0 +1,100 @@
+/**
+ * One instance of a `batch` SmartModule (ABI 1), loaded by Extism and called through its linear memory: bytes in, bytes out.
+ * HOT: nothing here runs per record except the reading of error entries. What the guest answers is untrusted.
+ */
+import createPlugin from '@extism/extism'
+import { SMARTMODULE_LIMITS, SmartModuleTrap, type BatchExports, type InitDocument } from '../abi.ts'
+import { hostFunctions, type CallSeed } from '../imports.ts'
+import { fillSection, type Kernel } from './kernel.ts'
+import type { BatchContext, StepInstance } from './step.ts'
+
+const RESULT_BYTES = 36
+
+/** Opens an instance and runs `dps_init`. Throws SmartModuleTrap with the guest's own refusal of its config. */
+export async function openBatchInstance(module: WebAssembly.Module, document: InitDocument, log: (line: string) => void): Promise<StepInstance> {
+  const step = document.step
+  const call: CallSeed & { memoryOf?: WebAssembly.Memory } = { timestampMs: 0, offset: 0n, log, memory: () => call.memoryOf }
+  const plugin = await createPlugin({ wasm: [{ module }] }, { useWasi: false, functions: hostFunctions(call), logger: silentLogger(log), config: {} })
+  const exports = (await plugin.getInstance()).exports as unknown as BatchExports & { _initialize?: () => void }
+  call.memoryOf = exports.memory
+  try {
+    exports._initialize?.()
+    initialise(exports, document)
+  } catch (error) {
+    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, `failed while starting: ${messageOf(error)}`)
+  }
+  return { run: (kernel, context) => runBatch(exports, call, step, kernel, context) }
+}
+
+function initialise(exports: BatchExports, document: InitDocument): void {
+  const json = Buffer.from(JSON.stringify(document), 'utf8')
+  const pointer = exports.dps_alloc(json.length)
+  bytesOf(exports, pointer, json.length, document.step).set(json)
+  const refusal = exports.dps_init(pointer, json.length)
+  if (refusal === 0) return
+  const length = new DataView(exports.memory.buffer).getUint32(refusal, true)
+  throw new SmartModuleTrap(document.step, bytesOf(exports, refusal + 4, Math.min(length, 4096), document.step).toString('utf8'))
+}
+
+/** A view of guest memory; a range outside of it is the guest's fault. */
+function bytesOf(exports: BatchExports, pointer: number, length: number, step: number): Buffer {
+  const at = pointer >>> 0
+  const size = length >>> 0
+  if (at + size > exports.memory.buffer.byteLength) throw new SmartModuleTrap(step, `answered a range outside of its memory (${at}+${size})`)
+  return Buffer.from(exports.memory.buffer, at, size)
+}
+
+function runBatch(exports: BatchExports, call: CallSeed, step: number, kernel: Kernel, context: BatchContext): void {
+  const length = kernel.currentLength()
+  const count = kernel.currentCount()
+  call.offset = context.baseOffset
+  call.timestampMs = Number(context.maxTimestamp)
+  let result: number
+  try {
+    const pointer = exports.dps_alloc(length)
+    bytesOf(exports, pointer, length, step).set(new Uint8Array(kernel.memory.buffer, kernel.currentPtr(), length))
+    result = exports.dps_process(pointer, length, count, context.partition, context.baseOffset, context.baseTimestamp, context.maxTimestamp, context.attributes)
+  } catch (error) {
+    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, messageOf(error))
+  }
+  bytesOf(exports, result, RESULT_BYTES, step)
+  const block = new DataView(exports.memory.buffer, result >>> 0, RESULT_BYTES)
+  const outLength = block.getUint32(4, true)
+  const outCount = block.getUint32(8, true)
+  if (outLength > length * SMARTMODULE_LIMITS.output_bytes_per_input + SMARTMODULE_LIMITS.output_bytes_extra) {
+    throw new SmartModuleTrap(step, `answered ${outLength} bytes for ${length}: more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
+  }
+  const errorCount = block.getUint32(20, true)
+  if (errorCount > 0) readErrors(exports, block, errorCount, count, step, kernel, context)
+  const out = bytesOf(exports, block.getUint32(0, true), outLength, step)
+  fillSection(kernel, out)
+  // The kernel counts steps from 1: 0 is the source itself.
+  if (kernel.take(outLength, outCount, step + 1) < 0) throw new SmartModuleTrap(step, 'answered records that are malformed, out of order, or not from its input')
+}
+
+/** The guest's error entries: u32 ordinal, u32 code, u32 length, text. Read before `take`, which forgets the input's ordinals. */
+function readErrors(exports: BatchExports, block: DataView, errorCount: number, count: number, step: number, kernel: Kernel, context: BatchContext): void {
+  const entries = bytesOf(exports, block.getUint32(12, true), block.getUint32(16, true), step)
+  if (errorCount > count) throw new SmartModuleTrap(step, 'reported more errors than it got records')
+  let at = 0
+  for (let i = 0; i < errorCount; i++) {
+    if (at + 12 > entries.length) throw new SmartModuleTrap(step, 'reported errors that run past their end')
+    const ordinal = entries.readUInt32LE(at)
+    const code = entries.readUInt32LE(at + 4)
+    const length = entries.readUInt32LE(at + 8)
+    at += 12
+    if (at + length > entries.length || ordinal >= count) throw new SmartModuleTrap(step, 'reported an error for a record it did not get')
+    context.fail(kernel.deltaOf(ordinal), code, entries.toString('utf8', at, at + Math.min(length, 1024)))
+    at += length
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Extism wants a console; a guest's lines go to its log, capped there. */
+export function silentLogger(log: (line: string) => void): Console {
+  const line = (...parts: unknown[]) => log(parts.map(String).join(' '))
+  return { ...console, log: line, info: line, debug: line, warn: line, error: line, trace: line }
+}

@@ -1,0 +1,104 @@
+/**
+ * One instance of an Extism plug-in as a step: one `call` per record, the value in, the value out. Slower than ABI 1 by an order of
+ * magnitude (3–4 µs a record) and for exactly that reason not the native kind; any existing plug-in runs.
+ */
+import createPlugin from '@extism/extism'
+import type { ExtismFunction, InitDocument } from '../abi.ts'
+import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../abi.ts'
+import { hostFunctions, type CallSeed } from '../imports.ts'
+import { decodeRecords, encodeRecords, type KafkaRecord } from '../../kafka/protocol/record-batch.ts'
+import { messageOf, silentLogger } from './batch-instance.ts'
+import type { BatchContext, StepInstance } from './step.ts'
+import { fillSection, type Kernel } from './kernel.ts'
+
+type Plugin = Awaited<ReturnType<typeof createPlugin>>
+
+/** What a plug-in's answer means, by the function it exports. */
+type Verdict = 'keep' | 'drop' | Buffer[]
+
+/** Opens a plug-in. The step's config reaches it as Extism config: strings as they are, anything else as JSON. */
+export async function openExtismInstance(module: WebAssembly.Module, functionName: ExtismFunction, document: InitDocument, log: (line: string) => void): Promise<StepInstance> {
+  const call: CallSeed & { memoryOf?: WebAssembly.Memory } = { timestampMs: 0, offset: 0n, log, memory: () => call.memoryOf }
+  const given = (document.config ?? {}) as Record<string, unknown>
+  const config = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]))
+  let plugin: Plugin
+  try {
+    plugin = await createPlugin({ wasm: [{ module }] }, { useWasi: false, functions: hostFunctions(call), logger: silentLogger(log), config })
+    const exports = (await plugin.getInstance()).exports as { memory: WebAssembly.Memory; _initialize?: () => void }
+    call.memoryOf = exports.memory
+    exports._initialize?.()
+  } catch (error) {
+    throw new SmartModuleTrap(document.step, `failed while starting: ${messageOf(error)}`)
+  }
+  const prefix = Buffer.from(document.output_prefix, 'base64')
+  return { run: (kernel, context) => runRecords(plugin, functionName, document, prefix, call, kernel, context) }
+}
+
+async function runRecords(plugin: Plugin, functionName: ExtismFunction, document: InitDocument, prefix: Buffer, seed: CallSeed, kernel: Kernel, context: BatchContext): Promise<void> {
+  const section = Buffer.from(kernel.memory.buffer.slice(kernel.currentPtr(), kernel.currentPtr() + kernel.currentLength()))
+  const records = decodeRecords(section, kernel.currentCount())
+  const out: KafkaRecord[] = []
+  let produced = 0
+  const most = section.length * SMARTMODULE_LIMITS.output_bytes_per_input + SMARTMODULE_LIMITS.output_bytes_extra
+  for (const record of records) {
+    if (record.value === null) {
+      // Tombstones pass every step unchanged (data-plane.md, "Failure of a record").
+      out.push(record)
+      continue
+    }
+    const framed = document.input_prefix_length > 0
+    if (framed && (record.value.length < document.input_prefix_length || record.value[0] !== 0)) {
+      context.fail(record.offsetDelta, 3, 'the value does not start with the schema registry prefix (magic byte 0)')
+      continue
+    }
+    const input = record.value.subarray(document.input_prefix_length)
+    seed.offset = context.baseOffset + BigInt(record.offsetDelta)
+    seed.timestampMs = Number(context.baseTimestamp + record.timestampDelta)
+    let verdict: Verdict
+    try {
+      verdict = await callPlugin(plugin, functionName, input)
+    } catch (error) {
+      if (error instanceof WebAssembly.RuntimeError) throw new SmartModuleTrap(document.step, messageOf(error))
+      context.fail(record.offsetDelta, 1, messageOf(error).slice(0, 1024))
+      continue
+    }
+    if (verdict === 'drop') continue
+    for (const value of verdict === 'keep' ? [input] : verdict) {
+      produced += value.length
+      if (produced > most) throw new SmartModuleTrap(document.step, `answered more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
+      out.push({ ...record, value: Buffer.concat([prefix, value]) })
+    }
+  }
+  const encoded = encodeRecords(out)
+  fillSection(kernel, encoded)
+  if (kernel.take(encoded.length, out.length, document.step + 1) < 0) throw new SmartModuleTrap(document.step, 'answered records that are not from its input')
+}
+
+async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: Buffer): Promise<Verdict> {
+  try {
+    const output = await plugin.call(functionName, input)
+    // A view of a block that `reset` frees: copied before.
+    const bytes = output === null ? undefined : Buffer.from(output.bytes())
+    switch (functionName) {
+      case 'filter': {
+        const answer = bytes?.toString('utf8').trim()
+        return answer === 'true' || answer === '1' ? 'keep' : 'drop'
+      }
+      case 'filter_map':
+        return bytes === undefined || bytes.length === 0 ? 'drop' : [bytes]
+      case 'array_map':
+        return elementsOf(bytes)
+      default:
+        return [bytes ?? Buffer.alloc(0)]
+    }
+  } finally {
+    // Extism 1.0.3 keeps every block until then.
+    await plugin.reset()
+  }
+}
+
+function elementsOf(bytes: Buffer | undefined): Buffer[] {
+  const elements: unknown = bytes === undefined || bytes.length === 0 ? [] : JSON.parse(bytes.toString('utf8'))
+  if (!Array.isArray(elements)) throw new Error('array_map answered no JSON array')
+  return elements.map((element) => Buffer.from(JSON.stringify(element), 'utf8'))
+}

@@ -1,0 +1,55 @@
+/**
+ * Loads the host's kernel (`kernel/kernel.ts`, compiled once and cached) and gives its exports types.
+ * HOT: called once or a few times per record batch.
+ */
+import { compileCached } from '../compile-cache.ts'
+import { join } from 'node:path'
+
+export type Kernel = {
+  memory: WebAssembly.Memory
+  reserve(length: number): number
+  openBatch(length: number, count: number, lastDelta: number, firstDelta: number): number
+  take(length: number, count: number, step: number): number
+  currentPtr(): number
+  currentLength(): number
+  currentCount(): number
+  currentDistinct(): number
+  currentLargest(): number
+  deltaOf(ordinal: number): number
+  fail(delta: number): number
+  run(from: number, most: number): number
+  runCount(): number
+  positionOf(ordinal: number): number
+  findLarger(from: number, most: number): number
+  dropFailed(): number
+  reframe(from: number, schemaId: number): number
+  begin(baseTimestamp: bigint): void
+  append(from: number, most: number, baseTimestamp: bigint, timestamp: bigint): number
+  builtAt(): number
+  builtBytes(): number
+  builtRecords(): number
+  builtMaxTimestamp(): bigint
+}
+
+/** The kernel's binary; compiled by the caller into a `WebAssembly.Module` that lanes share. */
+export async function kernelBinary(cacheFolder: string): Promise<Uint8Array<ArrayBuffer>> {
+  return compileCached(join(import.meta.dirname, 'kernel', 'kernel.ts'), 'kernel', cacheFolder)
+}
+
+/** A kernel of one's own: it holds one batch at a time. */
+export async function openKernel(module: WebAssembly.Module): Promise<Kernel> {
+  const instance = await WebAssembly.instantiate(module, {
+    env: {
+      abort: () => {
+        throw new Error('the host kernel ran out of memory')
+      },
+    },
+  })
+  return instance.exports as unknown as Kernel
+}
+
+/** Copies bytes in as the kernel's current section. `reserve` may move the memory, so the view is made after it. */
+export function fillSection(kernel: Kernel, section: Uint8Array): void {
+  const pointer = kernel.reserve(section.length)
+  new Uint8Array(kernel.memory.buffer, pointer, section.length).set(section)
+}

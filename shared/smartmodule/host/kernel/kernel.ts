@@ -1,0 +1,433 @@
+/**
+ * The host's own WebAssembly: walks, checks, splits and renumbers records sections (the part of a Kafka v2 record batch behind its
+ * 61-byte header), so that no JavaScript ever looks at a record. Trusted code over untrusted bytes: every length is checked.
+ * It holds one source batch at a time (`openBatch`), the section a step left (`take`), and the batch being built (`append`).
+ *
+ * Format: KIP-98 / https://kafka.apache.org/documentation/#record
+ */
+
+/** Where a growing region lives; memory is never given back, it is bounded by the largest batch ever seen. */
+let sectionPtr: usize = 0
+let sectionCapacity: u32 = 0
+let builtPtr: usize = 0
+let builtCapacity: u32 = 0
+/** Per record of the current section, its offsetDelta. */
+let deltasPtr: usize = 0
+let deltasCapacity: u32 = 0
+/** Per offsetDelta of the source batch, the number of the last step it reached (1 = it is in the batch). FAILED is final. */
+let marksPtr: usize = 0
+let marksCapacity: u32 = 0
+
+const FAILED: u8 = 255
+/** Room for the batch header in front of what is built, so that the batch leaves in one copy. */
+const HEADER: u32 = 61
+
+let marksLength: u32 = 0
+let sectionLength: u32 = 0
+let sectionCount: u32 = 0
+/** Largest encoded record (its length prefix included) of the current section. */
+let sectionLargest: u32 = 0
+/** Distinct source records in the current section. */
+let sectionDistinct: u32 = 0
+
+let builtLength: u32 = 0
+let builtCount: u32 = 0
+let builtBase: i64 = 0
+let builtMax: i64 = 0
+
+// The varint reader's state: `at` moves, `bad` is set on anything malformed.
+let at: usize = 0
+let end: usize = 0
+let bad: bool = false
+
+function grow(pointer: usize, capacity: u32, need: u32): usize {
+  if (need <= capacity) return pointer
+  if (pointer != 0) heap.free(pointer)
+  return heap.alloc(need)
+}
+
+function roomFor(need: u32): u32 {
+  return need + (need >> 2) + 1024
+}
+
+// @ts-ignore: decorator
+@inline
+function readVarint(): i32 {
+  let result: u32 = 0
+  let shift: u32 = 0
+  while (true) {
+    if (at >= end || shift > 28) {
+      bad = true
+      return 0
+    }
+    const byte: u32 = load<u8>(at++)
+    result |= (byte & 0x7f) << shift
+    if (byte < 128) break
+    shift += 7
+  }
+  return ((result >>> 1) as i32) ^ -((result & 1) as i32)
+}
+
+// @ts-ignore: decorator
+@inline
+function readVarlong(): i64 {
+  let result: u64 = 0
+  let shift: u64 = 0
+  while (true) {
+    if (at >= end || shift > 63) {
+      bad = true
+      return 0
+    }
+    const byte: u64 = load<u8>(at++)
+    result |= (byte & 0x7f) << shift
+    if (byte < 128) break
+    shift += 7
+  }
+  return ((result >>> 1) as i64) ^ -((result & 1) as i64)
+}
+
+// @ts-ignore: decorator
+@inline
+function zigzag(value: i32): u32 {
+  return ((value << 1) ^ (value >> 31)) as u32
+}
+
+// @ts-ignore: decorator
+@inline
+function zigzagLong(value: i64): u64 {
+  return ((value << 1) ^ (value >> 63)) as u64
+}
+
+// @ts-ignore: decorator
+@inline
+function sizeOf(value: u64): u32 {
+  return value == 0 ? 1 : ((70 - (clz(value) as u32)) / 7)
+}
+
+// @ts-ignore: decorator
+@inline
+function write(p: usize, value: u64): usize {
+  while (value >= 128) {
+    store<u8>(p++, ((value & 0x7f) | 0x80) as u8)
+    value >>= 7
+  }
+  store<u8>(p++, value as u8)
+  return p
+}
+
+/** Skips key, value and headers of a record that ends at `stop`; sets `bad` unless they fill it exactly. */
+// @ts-ignore: decorator
+@inline
+function skipBody(stop: usize): void {
+  const key = readVarint()
+  if (key < -1 || (key > 0 && (key as usize) > stop - at)) {
+    bad = true
+    return
+  }
+  if (key > 0) at += key
+  const value = readVarint()
+  if (value < -1 || (value > 0 && (value as usize) > stop - at)) {
+    bad = true
+    return
+  }
+  if (value > 0) at += value
+  const headers = readVarint()
+  if (headers < 0) {
+    bad = true
+    return
+  }
+  for (let i = 0; i < headers && !bad; i++) {
+    const name = readVarint()
+    if (name < 0 || (name as usize) > stop - at) {
+      bad = true
+      return
+    }
+    at += name
+    const content = readVarint()
+    if (content < -1 || (content > 0 && (content as usize) > stop - at)) {
+      bad = true
+      return
+    }
+    if (content > 0) at += content
+  }
+  if (at != stop) bad = true
+}
+
+/** A place for `length` bytes of a section that the host is about to copy in. */
+export function reserve(length: u32): usize {
+  if (length > sectionCapacity) {
+    const need = roomFor(length)
+    sectionPtr = grow(sectionPtr, sectionCapacity, need)
+    sectionCapacity = need
+  }
+  return sectionPtr
+}
+
+/**
+ * Opens the source batch whose section was just copied in: checks it whole and marks its records as input of step 1.
+ * Records before `firstDelta` (behind the position) stay out. Returns the records that count, or -1 when the section is malformed.
+ */
+export function openBatch(length: u32, count: u32, lastDelta: i32, firstDelta: i32): i32 {
+  if (lastDelta < 0 || count > length) return -1
+  marksLength = (lastDelta as u32) + 1
+  // A compacted batch has fewer records than deltas, never the other way round.
+  if (count > marksLength) return -1
+  if (marksLength > marksCapacity) {
+    const need = roomFor(marksLength)
+    marksPtr = grow(marksPtr, marksCapacity, need)
+    marksCapacity = need
+  }
+  memory.fill(marksPtr, 0, marksLength)
+  return walk(length, count, 0, firstDelta)
+}
+
+/** Puts the section of the batch (as opened) under the current one again: `take` for what step `step` (1, 2, …) left. */
+export function take(length: u32, count: u32, step: i32): i32 {
+  if (count > length) return -1
+  return walk(length, count, step, 0)
+}
+
+/** Walks the section at `sectionPtr`. Step 0 is the source itself. Returns the number of records kept, -1 on a violation. */
+function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
+  if (count > deltasCapacity) {
+    const need = roomFor(count)
+    deltasPtr = grow(deltasPtr, deltasCapacity, need << 2)
+    deltasCapacity = need
+  }
+  const reached = step as u8
+  const reaches = (step + 1) as u8
+  at = sectionPtr
+  const stop = sectionPtr + length
+  end = stop
+  bad = false
+  let previous: i32 = -1
+  let distinct: u32 = 0
+  let largest: u32 = 0
+  let kept: u32 = 0
+  let keptFrom: usize = sectionPtr
+  for (let i: u32 = 0; i < count; i++) {
+    const from = at
+    const size = readVarint()
+    if (bad || size < 1 || (size as usize) > stop - at) return -1
+    const recordEnd = at + (size as usize)
+    end = recordEnd
+    at++
+    readVarlong()
+    const delta = readVarint()
+    skipBody(recordEnd)
+    if (bad || delta < previous || delta < 0 || (delta as u32) >= marksLength) return -1
+    end = stop
+    if (step == 0) {
+      // Two records with one offset would make accounting and dead letters ambiguous; a broker accepts such a batch all the same.
+      if (delta == previous) return -1
+      if (delta < firstDelta) {
+        previous = delta
+        keptFrom = at
+        continue
+      }
+    }
+    const mark = load<u8>(marksPtr + delta)
+    if (mark == reaches || mark == FAILED) {
+      // One more output of the same source record, or an output of a failed one, which `dropFailed` takes out.
+    } else if (mark == reached) {
+      store<u8>(marksPtr + delta, reaches)
+      distinct++
+    } else return -1
+    previous = delta
+    const encoded = (at - from) as u32
+    if (encoded > largest) largest = encoded
+    store<u32>(deltasPtr + ((kept as usize) << 2), delta)
+    kept++
+  }
+  if (at != stop) return -1
+  if (keptFrom != sectionPtr) memory.copy(sectionPtr, keptFrom, stop - keptFrom)
+  sectionLength = (stop - keptFrom) as u32
+  sectionCount = kept
+  sectionLargest = largest
+  sectionDistinct = distinct
+  return kept
+}
+
+export function currentPtr(): usize { return sectionPtr }
+export function currentLength(): u32 { return sectionLength }
+export function currentCount(): u32 { return sectionCount }
+export function currentDistinct(): u32 { return sectionDistinct }
+export function currentLargest(): u32 { return sectionLargest }
+
+/** offsetDelta of the `ordinal`-th record of the section last walked, -1 when there is none. */
+export function deltaOf(ordinal: u32): i32 {
+  return ordinal < sectionCount ? load<i32>(deltasPtr + ((ordinal as usize) << 2)) : -1
+}
+
+/** Marks the source record at `delta` as failed, for good. Returns 1 the first time, 0 afterwards. */
+export function fail(delta: u32): i32 {
+  if (delta >= marksLength || load<u8>(marksPtr + delta) == FAILED) return 0
+  store<u8>(marksPtr + delta, FAILED)
+  return 1
+}
+
+/**
+ * Length in bytes of the longest run of records that starts `from` bytes into the section and fits `most` bytes (one record at least);
+ * `runCount` tells how many they are. Calls into a SmartModule are cut by it.
+ */
+export function run(from: u32, most: u32): u32 {
+  at = sectionPtr + from
+  const stop = sectionPtr + sectionLength
+  end = stop
+  const start = at
+  let records: u32 = 0
+  while (at < stop) {
+    const before = at
+    const size = readVarint()
+    const after = at + (size as usize)
+    if (records > 0 && after - start > (most as usize)) {
+      at = before
+      break
+    }
+    at = after
+    records++
+  }
+  lastRunCount = records
+  return (at - start) as u32
+}
+let lastRunCount: u32 = 0
+export function runCount(): u32 { return lastRunCount }
+
+/** Byte position, within the section, of the `ordinal`-th record. */
+export function positionOf(ordinal: u32): u32 {
+  at = sectionPtr
+  end = sectionPtr + sectionLength
+  for (let i: u32 = 0; i < ordinal && at < end; i++) {
+    const size = readVarint()
+    at += size
+  }
+  return (at - sectionPtr) as u32
+}
+
+/** Marks as failed every record longer than `most` bytes; answers its ordinal, from `from` on, or -1 when there is none. */
+export function findLarger(from: u32, most: u32): i32 {
+  at = sectionPtr + positionOf(from)
+  end = sectionPtr + sectionLength
+  for (let i = from; i < sectionCount; i++) {
+    const start = at
+    const size = readVarint()
+    at += size
+    if (at - start > (most as usize)) return i as i32
+  }
+  return -1
+}
+
+/** Takes the records of failed source records out of the section. Returns the distinct source records left. */
+export function dropFailed(): u32 {
+  at = sectionPtr
+  const stop = sectionPtr + sectionLength
+  end = stop
+  let to = sectionPtr
+  let kept: u32 = 0
+  let distinct: u32 = 0
+  let previous: i32 = -1
+  for (let i: u32 = 0; i < sectionCount; i++) {
+    const from = at
+    const size = readVarint()
+    at += size
+    const delta = load<i32>(deltasPtr + ((i as usize) << 2))
+    if (load<u8>(marksPtr + delta) == FAILED) continue
+    memory.copy(to, from, at - from)
+    to += at - from
+    store<i32>(deltasPtr + ((kept as usize) << 2), delta)
+    kept++
+    if (delta != previous) distinct++
+    previous = delta
+  }
+  sectionLength = (to - sectionPtr) as u32
+  sectionCount = kept
+  sectionDistinct = distinct
+  return distinct
+}
+
+/**
+ * Gives every value of the section the 5-byte registry prefix `magic 0, schema id` instead of its own; a chain without steps needs it.
+ * A value without a prefix fails its record: its ordinal is answered (call again from there), -1 when all are done.
+ */
+export function reframe(from: u32, schemaId: u32): i32 {
+  at = sectionPtr + positionOf(from)
+  end = sectionPtr + sectionLength
+  for (let i = from; i < sectionCount; i++) {
+    const size = readVarint()
+    const recordEnd = at + (size as usize)
+    at++
+    readVarlong()
+    readVarint()
+    const key = readVarint()
+    if (key > 0) at += key
+    const value = readVarint()
+    if (value >= 0) {
+      if (value < 5 || load<u8>(at) != 0) return i as i32
+      store<u32>(at + 1, bswap<u32>(schemaId))
+    }
+    at = recordEnd
+  }
+  return -1
+}
+
+/** Starts a new output batch whose timestamps are relative to `baseTimestamp`. */
+export function begin(baseTimestamp: i64): void {
+  builtLength = 0
+  builtCount = 0
+  builtBase = baseTimestamp
+  builtMax = baseTimestamp
+}
+
+/**
+ * Appends the section's records from the `from`-th on to the batch being built, renumbered, until it would pass `most` bytes (header
+ * included). `timestamp` ≥ 0 replaces each record's time (log-append time); otherwise a record's time is `baseTimestamp` + its delta.
+ * Returns the ordinal of the first record that did not fit; the section's count when all did.
+ */
+export function append(from: u32, most: u32, baseTimestamp: i64, timestamp: i64): u32 {
+  // Renumbering can lengthen a record by a few bytes: offsetDelta ≤ 5, timestampDelta ≤ 10, the length itself ≤ 5.
+  const need: u32 = HEADER + builtLength + sectionLength + sectionCount * 20
+  if (need > builtCapacity) {
+    const room = roomFor(need)
+    const moved = heap.alloc(room)
+    if (builtPtr != 0) {
+      memory.copy(moved + HEADER, builtPtr + HEADER, builtLength)
+      heap.free(builtPtr)
+    }
+    builtPtr = moved
+    builtCapacity = room
+  }
+  at = sectionPtr + (from == 0 ? 0 : positionOf(from))
+  end = sectionPtr + sectionLength
+  let to = builtPtr + HEADER + builtLength
+  for (let i = from; i < sectionCount; i++) {
+    const size = readVarint()
+    const recordEnd = at + (size as usize)
+    at++
+    const time = timestamp >= 0 ? timestamp : baseTimestamp + readVarlong()
+    if (timestamp >= 0) readVarlong()
+    readVarint()
+    const timeDelta = zigzagLong(time - builtBase)
+    const offsetDelta = zigzag(builtCount as i32) as u64
+    const rest = (recordEnd - at) as u32
+    const body = 1 + sizeOf(timeDelta) + sizeOf(offsetDelta) + rest
+    const prefix = zigzag(body as i32) as u64
+    const encoded = sizeOf(prefix) + body
+    if (builtCount > 0 && HEADER + builtLength + encoded > most) return i
+    to = write(to, prefix)
+    store<u8>(to++, 0)
+    to = write(to, timeDelta)
+    to = write(to, offsetDelta)
+    memory.copy(to, at, rest)
+    to += rest
+    at = recordEnd
+    builtLength += encoded
+    builtCount++
+    if (time > builtMax) builtMax = time
+  }
+  return sectionCount
+}
+
+export function builtAt(): usize { return builtPtr }
+export function builtBytes(): u32 { return HEADER + builtLength }
+export function builtRecords(): u32 { return builtCount }
+export function builtMaxTimestamp(): i64 { return builtMax }

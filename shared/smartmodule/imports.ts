@@ -1,0 +1,131 @@
+/** The host functions a SmartModule may import, by namespace and name; anything else is refused at upload (smartmodule-abi.md, "Limits"). */
+import type { ExtismPluginOptions } from '@extism/extism'
+
+const EXTISM = [
+  'alloc', 'free', 'length', 'length_unsafe', 'load_u8', 'load_u64', 'store_u8', 'store_u64', 'input_offset', 'input_length', 'input_load_u8', 'input_load_u64',
+  'output_set', 'error_set', 'config_get', 'var_get', 'var_set', 'log_debug', 'log_info', 'log_warn', 'log_error',
+]
+const ASSEMBLYSCRIPT = ['abort', 'seed', 'Date.now', 'console.log']
+/** WASI preview 1 without files and sockets. */
+const WASI = [
+  'args_get', 'args_sizes_get', 'environ_get', 'environ_sizes_get', 'clock_time_get', 'clock_res_get', 'random_get', 'fd_write', 'fd_read', 'fd_close', 'fd_seek', 'fd_fdstat_get',
+  'fd_fdstat_set_flags', 'fd_prestat_get', 'fd_prestat_dir_name', 'proc_exit', 'sched_yield', 'poll_oneoff',
+]
+
+export const ALLOWED_IMPORTS: Record<string, ReadonlySet<string>> = {
+  env: new Set(ASSEMBLYSCRIPT),
+  'extism:host/env': new Set(EXTISM),
+  wasi_snapshot_preview1: new Set(WASI),
+}
+
+/** What the host's import functions need to know of the call under way; clock and random come from it, so that a replay gives the same. */
+export type CallSeed = { timestampMs: number; offset: bigint; log: (line: string) => void; memory: () => WebAssembly.Memory | undefined }
+
+/** Deterministic 32-bit generator (xorshift, seeded by the batch). */
+function nextRandom(seed: { value: number }): number {
+  let x = seed.value || 0x9e3779b9
+  x ^= x << 13
+  x ^= x >>> 17
+  x ^= x << 5
+  seed.value = x >>> 0
+  return seed.value
+}
+
+type HostFunctions = NonNullable<ExtismPluginOptions['functions']>
+
+/** Reads an AssemblyScript string (UTF-16, its byte length 4 bytes in front). */
+function assemblyScriptText(memory: WebAssembly.Memory | undefined, pointer: number): string {
+  if (!memory || pointer < 4 || pointer > memory.buffer.byteLength) return ''
+  const length = new DataView(memory.buffer).getUint32(pointer - 4, true)
+  if (length > 65_536 || pointer + length > memory.buffer.byteLength) return ''
+  return Buffer.from(memory.buffer, pointer, length).toString('utf16le')
+}
+
+const ERRNO_BADF = 8
+const ERRNO_NOSYS = 52
+
+/** The functions for Extism's `functions` option. `call` is read at each use, so its fields may change from batch to batch. */
+export function hostFunctions(call: CallSeed): HostFunctions {
+  const random = { value: 0 }
+  let seededFor = -1n
+  const draw = () => {
+    if (seededFor !== call.offset) {
+      seededFor = call.offset
+      random.value = Number(BigInt.asUintN(32, call.offset * 2_654_435_761n + 1n))
+    }
+    return nextRandom(random)
+  }
+  const view = () => {
+    const memory = call.memory()
+    if (!memory) throw new Error('the module called the host before it had a memory')
+    return new DataView(memory.buffer)
+  }
+  const zero = () => 0
+  const badFile = () => ERRNO_BADF
+  const writeTwoZeros = (_context: unknown, first: number, second: number) => {
+    view().setUint32(first, 0, true)
+    view().setUint32(second, 0, true)
+    return 0
+  }
+  return {
+    env: {
+      abort: (_context: unknown, message: number, file: number, line: number, column: number) => {
+        const text = assemblyScriptText(call.memory(), message) || 'abort'
+        throw new Error(`${text} (${assemblyScriptText(call.memory(), file)}:${line}:${column})`)
+      },
+      seed: () => draw() / 4_294_967_296 + 1,
+      'Date.now': () => call.timestampMs,
+      'console.log': (_context: unknown, pointer: number) => call.log(assemblyScriptText(call.memory(), pointer)),
+    },
+    wasi_snapshot_preview1: {
+      args_get: zero,
+      args_sizes_get: writeTwoZeros,
+      environ_get: zero,
+      environ_sizes_get: writeTwoZeros,
+      clock_res_get: (_context: unknown, _clock: number, target: number) => {
+        view().setBigUint64(target, 1_000_000n, true)
+        return 0
+      },
+      clock_time_get: (_context: unknown, _clock: number, _precision: bigint, target: number) => {
+        view().setBigUint64(target, BigInt(call.timestampMs) * 1_000_000n, true)
+        return 0
+      },
+      random_get: (_context: unknown, pointer: number, length: number) => {
+        const target = view()
+        for (let i = 0; i < length; i++) target.setUint8(pointer + i, draw() & 255)
+        return 0
+      },
+      fd_write: (_context: unknown, _fd: number, vectors: number, count: number, written: number) => {
+        const memory = view()
+        let total = 0
+        for (let i = 0; i < count; i++) {
+          const pointer = memory.getUint32(vectors + i * 8, true)
+          const length = memory.getUint32(vectors + i * 8 + 4, true)
+          if (length > 0 && total < 65_536) call.log(Buffer.from(memory.buffer, pointer, Math.min(length, 65_536)).toString('utf8').trimEnd())
+          total += length
+        }
+        memory.setUint32(written, total, true)
+        return 0
+      },
+      fd_read: badFile,
+      fd_close: badFile,
+      fd_seek: badFile,
+      fd_fdstat_get: (_context: unknown, fd: number, target: number) => {
+        if (fd > 2) return ERRNO_BADF
+        const memory = view()
+        for (let i = 0; i < 24; i++) memory.setUint8(target + i, 0)
+        // A character device, as standard streams are.
+        memory.setUint8(target, 2)
+        return 0
+      },
+      fd_fdstat_set_flags: badFile,
+      fd_prestat_get: badFile,
+      fd_prestat_dir_name: badFile,
+      proc_exit: (_context: unknown, code: number) => {
+        throw new Error(`the module called proc_exit(${code})`)
+      },
+      sched_yield: zero,
+      poll_oneoff: () => ERRNO_NOSYS,
+    },
+  }
+}

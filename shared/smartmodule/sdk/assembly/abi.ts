@@ -1,0 +1,257 @@
+/** ABI 1: turns records sections into `Record`s and back. Authors never see this file; the entry that `compile` writes calls it. */
+import { Kind, textOf } from './json'
+import { Path, Slice } from './path'
+import { Record, Writer } from './record'
+
+/** The document that `dps_init` got, as far as a module needs it: its own `config`, and the registry framing. */
+export class Config {
+  /** The refusal of an author's `init`; the pipeline can't start then, and the message names the field. */
+  error: string | null = null
+  record: Record
+  constructor(record: Record) { this.record = record }
+  /** The value at `path` of the step's config. */
+  get(path: string): Slice { return this.record.find(new Path('config.' + path)) }
+  /** Text at `path`; refuses the config when it is missing or not a string. */
+  text(path: string): string {
+    const slice = this.get(path)
+    if (slice.kind != Kind.String) {
+      this.refuse(`config.${path} must be a string`)
+      return ''
+    }
+    return textOf(slice.start, slice.end)
+  }
+  refuse(message: string): void { if (this.error === null) this.error = message }
+}
+
+const record = new Record()
+const out = new Writer()
+const errors = new Writer()
+const result: usize = heap.alloc(36)
+let input: usize = 0
+let inputCapacity: i32 = 0
+let inputPrefix: i32 = 0
+let outputPrefix: ArrayBuffer = new ArrayBuffer(0)
+let json: bool = true
+let initText: usize = 0
+let outCount: i32 = 0
+let errorCount: i32 = 0
+/** Set while a record is being handled, for `emit`. */
+let emitDelta: i32 = 0
+let emitTime: i64 = 0
+let emitHeaders: usize = 0
+let emitHeadersEnd: usize = 0
+
+export function alloc(length: i32): usize {
+  if (length > inputCapacity) {
+    if (input != 0) heap.free(input)
+    inputCapacity = length + (length >> 2) + 1024
+    // The JSON scanner reads 16 bytes at a time.
+    input = heap.alloc(inputCapacity + 32)
+  }
+  return input
+}
+
+const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+function fromBase64(text: string): ArrayBuffer {
+  let clean = text.length
+  while (clean > 0 && text.charCodeAt(clean - 1) == 61) clean--
+  const bytes = new Uint8Array((clean * 3) / 4)
+  let bits: u32 = 0
+  let have = 0
+  let to = 0
+  for (let i = 0; i < clean; i++) {
+    bits = (bits << 6) | (BASE64.indexOf(text.charAt(i)) as u32)
+    have += 6
+    if (have >= 8) {
+      have -= 8
+      bytes[to++] = ((bits >> have) & 255) as u8
+    }
+  }
+  return bytes.buffer
+}
+
+/** `init` is the author's; it may refuse the config. Returns 0, or the pointer of the error text (u32 length, UTF-8). */
+export function init(ptr: usize, length: i32, author: (config: Config) => void): usize {
+  record.start = ptr
+  record.end = ptr + length
+  record.failure = null
+  const config = new Config(record)
+  if (!record.parse()) return say('the host sent no JSON')
+  const prefix = record.find(new Path('input_prefix_length'))
+  inputPrefix = prefix.kind == Kind.Number ? (I32.parseInt(String.UTF8.decodeUnsafe(prefix.start, prefix.end - prefix.start)) as i32) : 0
+  const suffix = record.find(new Path('output_prefix'))
+  outputPrefix = suffix.kind == Kind.String ? fromBase64(textOf(suffix.start, suffix.end)) : new ArrayBuffer(0)
+  const format = record.find(new Path('input_format'))
+  json = format.kind != Kind.String || textOf(format.start, format.end) == 'json'
+  author(config)
+  return config.error === null ? 0 : say(config.error!)
+}
+
+function say(message: string): usize {
+  const text = String.UTF8.encode(message)
+  if (initText != 0) heap.free(initText)
+  initText = heap.alloc(4 + text.byteLength)
+  store<u32>(initText, text.byteLength)
+  memory.copy(initText + 4, changetype<usize>(text), text.byteLength)
+  return initText
+}
+
+let at: usize = 0
+
+// @ts-ignore: decorator
+@inline
+function varint(): i32 {
+  let result: u32 = load<u8>(at++)
+  if (result >= 128) {
+    result &= 127
+    let shift: u32 = 7
+    while (true) {
+      const byte: u32 = load<u8>(at++)
+      result |= (byte & 127) << shift
+      if (byte < 128) break
+      shift += 7
+    }
+  }
+  return ((result >>> 1) as i32) ^ -((result & 1) as i32)
+}
+
+// @ts-ignore: decorator
+@inline
+function varlong(): i64 {
+  let result: u64 = 0
+  let shift: u64 = 0
+  while (true) {
+    const byte: u64 = load<u8>(at++)
+    result |= (byte & 127) << shift
+    if (byte < 128) break
+    shift += 7
+  }
+  return ((result >>> 1) as i64) ^ -((result & 1) as i64)
+}
+
+// @ts-ignore: decorator
+@inline
+function sizeOf(value: i64): i32 {
+  const zigzag = ((value << 1) ^ (value >> 63)) as u64
+  return zigzag == 0 ? 1 : (70 - (clz(zigzag) as i32)) / 7
+}
+
+// @ts-ignore: decorator
+@inline
+function put(to: usize, value: i64): usize {
+  let zigzag = ((value << 1) ^ (value >> 63)) as u64
+  while (zigzag >= 128) {
+    store<u8>(to++, ((zigzag & 127) | 128) as u8)
+    zigzag >>= 7
+  }
+  store<u8>(to++, zigzag as u8)
+  return to
+}
+
+/** What an author's function did with the record. */
+export const enum Verdict { Keep, Drop, Changed }
+
+/** Adds an output record with the current record's key and headers and the value [start, end). */
+export function emit(start: usize, end: usize): void {
+  const prefix = outputPrefix.byteLength
+  const valueLength = prefix + ((end - start) as i32)
+  const keyLength = record.keyLength
+  const headers = (emitHeadersEnd - emitHeaders) as i32
+  const body = 1 + sizeOf(emitTime) + sizeOf(emitDelta) + sizeOf(keyLength) + (keyLength > 0 ? keyLength : 0) + sizeOf(valueLength) + valueLength + headers
+  out.room(body + 8)
+  let to = put(out.at, body)
+  store<u8>(to++, 0)
+  to = put(to, emitTime)
+  to = put(to, emitDelta)
+  to = put(to, keyLength)
+  if (keyLength > 0) {
+    memory.copy(to, record.keyStart, keyLength)
+    to += keyLength
+  }
+  to = put(to, valueLength)
+  memory.copy(to, changetype<usize>(outputPrefix), prefix)
+  to += prefix
+  memory.copy(to, start, end - start)
+  to += end - start
+  memory.copy(to, emitHeaders, headers)
+  out.at = to + headers
+  outCount++
+}
+
+function failRecord(ordinal: i32): void {
+  const text = String.UTF8.encode(record.failure!)
+  errors.room(12 + text.byteLength)
+  store<u32>(errors.at, ordinal)
+  store<u32>(errors.at, record.failureCode, 4)
+  store<u32>(errors.at, text.byteLength, 8)
+  memory.copy(errors.at + 12, changetype<usize>(text), text.byteLength)
+  errors.at += 12 + text.byteLength
+  errorCount++
+}
+
+/** Runs the author's function over a records section. Returns the result block. */
+export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, baseTimestamp: i64, author: (record: Record) => Verdict): usize {
+  out.clear()
+  errors.clear()
+  outCount = 0
+  errorCount = 0
+  out.room(length + 64)
+  at = ptr
+  for (let i = 0; i < count; i++) {
+    const from = at
+    const size = varint()
+    const next = at + size
+    at++
+    emitTime = varlong()
+    emitDelta = varint()
+    const keyLength = varint()
+    record.keyLength = keyLength
+    record.keyStart = at
+    if (keyLength > 0) at += keyLength
+    const valueLength = varint()
+    const value = at
+    if (valueLength < 0) {
+      // A tombstone passes unchanged: dropping it would leave the deleted key alive in a compacted topic.
+      out.bytes(from, next - from)
+      outCount++
+      at = next
+      continue
+    }
+    emitHeaders = value + valueLength
+    emitHeadersEnd = next
+    at = next
+    record.failure = null
+    record.timestamp = baseTimestamp + emitTime
+    record.offset = baseOffset + emitDelta
+    record.start = value + inputPrefix
+    record.end = value + valueLength
+    // As a length: growing may move the writer's memory.
+    const before = out.length
+    const beforeCount = outCount
+    let verdict = Verdict.Drop
+    if (inputPrefix > 0 && (valueLength < inputPrefix || load<u8>(value) != 0)) record.fail('the value does not start with the schema registry prefix (magic byte 0)', 3)
+    else if (!json || record.parse()) verdict = author(record)
+    if (record.failure !== null) {
+      out.at = out.start + before
+      outCount = beforeCount
+      failRecord(i)
+    } else if (verdict == Verdict.Changed) emit(record.start, record.end)
+    else if (verdict == Verdict.Keep) {
+      if (outputPrefix.byteLength == inputPrefix) {
+        out.bytes(from, next - from)
+        memory.copy(out.at - (next - value), changetype<usize>(outputPrefix), inputPrefix)
+        outCount++
+      } else emit(value + inputPrefix, value + valueLength)
+    }
+  }
+  store<u32>(result, out.start as u32)
+  store<u32>(result, out.length as u32, 4)
+  store<u32>(result, outCount, 8)
+  store<u32>(result, errors.start as u32, 12)
+  store<u32>(result, errors.length as u32, 16)
+  store<u32>(result, errorCount, 20)
+  store<u32>(result, 0, 24)
+  store<u32>(result, 0, 28)
+  store<u32>(result, 0, 32)
+  return result
+}

@@ -1,0 +1,113 @@
+/** Dotted paths (`customer.address.city`, `items.0.sku`) into a checked document. */
+import { Kind, closeOf, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, unescape, valueEnd, valueStart } from './json'
+
+/** What `find` found: the bytes of a value inside the record, valid until the next record. */
+export class Slice {
+  start: usize = 0
+  end: usize = 0
+  kind: Kind = Kind.Missing
+}
+
+/** One name of a path, as UTF-8 bytes, and as an array index where it is one. */
+export class Segment {
+  bytes: ArrayBuffer
+  index: i32 = -1
+  constructor(name: string) {
+    this.bytes = String.UTF8.encode(name)
+    let index = name.length > 0 && name.length < 10 ? 0 : -1
+    for (let i = 0; i < name.length && index >= 0; i++) {
+      const c = name.charCodeAt(i) - 48
+      index = c >= 0 && c < 10 ? index * 10 + c : -1
+    }
+    this.index = index
+  }
+
+  /** True when the checked key content [p, end) is this name. */
+  matches(p: usize, end: usize, escaped: bool): bool {
+    const length = this.bytes.byteLength as usize
+    if (!escaped) return end - p == length && memory.compare(p, changetype<usize>(this.bytes), length) == 0
+    const scratch = heap.alloc(end - p + 8)
+    const stop = unescape(p, end, scratch)
+    const same = stop - scratch == length && memory.compare(scratch, changetype<usize>(this.bytes), length) == 0
+    heap.free(scratch)
+    return same
+  }
+}
+
+/** A path, split once at start-up. Build it in `init`, never per record. */
+export class Path {
+  segments: Segment[] = []
+  constructor(text: string) {
+    const names = text.split('.')
+    for (let i = 0; i < names.length; i++) this.segments.push(new Segment(names[i]))
+  }
+}
+
+/** Index of the top-level member with this name, the last one when it is repeated (as JSON.parse decides), -1 when there is none. */
+export function findMember(segment: Segment): i32 {
+  for (let i = memberCount - 1; i >= 0; i--) {
+    if (segment.matches(keyStart(i), keyEnd(i), keyEscaped(i))) return i
+  }
+  return -1
+}
+
+/** Fills `into` with the value at `path` of the last parsed document whose top level is an object. */
+export function findPath(path: Path, into: Slice): bool {
+  into.kind = Kind.Missing
+  const first = findMember(path.segments[0])
+  if (first < 0) return false
+  let start = valueStart(first)
+  let end = valueEnd(first)
+  for (let i = 1; i < path.segments.length; i++) {
+    if (!descend(start, path.segments[i], into)) return false
+    start = into.start
+    end = into.end
+  }
+  into.start = start
+  into.end = end
+  into.kind = kindAt(start)
+  return true
+}
+
+function descend(p: usize, segment: Segment, into: Slice): bool {
+  const kind = kindAt(p)
+  into.kind = Kind.Missing
+  if (kind == Kind.Array) {
+    if (segment.index < 0) return false
+    p = skipSpace(p + 1, usize.MAX_VALUE)
+    for (let i = 0; load<u8>(p) != 93; i++) {
+      const after = skipChecked(p)
+      if (i == segment.index) {
+        into.start = p
+        into.end = after
+        return true
+      }
+      p = skipSpace(after, usize.MAX_VALUE)
+      if (load<u8>(p) == 44) p = skipSpace(p + 1, usize.MAX_VALUE)
+    }
+    return false
+  }
+  if (kind != Kind.Object) return false
+  let found = false
+  p = skipSpace(p + 1, usize.MAX_VALUE)
+  while (load<u8>(p) == 34) {
+    const key = p + 1
+    const close = closeOf(key)
+    p = skipSpace(close + 1, usize.MAX_VALUE)
+    p = skipSpace(p + 1, usize.MAX_VALUE)
+    const after = skipChecked(p)
+    if (segment.matches(key, close, hasBackslash(key, close))) {
+      into.start = p
+      into.end = after
+      found = true
+    }
+    p = skipSpace(after, usize.MAX_VALUE)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, usize.MAX_VALUE)
+  }
+  return found
+}
+
+export function hasBackslash(p: usize, end: usize): bool {
+  for (; p < end; p++) if (load<u8>(p) == 92) return true
+  return false
+}

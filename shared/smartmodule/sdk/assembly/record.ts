@@ -1,0 +1,135 @@
+/** The record an author's function sees: one object for all records, its bytes valid until the function returns. */
+import { Kind, escapeTo, memberCount, parse, refusal, valueEnd, valueStart } from './json'
+import { Path, Segment, Slice, findMember, findPath } from './path'
+
+/** Bytes being written; grows by doubling and is reused from record to record. */
+export class Writer {
+  start: usize = 0
+  at: usize = 0
+  private capacity: usize = 0
+
+  /** Makes room for `more` bytes behind `at`. */
+  room(more: usize): void {
+    const used = this.at - this.start
+    if (used + more <= this.capacity) return
+    const capacity = (used + more) * 2 + 64
+    this.start = this.start == 0 ? heap.alloc(capacity) : heap.realloc(this.start, capacity)
+    this.capacity = capacity
+    this.at = this.start + used
+  }
+  clear(): void { this.at = this.start }
+  get length(): usize { return this.at - this.start }
+
+  bytes(p: usize, length: usize): void {
+    this.room(length)
+    memory.copy(this.at, p, length)
+    this.at += length
+  }
+  byte(value: u32): void {
+    this.room(1)
+    store<u8>(this.at++, value as u8)
+  }
+  /** A JSON string from plain text. */
+  text(value: string): void {
+    const utf8 = String.UTF8.encode(value)
+    this.quoted(changetype<usize>(utf8), utf8.byteLength)
+  }
+  /** A JSON string from plain UTF-8 bytes. */
+  quoted(p: usize, length: usize): void {
+    this.room(length * 6 + 2)
+    store<u8>(this.at++, 34)
+    this.at = escapeTo(p, p + length, this.at)
+    store<u8>(this.at++, 34)
+  }
+}
+
+const EMPTY = new Slice()
+
+export class Record {
+  /** The value's bytes as they are now (without the registry prefix). */
+  start: usize = 0
+  end: usize = 0
+  /** Kind of the parsed document. */
+  kind: Kind = Kind.Missing
+  /** Key bytes; `keyLength` is -1 for a null key. */
+  keyStart: usize = 0
+  keyLength: i32 = -1
+  timestamp: i64 = 0
+  offset: i64 = 0
+  /** Set by `fail`. */
+  failure: string | null = null
+  failureCode: u32 = 0
+  private slice: Slice = new Slice()
+  private one: Writer = new Writer()
+  private other: Writer = new Writer()
+
+  /** The value at a path, valid until the next call; its kind is `Kind.Missing` when there is none. */
+  find(path: Path): Slice {
+    if (this.kind != Kind.Object) return EMPTY
+    findPath(path, this.slice)
+    return this.slice
+  }
+
+  /** Fails this record with a message: it goes to the dead letters (or as the policy says), the others go on. */
+  fail(message: string, code: u32 = 1): void {
+    this.failure = message
+    this.failureCode = code
+  }
+
+  /** A writer for a whole new value; call `commit` when it is complete. */
+  writer(): Writer {
+    const target = this.start == this.one.start ? this.other : this.one
+    target.clear()
+    return target
+  }
+
+  /** Makes what was written the record's value. */
+  commit(writer: Writer): void {
+    writer.room(32)
+    this.start = writer.start
+    this.end = writer.at
+  }
+
+  /** Replaces (or adds) one top-level member by splicing bytes: `value` is a complete JSON value. */
+  setBytes(name: Segment, value: usize, length: usize): void {
+    if (this.kind != Kind.Object) {
+      this.fail('the value is not a JSON object')
+      return
+    }
+    const at = findMember(name)
+    const writer = this.writer()
+    if (at >= 0) {
+      writer.bytes(this.start, valueStart(at) - this.start)
+      writer.bytes(value, length)
+      writer.bytes(valueEnd(at), this.end - valueEnd(at))
+    } else {
+      let close = this.end - 1
+      while (load<u8>(close) != 125) close--
+      writer.bytes(this.start, close - this.start)
+      if (memberCount > 0) writer.byte(44)
+      writer.quoted(changetype<usize>(name.bytes), name.bytes.byteLength)
+      writer.byte(58)
+      writer.bytes(value, length)
+      writer.byte(125)
+    }
+    this.commit(writer)
+    this.parse()
+  }
+
+  /** Replaces (or adds) one top-level member by a text. */
+  setText(name: Segment, text: string): void {
+    scratch.clear()
+    scratch.text(text)
+    this.setBytes(name, scratch.start, scratch.length)
+  }
+
+  /** Parses the value as it is now. False when it is not one complete JSON document (the record has failed then). */
+  parse(): bool {
+    this.kind = parse(this.start, this.end)
+    if (this.kind != Kind.Missing) return true
+    this.fail(refusal, 2)
+    return false
+  }
+}
+
+const scratch = new Writer()
