@@ -1,0 +1,50 @@
+/** A failed record as its dead letter: key, value and headers byte for byte, plus headers that say what happened where. Cold path. */
+import { TRANSACTIONAL, encodeBatch, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
+import type { RecordFailure } from '../../../shared/smartmodule/host/chain.ts'
+import type { LaneChain, OutputBatch } from './messages.ts'
+
+export type DeadLetter = { record: KafkaRecord; bytes: number }
+
+/** `__connect.errors.*` are Kafka Connect's names (KIP-298), so that its tools read our dead letters; `dps.*` say the rest. */
+export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, spec: LaneChain, partition: number, offset: bigint, nowMs: number): DeadLetter {
+  const step = spec.steps[failure.step]
+  const added: [string, string][] = [
+    ['__connect.errors.topic', spec.sourceTopic],
+    ['__connect.errors.partition', String(partition)],
+    ['__connect.errors.offset', String(offset)],
+    ['__connect.errors.stage', 'TRANSFORMATION'],
+    ['__connect.errors.exception.class.name', failure.code],
+    ['__connect.errors.exception.message', failure.message],
+    ['dps.pipeline', spec.pipelineId],
+    ['dps.revision', String(spec.revision)],
+    ['dps.step', String(failure.step + 1)],
+    ['dps.module', step?.name ?? ''],
+    ['dps.module_version', step?.version ?? ''],
+    ['dps.attempt', '1'],
+    ['dps.failed_at', new Date(nowMs).toISOString()],
+  ]
+  const headers: KafkaRecord['headers'] = [...record.headers, ...added.map(([name, value]): [string, Buffer] => [name, Buffer.from(value, 'utf8')])]
+  const bytes = headers.reduce((sum, [name, value]) => sum + name.length * 3 + (value?.length ?? 0) + 10, (record.key?.length ?? 0) + (record.value?.length ?? 0) + 40)
+  return { record: { ...record, headers }, bytes }
+}
+
+/** Groups dead letters into batches of at most `bytesMax`. */
+export function deadLetterBatches(letters: DeadLetter[], nowMs: number, bytesMax: number): OutputBatch[] {
+  const batches: OutputBatch[] = []
+  let from = 0
+  let bytes = 0
+  const close = (to: number) => {
+    if (to === from) return
+    const records = letters.slice(from, to).map(({ record }, index) => ({ ...record, offsetDelta: index, timestampDelta: 0n }))
+    const batch = encodeBatch(records, BigInt(nowMs), TRANSACTIONAL)
+    batches.push({ bytes: batch.buffer as ArrayBuffer, records: records.length })
+    from = to
+    bytes = 0
+  }
+  for (const [index, letter] of letters.entries()) {
+    if (index > from && bytes + letter.bytes > bytesMax) close(index)
+    bytes += letter.bytes
+  }
+  close(letters.length)
+  return batches
+}

@@ -1,0 +1,54 @@
+/**
+ * A lane: a worker thread that runs chains and nothing else. It has no sockets and no clock of its own; bytes come in and go out as
+ * transferred buffers. A SmartModule that never returns takes the lane with it, and the main thread starts another one.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
+import { openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts'
+import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
+import type { FromLane, LaneChain, LaneData, PartitionOutcome, ToLane } from './messages.ts'
+import { runPartition } from './run-partition.ts'
+
+const { kernel: kernelModule, watch } = workerData as LaneData
+const port = parentPort!
+const kernel = await openKernel(kernelModule)
+const chains = new Map<number, { chain: Chain; spec: LaneChain }>()
+
+function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
+  port.postMessage(message, transfer)
+}
+
+async function open(chainId: number, spec: LaneChain): Promise<void> {
+  try {
+    const chain = await openChain({ steps: spec.steps, reframe_schema_id: spec.reframeSchemaId }, kernel, watch, () => {})
+    chains.set(chainId, { chain, spec })
+    say({ type: 'opened', chainId })
+  } catch (error) {
+    say({ type: 'refused', chainId, step: error instanceof SmartModuleTrap ? error.step : 0, message: error instanceof Error ? error.message : String(error) })
+  }
+}
+
+async function run({ chainId, roundId, partitions, nowMs }: Extract<ToLane, { type: 'run' }>): Promise<void> {
+  const open = chains.get(chainId)
+  if (!open) return say({ type: 'broken', roundId, message: 'the chain is not open in this lane' })
+  try {
+    const outcomes: PartitionOutcome[] = []
+    for (const partition of partitions) outcomes.push(await runPartition(kernel, open.chain, open.spec, partition, nowMs))
+    const transfer = outcomes.flatMap(({ sink, deadLetters, counts }) => [...sink.map(({ bytes }) => bytes), ...deadLetters.map(({ bytes }) => bytes), counts.buffer as ArrayBuffer])
+    say({ type: 'done', roundId, outcomes }, transfer)
+  } catch (error) {
+    say({ type: 'broken', roundId, message: error instanceof Error ? error.message : String(error) })
+  }
+}
+
+// One message at a time: a round that awaits a plug-in must not let the next one touch the kernel.
+let turn = Promise.resolve()
+port.on('message', (message: ToLane) => {
+  turn = turn.then(() => {
+    if (message.type === 'open') return open(message.chainId, message.chain)
+    if (message.type === 'run') return run(message)
+    chains.delete(message.chainId)
+    return undefined
+  })
+})
+say({ type: 'ready' })

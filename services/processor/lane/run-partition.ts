@@ -1,0 +1,134 @@
+/**
+ * One partition's bytes through a chain: source batches in, finished output batches out. Drops what does not count (control batches,
+ * aborted transactions, what lies before the position) and advances past it.
+ * HOT: work per batch; per record only for those that failed.
+ */
+import { BATCH_HEADER_BYTES, COMPRESSION_MASK, CONTROL, TRANSACTIONAL, decodeRecords, readBatchHeader, writeBatchHeader, type BatchHeader } from '../../../shared/kafka/protocol/record-batch.ts'
+import { inflate } from '../../../shared/kafka/protocol/compression.ts'
+import { COUNTER_COUNT, CorruptBatch, type BatchSink, type Chain, type RecordFailure } from '../../../shared/smartmodule/host/chain.ts'
+import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
+import { deadLetterBatches, deadLetterRecord, type DeadLetter } from './dead-letter.ts'
+import type { LaneChain, OutputBatch, PartitionOutcome, RoundPartition } from './messages.ts'
+
+/** Takes the batch that the kernel has built, as a buffer of its own with its header written. */
+function takeBuilt(kernel: Kernel, baseTimestamp: bigint): OutputBatch {
+  const from = kernel.builtAt()
+  const bytes = kernel.memory.buffer.slice(from, from + kernel.builtBytes())
+  const records = kernel.builtRecords()
+  writeBatchHeader(Buffer.from(bytes), { attributes: TRANSACTIONAL, recordCount: records, baseTimestamp, maxTimestamp: kernel.builtMaxTimestamp() })
+  return { bytes, records }
+}
+
+/** Type of a control record, from its key: int16 version, int16 type (0 abort, 1 commit). */
+function isAbortMarker(batch: Buffer, header: BatchHeader): boolean {
+  const [marker] = decodeRecords(batch.subarray(BATCH_HEADER_BYTES), header.recordCount)
+  return marker?.key != null && marker.key.length >= 4 && marker.key.readInt16BE(2) === 0
+}
+
+/** Tells, batch by batch in offset order, which producers' batches belong to aborted transactions. */
+function abortedFilter(aborted: RoundPartition['aborted']) {
+  const upcoming = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
+  const active = new Set<bigint>()
+  return {
+    isAborted(header: BatchHeader): boolean {
+      const lastOffset = header.baseOffset + BigInt(header.lastOffsetDelta)
+      while (upcoming.length > 0 && upcoming[0]!.firstOffset <= lastOffset) active.add(upcoming.shift()!.producerId)
+      return (header.attributes & TRANSACTIONAL) !== 0 && active.has(header.producerId)
+    },
+    ended(producerId: bigint): void {
+      active.delete(producerId)
+    },
+  }
+}
+
+/** Runs the bytes of one partition. Throws CorruptBatch when the source's own bytes can't be read. */
+export async function runPartition(kernel: Kernel, chain: Chain, spec: LaneChain, input: RoundPartition, nowMs: number): Promise<PartitionOutcome> {
+  const bytes = Buffer.from(input.bytes)
+  const counts = new Float64Array(Math.max(1, chain.stepCount) * COUNTER_COUNT)
+  const sink: OutputBatch[] = []
+  const deadLetters: DeadLetter[] = []
+  const filter = abortedFilter(input.aborted)
+  let position = input.position
+  let records = 0
+  let builtBase: bigint | undefined
+  const output: BatchSink = {
+    batchBytesMax: spec.sinkBatchBytesMax,
+    seal() {
+      sink.push(takeBuilt(kernel, builtBase!))
+    },
+  }
+  for (let at = 0, header = readBatchHeader(bytes, at); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
+    if (header.magic !== 2) throw new CorruptBatch(`the batch at offset ${header.baseOffset} has the retired format v${header.magic}`)
+    const lastOffset = header.baseOffset + BigInt(header.lastOffsetDelta)
+    if (lastOffset < position) continue
+    const batch = bytes.subarray(at, at + header.size)
+    const isAborted = filter.isAborted(header)
+    if ((header.attributes & CONTROL) !== 0) {
+      if (isAborted && isAbortMarker(batch, header)) filter.ended(header.producerId)
+    } else if (!isAborted && header.recordCount > 0) {
+      if (builtBase === undefined) {
+        builtBase = header.baseTimestamp
+        kernel.begin(builtBase)
+      }
+      // The chain's `seal` is followed by `begin` with the batch's own base; remember the same.
+      const failures: RecordFailure[] = []
+      const section = openSection(batch, header)
+      const firstDelta = position > header.baseOffset ? Number(position - header.baseOffset) : 0
+      const base = header.baseTimestamp
+      const sealing: BatchSink = {
+        batchBytesMax: output.batchBytesMax,
+        seal() {
+          output.seal()
+          builtBase = base
+        },
+      }
+      const before = counts[0]!
+      await chain.run(
+        {
+          section,
+          recordCount: header.recordCount,
+          lastOffsetDelta: header.lastOffsetDelta,
+          firstDelta,
+          baseOffset: header.baseOffset,
+          baseTimestamp: header.baseTimestamp,
+          maxTimestamp: header.maxTimestamp,
+          attributes: header.attributes,
+          partition: input.partition,
+        },
+        sealing,
+        counts,
+        failures,
+      )
+      records += counts[0]! - before
+      if (failures.length > 0) collectDeadLetters(deadLetters, failures, section, header, spec, input.partition, nowMs)
+    }
+    position = lastOffset + 1n
+  }
+  if (builtBase !== undefined && kernel.builtRecords() > 0) output.seal()
+  return {
+    partition: input.partition,
+    sinkPartition: input.sinkPartition,
+    nextOffset: position,
+    records,
+    sink,
+    deadLetters: deadLetterBatches(deadLetters, nowMs, spec.deadLetterBatchBytesMax),
+    counts,
+  }
+}
+
+function openSection(batch: Buffer, header: BatchHeader): Buffer {
+  try {
+    return inflate(header.attributes & COMPRESSION_MASK, batch.subarray(BATCH_HEADER_BYTES))
+  } catch (error) {
+    throw new CorruptBatch(`the batch at offset ${header.baseOffset} does not inflate: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** Cold: only batches with failures come here. */
+function collectDeadLetters(into: DeadLetter[], failures: RecordFailure[], section: Buffer, header: BatchHeader, spec: LaneChain, partition: number, nowMs: number): void {
+  const byDelta = new Map(failures.map((failure) => [failure.delta, failure]))
+  for (const record of decodeRecords(section, header.recordCount)) {
+    const failure = byDelta.get(record.offsetDelta)
+    if (failure) into.push(deadLetterRecord(record, failure, spec, partition, header.baseOffset + BigInt(record.offsetDelta), nowMs))
+  }
+}

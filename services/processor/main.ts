@@ -1,0 +1,120 @@
+/**
+ * The processor: composition root. config → cluster → lanes → definitions → fleet → supervisor → operations server → drain.
+ * It needs Kafka alone; the control plane and its Postgres may be down.
+ */
+import { randomUUID } from 'node:crypto'
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { loadProcessorConfig } from '../../shared/config/config.ts'
+import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
+import { serviceNames } from '../../shared/model/definition.ts'
+import { kernelBinary } from '../../shared/smartmodule/host/kernel.ts'
+import { createLogger } from '../../shared/telemetry/log.ts'
+import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
+import { openLanes } from './lane/lanes.ts'
+import { registerTaskMetrics } from './metrics.ts'
+import { openDefinitions } from './supervisor/definitions.ts'
+import { openFleet } from './supervisor/fleet.ts'
+import { openObserver, type Observer } from './supervisor/observer.ts'
+import { openSupervisor, type Supervisor } from './supervisor/supervisor.ts'
+import { openByteBudget } from './task/byte-budget.ts'
+
+const config = loadProcessorConfig()
+const log = createLogger('processor', config.LOG_LEVEL)
+const now = () => Date.now()
+const processorId = config.PROCESSOR_ID ?? `processor-${randomUUID()}`
+const names = serviceNames(config.DPS_PREFIX)
+const warn = (what: string) => (error: Error) => log.warn({ reason: error.message }, what)
+
+/** Transactions V2 (KIP-890) since Kafka 4.0; with level 1 a later round is refused while EndTxn still answers 0. */
+const TRANSACTION_VERSION_MIN = 2
+
+const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: processorId, now })
+await withRetries('waiting for Kafka', async () => {
+  const version = await cluster.finalisedFeature('transaction.version')
+  if (version < TRANSACTION_VERSION_MIN) {
+    log.fatal(`the Kafka cluster's feature transaction.version is ${version}; at least 2 is needed (Kafka 4.0 or newer: kafka-features.sh upgrade --feature transaction.version=2)`)
+    process.exit(1)
+  }
+  const admin = createKafka(config.KAFKA_BROKERS, processorId).admin()
+  await admin.connect()
+  await ensureServiceTopics(admin, names, 1).finally(() => admin.disconnect())
+})
+
+const lanes = openLanes({
+  count: config.LANES,
+  kernel: await WebAssembly.compile(await kernelBinary(config.DPS_CACHE)),
+  callTimeoutMs: config.CALL_TIMEOUT_MS,
+  now,
+  onLost: (reason) => log.warn({ reason }, 'a lane was replaced'),
+})
+
+let supervisor: Supervisor | undefined
+let observer: Observer | undefined
+const definitions = openDefinitions(cluster, names.definitions, () => supervisor?.reconcile(), warn('definitions'))
+await definitions.caughtUp
+const fleet = await withRetries('joining the fleet', () =>
+  openFleet({
+    cluster,
+    brokers: config.KAFKA_BROKERS,
+    name: names.fleet,
+    processorId,
+    sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
+    onChange: () => supervisor?.reconcile(),
+    onError: warn('fleet'),
+  }),
+)
+supervisor = openSupervisor({
+  processorId,
+  brokers: config.KAFKA_BROKERS,
+  cluster,
+  definitions,
+  fleet,
+  lanes,
+  budget: openByteBudget(config.FETCH_BUDGET_BYTES),
+  roundBytesMax: config.ROUND_BYTES_MAX,
+  sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
+  names,
+  now,
+  log: (level, message, fields) => log[level](fields, message),
+  onChange: () => observer?.poke(),
+})
+const { observed } = supervisor
+observer = openObserver(cluster, names.observed, observed, now, warn('publishing observations'))
+supervisor.reconcile()
+
+const metrics = new Registry()
+collectDefaultMetrics({ register: metrics })
+registerTaskMetrics(metrics, observed)
+new Gauge({ name: 'dps_fleet_members', help: 'Processors in the last stable view of the fleet', registers: [metrics], collect() { this.set(fleet.members().length) } })
+const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => (fleet.members().includes(processorId) ? [] : ['not in the fleet yet']))
+log.info({ processor_id: processorId, metrics_port: operations.port }, 'processor up')
+process.send?.({ type: 'up', metrics_port: operations.port })
+
+let draining: Promise<void> | undefined
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (draining ??= drain(signal)))
+
+/** D7: stop fetching, finish the round, commit, leave the groups. */
+async function drain(signal: string): Promise<void> {
+  log.info({ signal }, 'draining')
+  await supervisor?.close()
+  await observer?.close()
+  await fleet.close()
+  await definitions.close()
+  await lanes.close()
+  await operations.close()
+  await cluster.close()
+  process.exit(0)
+}
+
+/** Repeats a start-up step for as long as it takes: a processor may start before its Kafka. */
+async function withRetries<T>(what: string, attempt: () => Promise<T>): Promise<T> {
+  for (let waitMs = 200; ; waitMs = Math.min(waitMs * 2, 5000)) {
+    try {
+      return await attempt()
+    } catch (error) {
+      log.warn({ reason: error instanceof Error ? error.message : String(error) }, what)
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
+    }
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * The fleet: processors that are alive, by a consumer group of their own. A view counts only while the group is Stable and contains me;
+ * otherwise the last one stands (two processors may then run the same task for a moment, which fencing makes safe).
+ */
+import { describeGroupsV5, type ConnectionOptions } from '@platformatic/kafka'
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { openMembership } from '../../../shared/kafka/group/membership.ts'
+
+export type Fleet = { /** Ids of the processors in the last stable view. */ members(): readonly string[]; close(): Promise<void> }
+
+export type FleetOptions = {
+  cluster: Cluster
+  brokers: string[]
+  connection?: ConnectionOptions
+  /** Group id and topic (of one partition) alike. */
+  name: string
+  processorId: string
+  sessionTimeoutMs: number
+  onChange: () => void
+  onError: (error: Error) => void
+}
+
+const VIEW_INTERVAL_MS = 2000
+
+export async function openFleet(options: FleetOptions): Promise<Fleet> {
+  const { cluster, name, processorId } = options
+  const connections = cluster.openConnections('fleet')
+  let members: readonly string[] = []
+  let closed = false
+  let reading: Promise<void> | undefined
+
+  async function readView(): Promise<void> {
+    const connection = await connections.leader(await cluster.groupCoordinator(name))
+    const answer = await describeGroupsV5.api.async(connection, [name], false)
+    const group = answer.groups[0]
+    // The client id carries the processor's id: it is what DescribeGroups shows of a member.
+    const alive = group?.members.map(({ clientId }) => clientId) ?? []
+    if (group?.groupState !== 'Stable' || !alive.includes(processorId)) return
+    const next = [...new Set(alive)].sort()
+    if (next.join() === members.join()) return
+    members = next
+    options.onChange()
+  }
+
+  function look(): void {
+    if (closed || reading) return
+    reading = readView()
+      .catch((error: unknown) => options.onError(error instanceof Error ? error : new Error(String(error))))
+      .finally(() => (reading = undefined))
+  }
+
+  const membership = await openMembership({
+    brokers: options.brokers,
+    clientId: processorId,
+    groupId: name,
+    topic: name,
+    connection: options.connection,
+    sessionTimeoutMs: options.sessionTimeoutMs,
+    heartbeatMs: Math.min(1000, Math.floor(options.sessionTimeoutMs / 6)),
+    onAssigned: () => void setTimeout(look, 50),
+    onRevoked: () => {},
+    onError: options.onError,
+  })
+  const timer = setInterval(look, VIEW_INTERVAL_MS)
+  look()
+  return {
+    members: () => members,
+    async close() {
+      closed = true
+      clearInterval(timer)
+      await reading
+      await membership.close()
+      await connections.close().catch(() => {})
+    },
+  }
+}

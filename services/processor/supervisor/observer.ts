@@ -1,0 +1,63 @@
+/** Tells the control plane what the tasks of this processor do: changes at once, progress every two seconds, on `dps.observed`. */
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { encodeBatch, stampProducer, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
+import { kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'
+import { produceBatches } from '../../../shared/kafka/wire/produce.ts'
+import { observedKey, type ObservedTask } from '../../../shared/model/definition.ts'
+
+export type Observer = { /** Something changed: publish soon. */ poke(): void; close(): Promise<void> }
+
+const PROGRESS_MS = 2000
+const SOON_MS = 50
+
+export function openObserver(cluster: Cluster, topic: string, collect: () => ObservedTask[], now: () => number, onError: (error: Error) => void): Observer {
+  const connections = cluster.openConnections('observer')
+  /** What was last published, without its time, by key: the same thing is not said twice. */
+  const published = new Map<string, string>()
+  let soon: NodeJS.Timeout | undefined
+  let publishing: Promise<void> | undefined
+
+  async function publish(): Promise<void> {
+    const records: KafkaRecord[] = []
+    const saying: [string, string][] = []
+    for (const task of collect()) {
+      const key = observedKey(task.pipeline_id, task.task)
+      const gist = JSON.stringify({ ...task, at: '' })
+      if (published.get(key) === gist) continue
+      saying.push([key, gist])
+      records.push({ offsetDelta: records.length, timestampDelta: 0n, key: Buffer.from(key), value: Buffer.from(JSON.stringify(task)), headers: [] })
+    }
+    if (records.length === 0) return
+    const layout = await cluster.describeTopic(topic)
+    if (!layout) throw new Error(`topic ${topic} does not exist`)
+    const batch = encodeBatch(records, BigInt(now()), 0)
+    stampProducer(batch, -1n, -1, -1)
+    const [answer] = await produceBatches(await connections.leader(layout.leaders[0]!), null, [{ topic, partitions: [{ partition: 0, batch }] }])
+    if (!answer || answer.errorCode !== 0) throw new Error(`producing to ${topic}: ${kafkaErrorName(answer?.errorCode ?? -1)}`)
+    for (const [key, gist] of saying) published.set(key, gist)
+  }
+
+  function run(): Promise<void> {
+    publishing ??= publish()
+      .catch((error: unknown) => onError(error instanceof Error ? error : new Error(String(error))))
+      .finally(() => (publishing = undefined))
+    return publishing
+  }
+  const timer = setInterval(() => void run(), PROGRESS_MS)
+
+  return {
+    poke() {
+      soon ??= setTimeout(() => {
+        soon = undefined
+        void run()
+      }, SOON_MS)
+    },
+    async close() {
+      clearInterval(timer)
+      clearTimeout(soon)
+      await publishing
+      await run()
+      await connections.close().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,20 @@
+/** Which member of the fleet runs which task: rendezvous hashing, so that a member's coming or going moves only its own share. Pure. */
+import { createHash } from 'node:crypto'
+
+function weight(member: string, pipelineId: string, task: number): number {
+  return createHash('sha256').update(`${member}\n${pipelineId}\n${task}`).digest().readUIntBE(0, 6)
+}
+
+/** The member with the highest weight; undefined for an empty fleet. Equal weights go to the smaller name, so that all decide alike. */
+export function placeTask(members: readonly string[], pipelineId: string, task: number): string | undefined {
+  let best: string | undefined
+  let bestWeight = -1
+  for (const member of members.toSorted()) {
+    const own = weight(member, pipelineId, task)
+    if (own > bestWeight) {
+      best = member
+      bestWeight = own
+    }
+  }
+  return best
+}

@@ -1,0 +1,96 @@
+/**
+ * A task's transactional producer: its identity at the broker, the sequences of the transaction under way, and the two ways of
+ * starting over. Transactions V2 (KIP-890) only: the epoch grows with every transaction, sequences restart at 0.
+ */
+import type { Connection } from '@platformatic/kafka'
+import { KafkaError, type Cluster, type Connections } from '../../../shared/kafka/cluster.ts'
+import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'
+import { endTransaction } from '../../../shared/kafka/wire/end-txn.ts'
+
+/** Another holder of the transactional id took over: this task must stop. */
+export class TakenOver extends Error {}
+
+/** The transaction's outcome is unknown or refused; `initialise` must run before the next one. */
+export class TransactionBroken extends Error {}
+
+export type Producer = {
+  readonly transactionalId: string
+  readonly producerId: bigint
+  readonly producerEpoch: number
+  /** Sequence of the next record for a partition, advancing it by `records`. */
+  takeSequence(topic: string, partition: number, records: number): number
+  /** Takes the id over (a task's start), or continues after something broke (its own id and epoch, so that a zombie can't take it back). */
+  initialise(takeOver: boolean): Promise<void>
+  /** Ends the transaction under way. Throws TransactionBroken when it is not certain that it ended as asked. */
+  end(commit: boolean): Promise<void>
+}
+
+/** data-plane.md, "The transaction's rules". */
+const TRANSACTION_TIMEOUT_MS = 15_000
+const END_RETRIES_MAX = 200
+
+export function createProducer(cluster: Cluster, connections: Connections, transactionalId: string): Producer {
+  let producerId = -1n
+  let producerEpoch = -1
+  let coordinator: number | undefined
+  const sequences = new Map<string, number>()
+
+  async function coordinatorConnection(): Promise<Connection> {
+    coordinator ??= await cluster.transactionCoordinator(transactionalId)
+    return connections.leader(coordinator)
+  }
+
+  function next(id: bigint, epoch: number): void {
+    producerId = id
+    producerEpoch = epoch
+    sequences.clear()
+  }
+
+  return {
+    transactionalId,
+    get producerId() {
+      return producerId
+    },
+    get producerEpoch() {
+      return producerEpoch
+    },
+    takeSequence(topic, partition, records) {
+      const key = `${topic}/${partition}`
+      const sequence = sequences.get(key) ?? 0
+      sequences.set(key, sequence + records)
+      return sequence
+    },
+    async initialise(takeOver) {
+      coordinator = undefined
+      const id = takeOver ? -1n : producerId
+      const epoch = takeOver ? -1 : producerEpoch
+      try {
+        const answer = await cluster.initProducer(await coordinatorConnection(), transactionalId, TRANSACTION_TIMEOUT_MS, id, epoch)
+        next(answer.producerId, answer.producerEpoch)
+      } catch (error) {
+        // D5: fencing decides. A refused epoch means that somebody else holds this task now.
+        if (error instanceof KafkaError && (error.code === KAFKA_ERRORS.producerFenced || error.code === KAFKA_ERRORS.invalidProducerEpoch)) {
+          throw new TakenOver(`transactional id ${transactionalId} was taken over`)
+        }
+        throw error
+      }
+    },
+    async end(commit) {
+      for (let attempt = 0; ; attempt++) {
+        const answer = await endTransaction(await coordinatorConnection(), transactionalId, producerId, producerEpoch, commit).catch((error: unknown) => {
+          // Nobody knows whether it was committed: only a new epoch makes sure that a delayed EndTxn can't end a later transaction.
+          throw new TransactionBroken(`no answer to EndTxn: ${error instanceof Error ? error.message : String(error)}`)
+        })
+        if (answer.errorCode === 0) {
+          // D1: V2 answers the epoch, or the new producer id, of the next transaction.
+          return next(answer.producerId, answer.producerEpoch)
+        }
+        if (answer.errorCode === KAFKA_ERRORS.producerFenced) throw new TakenOver(`transactional id ${transactionalId} was taken over`)
+        const waits = answer.errorCode === KAFKA_ERRORS.concurrentTransactions || answer.errorCode === KAFKA_ERRORS.coordinatorLoadInProgress || hasMoved(answer.errorCode)
+        if (!waits || attempt >= END_RETRIES_MAX) throw new TransactionBroken(`EndTxn: ${kafkaErrorName(answer.errorCode)}`)
+        if (hasMoved(answer.errorCode)) coordinator = undefined
+        await new Promise((resolve) => setTimeout(resolve, Math.min(5 + attempt, 50)))
+      }
+    },
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Phase 3 of a round: the chain's batches go to the sink topic and the dead-letter topic inside the task's transaction.
+ * D4: per partition in order; the first batch of each partition goes alone, the later ones at most five in flight (the connection's
+ * own limit), so that a refused batch can't be overtaken.
+ * HOT: work per batch.
+ */
+import type { Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
+import { stampProducer } from '../../../../shared/kafka/protocol/record-batch.ts'
+import { KAFKA_ERRORS, hasMoved, isRetriable, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
+import { produceBatches, type ProduceTopic } from '../../../../shared/kafka/wire/produce.ts'
+import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
+import { TakenOver, TransactionBroken, type Producer } from '../producer.ts'
+
+/** Layouts of the topics a task writes to; replaced by `refresh` when a leader moved. */
+export type Targets = { sink: TopicLayout; deadLetter: TopicLayout | undefined; refresh(): Promise<void> }
+
+type Lane = { topic: string; partition: number; batches: Buffer[] }
+
+const FIRST_RETRIES_MAX = 400
+
+/** The batches of a round by target partition, stamped with producer, epoch and sequence. */
+function stampBatches(outcomes: PartitionOutcome[], targets: Targets, producer: Producer): Lane[] {
+  const lanes = new Map<string, Lane>()
+  const add = (topic: string, partition: number, { bytes, records }: OutputBatch) => {
+    const key = `${topic}/${partition}`
+    let lane = lanes.get(key)
+    if (!lane) lanes.set(key, (lane = { topic, partition, batches: [] }))
+    const batch = Buffer.from(bytes)
+    stampProducer(batch, producer.producerId, producer.producerEpoch, producer.takeSequence(topic, partition, records))
+    lane.batches.push(batch)
+  }
+  for (const outcome of outcomes) {
+    for (const batch of outcome.sink) add(targets.sink.topic, outcome.sinkPartition, batch)
+    for (const batch of outcome.deadLetters) add(targets.deadLetter!.topic, outcome.partition, batch)
+  }
+  return [...lanes.values()]
+}
+
+function leaderOf(targets: Targets, { topic, partition }: Lane): number {
+  const layout = topic === targets.sink.topic ? targets.sink : targets.deadLetter!
+  return layout.leaders[partition] ?? -1
+}
+
+/** The `index`-th batch of each lane as one request per leader. */
+function requestsFor(lanes: Lane[], index: number, targets: Targets): Map<number, ProduceTopic[]> {
+  const requests = new Map<number, ProduceTopic[]>()
+  for (const lane of lanes) {
+    const batch = lane.batches[index]
+    if (!batch) continue
+    const leader = leaderOf(targets, lane)
+    let topics = requests.get(leader)
+    if (!topics) requests.set(leader, (topics = []))
+    let topic = topics.find((each) => each.topic === lane.topic)
+    if (!topic) topics.push((topic = { topic: lane.topic, partitions: [] }))
+    topic.partitions.push({ partition: lane.partition, batch })
+  }
+  return requests
+}
+
+/** Names what a refusal means for the transaction (data-plane.md, "The transaction's rules"). */
+function refuse(code: number, message: string | null): Error {
+  const text = `produce: ${kafkaErrorName(code)}${message ? `: ${message}` : ''}`
+  return code === KAFKA_ERRORS.producerFenced ? new TakenOver(text) : new TransactionBroken(text)
+}
+
+/** Sends the first batch of each lane until every one is acknowledged. */
+async function sendFirst(connections: Connections, lanes: Lane[], targets: Targets, transactionalId: string): Promise<void> {
+  let open = lanes
+  for (let attempt = 0; open.length > 0; attempt++) {
+    const refused: Lane[] = []
+    let moved = false
+    const answers = await Promise.all(
+      [...requestsFor(open, 0, targets)].map(async ([leader, topics]) => produceBatches(await connectionTo(connections, leader), transactionalId, topics)),
+    )
+    for (const { topic, partition, errorCode, errorMessage } of answers.flat()) {
+      if (errorCode === 0 || errorCode === KAFKA_ERRORS.duplicateSequence) continue
+      if (!isRetriable(errorCode) || attempt >= FIRST_RETRIES_MAX) throw refuse(errorCode, errorMessage)
+      moved ||= hasMoved(errorCode)
+      refused.push(open.find((lane) => lane.topic === topic && lane.partition === partition)!)
+    }
+    open = refused
+    if (open.length === 0) return
+    if (moved) await targets.refresh()
+    await new Promise((resolve) => setTimeout(resolve, Math.min(1 + attempt, 50)))
+  }
+}
+
+async function connectionTo(connections: Connections, leader: number) {
+  if (leader < 0) throw new TransactionBroken('a target partition has no leader')
+  return connections.leader(leader)
+}
+
+/**
+ * Writes everything of a round into the transaction. Answers whether anything was written. Throws TransactionBroken or TakenOver; then
+ * nothing of the round counts.
+ */
+export async function deliver(connections: Connections, outcomes: PartitionOutcome[], targets: Targets, producer: Producer): Promise<boolean> {
+  const lanes = stampBatches(outcomes, targets, producer)
+  if (lanes.length === 0) return false
+  try {
+    await sendFirst(connections, lanes, targets, producer.transactionalId)
+    const longest = lanes.reduce((most, { batches }) => Math.max(most, batches.length), 0)
+    const inFlight: Promise<void>[] = []
+    for (let index = 1; index < longest; index++) {
+      for (const [leader, topics] of requestsFor(lanes, index, targets)) {
+        inFlight.push(
+          connectionTo(connections, leader)
+            .then((connection) => produceBatches(connection, producer.transactionalId, topics))
+            .then((answers) => {
+              const bad = answers.find(({ errorCode }) => errorCode !== 0 && errorCode !== KAFKA_ERRORS.duplicateSequence)
+              if (bad) throw refuse(bad.errorCode, bad.errorMessage)
+            }),
+        )
+      }
+    }
+    // All must have answered before the transaction may be ended either way.
+    const settled = await Promise.allSettled(inFlight)
+    const failed = settled.find((each) => each.status === 'rejected')
+    if (failed) throw failed.reason
+  } catch (error) {
+    if (error instanceof TakenOver || error instanceof TransactionBroken) throw error
+    throw new TransactionBroken(error instanceof Error ? error.message : String(error))
+  }
+  return true
+}

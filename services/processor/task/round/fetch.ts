@@ -1,0 +1,155 @@
+/**
+ * Phase 1 of a round: raw batches of the assigned partitions at read-committed, one fetch ahead. Every leader has a connection and a
+ * loop of its own; a round is what they have brought. D2: offsets only grow; gaps are normal.
+ * HOT: work per batch.
+ */
+import type { Cluster, Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
+import { readBatchHeader } from '../../../../shared/kafka/protocol/record-batch.ts'
+import { KAFKA_ERRORS, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
+import { fetchBatches, type AbortedTransaction, type FetchedPartition } from '../../../../shared/kafka/wire/fetch.ts'
+import type { ByteBudget } from '../byte-budget.ts'
+
+/** Complete batches of one partition, from `position` up to `nextOffset`. */
+export type FetchedBatches = { partition: number; position: bigint; nextOffset: bigint; bytes: ArrayBuffer; aborted: AbortedTransaction[] }
+
+/** What one round works on. `release` gives its bytes back to the budget; called once, after the commit or when the round is dropped. */
+export type FetchedRound = { batches: FetchedBatches[]; bytes: number; release(): void }
+
+/** The position lies outside of what the topic still holds: never reset silently. */
+export class PositionLost extends Error {}
+
+export type Fetcher = {
+  /** Resolves with everything that has arrived, once something has. Rejects when fetching must start anew. */
+  take(): Promise<FetchedRound>
+  /** Last stable offset of each partition, as of its latest fetch. */
+  ends: Map<number, bigint>
+  close(): void
+}
+
+export type FetcherOptions = {
+  cluster: Cluster
+  connections: Connections
+  layout: TopicLayout
+  positions: Map<number, bigint>
+  budget: ByteBudget
+  roundBytesMax: number
+}
+
+/** A fetch of this size needs no budget: each task is guaranteed one batch. */
+const GUARANTEED_BYTES = 1 << 20
+const WAIT_MS = 500
+
+type Ready = { batches: FetchedBatches[]; bytes: number; granted: number }
+
+/** Cuts the answer to whole batches and tells where the next fetch starts. Undefined when it holds none. */
+function wholeBatches(answer: FetchedPartition, position: bigint): FetchedBatches | undefined {
+  const bytes = answer.bytes!
+  let at = 0
+  let nextOffset = position
+  for (let header = readBatchHeader(bytes, 0); header !== undefined; header = readBatchHeader(bytes, at)) {
+    at += header.size
+    nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
+  }
+  if (at === 0) return undefined
+  return { partition: answer.partition, position, nextOffset, bytes: bytes.buffer as ArrayBuffer, aborted: answer.aborted }
+}
+
+export function openFetcher(options: FetcherOptions): Fetcher {
+  const { connections, layout, positions, budget, roundBytesMax } = options
+  const ready: Ready[] = []
+  const ends = new Map<number, bigint>()
+  let closed = false
+  let failure: Error | undefined
+  let wake: (() => void) | undefined
+  const takenSignals = new Map<Ready, () => void>()
+
+  function fail(error: unknown): void {
+    failure ??= error instanceof Error ? error : new Error(String(error))
+    wake?.()
+  }
+
+  function collect(answers: FetchedPartition[]): FetchedBatches[] {
+    const batches: FetchedBatches[] = []
+    for (const answer of answers) {
+      if (answer.errorCode === KAFKA_ERRORS.offsetOutOfRange) {
+        throw new PositionLost(`position ${positions.get(answer.partition)} of partition ${answer.partition} is outside of what ${layout.topic} holds (from ${answer.logStartOffset})`)
+      }
+      if (answer.errorCode !== 0) throw new Error(`fetching partition ${answer.partition}: ${kafkaErrorName(answer.errorCode)}`)
+      ends.set(answer.partition, answer.lastStableOffset)
+      if (answer.bytes === undefined) continue
+      const whole = wholeBatches(answer, positions.get(answer.partition)!)
+      if (!whole) continue
+      positions.set(answer.partition, whole.nextOffset)
+      batches.push(whole)
+    }
+    return batches
+  }
+
+  async function fetchFrom(nodeId: number, partitions: number[]): Promise<void> {
+    let wanted = GUARANTEED_BYTES
+    let first = 0
+    while (!closed) {
+      const granted = budget.take(wanted - GUARANTEED_BYTES)
+      const bytesMax = GUARANTEED_BYTES + granted
+      const share = Math.max(GUARANTEED_BYTES, Math.floor(bytesMax / partitions.length))
+      // The broker fills an answer in the order asked: rotating it lets no partition starve.
+      const order = partitions.map((_, index) => partitions[(first + index) % partitions.length]!)
+      first++
+      let batches: FetchedBatches[]
+      try {
+        const answer = await fetchBatches(await connections.leader(nodeId), {
+          topicId: layout.topicId,
+          partitions: order.map((partition) => ({ partition, offset: positions.get(partition)!, bytesMax: share })),
+          waitMs: WAIT_MS,
+          bytesMin: 1,
+          bytesMax,
+        })
+        if (answer.errorCode !== 0) throw new Error(`fetching ${layout.topic}: ${kafkaErrorName(answer.errorCode)}`)
+        if (closed) return budget.give(granted)
+        batches = collect(answer.partitions)
+      } catch (error) {
+        budget.give(granted)
+        return fail(error)
+      }
+      const bytes = batches.reduce((sum, batch) => sum + batch.bytes.byteLength, 0)
+      wanted = bytes * 2 >= bytesMax ? Math.min(wanted * 4, roundBytesMax) : bytes * 8 < wanted ? GUARANTEED_BYTES : wanted
+      if (batches.length === 0) {
+        budget.give(granted)
+        continue
+      }
+      const result: Ready = { batches, bytes, granted }
+      const taken = new Promise<void>((resolve) => takenSignals.set(result, resolve))
+      ready.push(result)
+      wake?.()
+      await taken
+    }
+  }
+
+  for (const [nodeId, owned] of Map.groupBy(positions.keys(), (partition) => layout.leaders[partition] ?? -1)) {
+    if (nodeId < 0) fail(new Error(`a partition of ${layout.topic} has no leader`))
+    else void fetchFrom(nodeId, owned)
+  }
+
+  return {
+    ends,
+    async take() {
+      while (ready.length === 0 && failure === undefined) await new Promise<void>((resolve) => (wake = resolve))
+      if (failure) throw failure
+      const parts = ready.splice(0)
+      for (const part of parts) {
+        takenSignals.get(part)?.()
+        takenSignals.delete(part)
+      }
+      const granted = parts.reduce((sum, part) => sum + part.granted, 0)
+      return { batches: parts.flatMap((part) => part.batches), bytes: parts.reduce((sum, part) => sum + part.bytes, 0), release: () => budget.give(granted) }
+    },
+    close() {
+      closed = true
+      for (const part of ready.splice(0)) {
+        budget.give(part.granted)
+        takenSignals.get(part)?.()
+      }
+      fail(new Error('the fetcher is closed'))
+    },
+  }
+}

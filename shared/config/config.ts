@@ -1,0 +1,79 @@
+/**
+ * The environment as typed, frozen values, one schema per service. Only a `main.ts` imports this; everybody else gets values.
+ * Relations between values are asserted here, so that a wrong setting stops a service with a sentence that names it.
+ */
+import { availableParallelism, homedir } from 'node:os'
+import { join } from 'node:path'
+import { z } from 'zod'
+
+const integer = (fallback: number, min: number, max: number) => z.coerce.number().int().min(min).max(max).default(fallback)
+const list = z
+  .string()
+  .min(1)
+  .transform((text) => text.split(',').map((part) => part.trim()))
+
+const Shared = {
+  KAFKA_BROKERS: list,
+  /** Prefix of the service's topics and groups, so that installations can share a cluster. */
+  DPS_PREFIX: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_-]{0,40}$/)
+    .default('dps'),
+  DPS_CACHE: z.string().default(join(homedir(), '.cache', 'data-pipeline-service')),
+  LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  METRICS_PORT: integer(0, 0, 65_535),
+  /** Loopback unless the operator says otherwise. */
+  METRICS_HOST: z.string().default('127.0.0.1'),
+}
+
+const ProcessorSchema = z.object({
+  ...Shared,
+  PROCESSOR_ID: z.string().optional(),
+  LANES: integer(Math.max(1, availableParallelism() - 1), 1, 64),
+  ROUND_BYTES_MAX: integer(32 << 20, 1 << 20, 256 << 20),
+  FETCH_BUDGET_BYTES: integer(256 << 20, 16 << 20, 1 << 40),
+  CALL_TIMEOUT_MS: integer(5000, 100, 600_000),
+  SESSION_TIMEOUT_MS: integer(6000, 6000, 300_000),
+})
+
+const ControlPlaneSchema = z.object({
+  ...Shared,
+  DATABASE_URL: z.string().min(1),
+  REDIS_URL: z.string().min(1),
+  SCHEMA_REGISTRY_URL: z.string().min(1),
+  HOST: z.string().default('127.0.0.1'),
+  PORT: integer(8080, 0, 65_535),
+  /** `kid:secret` pairs, comma-separated: the first one signs, all of them verify, so that keys rotate with overlap. */
+  JWT_KEYS: list.transform((keys, context) =>
+    keys.map((key) => {
+      const at = key.indexOf(':')
+      if (at < 1 || key.length - at < 33) context.addIssue({ code: 'custom', message: 'each of JWT_KEYS is kid:secret with a secret of at least 32 characters' })
+      return { kid: key.slice(0, at), secret: key.slice(at + 1) }
+    }),
+  ),
+  /** Key of the hash under which API secrets are stored. */
+  SECRET_HASH_KEY: z.string().min(32),
+  TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000),
+  REPLICATION_FACTOR: integer(1, 1, 10),
+})
+
+export type ProcessorConfig = Readonly<z.infer<typeof ProcessorSchema>>
+export type ControlPlaneConfig = Readonly<z.infer<typeof ControlPlaneSchema>>
+
+function load<T>(schema: z.ZodType<T>, env: NodeJS.ProcessEnv): Readonly<T> {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const parsed = schema.safeParse(given)
+  if (parsed.success) return Object.freeze(parsed.data)
+  const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  throw new Error(`the environment is not usable:\n  ${faults.join('\n  ')}`)
+}
+
+/** Throws naming every setting that is missing or wrong. */
+export function loadProcessorConfig(env: NodeJS.ProcessEnv = process.env): ProcessorConfig {
+  return load(ProcessorSchema, env)
+}
+
+/** Throws naming every setting that is missing or wrong. */
+export function loadControlPlaneConfig(env: NodeJS.ProcessEnv = process.env): ControlPlaneConfig {
+  return load(ControlPlaneSchema, env)
+}

@@ -1,0 +1,83 @@
+/** Administration of the cluster through kafkajs: topics, groups, offsets. Every function may be repeated without harm. */
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+
+export type KafkaAdmin = Admin
+
+const TOPIC_EXISTS = 'TOPIC_ALREADY_EXISTS'
+const UNKNOWN_TOPIC = 'UNKNOWN_TOPIC_OR_PARTITION'
+
+/** A kafkajs client; it connects lazily and gives up after a few seconds, so that a dead cluster becomes a 503 and not a hang. */
+export function createKafka(brokers: string[], clientId: string): Kafka {
+  return new kafkajs.Kafka({ clientId, brokers, logLevel: kafkajs.logLevel.NOTHING, connectionTimeout: 3000, requestTimeout: 10_000, retry: { retries: 3, initialRetryTime: 200, maxRetryTime: 1000 } })
+}
+
+/** Error type of the broker's answer inside a kafkajs error, also where several topics were asked for. */
+function errorTypes(error: unknown): string[] {
+  if (typeof error !== 'object' || error === null) return []
+  const { type, errors, cause } = error as { type?: unknown; errors?: unknown; cause?: unknown }
+  const nested = Array.isArray(errors) ? errors.flatMap(errorTypes) : []
+  return [...(typeof type === 'string' ? [type] : []), ...nested, ...(cause === undefined ? [] : errorTypes(cause))]
+}
+
+export type TopicSpec = { topic: string; partitions: number; replicationFactor: number; config?: Record<string, string> }
+
+/** Makes the topics that do not exist yet. */
+export async function ensureTopics(admin: KafkaAdmin, topics: TopicSpec[]): Promise<void> {
+  for (const { topic, partitions, replicationFactor, config } of topics) {
+    try {
+      await admin.createTopics({
+        waitForLeaders: true,
+        timeout: 8000,
+        topics: [{ topic, numPartitions: partitions, replicationFactor, configEntries: Object.entries(config ?? {}).map(([name, value]) => ({ name, value })) }],
+      })
+    } catch (error) {
+      if (!errorTypes(error).includes(TOPIC_EXISTS)) throw error
+    }
+  }
+}
+
+/** Deletes topics that may already be gone. */
+export async function removeTopics(admin: KafkaAdmin, topics: string[]): Promise<void> {
+  for (const topic of topics) {
+    try {
+      await admin.deleteTopics({ topics: [topic], timeout: 8000 })
+    } catch (error) {
+      if (!errorTypes(error).includes(UNKNOWN_TOPIC)) throw error
+    }
+  }
+}
+
+/** The service's own topics: definitions and observations (compacted), and the one that the fleet's group stands on. */
+export async function ensureServiceTopics(admin: KafkaAdmin, names: { definitions: string; observed: string; fleet: string }, replicationFactor: number): Promise<void> {
+  const compacted = { 'cleanup.policy': 'compact', 'max.message.bytes': String(16 << 20) }
+  await ensureTopics(admin, [
+    { topic: names.definitions, partitions: 1, replicationFactor, config: compacted },
+    { topic: names.observed, partitions: 1, replicationFactor, config: { 'cleanup.policy': 'compact', 'segment.ms': '600000' } },
+    { topic: names.fleet, partitions: 1, replicationFactor },
+  ])
+}
+
+/**
+ * Commits the first offset of every partition that has none for the group: a pipeline's start, resolved once. The group has no members
+ * at that time; a partition that already has a position keeps it.
+ */
+export async function ensureStartOffsets(admin: KafkaAdmin, groupId: string, topic: string): Promise<void> {
+  const [committed] = await admin.fetchOffsets({ groupId, topics: [topic] })
+  const missing = new Set(committed?.partitions.filter(({ offset }) => Number(offset) < 0).map(({ partition }) => partition))
+  if (missing.size === 0) return
+  const earliest = await admin.fetchTopicOffsets(topic)
+  await admin.setOffsets({ groupId, topic, partitions: earliest.filter(({ partition }) => missing.has(partition)).map(({ partition, low }) => ({ partition, offset: low })) })
+}
+
+/** Deletes a group that may already be gone. */
+export async function removeGroup(admin: KafkaAdmin, groupId: string): Promise<void> {
+  try {
+    await admin.deleteGroups([groupId])
+  } catch (error) {
+    if (!errorTypes(error).some((type) => type === 'GROUP_ID_NOT_FOUND')) {
+      const groups = (error as { groups?: { errorCode?: number }[] }).groups
+      // 69: the group id does not exist.
+      if (!groups?.every(({ errorCode }) => errorCode === 69)) throw error
+    }
+  }
+}

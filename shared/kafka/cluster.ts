@@ -1,0 +1,168 @@
+/**
+ * The brokers as the data plane sees them: metadata, coordinators, and one connection per broker and purpose (answers on a connection
+ * come in order, so a long-polling fetch never shares one with produces, nor one task's transaction with another's).
+ * Everything here is re-learnt when a broker says it has moved; nothing is cached beyond that but addresses and topic ids.
+ */
+import {
+  apiVersionsV4,
+  ConnectionPool,
+  findCoordinatorV6,
+  initProducerIdV5,
+  listOffsetsV9,
+  metadataV12,
+  offsetFetchV9,
+  type Connection,
+  type ConnectionOptions,
+} from '@platformatic/kafka'
+import { brokerErrorCode, isRetriable, kafkaErrorName } from './wire/error-codes.ts'
+
+export type TopicLayout = { topic: string; topicId: string; /** Broker id of each partition's leader, by partition; -1 while there is none. */ leaders: number[] }
+
+export type CommittedOffset = { offset: bigint; metadata: string }
+
+export type ClusterOptions = { brokers: string[]; clientId: string; connection?: ConnectionOptions; now: () => number }
+
+/** Connections of one owner (a task, the data endpoint); closed by it. */
+export type Connections = {
+  leader(nodeId: number): Promise<Connection>
+  close(): Promise<void>
+}
+
+const COORDINATOR_GROUP = 0
+const COORDINATOR_TRANSACTION = 1
+const LATEST = -1n
+const EARLIEST = -2n
+
+export type Cluster = ReturnType<typeof openCluster>
+
+type Address = { host: string; port: number }
+
+export function openCluster(options: ClusterOptions) {
+  const bootstrap = options.brokers.map((broker): Address => {
+    const at = broker.lastIndexOf(':')
+    return { host: broker.slice(0, at), port: Number(broker.slice(at + 1)) }
+  })
+  const pool = new ConnectionPool(options.clientId, options.connection ?? {})
+  let addresses = new Map<number, Address>()
+
+  /** Any broker that answers: for metadata and look-ups. */
+  async function anyBroker(): Promise<Connection> {
+    return pool.getFirstAvailable([...addresses.values(), ...bootstrap])
+  }
+
+  async function refreshAddresses(topics: string[]) {
+    const answer = await metadataV12.api.async(await anyBroker(), topics, false, false).catch((error: unknown) => {
+      // The library throws on a topic's error although the rest of the answer is good.
+      const { response } = error as { response?: Awaited<ReturnType<typeof metadataV12.api.async>> }
+      if (!response) throw error
+      return response
+    })
+    addresses = new Map(answer.brokers.map(({ nodeId, host, port }) => [nodeId, { host, port }]))
+    return answer
+  }
+
+  async function addressOf(nodeId: number): Promise<Address> {
+    if (!addresses.has(nodeId)) await refreshAddresses([])
+    const address = addresses.get(nodeId)
+    if (!address) throw new Error(`broker ${nodeId} is not in the cluster's metadata`)
+    return address
+  }
+
+  async function coordinatorOf(type: number, key: string): Promise<number> {
+    const answer = await retryBroker(async () => findCoordinatorV6.api.async(await anyBroker(), type, [key]))
+    const coordinator = answer.coordinators[0]!
+    addresses.set(coordinator.nodeId, { host: coordinator.host, port: coordinator.port })
+    return coordinator.nodeId
+  }
+
+  return {
+    openConnections(purpose: string): Connections {
+      const own = new ConnectionPool(`${options.clientId}-${purpose}`, options.connection ?? {})
+      return {
+        leader: async (nodeId) => own.get(await addressOf(nodeId)),
+        close: () => own.close(),
+      }
+    },
+
+    /** Undefined while the topic does not exist. */
+    async describeTopic(topic: string): Promise<TopicLayout | undefined> {
+      const answer = await refreshAddresses([topic])
+      const found = answer.topics.find(({ name }) => name === topic)
+      if (!found || found.errorCode === 3 || found.partitions.length === 0) return undefined
+      const leaders: number[] = []
+      for (const { partitionIndex, leaderId } of found.partitions) leaders[partitionIndex] = leaderId
+      return { topic, topicId: found.topicId, leaders }
+    },
+
+    groupCoordinator: (groupId: string) => coordinatorOf(COORDINATOR_GROUP, groupId),
+    transactionCoordinator: (transactionalId: string) => coordinatorOf(COORDINATOR_TRANSACTION, transactionalId),
+
+    /** Level of a finalised cluster feature, 0 when there is none (KIP-584). */
+    async finalisedFeature(name: string): Promise<number> {
+      const answer = await apiVersionsV4.api.async(await anyBroker(), 'dps', '1')
+      return answer.finalizedFeatures?.find((feature) => feature.name === name)?.maxVersionLevel ?? 0
+    },
+
+    /** First and next offsets of partitions, at read-committed, by partition. */
+    async offsets(layout: TopicLayout, partitions: number[], which: 'earliest' | 'latest'): Promise<Map<number, bigint>> {
+      const byLeader = Map.groupBy(partitions, (partition) => layout.leaders[partition]!)
+      const found = new Map<number, bigint>()
+      for (const [nodeId, owned] of byLeader) {
+        const wanted = owned.map((partitionIndex) => ({ partitionIndex, currentLeaderEpoch: -1, timestamp: which === 'earliest' ? EARLIEST : LATEST }))
+        const answer = await retryBroker(async () => listOffsetsV9.api.async(await pool.get(await addressOf(nodeId)), -1, 1, [{ name: layout.topic, partitions: wanted }]))
+        for (const { partitionIndex, offset } of answer.topics[0]?.partitions ?? []) found.set(partitionIndex, offset)
+      }
+      return found
+    },
+
+    /** Committed offsets that no open transaction is about to change (KIP-447 `require_stable`). Missing ones are left out. */
+    async committedOffsets(groupId: string, topic: string, partitions: number[]): Promise<Map<number, CommittedOffset>> {
+      const answer = await retryBroker(async () => {
+        const connection = await pool.get(await addressOf(await coordinatorOf(COORDINATOR_GROUP, groupId)))
+        return offsetFetchV9.api.async(connection, [{ groupId, memberId: null, memberEpoch: -1, topics: [{ name: topic, partitionIndexes: partitions }] }], true)
+      })
+      const found = new Map<number, CommittedOffset>()
+      for (const { partitionIndex, committedOffset, metadata } of answer.groups[0]?.topics[0]?.partitions ?? []) {
+        if (committedOffset >= 0n) found.set(partitionIndex, { offset: committedOffset, metadata: metadata ?? '' })
+      }
+      return found
+    },
+
+    /**
+     * Initialises a transactional producer. With (-1, -1) it takes the id over (a task's start); with its own id and epoch it only
+     * continues, and is refused with producerFenced when somebody took over meanwhile (KIP-360).
+     */
+    async initProducer(connection: Connection, transactionalId: string, timeoutMs: number, producerId = -1n, producerEpoch = -1): Promise<{ producerId: bigint; producerEpoch: number }> {
+      const answer = await retryBroker(() => initProducerIdV5.api.async(connection, transactionalId, timeoutMs, producerId, producerEpoch))
+      return { producerId: answer.producerId, producerEpoch: answer.producerEpoch }
+    },
+
+    close: () => pool.close(),
+  }
+
+  /** Repeats on retriable broker errors, for 20 s at most, then throws naming the code. */
+  async function retryBroker<T>(attempt: () => Promise<T>): Promise<T> {
+    const deadline = options.now() + 20_000
+    for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 500)) {
+      try {
+        return await attempt()
+      } catch (error) {
+        const code = brokerErrorCode(error)
+        if (code === undefined || !isRetriable(code) || options.now() > deadline) {
+          throw code === undefined ? error : new KafkaError(code, error)
+        }
+        await new Promise((resolve) => setTimeout(resolve, waitMs))
+      }
+    }
+  }
+}
+
+/** A broker's refusal, by its code. */
+export class KafkaError extends Error {
+  readonly code: number
+  constructor(code: number, cause?: unknown) {
+    super(kafkaErrorName(code), { cause })
+    this.name = 'KafkaError'
+    this.code = code
+  }
+}

@@ -1,0 +1,64 @@
+/** The broker's error codes that our code decides by. https://kafka.apache.org/protocol#protocol_error_codes */
+export const KAFKA_ERRORS = {
+  none: 0,
+  offsetOutOfRange: 1,
+  unknownTopicOrPartition: 3,
+  leaderNotAvailable: 5,
+  notLeaderOrFollower: 6,
+  requestTimedOut: 7,
+  messageTooLarge: 10,
+  coordinatorLoadInProgress: 14,
+  coordinatorNotAvailable: 15,
+  notCoordinator: 16,
+  notEnoughReplicas: 19,
+  notEnoughReplicasAfterAppend: 20,
+  illegalGeneration: 22,
+  unknownMemberId: 25,
+  rebalanceInProgress: 27,
+  outOfOrderSequence: 45,
+  duplicateSequence: 46,
+  invalidProducerEpoch: 47,
+  invalidTxnState: 48,
+  invalidProducerIdMapping: 49,
+  concurrentTransactions: 51,
+  kafkaStorageError: 56,
+  unknownProducerId: 59,
+  unstableOffsetCommit: 88,
+  producerFenced: 90,
+  unknownTopicId: 100,
+  transactionAbortable: 120,
+} as const
+
+/** Codes that mean: the same request may succeed on the same or another broker in a moment. */
+const RETRIABLE: ReadonlySet<number> = new Set([3, 5, 6, 7, 14, 15, 16, 19, 20, 51, 56, 88, 100])
+
+export function isRetriable(code: number): boolean {
+  return RETRIABLE.has(code)
+}
+
+/** Codes after which metadata or the coordinator must be looked up again. */
+const MOVED: ReadonlySet<number> = new Set([3, 5, 6, 15, 16, 100])
+
+export function hasMoved(code: number): boolean {
+  return MOVED.has(code)
+}
+
+/** Name and code, for messages. */
+export function kafkaErrorName(code: number): string {
+  const name = Object.entries(KAFKA_ERRORS).find(([, value]) => value === code)?.[0]
+  return name === undefined ? `Kafka error ${code}` : `${name} (Kafka error ${code})`
+}
+
+/** The broker's code inside an error that the client library threw, undefined when it was no broker's answer. */
+export function brokerErrorCode(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  const { apiCode, errors, cause } = error as { apiCode?: unknown; errors?: unknown; cause?: unknown }
+  if (typeof apiCode === 'number') return apiCode
+  if (Array.isArray(errors)) {
+    for (const each of errors) {
+      const code = brokerErrorCode(each)
+      if (code !== undefined) return code
+    }
+  }
+  return cause === undefined ? undefined : brokerErrorCode(cause)
+}

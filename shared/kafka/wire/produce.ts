@@ -1,0 +1,54 @@
+/**
+ * Produce with batches that are already bytes: v12 inside transactions V2 (KIP-890: no AddPartitionsToTxn), the same version without.
+ * Protocol: https://kafka.apache.org/protocol#The_Messages_Produce
+ * HOT: a few calls per round.
+ */
+import { createAPI, Writer, type Connection, type Reader } from '@platformatic/kafka'
+
+export type ProducePartition = { partition: number; batch: Buffer }
+export type ProduceTopic = { topic: string; partitions: ProducePartition[] }
+export type ProducedPartition = { topic: string; partition: number; errorCode: number; errorMessage: string | null; baseOffset: bigint }
+
+const ACKS_ALL = -1
+const TIMEOUT_MS = 10_000
+
+function createRequest(transactionalId: string | null, topics: ProduceTopic[]): Writer {
+  return Writer.create()
+    .appendString(transactionalId)
+    .appendInt16(ACKS_ALL)
+    .appendInt32(TIMEOUT_MS)
+    .appendArray(topics, (writer, { topic, partitions }) =>
+      writer.appendString(topic).appendArray(partitions, (inner, { partition, batch }) =>
+        inner
+          .appendInt32(partition)
+          .appendUnsignedVarInt(batch.length + 1)
+          .append(batch),
+      ),
+    )
+    .appendTaggedFields()
+}
+
+function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: number, reader: Reader): ProducedPartition[] {
+  return reader
+    .readArray((outer) => {
+      const topic = outer.readString()
+      return outer.readArray((inner) => {
+        const partition = inner.readInt32()
+        const errorCode = inner.readInt16()
+        const baseOffset = inner.readInt64()
+        inner.readInt64()
+        inner.readInt64()
+        const recordErrors = inner.readArray((each) => ({ index: each.readInt32(), message: each.readNullableString() }))
+        const errorMessage = inner.readNullableString() ?? recordErrors[0]?.message ?? null
+        return { topic, partition, errorCode, errorMessage, baseOffset }
+      })
+    })
+    .flat()
+}
+
+const api = createAPI<[string | null, ProduceTopic[]], ProducedPartition[]>(0, 12, createRequest, parseResponse)
+
+/** Produces at acks=all. Rejects only when the connection fails; broker errors come as codes per partition. */
+export function produceBatches(connection: Connection, transactionalId: string | null, topics: ProduceTopic[]): Promise<ProducedPartition[]> {
+  return api.async(connection, transactionalId, topics)
+}

@@ -1,0 +1,50 @@
+/**
+ * TxnOffsetCommit v5 (KIP-447 member and generation, KIP-890: no AddOffsetsToTxn before it).
+ * Protocol: https://kafka.apache.org/protocol#The_Messages_TxnOffsetCommit
+ */
+import { createAPI, txnOffsetCommitV4, type Connection, type Reader } from '@platformatic/kafka'
+
+export type TxnOffset = { partition: number; offset: bigint; metadata: string }
+
+export type TxnOffsetCommitRequest = {
+  transactionalId: string
+  groupId: string
+  producerId: bigint
+  producerEpoch: number
+  generationId: number
+  memberId: string
+  topic: string
+  offsets: TxnOffset[]
+}
+
+type Answer = { partition: number; errorCode: number }[]
+
+function createRequest(request: TxnOffsetCommitRequest) {
+  const { transactionalId, groupId, producerId, producerEpoch, generationId, memberId, topic, offsets } = request
+  const partitions = offsets.map(({ partition, offset, metadata }) => ({
+    partitionIndex: partition,
+    committedOffset: offset,
+    committedLeaderEpoch: -1,
+    committedMetadata: metadata,
+  }))
+  // The body of v5 is that of v4; only what the broker does with it differs.
+  return txnOffsetCommitV4.createRequest(transactionalId, groupId, producerId, producerEpoch, generationId, memberId, null, [{ name: topic, partitions }])
+}
+
+function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: number, reader: Reader): Answer {
+  reader.readInt32()
+  return reader
+    .readArray((outer) => {
+      outer.readString()
+      return outer.readArray((inner) => ({ partition: inner.readInt32(), errorCode: inner.readInt16() }))
+    })
+    .flat()
+}
+
+const api = createAPI<[TxnOffsetCommitRequest], Answer>(28, 5, createRequest, parseResponse)
+
+/** Adds consumed offsets to the transaction. Answers the first error code that is not 0, else 0. Rejects when the connection fails. */
+export async function commitOffsetsInTransaction(connection: Connection, request: TxnOffsetCommitRequest): Promise<number> {
+  const answer = await api.async(connection, request)
+  return answer.find(({ errorCode }) => errorCode !== 0)?.errorCode ?? 0
+}

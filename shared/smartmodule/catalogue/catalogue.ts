@@ -1,0 +1,77 @@
+/** The built-in SmartModules, present in every account as `dps/<name>`. Another one is a folder here and a line below. */
+import { join } from 'node:path'
+import { compileCached } from '../compile-cache.ts'
+
+export type BuiltIn = { name: string; version: string; description: string; parameters: Record<string, unknown> }
+
+const fieldName = { type: 'string', minLength: 1 }
+const fieldNames = { type: 'array', items: fieldName }
+
+/** `parameters` is the JSON Schema of a step's config, checked when a pipeline is created. */
+export const BUILT_INS: readonly BuiltIn[] = [
+  {
+    name: 'dps/filter',
+    version: '1.0.0',
+    description: 'Keeps the records whose field compares as asked.',
+    parameters: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['field', 'operator'],
+      properties: {
+        field: { ...fieldName, description: 'dotted path of the field, for example customer.address.city' },
+        operator: { enum: ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'contains', 'starts_with', 'ends_with', 'exists'] },
+        value: { description: 'what to compare with; an array for in; for exists true (default) or false' },
+      },
+    },
+  },
+  {
+    name: 'dps/map-fields',
+    version: '1.0.0',
+    description: 'Renames, drops, sets and re-cases fields; dotted paths reach nested ones.',
+    parameters: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        rename: { type: 'object', additionalProperties: fieldName, description: 'old name to new name, in the same object' },
+        drop: fieldNames,
+        set: { type: 'object', description: 'field to any JSON value' },
+        uppercase: fieldNames,
+        lowercase: fieldNames,
+        trim: fieldNames,
+      },
+    },
+  },
+  {
+    name: 'dps/text-classifier',
+    version: '1.0.0',
+    description: 'Labels a text field: sentiment by a lexicon, or labels of your own by keywords or examples.',
+    parameters: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['field', 'output_field'],
+      properties: {
+        field: { ...fieldName, description: 'dotted path of the text' },
+        output_field: { ...fieldName, description: 'top-level field that gets the label' },
+        labels: {
+          type: 'object',
+          minProperties: 2,
+          additionalProperties: {
+            type: 'object',
+            additionalProperties: false,
+            minProperties: 1,
+            properties: { keywords: { type: 'array', items: { type: 'string' } }, examples: { type: 'array', items: { type: 'string' } } },
+          },
+          description: 'label to its keywords or examples; with examples a classifier is trained at start',
+        },
+        default_label: { type: 'string', description: 'label where no keyword occurs (other)' },
+      },
+    },
+  },
+]
+
+/** The built-ins with their compiled binaries; the first call on a machine compiles them, later ones read the cache. */
+export async function builtInSmartModules(cacheFolder: string): Promise<(BuiltIn & { binary: Uint8Array<ArrayBuffer> })[]> {
+  return Promise.all(
+    BUILT_INS.map(async (builtIn) => ({ ...builtIn, binary: await compileCached(join(import.meta.dirname, builtIn.name.slice('dps/'.length), 'module.ts'), 'smartmodule', cacheFolder) })),
+  )
+}

@@ -1,0 +1,36 @@
+/** `/healthz`, `/readyz` and `/metrics` on a port of their own, without authentication: for probes and Prometheus, not for clients. */
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { Registry } from 'prom-client'
+
+export type OperationsServer = { port: number; close(): Promise<void> }
+
+/** `isReady` answers the reasons why the service is not ready; none means ready. */
+export async function openOperationsServer(host: string, port: number, registry: Registry, isReady: () => Promise<string[]>): Promise<OperationsServer> {
+  const server = createServer(async (request, response) => {
+    const answer = (status: number, type: string, body: string) => response.writeHead(status, { 'content-type': type }).end(body)
+    try {
+      switch (request.url) {
+        case '/healthz':
+          return answer(200, 'application/json', '{"status":"ok"}')
+        case '/readyz': {
+          const reasons = await isReady()
+          return answer(reasons.length === 0 ? 200 : 503, 'application/json', JSON.stringify({ status: reasons.length === 0 ? 'ready' : 'not ready', reasons }))
+        }
+        case '/metrics':
+          return answer(200, registry.contentType, await registry.metrics())
+        default:
+          return answer(404, 'application/json', '{"status":"not found"}')
+      }
+    } catch (error) {
+      return answer(500, 'application/json', JSON.stringify({ status: 'error', reason: error instanceof Error ? error.message : String(error) }))
+    }
+  })
+  server.listen(port, host)
+  await once(server, 'listening')
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  }
+}

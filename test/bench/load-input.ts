@@ -1,0 +1,19 @@
+/** Writes the benchmark's input once: 1,000,000 records, four partitions, batches of a thousand as a busy producer makes them. */
+import type { Kafka } from 'kafkajs'
+import { framed, PARTITIONS, RECORD_COUNT, recordOf } from './records.ts'
+
+const BATCH_RECORDS = 1000
+
+/** Partition of a record is id % 4, its key the user: order per key is order per partition. */
+export async function loadInput(kafka: Kafka, topic: string, count = RECORD_COUNT): Promise<void> {
+  const producer = kafka.producer({ idempotent: false })
+  await producer.connect()
+  for (let from = 0; from < count; from += BATCH_RECORDS * PARTITIONS) {
+    const messages = Array.from({ length: Math.min(BATCH_RECORDS * PARTITIONS, count - from) }, (_, index) => {
+      const record = recordOf(from + index)
+      return { key: record.user, value: framed(JSON.stringify(record)), partition: (from + index) % PARTITIONS, timestamp: String(Date.parse(record.ts)) }
+    })
+    await producer.send({ topic, messages, acks: -1 })
+  }
+  await producer.disconnect()
+}

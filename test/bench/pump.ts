@@ -1,0 +1,69 @@
+/**
+ * The limit: the bytes of the one-step chain through the same Fetch and Produce requests, no record looked at, no transaction. Every
+ * second batch is written, so that as many bytes go out as the filter lets through. A process of its own; prints one JSON line a run.
+ */
+import { openCluster } from '../../shared/kafka/cluster.ts'
+import { readBatchHeader, stampProducer } from '../../shared/kafka/protocol/record-batch.ts'
+import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
+import { produceBatches } from '../../shared/kafka/wire/produce.ts'
+import { RECORD_COUNT } from './records.ts'
+import { say, waitForGo } from './child-runs.ts'
+
+const [broker, input, output] = process.argv.slice(2) as [string, string, string]
+const ROUND_BYTES = 32 << 20
+const IN_FLIGHT_MAX = 8
+
+const cluster = openCluster({ brokers: [broker], clientId: 'pump', now: () => Date.now() })
+const fetching = cluster.openConnections('fetch')
+const producing = cluster.openConnections('produce')
+
+async function run(): Promise<number> {
+  const source = (await cluster.describeTopic(input))!
+  const target = (await cluster.describeTopic(output))!
+  const positions = source.leaders.map(() => 0n)
+  const fetchRound = async () =>
+    fetchBatches(await fetching.leader(source.leaders[0]!), {
+      topicId: source.topicId,
+      partitions: positions.map((offset, partition) => ({ partition, offset, bytesMax: ROUND_BYTES / positions.length })),
+      waitMs: 500,
+      bytesMin: 1,
+      bytesMax: ROUND_BYTES,
+    })
+  let records = 0
+  let batches = 0
+  const inFlight: Promise<unknown>[] = []
+  const connection = await producing.leader(target.leaders[0]!)
+  let next = fetchRound()
+  while (records < RECORD_COUNT) {
+    const answer = await next
+    const writes: { partition: number; batch: Buffer }[] = []
+    for (const { partition, bytes } of answer.partitions) {
+      if (!bytes) continue
+      for (let at = 0, header = readBatchHeader(bytes, 0); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
+        positions[partition] = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
+        records += header.recordCount
+        if (batches++ % 2 === 0) writes.push({ partition, batch: bytes.subarray(at, at + header.size) })
+      }
+    }
+    next = records < RECORD_COUNT ? fetchRound() : next
+    for (const write of writes) {
+      write.batch.writeBigInt64BE(0n, 0)
+      stampProducer(write.batch, -1n, -1, -1)
+      inFlight.push(
+        produceBatches(connection, null, [{ topic: output, partitions: [write] }]).then((answers) => {
+          if (answers.some(({ errorCode }) => errorCode !== 0)) throw new Error(`produce answered ${answers[0]?.errorCode}`)
+        }),
+      )
+      while (inFlight.length > IN_FLIGHT_MAX) await inFlight.shift()
+    }
+  }
+  await Promise.all(inFlight)
+  return records
+}
+
+while (await waitForGo()) {
+  const from = performance.now()
+  const records = await run()
+  say({ records, seconds: (performance.now() - from) / 1000 })
+}
+process.exit(0)
