@@ -7,7 +7,7 @@ import { cacheFolder } from '../../deploy/local/cache.ts'
 import { startKafka } from '../../deploy/local/kafka.ts'
 import { createKafka, ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
-import { startContender, type Run } from './child-runs.ts'
+import { startContender, type Contender, type Run } from './child-runs.ts'
 import { loadInput } from './load-input.ts'
 import { startProcessorRuns, type BenchStep } from './processor-runs.ts'
 import { isKept, PARTITIONS, RECORD_COUNT, recordOf, type BenchRecord } from './records.ts'
@@ -39,7 +39,8 @@ const kafka = createKafka(stack.brokers, 'bench')
 const admin = kafka.admin()
 await admin.connect()
 const cluster = openCluster({ brokers: stack.brokers, clientId: 'bench', now: () => Date.now() })
-const newTopic = async (topic: string) => ensureTopics(admin, [{ topic, partitions: PARTITIONS, replicationFactor: 1 }])
+// The records' own times are of 2025: the default retention would delete them under our hands.
+const newTopic = async (topic: string) => ensureTopics(admin, [{ topic, partitions: PARTITIONS, replicationFactor: 1, config: { 'retention.ms': '-1' } }])
 
 async function measure(): Promise<Map<string, Run[]>> {
   await newTopic(INPUT)
@@ -48,31 +49,23 @@ async function measure(): Promise<Map<string, Run[]>> {
   const processor = await startProcessorRuns(kafka, cluster, broker, INPUT, cacheFolder())
   const results = new Map<string, Run[]>()
   let round = 0
-  const external = (name: string, script: string, check: (output: string) => Promise<void>): Contestant => ({
-    name,
-    async run(output) {
-      const contender = startContender(join(HERE, script), [broker, INPUT, output])
-      // The first run of a fresh process pays for its compiler; ours has been up for a while, so theirs may warm up too.
-      try {
-        await newTopic(`${output}-warm`)
-        return await contender.run()
-      } finally {
-        contender.close()
-      }
-    },
-    check,
-  })
-  const ours = (name: string, steps: BenchStep[], valueOf: (record: BenchRecord) => unknown): Contestant => ({
+  const contenders: Contender[] = []
+  const external = (name: string, script: string, check: (output: string) => Promise<void>): Contestant => {
+    const contender = startContender(join(HERE, script), [broker, INPUT])
+    contenders.push(contender)
+    return { name, run: (output) => contender.run(output), check }
+  }
+  const ours = (name: string, steps: BenchStep[], outputOf: (record: BenchRecord) => unknown): Contestant => ({
     name,
     run: (output) => processor.run(name.replaceAll('_', ''), steps, output),
-    check: (output) => verifyOutput(kafka, output, { count: keptCount, valueOf: (id) => JSON.parse(JSON.stringify(valueOf(recordOf(id)))) }),
+    check: (output) => verifyOutput(kafka, output, { count: keptCount, recordAt: (id) => JSON.parse(JSON.stringify(outputOf(recordOf(id)))) }),
   })
   const contestants = [
     external('pump', 'pump.ts', (output) => verifyOutput(kafka, output, { count: RECORD_COUNT / 2 })),
     ours('exactly_once_one_step', [FILTER], (record) => record),
     ours('exactly_once_two_steps', [FILTER, UPPERCASE], upper),
     ours('exactly_once_five_steps', [FILTER, UPPERCASE, ...TAIL], five),
-    external('kafkajs_by_hand', 'kafkajs-by-hand.ts', (output) => verifyOutput(kafka, output, { count: keptCount, valueOf: (id) => upper(recordOf(id)) })),
+    external('kafkajs_by_hand', 'kafkajs-by-hand.ts', (output) => verifyOutput(kafka, output, { count: keptCount, recordAt: (id) => upper(recordOf(id)) })),
   ]
   try {
     for (round = 1; round <= REPEATS; round++) {
@@ -87,6 +80,7 @@ async function measure(): Promise<Map<string, Run[]>> {
       }
     }
   } finally {
+    contenders.forEach((contender) => contender.close())
     await processor.close()
   }
   return results

@@ -1,4 +1,4 @@
-/** A contender as a process of its own: it waits for «go» on standard input, runs once, prints one JSON line, and waits again. */
+/** A contender as a process of its own: for each line (an output topic) on its standard input it runs once and prints one JSON line. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { resources } from './resources.ts'
@@ -9,23 +9,24 @@ export function say(outcome: { records: number; seconds: number }): void {
 }
 
 let lines: AsyncIterator<string> | undefined
-/** Inside the contender: true for each «go», false when the benchmark is over. */
-export async function waitForGo(): Promise<boolean> {
+/** Inside the contender: the output topic of the next run, undefined when the benchmark is over. */
+export async function nextOutput(): Promise<string | undefined> {
   lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]()
-  return !(await lines.next()).done
+  const line = await lines.next()
+  return line.done ? undefined : line.value
 }
 
 export type Run = { records: number; seconds: number; cpuSeconds: number; rssMib: number }
-export type Contender = { run(): Promise<Run>; close(): void }
+export type Contender = { run(output: string): Promise<Run>; close(): void }
 
 /** Starts a contender's script with this Node. */
 export function startContender(script: string, args: string[]): Contender {
   const child = spawn(process.execPath, ['--no-warnings', script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   return {
-    async run() {
+    async run(output) {
       const before = resources(child.pid!)
-      child.stdin.write('go\n')
+      child.stdin.write(`${output}\n`)
       const { value, done } = await answers.next()
       if (done) throw new Error(`${script} ended without an answer`)
       const outcome = JSON.parse(value) as { records: number; seconds: number }

@@ -1,14 +1,14 @@
 /** What one writes without us: kafkajs, `eachBatch`, `JSON.parse`, the two steps' work, `producer.send`, at least once. */
 import kafkajs from 'kafkajs'
 import { framed, RECORD_COUNT, SCHEMA_ID, type BenchRecord } from './records.ts'
-import { say, waitForGo } from './child-runs.ts'
+import { nextOutput, say } from './child-runs.ts'
 
 process.env.KAFKAJS_NO_PARTITIONER_WARNING = '1'
-const [broker, input, output] = process.argv.slice(2) as [string, string, string]
+const [broker, input] = process.argv.slice(2) as [string, string]
 const kafka = new kafkajs.Kafka({ brokers: [broker], logLevel: kafkajs.logLevel.NOTHING })
 const SEND_RECORDS = 2000
 
-async function run(): Promise<{ records: number; seconds: number }> {
+async function run(output: string): Promise<{ records: number; seconds: number }> {
   const consumer = kafka.consumer({ groupId: `by-hand-${process.pid}-${performance.now()}`, maxBytesPerPartition: 4 << 20, maxBytes: 32 << 20 })
   const producer = kafka.producer()
   await consumer.connect()
@@ -40,5 +40,5 @@ async function run(): Promise<{ records: number; seconds: number }> {
   return { records, seconds }
 }
 
-while (await waitForGo()) say(await run())
+for (let output = await nextOutput(); output !== undefined; output = await nextOutput()) say(await run(output))
 process.exit(0)

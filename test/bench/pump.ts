@@ -7,9 +7,9 @@ import { readBatchHeader, stampProducer } from '../../shared/kafka/protocol/reco
 import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
 import { produceBatches } from '../../shared/kafka/wire/produce.ts'
 import { RECORD_COUNT } from './records.ts'
-import { say, waitForGo } from './child-runs.ts'
+import { nextOutput, say } from './child-runs.ts'
 
-const [broker, input, output] = process.argv.slice(2) as [string, string, string]
+const [broker, input] = process.argv.slice(2) as [string, string]
 const ROUND_BYTES = 32 << 20
 const IN_FLIGHT_MAX = 8
 
@@ -17,7 +17,7 @@ const cluster = openCluster({ brokers: [broker], clientId: 'pump', now: () => Da
 const fetching = cluster.openConnections('fetch')
 const producing = cluster.openConnections('produce')
 
-async function run(): Promise<number> {
+async function run(output: string): Promise<number> {
   const source = (await cluster.describeTopic(input))!
   const target = (await cluster.describeTopic(output))!
   const positions = source.leaders.map(() => 0n)
@@ -61,9 +61,9 @@ async function run(): Promise<number> {
   return records
 }
 
-while (await waitForGo()) {
+for (let output = await nextOutput(); output !== undefined; output = await nextOutput()) {
   const from = performance.now()
-  const records = await run()
+  const records = await run(output)
   say({ records, seconds: (performance.now() - from) / 1000 })
 }
 process.exit(0)

@@ -61,6 +61,8 @@ export function startTask(options: TaskOptions): Task {
   const { definition, cluster, lanes, now } = options
   const accounting = createAccounting(definition.revision, definition.steps.length)
   const connections = cluster.openConnections(`${definition.pipeline_id}-${options.index}`)
+  // A long-polling fetch would hold up everything behind it on the same connection.
+  const fetchConnections = cluster.openConnections(`${definition.pipeline_id}-${options.index}-fetch`)
   const coordinator: GroupCoordinator = { nodeId: undefined }
   let status: TaskStatus = 'starting'
   let reason: string | null = null
@@ -129,7 +131,7 @@ export function startTask(options: TaskOptions): Task {
   async function runAssignment(owned: Assignment, chain: OpenChain, producer: Producer, targets: Targets): Promise<void> {
     const layout = await layoutOf(definition.source_topic)
     positions = await loadPositions(owned)
-    const fetching = openFetcher({ cluster, connections, layout, positions: new Map(positions), budget: options.budget, roundBytesMax: options.roundBytesMax })
+    const fetching = openFetcher({ connections: fetchConnections, layout, positions: new Map(positions), budget: options.budget, roundBytesMax: options.roundBytesMax })
     fetcher = fetching
     ends = fetching.ends
     const open = new Set<FetchedRound>()
@@ -264,7 +266,7 @@ export function startTask(options: TaskOptions): Task {
       assignment = undefined
       chain?.close()
       await membership?.close()
-      await connections.close().catch(() => {})
+      await Promise.allSettled([connections.close(), fetchConnections.close()])
     }
   }
 

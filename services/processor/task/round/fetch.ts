@@ -3,7 +3,7 @@
  * loop of its own; a round is what they have brought. D2: offsets only grow; gaps are normal.
  * HOT: work per batch.
  */
-import type { Cluster, Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
+import type { Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { readBatchHeader } from '../../../../shared/kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
 import { fetchBatches, type AbortedTransaction, type FetchedPartition } from '../../../../shared/kafka/wire/fetch.ts'
@@ -27,7 +27,6 @@ export type Fetcher = {
 }
 
 export type FetcherOptions = {
-  cluster: Cluster
   connections: Connections
   layout: TopicLayout
   positions: Map<number, bigint>
