@@ -46,7 +46,7 @@ function createRequest(request: FetchRequest): Writer {
 
 /** Copies the next `length` bytes into memory of their own: the reader's chunks are shared with other answers, and not transferable. */
 function takeBytes(reader: Reader, length: number): Buffer {
-  const target = Buffer.from(new ArrayBuffer(length))
+  const target = Buffer.allocUnsafeSlow(length)
   let at = 0
   for (const chunk of reader.buffer.subarray(reader.position, reader.position + length).buffers) at += chunk.copy(target, at)
   reader.skip(length)

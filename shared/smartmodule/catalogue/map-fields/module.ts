@@ -1,5 +1,5 @@
 /** dps/map-fields: renames, drops, sets and re-cases fields of a JSON object, nested ones by dotted paths. */
-import { Config, Kind, Record, Segment, Slice, Writer, closeOf, keyEnd, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
+import { Config, Kind, Record, Segment, Slice, Writer, closeOf, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
 
 /** What happens to one field, and to the fields below it. */
 class Node {
@@ -124,13 +124,21 @@ export function init(config: Config): void {
   if (problem.length > 0) config.refuse(problem)
 }
 
-/** The node for a key, or null. Keys with escapes are compared decoded. */
-function nodeFor(parent: Node, key: usize, close: usize): Node | null {
+/** The node for a key without escapes, or null. */
+function plainNodeFor(parent: Node, key: usize, close: usize): Node | null {
   const children = parent.children
-  for (let i = 0; i < children.length; i++) {
-    const node = children[i]
+  for (let i = 0, count = children.length; i < count; i++) {
+    const node = unchecked(children[i])
     if (node.name.matches(key, close, false)) return node
   }
+  return null
+}
+
+/** The node for a key, or null. Keys with escapes are compared decoded. */
+function nodeFor(parent: Node, key: usize, close: usize): Node | null {
+  const plain = plainNodeFor(parent, key, close)
+  if (plain !== null) return plain
+  const children = parent.children
   for (let p = key; p < close; p++) {
     if (load<u8>(p) == 92) {
       for (let i = 0; i < children.length; i++) if (children[i].name.matches(key, close, true)) return children[i]
@@ -324,7 +332,7 @@ function writeObject(node: Node, start: usize, end: usize, writer: Writer): void
 function spliceValues(record: Record, writer: Writer): void {
   let copied = record.start
   for (let i = 0; i < memberCount; i++) {
-    const node = nodeFor(root, keyStart(i), keyEnd(i))
+    const node = keyEscaped(i) ? nodeFor(root, keyStart(i), keyEnd(i)) : plainNodeFor(root, keyStart(i), keyEnd(i))
     if (node === null) continue
     writer.bytes(copied, valueStart(i) - copied)
     writeValue(node, valueStart(i), valueEnd(i), writer)

@@ -1,7 +1,7 @@
 /** ABI 1: turns records sections into `Record`s and back. Authors never see this file; the entry that `compile` writes calls it. */
 import { Kind, textOf } from './json'
 import { Path, Slice } from './path'
-import { Record, Writer } from './record'
+import { Record, Writer, copyFast } from './record'
 
 /** The document that `dps_init` got, as far as a module needs it: its own `config`, and the registry framing. */
 export class Config {
@@ -30,10 +30,13 @@ const result: usize = heap.alloc(36)
 let input: usize = 0
 let inputCapacity: i32 = 0
 let inputPrefix: i32 = 0
-let outputPrefix: ArrayBuffer = new ArrayBuffer(0)
+/** The output prefix, with slack behind it for `copyFast`. */
+let prefixPtr: usize = heap.alloc(32)
+let prefixLength: i32 = 0
 let json: bool = true
 let initText: usize = 0
 let outCount: i32 = 0
+let calls: i32 = 0
 let errorCount: i32 = 0
 /** Set while a record is being handled, for `emit`. */
 let emitDelta: i32 = 0
@@ -80,7 +83,10 @@ export function init(ptr: usize, length: i32, author: (config: Config) => void):
   const prefix = record.find(new Path('input_prefix_length'))
   inputPrefix = prefix.kind == Kind.Number ? (I32.parseInt(String.UTF8.decodeUnsafe(prefix.start, prefix.end - prefix.start)) as i32) : 0
   const suffix = record.find(new Path('output_prefix'))
-  outputPrefix = suffix.kind == Kind.String ? fromBase64(textOf(suffix.start, suffix.end)) : new ArrayBuffer(0)
+  const output = suffix.kind == Kind.String ? fromBase64(textOf(suffix.start, suffix.end)) : new ArrayBuffer(0)
+  prefixLength = output.byteLength
+  prefixPtr = heap.alloc(prefixLength + 32)
+  memory.copy(prefixPtr, changetype<usize>(output), prefixLength)
   const format = record.find(new Path('input_format'))
   json = format.kind != Kind.String || textOf(format.start, format.end) == 'json'
   author(config)
@@ -153,7 +159,7 @@ export const enum Verdict { Keep, Drop, Changed }
 
 /** Adds an output record with the current record's key and headers and the value [start, end). */
 export function emit(start: usize, end: usize): void {
-  const prefix = outputPrefix.byteLength
+  const prefix = prefixLength
   const valueLength = prefix + ((end - start) as i32)
   const keyLength = record.keyLength
   const headers = (emitHeadersEnd - emitHeaders) as i32
@@ -165,15 +171,15 @@ export function emit(start: usize, end: usize): void {
   to = put(to, emitDelta)
   to = put(to, keyLength)
   if (keyLength > 0) {
-    memory.copy(to, record.keyStart, keyLength)
+    copyFast(to, record.keyStart, keyLength)
     to += keyLength
   }
   to = put(to, valueLength)
-  memory.copy(to, changetype<usize>(outputPrefix), prefix)
+  copyFast(to, prefixPtr, prefix)
   to += prefix
-  memory.copy(to, start, end - start)
+  copyFast(to, start, end - start)
   to += end - start
-  memory.copy(to, emitHeaders, headers)
+  copyFast(to, emitHeaders, headers)
   out.at = to + headers
   outCount++
 }
@@ -198,6 +204,8 @@ export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, ba
   out.room(length + 64)
   at = ptr
   for (let i = 0; i < count; i++) {
+    // Between records nothing but globals holds references: the only safe moment to collect an author's garbage.
+    if ((i & 1023) == 1023) __collect()
     const from = at
     const size = varint()
     const next = at + size
@@ -237,13 +245,14 @@ export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, ba
       failRecord(i)
     } else if (verdict == Verdict.Changed) emit(record.start, record.end)
     else if (verdict == Verdict.Keep) {
-      if (outputPrefix.byteLength == inputPrefix) {
+      if (prefixLength == inputPrefix) {
         out.bytes(from, next - from)
-        memory.copy(out.at - (next - value), changetype<usize>(outputPrefix), inputPrefix)
+        memory.copy(out.at - (next - value), prefixPtr, inputPrefix)
         outCount++
       } else emit(value + inputPrefix, value + valueLength)
     }
   }
+  if (++calls % 64 == 0) __collect()
   store<u32>(result, out.start as u32)
   store<u32>(result, out.length as u32, 4)
   store<u32>(result, outCount, 8)

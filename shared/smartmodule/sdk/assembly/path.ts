@@ -12,8 +12,10 @@ export class Slice {
 export class Segment {
   bytes: ArrayBuffer
   index: i32 = -1
+  length: usize = 0
   constructor(name: string) {
     this.bytes = String.UTF8.encode(name)
+    this.length = this.bytes.byteLength
     let index = name.length > 0 && name.length < 10 ? 0 : -1
     for (let i = 0; i < name.length && index >= 0; i++) {
       const c = name.charCodeAt(i) - 48
@@ -24,8 +26,14 @@ export class Segment {
 
   /** True when the checked key content [p, end) is this name. */
   matches(p: usize, end: usize, escaped: bool): bool {
-    const length = this.bytes.byteLength as usize
-    if (!escaped) return end - p == length && memory.compare(p, changetype<usize>(this.bytes), length) == 0
+    const length = this.length
+    if (!escaped) {
+      if (end - p != length) return false
+      const own = changetype<usize>(this.bytes)
+      // Names are short: a loop beats a call.
+      for (let i: usize = 0; i < length; i++) if (load<u8>(p + i) != load<u8>(own + i)) return false
+      return true
+    }
     const scratch = heap.alloc(end - p + 8)
     const stop = unescape(p, end, scratch)
     const same = stop - scratch == length && memory.compare(scratch, changetype<usize>(this.bytes), length) == 0
