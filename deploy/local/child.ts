@@ -87,6 +87,20 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
+/** The port itself when nothing listens on it, else a free one. */
+export async function usablePort(wanted: number | undefined): Promise<number> {
+  if (wanted === undefined) return freePort()
+  const server = createServer()
+  const isFree = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(wanted, '127.0.0.1', () => resolve(true))
+  })
+  if (!isFree) return freePort()
+  server.close()
+  await once(server, 'close')
+  return wanted
+}
+
 /**
  * A shell that outlives the launcher: when its standard input ends (the launcher is gone, however it went), it stops the processes it
  * was told of and removes the folders. An orderly stop empties its lists first.

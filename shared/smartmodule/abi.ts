@@ -1,8 +1,5 @@
 /** SmartModule ABI 1 as the host sees it: kinds, exports, the init document, limits. No I/O. */
 
-export const SMARTMODULE_KINDS = ['batch', 'extism'] as const
-export type SmartModuleKind = (typeof SMARTMODULE_KINDS)[number]
-
 /** Exports of the native kind; `dps_abi_1` marks it. */
 export type BatchExports = {
   memory: WebAssembly.Memory
@@ -12,10 +9,6 @@ export type BatchExports = {
 }
 
 export const BATCH_EXPORTS = ['memory', 'dps_alloc', 'dps_init', 'dps_process'] as const
-
-/** Functions an Extism plug-in may export to be a step; the first one present is called. */
-export const EXTISM_FUNCTIONS = ['filter', 'filter_map', 'array_map', 'map', 'process'] as const
-export type ExtismFunction = (typeof EXTISM_FUNCTIONS)[number]
 
 /** The JSON document that `dps_init` gets. `output_prefix` is base64. */
 export type InitDocument = {

@@ -2,7 +2,8 @@
  * What an uploaded binary is: a core WebAssembly module with allowed imports, one bounded memory and the exports of a known kind.
  * Reads bytes only; compiling happens in the sandbox (`sandbox.ts`).
  */
-import { BATCH_EXPORTS, EXTISM_FUNCTIONS, SMARTMODULE_LIMITS, type ExtismFunction, type SmartModuleKind } from './abi.ts'
+import { BATCH_EXPORTS, SMARTMODULE_LIMITS } from './abi.ts'
+import { EXTISM_FUNCTIONS, type ExtismFunction, type SmartModuleKind } from '../model/smartmodule-kind.ts'
 import { ALLOWED_IMPORTS } from './imports.ts'
 
 /** Why a binary is refused; the message names the import, export or section. */

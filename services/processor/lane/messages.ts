@@ -1,5 +1,6 @@
 /** What the main thread and a lane say to each other. Bytes travel as transferred ArrayBuffers, nothing is shared but the call watch. */
-import type { InitDocument, SmartModuleKind, ExtismFunction } from '../../../shared/smartmodule/abi.ts'
+import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
+import type { SmartModuleKind, ExtismFunction } from '../../../shared/model/smartmodule-kind.ts'
 import type { AbortedTransaction } from '../../../shared/kafka/wire/fetch.ts'
 
 /** A step as a lane needs it: the module compiled once per processor, posted by reference. */

@@ -105,6 +105,10 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     return tasks
   }
 
+  function newSlot(key: string, definition: PipelineDefinition, index: number): Slot {
+    return { key, definition, index, task: undefined, failure: null, isFailed: false, isClosing: false, retryAt: 0, recordsBefore: { at: now(), done: 0, rate: 0 } }
+  }
+
   async function start(slot: Slot): Promise<void> {
     const { definition, index } = slot
     const fields = { pipeline_id: definition.pipeline_id, task: index, revision: definition.revision }
@@ -183,13 +187,27 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     }
     for (const [key, { definition, index }] of tasks) {
       if (slots.has(key)) continue
-      const slot: Slot = { key, definition, index, task: undefined, failure: null, isFailed: false, isClosing: false, retryAt: 0, recordsBefore: { at: now(), done: 0, rate: 0 } }
+      const slot = newSlot(key, definition, index)
       slots.set(key, slot)
       finals.delete(key)
       void start(slot)
     }
+    reportStopped()
   }
   const timer = setInterval(reconcile, PASS_MS)
+
+  /** A pipeline may be stopped before any task of it ran: somebody must say that nothing runs. */
+  function reportStopped(): void {
+    for (const definition of definitions.pipelines.values()) {
+      if (definition.desired !== 'stopped') continue
+      for (let index = 0; index < definition.tasks; index++) {
+        const key = `${definition.pipeline_id}/${index}`
+        const known = finals.get(key)
+        if (slots.has(key) || (known?.revision === definition.revision && known.attempt === definition.attempt)) continue
+        if (placeTask(fleet.members(), definition.pipeline_id, index) === options.processorId) finals.set(key, { ...observe(newSlot(key, definition, index), undefined), status: 'stopped' })
+      }
+    }
+  }
 
   /** Records per second over the last stretch of at least two seconds. */
   function rateOf(slot: Slot, done: number): number {

@@ -3,7 +3,8 @@
  * happens between a source batch and the output batch it adds to (accounting, failures, bisecting). Not: where batches come from or go.
  * HOT: work per batch and per step; nothing is made per record unless it fails.
  */
-import { SMARTMODULE_LIMITS, SmartModuleTrap, recordErrorName, type ExtismFunction, type InitDocument, type SmartModuleKind } from '../abi.ts'
+import { SMARTMODULE_LIMITS, SmartModuleTrap, recordErrorName, type InitDocument } from '../abi.ts'
+import type { ExtismFunction, SmartModuleKind } from '../../model/smartmodule-kind.ts'
 import { openBatchInstance } from './batch-instance.ts'
 import { openExtismInstance } from './extism-instance.ts'
 import { fillSection, type Kernel } from './kernel.ts'

@@ -3,7 +3,8 @@
  * magnitude (3–4 µs a record) and for exactly that reason not the native kind; any existing plug-in runs.
  */
 import createPlugin from '@extism/extism'
-import type { ExtismFunction, InitDocument } from '../abi.ts'
+import type { InitDocument } from '../abi.ts'
+import type { ExtismFunction } from '../../model/smartmodule-kind.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../abi.ts'
 import { hostFunctions, type CallSeed } from '../imports.ts'
 import { decodeRecords, encodeRecords, type KafkaRecord } from '../../kafka/protocol/record-batch.ts'

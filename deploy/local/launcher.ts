@@ -1,0 +1,108 @@
+/**
+ * The whole service on one machine: the stack, a control plane, processors, accounts. Used by `make run` and by the tests, which want
+ * the same real parts. Writes nothing outside of the stack's folder; `run.ts` adds the stack file and the tour.
+ */
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { cacheFolder } from './cache.ts'
+import { freePort, startChild, usablePort, waitUntilUp } from './child.ts'
+import { superviseService, type Service } from './service.ts'
+import { openStack, type Stack, type StackOptions } from './stack.ts'
+
+const run = promisify(execFile)
+const ROOT = join(import.meta.dirname, '..', '..')
+
+export type Key = { api_key: string; api_secret: string }
+export type Account = Key & { account_id: string; read_only?: Key }
+
+export type Launched = {
+  stack: Stack
+  apiUrl: string
+  metricsUrls: string[]
+  controlPlane: Service
+  processors: Service[]
+  env: Record<string, string>
+  createAccount(name: string, type: 'developer' | 'professional' | 'enterprise', readOnly?: boolean): Promise<Account>
+  addProcessor(): Promise<Service>
+  close(): Promise<void>
+}
+
+export type LaunchOptions = StackOptions & {
+  processors: number
+  /** Port of the API; a free one when it is taken or not given. */
+  port?: number
+  prefix?: string
+  env?: Record<string, string>
+  say: (line: string) => void
+  onChange?: () => void
+}
+
+const healthy = (url: string) => async (): Promise<boolean> => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(3000) })).ok
+
+/** Starts everything and waits until it is ready. What was started is stopped again when a part fails. */
+export async function launch(options: LaunchOptions): Promise<Launched> {
+  const { say, onChange = () => {} } = options
+  const stack = await openStack(options)
+  const services: Service[] = []
+  const closeAll = async () => {
+    // Processors first: they commit their round; then what feeds them; then the parts.
+    await Promise.allSettled(services.map((service) => service.stop()))
+    await stack.close()
+  }
+  try {
+    const port = await usablePort(options.port)
+    const env: Record<string, string> = {
+      KAFKA_BROKERS: stack.kafkaBrokers.join(','),
+      DATABASE_URL: stack.databaseUrl,
+      REDIS_URL: stack.redisUrl,
+      SCHEMA_REGISTRY_URL: stack.registryUrl,
+      DPS_PREFIX: options.prefix ?? 'dps',
+      DPS_CACHE: cacheFolder(),
+      JWT_KEYS: `local:${randomBytes(32).toString('hex')}`,
+      SECRET_HASH_KEY: randomBytes(32).toString('hex'),
+      NODE_ENV: 'production',
+      ...options.env,
+    }
+    const metricsUrls: string[] = []
+    const open = async (name: string, main: string, own: Record<string, string>): Promise<Service> => {
+      const metricsPort = await freePort()
+      const serviceEnv = { ...env, ...own, METRICS_PORT: String(metricsPort) }
+      const start = () => startChild({ name, command: process.execPath, args: ['--no-warnings', join(ROOT, main)], cwd: ROOT, env: serviceEnv, logFile: join(stack.folder, `${name}.log`) }, stack.reaper)
+      const first = await start()
+      const service = superviseService(name, first, start, say, onChange)
+      services.unshift(service)
+      await waitUntilUp(first, healthy(`http://127.0.0.1:${metricsPort}`), 90_000)
+      metricsUrls.push(`http://127.0.0.1:${metricsPort}/metrics`)
+      return service
+    }
+    const controlPlane = await open('control-plane', 'services/control-plane/main.ts', { PORT: String(port) })
+    const processors: Service[] = []
+    let started = 0
+    const addProcessor = async () => {
+      const service = await open(`processor-${++started}`, 'services/processor/main.ts', {})
+      processors.push(service)
+      return service
+    }
+    await Promise.all(Array.from({ length: options.processors }, addProcessor))
+    return {
+      stack,
+      apiUrl: `http://127.0.0.1:${port}`,
+      metricsUrls,
+      controlPlane,
+      processors,
+      env,
+      addProcessor,
+      async createAccount(name, type, readOnly = false) {
+        const script = join(ROOT, 'services', 'control-plane', 'create-account.ts')
+        const { stdout } = await run(process.execPath, ['--no-warnings', script, name, type, ...(readOnly ? ['--read-only'] : [])], { env: { ...process.env, ...env }, cwd: ROOT, timeout: 60_000 })
+        return JSON.parse(stdout) as Account
+      },
+      close: closeAll,
+    }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}

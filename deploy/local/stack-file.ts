@@ -1,0 +1,58 @@
+/** `.local/stack.json`: where the running service is and how to get in. Written by rename, readable by its owner alone, removed on stop. */
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Account, Key, Launched } from './launcher.ts'
+
+export type TourState = 'running' | 'done' | 'off'
+export type Accounts = { enterprise: Account; developer: Key; professional: Key }
+export type StackFile = { path: string; write(launched: Launched, accounts: Accounts, tour: TourState): Promise<void>; remove(): Promise<void> }
+
+const FOLDER = join(import.meta.dirname, '..', '..', '.local')
+
+function isAlive(pid: unknown): boolean {
+  if (typeof pid !== 'number') return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A second start in the same checkout gets a file of its own; the first one keeps `stack.json`. */
+export function openStackFile(): StackFile {
+  let path = process.env.STACK_FILE ?? join(FOLDER, 'stack.json')
+  if (existsSync(path)) {
+    try {
+      const { pids } = JSON.parse(readFileSync(path, 'utf8')) as { pids?: { launcher?: number } }
+      if (isAlive(pids?.launcher) && pids?.launcher !== process.pid) path = path.replace(/\.json$/, `-${process.pid}.json`)
+    } catch {
+      // Left half written by nobody: it is renamed whole. Anything else there is overwritten.
+    }
+  }
+  const keyOf = ({ api_key, api_secret }: Key): Key => ({ api_key, api_secret })
+  return {
+    path,
+    async write({ stack, apiUrl, metricsUrls, controlPlane, processors }, { enterprise, developer, professional }, tour) {
+      const content = {
+        api_url: apiUrl,
+        ...keyOf(enterprise),
+        account_id: enterprise.account_id,
+        accounts: { developer: keyOf(developer), professional: keyOf(professional), read_only: enterprise.read_only },
+        tour,
+        kafka_brokers: stack.kafkaBrokers,
+        registry_url: stack.registryUrl,
+        database_url: stack.databaseUrl,
+        redis_url: stack.redisUrl,
+        metrics_urls: metricsUrls,
+        pids: { launcher: process.pid, control_plane: controlPlane.pid(), processor: processors.map((processor) => processor.pid()), ...stack.pids },
+      }
+      await mkdir(FOLDER, { recursive: true })
+      const temporary = `${path}.${process.pid}.tmp`
+      await writeFile(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+      await rename(temporary, path)
+    },
+    remove: () => rm(path, { force: true }),
+  }
+}

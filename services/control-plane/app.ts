@@ -1,0 +1,139 @@
+/**
+ * The HTTP surface: the middleware order as one list, and one handler per operation under both prefixes.
+ * request-id → errors → [authenticate → rate-limit → scope → body → validate → idempotency] → handler
+ */
+import Router from '@koa/router'
+import Koa, { type Context } from 'koa'
+import bodyParser from 'koa-bodyparser'
+import type { Redis } from 'ioredis'
+import { openApiDocument } from '../../shared/api/openapi.ts'
+import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
+import { NDJSON } from '../../shared/api/streams.ts'
+import { INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
+import { invalidRequest, notFound, ServiceError, type Detail } from '../../shared/errors/service-error.ts'
+import { LIMITS } from '../../shared/model/limits.ts'
+import type { Caller, Deps, Reply } from './deps.ts'
+import { docsPage } from './docs-page.ts'
+import { createAuthenticate } from './middleware/authenticate.ts'
+import { errors } from './middleware/errors.ts'
+import { withIdempotency } from './middleware/idempotency.ts'
+import { createRateLimit } from './middleware/rate-limit.ts'
+import { requestId } from './middleware/request-id.ts'
+import { assertNesting, validated } from './middleware/validate.ts'
+import type { Operation } from './routes/operation.ts'
+import { createToken } from './routes/auth/create-token.ts'
+import { OPERATIONS } from './routes/index.ts'
+
+const NDJSON_LINES_MAX = 100_000
+
+export function createApp(deps: Deps, redis: Redis, options: { prefix: string; tokenRequestsPerMinute: number; now: () => number }): Koa {
+  const app = new Koa({ proxy: false })
+  const authenticate = createAuthenticate(deps.db, deps.credentials, options.now)
+  const limits = createRateLimit(redis, options.prefix, options.tokenRequestsPerMinute)
+  const router = new Router({ sensitive: true })
+  const contracts: Contract[] = [createToken.contract, ...OPERATIONS.map(({ contract }) => contract)]
+  const document = openApiDocument(contracts)
+
+  app.use(requestId)
+  app.use(errors(deps.log))
+  router.get('/openapi.json', (ctx) => void (ctx.body = document))
+  router.get('/docs', (ctx) => {
+    ctx.type = 'html'
+    ctx.body = docsPage(contracts)
+  })
+
+  for (const prefix of PREFIXES) {
+    router.post(`${prefix}${createToken.contract.path}`, async (ctx) => {
+      await limits.address(ctx)
+      await readBody(ctx, createToken.contract)
+      send(ctx, await createToken.handle(deps, { body: ctx.request.body, authorization: ctx.get('Authorization') }))
+    })
+    for (const operation of OPERATIONS) register(router, prefix, operation)
+  }
+
+  function register(target: Router, prefix: string, { contract, handle }: Operation): void {
+    const respond = async (ctx: Context): Promise<void> => {
+      const caller = await authenticate(ctx)
+      await limits.account(ctx, caller)
+      assertScope(contract, caller)
+      if (contract.request.body) await readBody(ctx, contract)
+      const input = readInput(ctx, contract)
+      const work = () => handle(deps, caller, input as never)
+      const key = ctx.get('Idempotency-Key')
+      const reply = contract.isIdempotent && key !== '' ? await withIdempotency(deps.db, caller.accountId, key, contract.id, ctx.path, input.body, work) : await work()
+      send(ctx, reply, prefix)
+    }
+    target.register(`${prefix}${contract.path}`, [contract.method.toLowerCase()], respond as never)
+  }
+
+  app.use(router.routes())
+  // What no operation took: a wrong method where the path exists, else an unknown path.
+  app.use((ctx) => {
+    const allowed = router.stack.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods)
+    if (allowed.length === 0) throw notFound('the path')
+    throw new ServiceError('invalid_request', `${ctx.method} is not possible here`, { status: INVALID_REQUEST_STATUSES.methodNotAllowed, headers: { Allow: [...new Set(allowed)].join(', ') } })
+  })
+  return app
+}
+
+function assertScope(contract: Contract, caller: Caller): void {
+  if (contract.scope === null || caller.scopes.includes(contract.scope)) return
+  throw new ServiceError('forbidden', `the API key lacks the scope ${contract.scope}`)
+}
+
+/** Reads and parses the body by its media type, within the operation's limit. */
+async function readBody(ctx: Context, contract: Contract): Promise<void> {
+  const accepted = contract.consumes ?? ['application/json']
+  const hasBody = ctx.request.length !== 0 && (ctx.request.length !== undefined || ctx.get('Transfer-Encoding') !== '')
+  if (hasBody && !ctx.is([...accepted])) {
+    throw new ServiceError('invalid_request', `the Content-Type must be ${accepted.join(' or ')}`, { status: INVALID_REQUEST_STATUSES.unsupportedMediaType })
+  }
+  const limit = `${contract.bodyBytesMax ?? LIMITS.body_bytes_max}b`
+  const parse = bodyParser({ enableTypes: ['json', 'form', 'text'], jsonLimit: limit, formLimit: limit, textLimit: limit, extendTypes: { text: [NDJSON] }, strict: false })
+  await parse(ctx as never, async () => {})
+  if (ctx.is(NDJSON)) ctx.request.body = { records: parseLines(String(ctx.request.body ?? '')) }
+  else if (!hasBody) ctx.request.body = undefined
+  assertNesting(ctx.request.body)
+}
+
+function parseLines(text: string): unknown[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  if (lines.length > NDJSON_LINES_MAX) throw invalidRequest([{ path: '/records', message: `must hold at most ${NDJSON_LINES_MAX} records` }])
+  return lines.map((line, index) => {
+    try {
+      return JSON.parse(line)
+    } catch {
+      throw invalidRequest([{ path: `/records/${index}`, message: 'is not valid JSON' }])
+    }
+  })
+}
+
+/** Path, query and body by the operation's schemas; every fault of all three at once. */
+function readInput(ctx: Context, { request }: Contract): { params: unknown; query: unknown; body: unknown } {
+  const details: Detail[] = []
+  const read = (schema: Contract['request']['body'], value: unknown, root: string): unknown => {
+    if (!schema) return root === '' ? undefined : {}
+    const result = validated(schema, value, root)
+    if ('value' in result) return result.value
+    details.push(...result.details)
+    return undefined
+  }
+  for (const [name, value] of Object.entries(ctx.query)) {
+    if (Array.isArray(value)) details.push({ path: `/query/${name}`, message: 'must not be given more than once' })
+  }
+  const query = details.length > 0 ? undefined : read(request.query, { ...ctx.query }, '/query')
+  const input = { params: read(request.params, { ...(ctx as Context & { params?: object }).params }, '/path'), query, body: read(request.body, ctx.request.body, '') }
+  if (details.length > 0) throw invalidRequest(details)
+  return input
+}
+
+function send(ctx: Context, { status, body, headers }: Reply, prefix = ''): void {
+  ctx.set(headers ?? {})
+  const location = headers?.Location
+  // Handlers name resources below the prefix; the client keeps the one it used.
+  if (location) ctx.set('Location', `${prefix}${location}`)
+  ctx.status = status
+  if (body === undefined) ctx.body = null
+  else ctx.body = body
+  ctx.status = status
+}

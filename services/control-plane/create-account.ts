@@ -1,0 +1,37 @@
+/**
+ * Makes an account and its first API key, until a dashboard does: `create-account.ts NAME TYPE [--read-only]` with the control plane's
+ * environment. Prints one JSON line; the secret is shown this once. With --read-only a second key with only `*:read` scopes is made.
+ */
+import { loadControlPlaneConfig } from '../../shared/config/config.ts'
+import { newId } from '../../shared/model/ids.ts'
+import { ACCOUNT_TYPES, SCOPES, type AccountType, type Scope } from '../../shared/model/limits.ts'
+import { insertAccount, insertKey } from '../../shared/store/accounts.ts'
+import { migrate, openDatabase } from '../../shared/store/database.ts'
+import { createCredentials } from './credentials.ts'
+
+const [name, type, ...flags] = process.argv.slice(2)
+const isType = (text: string | undefined): text is AccountType => text !== undefined && Object.hasOwn(ACCOUNT_TYPES, text)
+if (!name || !isType(type)) {
+  process.stderr.write(`usage: create-account.ts NAME ${Object.keys(ACCOUNT_TYPES).join('|')} [--read-only]\n`)
+  process.exit(2)
+}
+const config = loadControlPlaneConfig()
+const credentials = createCredentials({ jwtKeys: config.JWT_KEYS, secretHashKey: config.SECRET_HASH_KEY })
+const db = openDatabase(config.DATABASE_URL, 1)
+const accountId = newId('account')
+
+async function makeKey(keyName: string, scopes: Scope[]): Promise<{ api_key: string; api_secret: string }> {
+  const secret = credentials.newSecret()
+  const row = await insertKey(db, { id: newId('key'), account_id: accountId, name: keyName, scopes, secret_hash: credentials.hashOf(secret) })
+  return { api_key: row.id, api_secret: secret }
+}
+
+try {
+  await migrate(db)
+  await insertAccount(db, { id: accountId, name, type })
+  const key = await makeKey('first key', [...SCOPES])
+  const readOnly = flags.includes('--read-only') ? await makeKey('read only', SCOPES.filter((scope) => scope.endsWith(':read'))) : undefined
+  process.stdout.write(`${JSON.stringify({ account_id: accountId, ...key, ...(readOnly ? { read_only: readOnly } : {}) })}\n`)
+} finally {
+  await db.destroy()
+}

@@ -1,0 +1,33 @@
+/** What handlers and background loops may use; made once in `main.ts`. Handlers take from it the few parts they need. */
+import type { Kafka } from 'kafkajs'
+import type { Cluster } from '../../shared/kafka/cluster.ts'
+import type { ServiceNames } from '../../shared/model/definition.ts'
+import type { Scope, AccountType } from '../../shared/model/limits.ts'
+import type { Registry } from '../../shared/registry/registry.ts'
+import type { Database } from '../../shared/store/database.ts'
+import type { Logger } from '../../shared/telemetry/log.ts'
+import type { KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
+import type { Credentials } from './credentials.ts'
+import type { StreamData } from './stream-data/stream-data.ts'
+
+export type Deps = {
+  db: Database
+  kafka: Kafka
+  /** Runs with a connected admin client; a failing one is replaced. */
+  withAdmin<T>(work: (admin: KafkaAdmin) => Promise<T>): Promise<T>
+  cluster: Cluster
+  registry: Registry
+  names: ServiceNames
+  replicationFactor: number
+  credentials: Credentials
+  streamData: StreamData
+  log: Logger
+  /** Something was put into the outbox. */
+  pokePublisher(): void
+}
+
+/** Who is asking. */
+export type Caller = { accountId: string; accountType: AccountType; keyId: string; scopes: readonly Scope[] }
+
+/** What a handler answers. */
+export type Reply = { status: number; body?: unknown; headers?: Record<string, string> }

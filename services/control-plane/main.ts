@@ -1,0 +1,125 @@
+/** The control plane: composition root. config → clients → stores → app → listen → drain. It runs no pipeline. */
+import { once } from 'node:events'
+import { Redis } from 'ioredis'
+import type { Admin } from 'kafkajs'
+import { collectDefaultMetrics, Histogram, Registry as MetricsRegistry } from 'prom-client'
+import { loadControlPlaneConfig } from '../../shared/config/config.ts'
+import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
+import { serviceNames } from '../../shared/model/definition.ts'
+import { openRegistry } from '../../shared/registry/registry.ts'
+import { migrate, openDatabase } from '../../shared/store/database.ts'
+import { createLogger } from '../../shared/telemetry/log.ts'
+import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
+import { createApp } from './app.ts'
+import { installBuiltIns } from './built-ins.ts'
+import { createCredentials } from './credentials.ts'
+import type { Deps } from './deps.ts'
+import { startProjector } from './projector/projector.ts'
+import { pokeIndexesOf } from './projector/poke-indexes.ts'
+import { startPublisher } from './publisher/publisher.ts'
+import { startReconciler } from './reconciler/reconciler.ts'
+import { createStreamData } from './stream-data/stream-data.ts'
+
+const config = loadControlPlaneConfig()
+const log = createLogger('control-plane', config.LOG_LEVEL)
+const now = () => Date.now()
+const names = serviceNames(config.DPS_PREFIX)
+
+const db = openDatabase(config.DATABASE_URL)
+await withRetries('waiting for Postgres', () => migrate(db))
+await installBuiltIns(db, config.DPS_CACHE)
+
+const kafka = createKafka(config.KAFKA_BROKERS, 'control-plane')
+let admin: Promise<Admin> | undefined
+/** One admin client, connected on first use and replaced after an error. */
+async function withAdmin<T>(work: (client: Admin) => Promise<T>): Promise<T> {
+  admin ??= (async () => {
+    const client = kafka.admin()
+    await client.connect()
+    return client
+  })()
+  try {
+    return await work(await admin)
+  } catch (error) {
+    const broken = admin
+    admin = undefined
+    void broken?.then((client) => client.disconnect()).catch(() => {})
+    throw error
+  }
+}
+const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: 'control-plane', now })
+await withRetries('waiting for Kafka', () => withAdmin((client) => ensureServiceTopics(client, names, config.REPLICATION_FACTOR)))
+
+// Commands fail at once while Redis is away: the limiter then counts in memory.
+const redis = new Redis(config.REDIS_URL, { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 500, retryStrategy: (times) => Math.min(times * 200, 2000) })
+redis.on('error', (error) => log.warn({ reason: error.message }, 'Redis is away, rate limits go on in memory'))
+
+const registry = openRegistry(config.SCHEMA_REGISTRY_URL)
+const streamData = createStreamData(db, cluster, kafka, now)
+const publisher = startPublisher({ db, kafka, log }, names.definitions)
+const deps: Deps = {
+  db,
+  kafka,
+  withAdmin,
+  cluster,
+  registry,
+  names,
+  replicationFactor: config.REPLICATION_FACTOR,
+  credentials: createCredentials({ jwtKeys: config.JWT_KEYS, secretHashKey: config.SECRET_HASH_KEY }),
+  streamData,
+  log,
+  pokePublisher: publisher.poke,
+}
+const projector = await withRetries('starting the projector', () => startProjector(deps, names.observed, (ids) => pokeIndexesOf(deps, ids)))
+const reconciler = startReconciler(deps)
+
+const app = createApp(deps, redis, { prefix: config.DPS_PREFIX, tokenRequestsPerMinute: config.TOKEN_REQUESTS_PER_MINUTE, now })
+const server = app.listen(config.PORT, config.HOST)
+await once(server, 'listening')
+const address = server.address()
+const port = typeof address === 'object' && address !== null ? address.port : config.PORT
+
+const metrics = new MetricsRegistry()
+collectDefaultMetrics({ register: metrics })
+const durations = new Histogram({ name: 'dps_http_request_seconds', help: 'Duration of HTTP requests', labelNames: ['method', 'status'], registers: [metrics] })
+server.on('request', (request, response) => {
+  const from = performance.now()
+  response.once('finish', () => durations.observe({ method: request.method ?? '', status: String(response.statusCode) }, (performance.now() - from) / 1000))
+})
+const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => {
+  const checks: [string, Promise<unknown>][] = [
+    ['postgres', Promise.resolve(db.raw('select 1'))],
+    ['kafka', cluster.describeTopic(names.definitions)],
+    ['registry', registry.ping()],
+  ]
+  const results = await Promise.allSettled(checks.map(([, check]) => check))
+  return checks.flatMap(([name], index) => (results[index]!.status === 'rejected' ? [`${name} is away`] : []))
+})
+log.info({ port, metrics_port: operations.port }, 'control plane up')
+process.send?.({ type: 'up', port, metrics_port: operations.port })
+
+let draining: Promise<void> | undefined
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (draining ??= drain()))
+
+async function drain(): Promise<void> {
+  server.close()
+  server.closeIdleConnections()
+  await Promise.race([once(server, 'close'), new Promise((resolve) => setTimeout(resolve, 5000))])
+  await Promise.allSettled([reconciler.close(), projector.close(), publisher.close(), streamData.close()])
+  await Promise.allSettled([operations.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])
+  redis.disconnect()
+  process.exit(0)
+}
+
+/** Repeats a start-up step for as long as it takes: a control plane may start before its parts. */
+async function withRetries<T>(what: string, attempt: () => Promise<T>): Promise<T> {
+  for (let waitMs = 200; ; waitMs = Math.min(waitMs * 2, 5000)) {
+    try {
+      return await attempt()
+    } catch (error) {
+      log.warn({ reason: error instanceof Error ? error.message : String(error) }, what)
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
+    }
+  }
+}

@@ -1,0 +1,54 @@
+/** The one place where an error becomes an answer: the contract's envelope, whatever was thrown. Nothing internal reaches the wire. */
+import type { Context, Next } from 'koa'
+import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
+import { errorEnvelope, ServiceError, unavailable } from '../../../shared/errors/service-error.ts'
+import { RegistryAway } from '../../../shared/registry/registry.ts'
+import { isDatabaseAway } from '../../../shared/store/database.ts'
+import type { Logger } from '../../../shared/telemetry/log.ts'
+
+/** Errors of the libraries that mean: a part of the service is away. */
+export function awayPart(error: unknown): string | undefined {
+  if (isDatabaseAway(error)) return 'the database'
+  if (error instanceof RegistryAway) return 'the schema registry'
+  if (typeof error !== 'object' || error === null) return undefined
+  const { name, code, message, stack } = error as { name?: unknown; code?: unknown; message?: unknown; stack?: unknown }
+  if (typeof name === 'string' && name.startsWith('KafkaJS')) return 'Kafka'
+  if (name === 'KafkaError' || (typeof code === 'string' && code.startsWith('PLT_KFK_'))) return 'Kafka'
+  if (typeof name === 'string' && (name === 'ResponseError' || name.includes('SchemaRegistry')) && typeof stack === 'string' && stack.includes('confluent-schema-registry')) return 'the schema registry'
+  if ((name === 'TimeoutError' || name === 'TypeError') && typeof message === 'string' && /fetch failed|aborted due to timeout/.test(message)) return 'the schema registry'
+  return undefined
+}
+
+/** What body parsers and routers throw: http-errors with a status. */
+function fromHttpError(error: unknown): ServiceError | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  const { status, type } = error as { status?: unknown; type?: unknown }
+  if (status === INVALID_REQUEST_STATUSES.tooLarge) return new ServiceError('invalid_request', 'the body is too large', { status, cause: error })
+  if (status === INVALID_REQUEST_STATUSES.unsupportedMediaType) return new ServiceError('invalid_request', 'the body’s encoding or charset is not supported', { status, cause: error })
+  if (type === 'request.aborted' || status === 400) return new ServiceError('invalid_request', 'the body is not valid JSON', { cause: error, details: [{ path: '', message: 'the body is not valid JSON' }] })
+  return undefined
+}
+
+function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error
+  const away = awayPart(error)
+  if (away) return unavailable(away, error)
+  return fromHttpError(error) ?? new ServiceError('server_error', 'an internal error occurred; the request id helps us find it', { cause: error })
+}
+
+export function errors(log: Logger) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    try {
+      await next()
+    } catch (thrown) {
+      const error = toServiceError(thrown)
+      if (error.status >= 500) {
+        const cause = error.cause instanceof Error ? error.cause : thrown
+        log[error.status === 500 ? 'error' : 'warn']({ request_id: ctx.state.requestId, path: ctx.path, err: cause, internal: error.internal }, error.message)
+      }
+      ctx.status = error.status
+      ctx.set(error.headers)
+      ctx.body = errorEnvelope(error, ctx.state.requestId)
+    }
+  }
+}

@@ -1,0 +1,40 @@
+/** zod issues → faults with JSON pointers, all of them at once; and what zod does not look at: nesting. */
+import type { ZodError, z } from 'zod'
+import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
+import { LIMITS } from '../../../shared/model/limits.ts'
+
+/** RFC 6901. */
+export function pointer(path: readonly PropertyKey[], root = ''): string {
+  return path.reduce<string>((text, part) => `${text}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`, root)
+}
+
+type Issue = ZodError['issues'][number]
+
+function detailsOf(issue: Issue, root: string): Detail[] {
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ path: pointer([...issue.path, key], root), message: 'is not a known member' }))
+  if (issue.code === 'invalid_union') {
+    // The alternative that came closest tells most.
+    const closest = issue.errors.toSorted((a, b) => a.length - b.length)[0]
+    if (closest) return closest.flatMap((each) => detailsOf({ ...each, path: [...issue.path, ...each.path] } as Issue, root))
+  }
+  if (issue.code === 'invalid_type' && issue.input === undefined) return [{ path: pointer(issue.path, root), message: 'is required' }]
+  return [{ path: pointer(issue.path, root), message: issue.message }]
+}
+
+/** The parsed value, or every fault at once. */
+export function validated<T extends z.ZodType>(schema: T, value: unknown, root = ''): { value: z.output<T> } | { details: Detail[] } {
+  const parsed = schema.safeParse(value, { reportInput: true })
+  if (parsed.success) return { value: parsed.data }
+  return { details: parsed.error.issues.flatMap((issue) => detailsOf(issue, root)).slice(0, LIMITS.details_max) }
+}
+
+/** Throws when a body nests deeper than the limit. Iterative, so that no body can exhaust the stack. */
+export function assertNesting(body: unknown): void {
+  let level: unknown[] = [body]
+  for (let depth = 0; level.length > 0; depth++) {
+    const next: unknown[] = []
+    for (const value of level) if (typeof value === 'object' && value !== null) for (const child of Object.values(value)) if (typeof child === 'object' && child !== null) next.push(child)
+    if (next.length > 0 && depth + 2 > LIMITS.nesting_max) throw invalidRequest([{ path: '', message: `the body nests deeper than ${LIMITS.nesting_max} levels` }])
+    level = next
+  }
+}

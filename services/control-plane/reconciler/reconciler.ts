@@ -1,0 +1,71 @@
+/**
+ * Finishes or undoes what a crash, or a part that was away, left half done. One control plane at a time does it (an advisory lock);
+ * each step may run any number of times.
+ */
+import { deleteOldKeys } from '../../../shared/store/idempotency.ts'
+import { listUnfinishedPipelines, updatePipeline } from '../../../shared/store/pipelines.ts'
+import { listUnfinishedStreams, updateStream } from '../../../shared/store/streams.ts'
+import type { Deps } from '../deps.ts'
+import { finishPipeline, isDrained, undoPipeline } from './pipelines.ts'
+import { finishStream, undoStream } from './streams.ts'
+
+const PASS_MS = 5000
+/** Younger rows belong to a request that is still waiting for them. */
+const UNFINISHED_AFTER_MS = 15_000
+/** A create that could not be finished for this long is undone. */
+const UNDO_AFTER_MS = 120_000
+/** A pipeline being deleted waits for its tasks' word at most this long: their processors may be gone. */
+const DRAIN_MAX_MS = 30_000
+const LOCK_ID = 7_001
+
+export function startReconciler(deps: Deps): { close(): Promise<void> } {
+  const { db, log } = deps
+  let closed = false
+
+  async function attempt(what: string, id: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+      log.info({ id }, `reconciler: ${what}`)
+    } catch (error) {
+      log.warn({ id, reason: error instanceof Error ? error.message : String(error) }, `reconciler: ${what} failed, will be tried again`)
+    }
+  }
+
+  async function pass(): Promise<void> {
+    await db.transaction(async (lock) => {
+      const { rows } = await lock.raw('SELECT pg_try_advisory_xact_lock(?) AS mine', [LOCK_ID])
+      if (!rows[0]?.mine) return
+      for (const stream of await listUnfinishedStreams(db, UNFINISHED_AFTER_MS)) {
+        const isOld = Date.now() - stream.created_at.getTime() > UNDO_AFTER_MS
+        if (stream.status === 'creating' && !isOld) await attempt('finished a stream', stream.id, () => finishStream(deps, stream))
+        else {
+          await updateStream(db, stream.id, { status: 'deleting' })
+          await attempt('removed a stream', stream.id, () => undoStream(deps, stream))
+        }
+      }
+      for (const pipeline of await listUnfinishedPipelines(db, UNFINISHED_AFTER_MS)) {
+        const isOld = Date.now() - pipeline.created_at.getTime() > UNDO_AFTER_MS
+        if (pipeline.status === 'creating' && !isOld) await attempt('finished a pipeline', pipeline.id, () => finishPipeline(deps, pipeline))
+        else if (pipeline.status === 'creating') {
+          await updatePipeline(db, pipeline.id, { status: 'deleting' })
+          await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
+        } else if ((await isDrained(db, pipeline.id)) || Date.now() - pipeline.updated_at.getTime() > DRAIN_MAX_MS) await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
+      }
+      await deleteOldKeys(db)
+    })
+  }
+
+  const loop = (async () => {
+    while (!closed) {
+      await pass().catch((error: unknown) => log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'reconciler: the pass failed'))
+      for (let waited = 0; waited < PASS_MS && !closed; waited += 100) await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  })()
+  return {
+    async close() {
+      closed = true
+      await loop
+    },
+  }
+}
+

@@ -1,0 +1,15 @@
+/** A page as the contract's list envelope. */
+import type { Page } from '../../../shared/store/paging.ts'
+import type { Reply } from '../deps.ts'
+
+export function listReply<T, R>(key: string, page: Page<T>, request: { page: number; page_size: number }, show: (item: T) => R): Reply {
+  return {
+    status: 200,
+    body: { [key]: page.items.map(show), total: page.total, page: request.page, page_size: request.page_size, ...(page.nextCursor === undefined ? {} : { next_cursor: page.nextCursor }) },
+  }
+}
+
+/** ETag of a row: changes whenever the row does. */
+export function etagOf(row: { id: string; updated_at?: Date; created_at: Date }, extra = ''): Record<string, string> {
+  return { ETag: `"${row.id}-${(row.updated_at ?? row.created_at).getTime().toString(36)}${extra}"` }
+}

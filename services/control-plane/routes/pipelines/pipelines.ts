@@ -1,0 +1,94 @@
+/** Pipelines read, deleted, steered. */
+import { deletePipelineContract, getPipelineContract, getPipelineStatusContract, listPipelinesContract, pipelineActionContracts } from '../../../../shared/api/pipelines.ts'
+import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
+import { DESIRED_AFTER, PIPELINE_ACTIONS, transition, type PipelineAction } from '../../../../shared/model/pipeline-status.ts'
+import { findPipeline, listObserved, listPipelines, lockPipeline, updatePipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
+import type { Caller, Deps } from '../../deps.ts'
+import { isDrained, publishDefinition, undoPipeline } from '../../reconciler/pipelines.ts'
+import { etagOf, listReply } from '../list-reply.ts'
+import { operation } from '../operation.ts'
+
+const showItem = ({ id, name, description, status, status_reason, revision, created_at, updated_at }: PipelineRow) => ({ id, pipeline_id: id, name, description, status, status_reason, revision, created_at, updated_at })
+
+async function getPipeline({ db }: Deps, caller: Caller, id: string): Promise<PipelineRow> {
+  const row = await findPipeline(db, caller.accountId, id)
+  if (!row) throw notFound('the pipeline')
+  return row
+}
+
+export const listPipelinesOperation = operation(listPipelinesContract, async ({ db }, caller, { query }) => listReply('pipelines', await listPipelines(db, caller.accountId, query), query, showItem))
+
+export const getPipelineOperation = operation(getPipelineContract, async (deps, caller, { params }) => {
+  const row = await getPipeline(deps, caller, params.id)
+  const processors = row.definition.steps.map(({ module_id, name, version, config }) => ({ module_id, name, version, config }))
+  return { status: 200, body: { ...showItem(row), source: row.request.source, processors, sink: row.request.sink, tasks: row.definition.tasks }, headers: etagOf(row) }
+})
+
+export const getPipelineStatus = operation(getPipelineStatusContract, async (deps, caller, { params }) => {
+  const row = await getPipeline(deps, caller, params.id)
+  const observed = await listObserved(deps.db, row.id)
+  const tasks = observed.map(({ pipeline_id: _id, attempt: _attempt, ...task }) => task)
+  return {
+    status: 200,
+    body: {
+      pipeline_id: row.id,
+      status: row.status,
+      status_reason: row.status_reason,
+      desired: row.desired,
+      revision: row.revision,
+      lag: tasks.flatMap(({ partitions }) => partitions).reduce((sum, { lag }) => sum + Number(lag), 0),
+      records_per_second: tasks.reduce((sum, { records_per_second }) => sum + records_per_second, 0),
+      tasks,
+    },
+  }
+})
+
+/** Changes status and what is wanted, and tells the processors, in one transaction. */
+async function act(deps: Deps, caller: Caller, id: string, action: PipelineAction): Promise<PipelineRow> {
+  const changed = await deps.db.transaction(async (trx) => {
+    const row = await lockPipeline(trx, id)
+    if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
+    const next = transition(row.status, action)
+    if (next === undefined) throw new ServiceError('conflict', `a pipeline that is ${row.status} can't ${action}`)
+    if (next === 'same') return row
+    const updated = await updatePipeline(trx, id, {
+      status: next,
+      status_reason: null,
+      desired: DESIRED_AFTER[action],
+      // A failed task is tried again only under a new attempt.
+      attempt: action === 'start' ? row.attempt + 1 : row.attempt,
+    })
+    await publishDefinition(trx, updated)
+    return updated
+  })
+  deps.pokePublisher()
+  return changed
+}
+
+export const pipelineActions = pipelineActionContracts.map((contract, index) =>
+  operation(contract, async (deps, caller, { params }) => ({ status: 200, body: showItem(await act(deps, caller, params.id, PIPELINE_ACTIONS[index]!)) })),
+)
+
+const DRAIN_WAIT_MS = 10_000
+
+export const deletePipelineOperation = operation(deletePipelineContract, async (deps, caller, { params }) => {
+  const row = await deps.db.transaction(async (trx) => {
+    const locked = await lockPipeline(trx, params.id)
+    if (!locked || locked.account_id !== caller.accountId || locked.status === 'deleting') throw notFound('the pipeline')
+    const updated = await updatePipeline(trx, locked.id, { status: 'deleting', desired: 'stopped' })
+    await publishDefinition(trx, updated)
+    return updated
+  })
+  deps.pokePublisher()
+  // Its tasks finish their round first, so that what they deliver is accounted for.
+  for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row.id)); ) await new Promise((resolve) => setTimeout(resolve, 100))
+  if (!(await isDrained(deps.db, row.id))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' } }
+  const isGone = await undoPipeline(deps, row).then(
+    () => true,
+    (error: unknown) => {
+      deps.log.warn({ id: row.id, reason: String(error) }, 'a pipeline will be removed later')
+      return false
+    },
+  )
+  return isGone ? { status: 204 } : { status: 202, body: { pipeline_id: row.id, status: 'deleting' } }
+})

@@ -1,0 +1,32 @@
+/** SmartModules read and deleted. */
+import { deleteSmartModuleContract, getSmartModuleContract, listSmartModulesContract } from '../../../../shared/api/smartmodules.ts'
+import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
+import { deleteSmartModuleRow, findSmartModule, listSmartModules, type CurrentSmartModule } from '../../../../shared/store/smartmodules.ts'
+import { listUsers } from '../../../../shared/store/streams.ts'
+import { etagOf, listReply } from '../list-reply.ts'
+import { operation } from '../operation.ts'
+
+const show = ({ id, name, description, version, created_at }: CurrentSmartModule) => ({ id, name, description, version, created_at })
+
+export const listSmartModulesOperation = operation(listSmartModulesContract, async ({ db }, caller, { query }) => listReply('modules', await listSmartModules(db, caller.accountId, query), query, show))
+
+export const getSmartModuleOperation = operation(getSmartModuleContract, async ({ db }, caller, { params }) => {
+  const row = await findSmartModule(db, caller.accountId, params.id)
+  if (!row) throw notFound('the SmartModule')
+  const { status, kind, sha256, bytes, account_id, config, input_format, output_format } = row
+  return { status: 200, body: { ...show(row), status, kind, sha256, bytes, built_in: account_id === null, config: { input_format, output_format, ...config } }, headers: etagOf(row, `-${row.version}`) }
+})
+
+export const deleteSmartModuleOperation = operation(deleteSmartModuleContract, async ({ db }, caller, { params }) => {
+  await db.transaction(async (trx) => {
+    const row = await findSmartModule(trx, caller.accountId, params.id)
+    if (!row) throw notFound('the SmartModule')
+    if (row.account_id === null) throw new ServiceError('forbidden', 'built-in SmartModules can’t be deleted')
+    // Locked, so that no pipeline can start to use it meanwhile.
+    await trx('smartmodules').where({ id: row.id }).forUpdate()
+    const users = await listUsers(trx, 'smartmodule', row.id)
+    if (users.length > 0) throw new ServiceError('conflict', `the SmartModule is used by: ${users.join(', ')}`)
+    await deleteSmartModuleRow(trx, row.id)
+  })
+  return { status: 204 }
+})

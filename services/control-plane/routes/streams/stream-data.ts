@@ -1,0 +1,24 @@
+/** Records of a stream: read in pages, written all or none. */
+import { getStreamDataContract, writeStreamDataContract } from '../../../../shared/api/streams.ts'
+import { invalidRequest, notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
+import { findStream, type StreamRow } from '../../../../shared/store/streams.ts'
+import type { Database } from '../../../../shared/store/database.ts'
+import { operation } from '../operation.ts'
+
+async function activeStream(db: Database, accountId: string, id: string): Promise<StreamRow> {
+  const row = await findStream(db, accountId, id)
+  if (!row) throw notFound('the stream')
+  if (row.status !== 'active') throw new ServiceError('conflict', `the stream is ${row.status}, not active`)
+  return row
+}
+
+export const getStreamData = operation(getStreamDataContract, async ({ db, streamData }, caller, { params, query }) => {
+  const stream = await activeStream(db, caller.accountId, params.id)
+  if (query.partition !== undefined && query.partition >= stream.partitions) throw invalidRequest([{ path: '/query/partition', message: `must be below ${stream.partitions}` }])
+  return { status: 200, body: await streamData.readPage(stream, query) }
+})
+
+export const writeStreamData = operation(writeStreamDataContract, async ({ db, streamData }, caller, { params, body }) => {
+  const stream = await activeStream(db, caller.accountId, params.id)
+  return { status: 201, body: await streamData.write(stream, body.records) }
+})

@@ -1,0 +1,42 @@
+/** Streams read and deleted. */
+import { deleteStreamContract, getStreamContract, listStreamsContract } from '../../../../shared/api/streams.ts'
+import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
+import { findStream, listStreams, listUsers, lockStream, updateStream, type StreamRow } from '../../../../shared/store/streams.ts'
+import { undoStream } from '../../reconciler/streams.ts'
+import { etagOf, listReply } from '../list-reply.ts'
+import { operation } from '../operation.ts'
+
+const showItem = ({ id, name, description, status, status_reason, created_at, updated_at }: StreamRow) => ({ id, name, description, status, status_reason, created_at, updated_at })
+const show = (row: StreamRow) => ({
+  ...showItem(row),
+  schema: row.schema,
+  schema_id: row.schema_id,
+  topic: row.topic,
+  partitions: row.partitions,
+  retention_ms: Number(row.retention_ms),
+  compatibility: row.compatibility,
+  format: row.format,
+  key: row.key_field,
+})
+
+export const listStreamsOperation = operation(listStreamsContract, async ({ db }, caller, { query }) => listReply('streams', await listStreams(db, caller.accountId, query), query, showItem))
+
+export const getStreamOperation = operation(getStreamContract, async ({ db }, caller, { params }) => {
+  const row = await findStream(db, caller.accountId, params.id)
+  if (!row) throw notFound('the stream')
+  return { status: 200, body: show(row), headers: etagOf(row) }
+})
+
+export const deleteStreamOperation = operation(deleteStreamContract, async (deps, caller, { params }) => {
+  const row = await deps.db.transaction(async (trx) => {
+    const locked = await lockStream(trx, caller.accountId, params.id)
+    if (!locked) throw notFound('the stream')
+    const users = await listUsers(trx, 'stream', locked.id)
+    if (users.length > 0) throw new ServiceError('conflict', `the stream is used by: ${users.join(', ')}`)
+    await updateStream(trx, locked.id, { status: 'deleting' })
+    return locked
+  })
+  // It is gone for clients from here on; what can't be removed now, the reconciler removes.
+  await undoStream(deps, row).catch((error: unknown) => deps.log.warn({ id: row.id, reason: String(error) }, 'a stream will be removed later'))
+  return { status: 204 }
+})

@@ -1,0 +1,89 @@
+/** Records of one partition by raw fetches at read-committed, no consumer group: batches that count, and the records inside them. */
+import type { Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
+import { inflate } from '../../../shared/kafka/protocol/compression.ts'
+import { BATCH_HEADER_BYTES, COMPRESSION_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, decodeRecords, readBatchHeader, type BatchHeader } from '../../../shared/kafka/protocol/record-batch.ts'
+import { KafkaError } from '../../../shared/kafka/cluster.ts'
+import { fetchBatches, type AbortedTransaction } from '../../../shared/kafka/wire/fetch.ts'
+
+export type ReadRecord = { partition: number; offset: bigint; timestamp: bigint; value: Buffer | null }
+/** A batch that holds records which count. */
+export type CountedBatch = { header: BatchHeader; bytes: Buffer; nextOffset: bigint }
+
+/** Sets of producers whose batches don't count, batch by batch. */
+function abortedBy(aborted: AbortedTransaction[]) {
+  const upcoming = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
+  const active = new Set<bigint>()
+  return (header: BatchHeader): boolean => {
+    while (upcoming.length > 0 && upcoming[0]!.firstOffset <= header.baseOffset + BigInt(header.lastOffsetDelta)) active.add(upcoming.shift()!.producerId)
+    if ((header.attributes & CONTROL) !== 0) {
+      // Any marker of the producer ends its transaction.
+      active.delete(header.producerId)
+      return false
+    }
+    return (header.attributes & TRANSACTIONAL) !== 0 && active.has(header.producerId)
+  }
+}
+
+/** One fetch from `offset`: its counting batches and where the next fetch goes on. `nextOffset` equals `offset` when nothing is there. */
+export async function fetchCounted(connections: Connections, layout: TopicLayout, partition: number, offset: bigint, bytesMax: number): Promise<{ batches: CountedBatch[]; nextOffset: bigint; bytes: number }> {
+  const answer = await fetchBatches(await connections.leader(layout.leaders[partition]!), {
+    topicId: layout.topicId,
+    partitions: [{ partition, offset, bytesMax }],
+    waitMs: 0,
+    bytesMin: 0,
+    bytesMax,
+  })
+  const fetched = answer.partitions[0]
+  const code = answer.errorCode || (fetched?.errorCode ?? 0)
+  if (code !== 0) throw new KafkaError(code)
+  const batches: CountedBatch[] = []
+  let nextOffset = offset
+  if (fetched?.bytes) {
+    const isAborted = abortedBy(fetched.aborted)
+    for (let at = 0, header = readBatchHeader(fetched.bytes, 0); header !== undefined; at += header.size, header = readBatchHeader(fetched.bytes, at)) {
+      const isOut = isAborted(header)
+      nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
+      if (nextOffset <= offset || isOut || (header.attributes & CONTROL) !== 0 || header.recordCount === 0) continue
+      batches.push({ header, bytes: fetched.bytes.subarray(at, at + header.size), nextOffset })
+    }
+  }
+  return { batches, nextOffset, bytes: fetched?.bytes?.length ?? 0 }
+}
+
+/** The records of a batch from `offset` on. */
+export function recordsOf({ header, bytes }: CountedBatch, partition: number, offset: bigint): ReadRecord[] {
+  const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(BATCH_HEADER_BYTES))
+  return decodeRecords(section, header.recordCount)
+    .map(({ offsetDelta, timestampDelta, value }) => ({
+      partition,
+      offset: header.baseOffset + BigInt(offsetDelta),
+      timestamp: (header.attributes & LOG_APPEND_TIME) !== 0 ? header.maxTimestamp : header.baseTimestamp + timestampDelta,
+      value,
+    }))
+    .filter((record) => record.offset >= offset)
+}
+
+const READ_BYTES = 1 << 20
+
+/** Up to `count` records from `offset` on, after skipping `skip`. Ends early at the end of the partition. */
+export async function readRecords(connections: Connections, layout: TopicLayout, partition: number, offset: bigint, skip: number, count: number): Promise<ReadRecord[]> {
+  const records: ReadRecord[] = []
+  let position = offset
+  let toSkip = skip
+  while (records.length < count) {
+    const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, READ_BYTES)
+    for (const batch of batches) {
+      if (records.length >= count) break
+      if (batch.header.recordCount <= toSkip && batch.header.baseOffset >= position) {
+        toSkip -= batch.header.recordCount
+        continue
+      }
+      const found = recordsOf(batch, partition, position)
+      records.push(...found.slice(toSkip, toSkip + count - records.length))
+      toSkip = Math.max(0, toSkip - found.length)
+    }
+    if (nextOffset === position) break
+    position = nextOffset
+  }
+  return records
+}

@@ -1,0 +1,142 @@
+/**
+ * Counts a stream's records exactly and finds the n-th one: a sparse index (offset → records before it) in Postgres, extended from batch
+ * headers alone. Transaction markers, aborted batches and compaction take offsets but are no records.
+ */
+import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { Database } from '../../../shared/store/database.ts'
+import { extendIndex, findEntry, findEntryFrom, listHeads, type IndexEntry, type IndexHead } from '../../../shared/store/stream-index.ts'
+import { fetchCounted } from './read-records.ts'
+
+/** One partition as pages see it. `base` records were before the first that is still there. `estimated` lie behind the index's head. */
+export type PartitionCount = { partition: number; base: number; records: number; estimated: number; head: IndexHead; start: bigint; end: bigint }
+
+const ENTRY_RECORDS = 1000
+const FETCH_BYTES = 8 << 20
+/** What one request may read to bring the index up to date before it answers by estimate. */
+const REQUEST_BYTES_MAX = 256 << 20
+const REQUEST_MS_MAX = 4000
+
+type Stream = { id: string; topic: string }
+
+export function createRecordIndex(db: Database, cluster: Cluster, connections: Connections, now: () => number) {
+  /** One extension per stream at a time. */
+  const extending = new Map<string, Promise<boolean>>()
+
+  /** Moves one head towards `end`; true when it is there. */
+  async function extendPartition(stream: Stream, layout: TopicLayout, partition: number, known: IndexHead | undefined, start: bigint, end: bigint, isSpent: (bytes: number) => boolean): Promise<boolean> {
+    let before = known
+    // Retention may have deleted what was never counted: it goes on at the first offset that is there.
+    let head: IndexHead = known && known.nextOffset >= start ? known : { partition, records: known?.records ?? 0, nextOffset: start }
+    let lastEntry = Number.NEGATIVE_INFINITY
+    if (!before || before.nextOffset < start) {
+      if (!(await extendIndex(db, stream.id, before, head, [{ records: head.records, offset: head.nextOffset }]))) return false
+      before = head
+      lastEntry = head.records
+    }
+    while (head.nextOffset < end) {
+      const { batches, nextOffset, bytes } = await fetchCounted(connections, layout, partition, head.nextOffset, FETCH_BYTES)
+      if (nextOffset === head.nextOffset) return true
+      let { records } = head
+      const entries: IndexEntry[] = []
+      for (const { header } of batches) {
+        if (records - lastEntry >= ENTRY_RECORDS) {
+          entries.push({ records, offset: header.baseOffset })
+          lastEntry = records
+        }
+        records += header.recordCount
+      }
+      const next = { partition, records, nextOffset }
+      // Entries of the same count would collide; a head is written with its first entry, so the first one may be there already.
+      const fresh = entries.filter((entry) => entry.records > (before?.records ?? -1) || entry.records === 0 && before === undefined)
+      if (!(await extendIndex(db, stream.id, before, next, fresh))) return false
+      head = next
+      before = next
+      if (isSpent(bytes) && head.nextOffset < end) return false
+    }
+    return true
+  }
+
+  async function extendOnce(stream: Stream, layout: TopicLayout, bytesMax: number, msMax: number): Promise<boolean> {
+    const partitions = layout.leaders.map((_, partition) => partition)
+    const [starts, ends, heads] = await Promise.all([cluster.offsets(layout, partitions, 'earliest'), cluster.offsets(layout, partitions, 'latest'), listHeads(db, stream.id)])
+    const deadline = now() + msMax
+    let bytes = 0
+    const isSpent = (more: number): boolean => (bytes += more) > bytesMax || now() > deadline
+    const done = await Promise.all(
+      partitions.map((partition) => {
+        const head = heads.find((each) => each.partition === partition)
+        const [start, end] = [starts.get(partition) ?? 0n, ends.get(partition) ?? 0n]
+        if (head && head.nextOffset >= end) return true
+        return extendPartition(stream, layout, partition, head, start, end, isSpent)
+      }),
+    )
+    return done.every(Boolean)
+  }
+
+  function extend(stream: Stream, layout: TopicLayout, bytesMax = REQUEST_BYTES_MAX, msMax = REQUEST_MS_MAX): Promise<boolean> {
+    const running = extending.get(stream.id)
+    if (running) return running
+    const started = extendOnce(stream, layout, bytesMax, msMax).finally(() => extending.delete(stream.id))
+    extending.set(stream.id, started)
+    return started
+  }
+
+  /** How many records were before `start`, when retention has moved the start into the index. */
+  async function baseOf(stream: Stream, layout: TopicLayout, head: IndexHead, start: bigint): Promise<number> {
+    if (start === 0n) return 0
+    const entry = await findEntryFrom(db, stream.id, head.partition, start)
+    const until = entry ?? { records: head.records, offset: head.nextOffset }
+    let records = 0
+    for (let position = start; position < until.offset; ) {
+      const { batches, nextOffset } = await fetchCounted(connections, layout, head.partition, position, FETCH_BYTES)
+      if (nextOffset === position) break
+      for (const { header } of batches) if (header.baseOffset < until.offset) records += header.recordCount
+      position = nextOffset
+    }
+    return until.records - records
+  }
+
+  return {
+    /** Counts every partition, exactly where the index reaches the end in time. */
+    async count(stream: Stream, layout: TopicLayout): Promise<PartitionCount[]> {
+      await extend(stream, layout)
+      const partitions = layout.leaders.map((_, partition) => partition)
+      const [starts, ends, heads] = await Promise.all([cluster.offsets(layout, partitions, 'earliest'), cluster.offsets(layout, partitions, 'latest'), listHeads(db, stream.id)])
+      return Promise.all(
+        partitions.map(async (partition) => {
+          const start = starts.get(partition) ?? 0n
+          const end = ends.get(partition) ?? 0n
+          const head = heads.find((each) => each.partition === partition) ?? { partition, records: 0, nextOffset: start }
+          const base = head.nextOffset <= start ? head.records : await baseOf(stream, layout, head, start)
+          // Records that arrived since the count are on the next page; only a head that gave up is an estimate.
+          const behind = end - head.nextOffset
+          const isBehind = behind > 0n && !(await extendedSince(stream, layout))
+          return { partition, base, records: head.records - base, estimated: isBehind ? Number(behind) : 0, head, start, end }
+        }),
+      )
+    },
+
+    /** Offset to read from, and how many records to skip from there, for the `ordinal`-th record of the partition (from 0). */
+    async locate(stream: Stream, count: PartitionCount, ordinal: number): Promise<{ offset: bigint; skip: number }> {
+      const wanted = count.base + ordinal
+      if (wanted >= count.head.records) return { offset: count.head.nextOffset + BigInt(wanted - count.head.records), skip: 0 }
+      const entry = await findEntry(db, stream.id, count.partition, wanted)
+      if (!entry || entry.offset < count.start) return { offset: count.start, skip: ordinal }
+      return { offset: entry.offset, skip: wanted - entry.records }
+    },
+
+    /** Brings the index further in the background. */
+    poke(stream: Stream): void {
+      void (async () => {
+        const layout = await cluster.describeTopic(stream.topic)
+        if (layout) await extend(stream, layout, Number.POSITIVE_INFINITY, 60_000)
+      })().catch(() => {})
+    },
+  }
+
+  async function extendedSince(stream: Stream, layout: TopicLayout): Promise<boolean> {
+    return extend(stream, layout, 32 << 20, 500)
+  }
+}
+
+export type RecordIndex = ReturnType<typeof createRecordIndex>

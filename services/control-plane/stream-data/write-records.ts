@@ -1,0 +1,62 @@
+/** Writes validated records by an idempotent kafkajs producer, without a transaction. After any error the producer is replaced. */
+import kafkajs, { type Kafka, type Message, type Producer } from 'kafkajs'
+import { frame } from '../../../shared/registry/framing.ts'
+
+export type Written = { records: number; partitions: { partition: number; first_offset: string; records: number }[] }
+type Target = { id: string; topic: string; partitions: number; schema_id: number | null; key_field: string | null }
+
+export function createRecordWriter(kafka: Kafka) {
+  let connecting: Promise<Producer> | undefined
+  /** Without a key each request goes to the next partition, whole. */
+  const turns = new Map<string, number>()
+  const murmur2 = kafkajs.Partitioners.DefaultPartitioner()
+
+  function connect(): Promise<Producer> {
+    connecting ??= (async () => {
+      const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+      await producer.connect()
+      return producer
+    })()
+    connecting.catch(() => (connecting = undefined))
+    return connecting
+  }
+
+  function partitionOf(stream: Target, key: string, partitionMetadata: { partitionId: number; leader: number }[]): number {
+    return murmur2({ topic: stream.topic, partitionMetadata: partitionMetadata as never, message: { key, value: null } })
+  }
+
+  function messagesFor(stream: Target, records: Record<string, unknown>[]): Message[] {
+    const turn = turns.get(stream.id) ?? Math.floor(Math.random() * stream.partitions)
+    if (stream.key_field === null) turns.set(stream.id, (turn + 1) % stream.partitions)
+    const metadata = Array.from({ length: stream.partitions }, (_, partitionId) => ({ partitionId, leader: 0 }))
+    return records.map((record) => {
+      const value = frame(stream.schema_id ?? 0, JSON.stringify(record))
+      const field = stream.key_field === null ? undefined : record[stream.key_field]
+      if (field === undefined || field === null) return { value, partition: turn % stream.partitions }
+      const key = typeof field === 'string' ? field : JSON.stringify(field)
+      return { key, value, partition: partitionOf(stream, key, metadata) }
+    })
+  }
+
+  return {
+    async write(stream: Target, records: Record<string, unknown>[]): Promise<Written> {
+      const messages = messagesFor(stream, records)
+      const producer = await connect()
+      try {
+        const answers = await producer.send({ topic: stream.topic, messages, acks: -1, timeout: 10_000 })
+        const counts = new Map<number, number>()
+        for (const { partition } of messages) counts.set(partition!, (counts.get(partition!) ?? 0) + 1)
+        const partitions = answers.map(({ partition, baseOffset }) => ({ partition, first_offset: baseOffset ?? '0', records: counts.get(partition) ?? 0 }))
+        return { records: records.length, partitions: partitions.sort((a, b) => a.partition - b.partition) }
+      } catch (error) {
+        connecting = undefined
+        await producer.disconnect().catch(() => {})
+        throw error
+      }
+    },
+    async close(): Promise<void> {
+      const producer = await connecting?.catch(() => undefined)
+      await producer?.disconnect().catch(() => {})
+    },
+  }
+}

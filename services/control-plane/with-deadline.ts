@@ -1,0 +1,16 @@
+/** Waits for work at most so long; what is too slow becomes a 503, and the reconciler sees it through. */
+import { ServiceError } from '../../shared/errors/service-error.ts'
+
+export const FINISH_TIMEOUT_MS = 10_000
+
+export async function withDeadline<T>(work: Promise<T>, what: string, timeoutMs = FINISH_TIMEOUT_MS): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new ServiceError('unavailable', `${what} takes longer than usual; look again in a moment`, { headers: { 'Retry-After': '5' } })), timeoutMs)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,45 @@
+/** Tokens and API keys. */
+import { z } from 'zod'
+import { SCOPES } from '../model/limits.ts'
+import { IdParams, ListQuery, listOf, Name } from './common.ts'
+import { contract, Id, Timestamp } from './operation.ts'
+
+/** The contract's form, or OAuth 2 client credentials (RFC 6749 §4.4) on the same route; the handler reads both. */
+export const TokenRequest = z.union([
+  z.strictObject({ api_key: z.string().min(1, 'must not be empty'), api_secret: z.string().min(1, 'must not be empty') }),
+  z.strictObject({ grant_type: z.literal('client_credentials'), client_id: z.string().optional(), client_secret: z.string().optional(), scope: z.string().optional() }),
+])
+
+export const TokenResponse = z.object({ access_token: z.string(), token_type: z.literal('Bearer'), expires_in: z.literal(3600) })
+
+const ApiKey = z.object({ id: Id, name: z.string(), scopes: z.array(z.enum(SCOPES)), created_at: Timestamp })
+
+export const createTokenContract = contract({
+  id: 'createToken',
+  method: 'POST',
+  path: '/auth/token',
+  summary: 'Exchange an API key and secret for an access token',
+  tag: 'Authentication',
+  scope: null,
+  isPublic: true,
+  consumes: ['application/json', 'application/x-www-form-urlencoded'],
+  // Validated by the handler: OAuth clients may send their credentials in the Authorization header alone.
+  request: { body: z.unknown() },
+  responses: { 200: TokenResponse },
+})
+
+export const listKeysContract = contract({ id: 'listKeys', method: 'GET', path: '/keys', summary: 'List API keys', tag: 'Authentication', scope: 'keys:read', request: { query: ListQuery }, responses: { 200: listOf('keys', ApiKey) } })
+
+export const createKeyContract = contract({
+  id: 'createKey',
+  method: 'POST',
+  path: '/keys',
+  summary: 'Create an API key; its secret is shown this once',
+  tag: 'Authentication',
+  scope: 'keys:write',
+  isIdempotent: true,
+  request: { body: z.strictObject({ name: Name, scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).optional() }) },
+  responses: { 201: ApiKey.extend({ api_key: z.string(), api_secret: z.string() }) },
+})
+
+export const deleteKeyContract = contract({ id: 'deleteKey', method: 'DELETE', path: '/keys/:id', summary: 'Revoke an API key and its tokens', tag: 'Authentication', scope: 'keys:write', request: { params: IdParams }, responses: { 204: null } })

@@ -1,0 +1,52 @@
+/** An HTTP operation as a value: routing, validation, OpenAPI and the client all read the same one. No I/O. */
+import { z } from 'zod'
+import type { Scope } from '../model/limits.ts'
+
+export type Method = 'GET' | 'POST' | 'DELETE'
+
+/** The contract of one operation. `scope` null: any valid token; `isPublic`: no token at all. */
+export type Contract = {
+  id: string
+  method: Method
+  /** Below the prefix; path parameters as `:name`. */
+  path: string
+  summary: string
+  tag: string
+  scope: Scope | null
+  isPublic?: boolean
+  /** POSTs that create or write honour Idempotency-Key. */
+  isIdempotent?: boolean
+  /** Content types of the body, JSON when left out. */
+  consumes?: readonly string[]
+  bodyBytesMax?: number
+  request: { params?: z.ZodObject; query?: z.ZodObject; body?: z.ZodType }
+  /** Schema per success status; null for an empty answer. */
+  responses: Record<number, z.ZodType | null>
+}
+
+/** Keeps the literal types of a contract. */
+export const contract = <const T extends Contract>(value: T): T => value
+
+type InferOr<S, F> = S extends z.ZodType ? z.output<S> : F
+/** What a handler gets of a request that passed validation. */
+export type Input<C extends Contract> = {
+  params: InferOr<C['request']['params'], Record<string, never>>
+  query: InferOr<C['request']['query'], Record<string, never>>
+  body: InferOr<C['request']['body'], undefined>
+}
+
+export const PREFIXES = ['/api/v1', '/v1'] as const
+
+const DIGITS = /^[0-9]{1,15}$/
+
+/** A query integer: decimal digits only, within bounds, never clamped. */
+export function queryInteger(min: number, max: number) {
+  return z
+    .string()
+    .regex(DIGITS, `must be an integer from ${min} to ${max}, in decimal digits`)
+    .transform(Number)
+    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
+}
+
+export const Timestamp = z.iso.datetime({ precision: 3 }).describe('ISO 8601, UTC, milliseconds')
+export const Id = z.string().min(1).describe('opaque')

@@ -1,0 +1,15 @@
+/** The connector `stream`: a stream of the same account as source or sink. Its topic is the intake; no driver is needed. */
+import { z } from 'zod'
+import type { Connector } from '../connector.ts'
+
+export const StreamConfig = z.strictObject({ stream_id: z.string().min(1, 'must not be empty').describe('id of a stream of this account') })
+
+export const streamConnector: Connector = {
+  id: 'conn_stream',
+  name: 'stream',
+  description: 'Reads from, or writes to, a stream of this service, exactly once.',
+  version: '1.0.0',
+  kind: 'both',
+  created_at: '2026-11-21T00:00:00.000Z',
+  config: StreamConfig,
+}

@@ -1,0 +1,17 @@
+/** Resource ids: a prefix that tells the kind, and a UUIDv7 (RFC 9562) in lower-case base 32, so that ids sort by their time. */
+import { v7 } from 'uuid'
+
+export const ID_PREFIXES = { account: 'acc', key: 'key', smartModule: 'sm', connector: 'conn', pipeline: 'pl', stream: 'st' } as const
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** A new id of the kind. */
+export function newId(kind: keyof typeof ID_PREFIXES): string {
+  let value = BigInt(`0x${v7().replaceAll('-', '')}`)
+  let text = ''
+  for (let i = 0; i < 26; i++) {
+    text = ALPHABET[Number(value & 31n)]! + text
+    value >>= 5n
+  }
+  return `${ID_PREFIXES[kind]}_${text}`
+}

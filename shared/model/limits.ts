@@ -1,0 +1,36 @@
+/** Limits of the HTTP surface (docs/limits.md). Sizes in bytes. */
+export const LIMITS = {
+  body_bytes_max: 1 << 20,
+  smartmodule_body_bytes_max: 16 << 20,
+  nesting_max: 32,
+  name_characters_max: 200,
+  description_characters_max: 2000,
+  stream_fields_max: 1000,
+  stream_partitions_max: 64,
+  page_size_max: 100,
+  data_limit_max: 1000,
+  data_limit_default: 100,
+  chain_steps_max: 16,
+  tasks_max: 64,
+  details_max: 100,
+  topic_batch_bytes_max: 8 << 20,
+} as const
+
+/** Requests per minute by account type (spec §8). */
+export const ACCOUNT_TYPES = { developer: 60, professional: 300, enterprise: 1000 } as const
+export type AccountType = keyof typeof ACCOUNT_TYPES
+
+/** What a key may do. A key made without scopes may do everything. */
+export const SCOPES = [
+  'pipelines:read',
+  'pipelines:write',
+  'smartmodules:read',
+  'smartmodules:write',
+  'streams:read',
+  'streams:write',
+  'connectors:read',
+  'connectors:write',
+  'keys:read',
+  'keys:write',
+] as const
+export type Scope = (typeof SCOPES)[number]

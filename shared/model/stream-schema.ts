@@ -1,0 +1,47 @@
+/** A stream's schema as users write it ({field: type}) and as the registry gets it (JSON Schema draft-07). Pure. */
+
+const SCALARS: Record<string, Record<string, unknown>> = {
+  string: { type: 'string' },
+  // Beyond 2^53 − 1 JavaScript and many JSON readers lose digits: such values are `decimal` strings.
+  integer: { type: 'integer', minimum: -9007199254740991, maximum: 9007199254740991 },
+  number: { type: 'number' },
+  boolean: { type: 'boolean' },
+  datetime: { type: 'string', format: 'date-time' },
+  date: { type: 'string', format: 'date' },
+  uuid: { type: 'string', format: 'uuid' },
+  decimal: { type: 'string', pattern: '^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$' },
+  bytes: { type: 'string', contentEncoding: 'base64', pattern: '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$' },
+  object: { type: 'object' },
+  any: {},
+}
+
+export const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const ARRAY_DEPTH_MAX = 8
+
+export const TYPE_NAMES = [...Object.keys(SCALARS), 'array<T>']
+
+/** The JSON Schema of a type name without its `?`, undefined when the name is not known. */
+function schemaOfType(name: string, depth = 0): Record<string, unknown> | undefined {
+  if (Object.hasOwn(SCALARS, name)) return SCALARS[name]
+  const array = /^array<(.+)>$/.exec(name)
+  if (!array || depth >= ARRAY_DEPTH_MAX) return undefined
+  const items = schemaOfType(array[1]!, depth + 1)
+  return items && { type: 'array', items }
+}
+
+/** True for a type name that a field may have; a trailing `?` makes the field optional. */
+export function isTypeName(name: string): boolean {
+  return schemaOfType(name.endsWith('?') ? name.slice(0, -1) : name) !== undefined
+}
+
+/** The closed JSON Schema of a stream. Field names and types were checked before. */
+export function jsonSchemaOf(name: string, fields: Record<string, string>): Record<string, unknown> {
+  const properties: Record<string, unknown> = {}
+  const required: string[] = []
+  for (const [field, type] of Object.entries(fields)) {
+    const isOptional = type.endsWith('?')
+    properties[field] = schemaOfType(isOptional ? type.slice(0, -1) : type)
+    if (!isOptional) required.push(field)
+  }
+  return { $schema: 'http://json-schema.org/draft-07/schema#', title: name, type: 'object', properties, ...(required.length > 0 ? { required } : {}), additionalProperties: false }
+}

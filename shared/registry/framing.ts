@@ -1,0 +1,21 @@
+/** The Confluent framing of values: magic byte 0, schema id as int32 big-endian, then the value (Confluent wire format). */
+export const FRAMING_BYTES = 5
+
+export function frame(schemaId: number, json: string): Buffer {
+  const value = Buffer.allocUnsafe(FRAMING_BYTES + Buffer.byteLength(json))
+  value[0] = 0
+  value.writeInt32BE(schemaId, 1)
+  value.write(json, FRAMING_BYTES)
+  return value
+}
+
+/** The framed JSON value. Throws an Error that says why it can't be decoded. */
+export function unframe(value: Buffer | null): unknown {
+  if (value === null) throw new Error('the value is null (a tombstone)')
+  if (value.length < FRAMING_BYTES || value[0] !== 0) throw new Error('the value does not start with the schema registry prefix (magic byte 0)')
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(value.subarray(FRAMING_BYTES)))
+  } catch {
+    throw new Error('the value is not valid JSON')
+  }
+}

@@ -1,0 +1,35 @@
+/** Inside the sandbox: one request, one answer. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { SmartModuleTrap } from './abi.ts'
+import { openBatchInstance } from './host/batch-instance.ts'
+import { openExtismInstance } from './host/extism-instance.ts'
+import { boundMemory, InspectionError, inspectModule } from './inspect.ts'
+import type { SandboxAnswer, SandboxRequest, SandboxStep } from './sandbox.ts'
+
+function inspect(upload: Uint8Array): SandboxAnswer {
+  const binary = boundMemory(upload)
+  let module: WebAssembly.Module
+  try {
+    module = new WebAssembly.Module(binary)
+  } catch (error) {
+    throw new InspectionError(`the binary does not compile: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  return { inspected: { ...inspectModule(module), binary } }
+}
+
+async function start(steps: SandboxStep[]): Promise<SandboxAnswer> {
+  for (const { binary, kind, extismFunction, document } of steps) {
+    const module = await WebAssembly.compile(new Uint8Array(binary))
+    if (kind === 'batch') await openBatchInstance(module, document, () => {})
+    else await openExtismInstance(module, extismFunction ?? 'process', document, () => {})
+  }
+  return { started: true }
+}
+
+const request = workerData as SandboxRequest
+try {
+  parentPort!.postMessage(request.task === 'inspect' ? inspect(request.binary) : await start(request.steps))
+} catch (error) {
+  const refused = error instanceof Error ? error.message : String(error)
+  parentPort!.postMessage(error instanceof SmartModuleTrap ? { refused, step: error.step } : { refused })
+}

@@ -1,0 +1,33 @@
+/** Accounts and their API keys. Secrets are stored as keyed hashes only. */
+import type { AccountType, Scope } from '../model/limits.ts'
+import type { Queryable } from './database.ts'
+import { findPage, type Page, type PageRequest } from './paging.ts'
+
+export type AccountRow = { id: string; name: string; type: AccountType; created_at: Date }
+export type KeyRow = { id: string; account_id: string; name: string; secret_hash: Buffer; scopes: Scope[]; created_at: Date; revoked_at: Date | null }
+
+/** A key that still counts, with its account's type. */
+export type ActiveKey = KeyRow & { account_type: AccountType }
+
+export async function insertAccount(db: Queryable, account: Omit<AccountRow, 'created_at'>): Promise<void> {
+  await db('accounts').insert(account)
+}
+
+export async function insertKey(db: Queryable, key: Omit<KeyRow, 'created_at' | 'revoked_at'>): Promise<KeyRow> {
+  const [row] = await db('api_keys').insert(key).returning('*')
+  return row
+}
+
+/** Revoked keys are not found. */
+export async function findActiveKey(db: Queryable, id: string): Promise<ActiveKey | undefined> {
+  return db('api_keys').join('accounts', 'accounts.id', 'api_keys.account_id').where('api_keys.id', id).whereNull('revoked_at').first('api_keys.*', 'accounts.type as account_type')
+}
+
+export async function listKeys(db: Queryable, accountId: string, page: PageRequest): Promise<Page<KeyRow>> {
+  return findPage(db('api_keys').where({ account_id: accountId }).whereNull('revoked_at').select('*'), page)
+}
+
+/** False when the account has no such active key. */
+export async function revokeKey(db: Queryable, accountId: string, id: string): Promise<boolean> {
+  return (await db('api_keys').where({ account_id: accountId, id }).whereNull('revoked_at').update({ revoked_at: db.fn.now() })) > 0
+}

@@ -1,0 +1,44 @@
+/** Postgres through knex: the connection, transactions, and which errors mean that it is away. */
+import knex, { type Knex } from 'knex'
+import * as initial from './migrations/0001-initial.ts'
+
+export type Database = Knex
+export type Transaction = Knex.Transaction
+/** A connection or a transaction: what most queries run on. */
+export type Queryable = Knex | Knex.Transaction
+
+const MIGRATIONS = [{ name: '0001-initial', migration: initial }]
+
+/** Opens a pool of at most `connectionsMax`. Waits for a free connection 5 s at most. */
+export function openDatabase(url: string, connectionsMax = 20): Database {
+  return knex({ client: 'pg', connection: { connectionString: url, connectionTimeoutMillis: 3000, query_timeout: 15_000 }, pool: { min: 0, max: connectionsMax }, acquireConnectionTimeout: 5000 })
+}
+
+/** Brings the schema up to date; safe when several start at once (knex takes a lock). */
+export async function migrate(database: Database): Promise<void> {
+  await database.migrate.latest({
+    migrationSource: {
+      getMigrations: () => Promise.resolve(MIGRATIONS),
+      getMigrationName: ({ name }: (typeof MIGRATIONS)[number]) => name,
+      getMigration: ({ migration }: (typeof MIGRATIONS)[number]) => Promise.resolve(migration),
+    },
+  })
+}
+
+const UNIQUE_VIOLATION = '23505'
+
+/** True for a breach of a unique index (PostgreSQL error 23505). */
+export function isUniqueViolation(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && (error as { code?: unknown }).code === UNIQUE_VIOLATION
+}
+
+const AWAY = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', '57P01', '57P02', '57P03', '53300', '08000', '08001', '08003', '08006'])
+
+/** True for errors that mean Postgres is away or shutting down, not that a query is wrong. */
+export function isDatabaseAway(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false
+  const { code, name, message } = error as { code?: unknown; name?: unknown; message?: unknown }
+  if (typeof code === 'string' && AWAY.has(code)) return true
+  if (name === 'KnexTimeoutError') return true
+  return typeof message === 'string' && /Connection terminated|timeout expired|Query read timeout|connection.*closed/i.test(message)
+}

@@ -1,0 +1,109 @@
+/** Pipelines as rows, the outbox that carries their definitions, and what their tasks report. */
+import { z } from 'zod'
+import { definitionKeys, ObservedTask, type DesiredStatus, type PipelineDefinition } from '../model/definition.ts'
+import type { PipelineStatus } from '../model/pipeline-status.ts'
+import type { Queryable } from './database.ts'
+import { findPage, type Page, type PageRequest } from './paging.ts'
+
+export type PipelineRow = {
+  id: string
+  account_id: string
+  name: string
+  description: string
+  status: PipelineStatus
+  status_reason: string | null
+  desired: DesiredStatus
+  revision: number
+  attempt: number
+  /** As the client sent it, defaults filled in. */
+  request: Record<string, unknown>
+  definition: PipelineDefinition
+  created_at: Date
+  updated_at: Date
+}
+
+export type NewPipeline = Omit<PipelineRow, 'created_at' | 'updated_at' | 'status_reason'>
+export type Use = { kind: 'stream' | 'smartmodule'; used_id: string }
+
+export async function insertPipeline(db: Queryable, pipeline: NewPipeline, uses: Use[]): Promise<PipelineRow> {
+  const [row] = await db('pipelines').insert({ ...pipeline, request: JSON.stringify(pipeline.request), definition: JSON.stringify(pipeline.definition) }).returning('*')
+  const distinct = [...new Map(uses.map((use) => [`${use.kind}/${use.used_id}`, use])).values()]
+  await db('pipeline_uses').insert(distinct.map((use) => ({ ...use, pipeline_id: pipeline.id })))
+  return row
+}
+
+export async function findPipeline(db: Queryable, accountId: string, id: string): Promise<PipelineRow | undefined> {
+  return db('pipelines').where({ account_id: accountId, id }).whereNot('status', 'deleting').first()
+}
+
+/** Locks the row until the transaction ends: outbox entries of one pipeline are then in the order of its changes. */
+export async function lockPipeline(db: Queryable, id: string): Promise<PipelineRow | undefined> {
+  return db('pipelines').where({ id }).forUpdate().first()
+}
+
+export async function listPipelines(db: Queryable, accountId: string, page: PageRequest): Promise<Page<PipelineRow>> {
+  return findPage(db('pipelines').where({ account_id: accountId }).whereNot('status', 'deleting').select('*'), page)
+}
+
+export async function updatePipeline(db: Queryable, id: string, change: Partial<Pick<PipelineRow, 'status' | 'status_reason' | 'desired' | 'attempt' | 'definition'>>): Promise<PipelineRow> {
+  const { definition, ...rest } = change
+  const [row] = await db('pipelines')
+    .where({ id })
+    .update({ ...rest, ...(definition ? { definition: JSON.stringify(definition) } : {}), updated_at: db.fn.now() })
+    .returning('*')
+  return row
+}
+
+export async function deletePipelineRow(db: Queryable, id: string): Promise<void> {
+  await deleteObserved(db, id)
+  await db('pipelines').where({ id }).delete()
+}
+
+export async function deleteObserved(db: Queryable, pipelineId: string): Promise<void> {
+  await db('observed_tasks').where({ pipeline_id: pipelineId }).delete()
+}
+
+/** Pipelines left half-made or half-deleted for longer than `olderThanMs`. At most 50: the next pass takes the rest. */
+export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number): Promise<PipelineRow[]> {
+  return db('pipelines').whereIn('status', ['creating', 'deleting']).whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs]).orderBy('updated_at').limit(50)
+}
+
+/** Puts a pipeline's definition (or its end) into the outbox; the publisher carries it to the processors. */
+export async function enqueueDefinition(db: Queryable, id: string, definition: PipelineDefinition | null): Promise<void> {
+  await db('outbox').insert({ key: definitionKeys.pipeline(id), value: definition && Buffer.from(JSON.stringify(definition)) })
+}
+
+export async function enqueueBinary(db: Queryable, sha256: string, content: Buffer): Promise<void> {
+  await db('outbox').insert({ key: definitionKeys.smartModule(sha256), value: content })
+}
+
+export type OutboxRow = { id: string; key: string; value: Buffer | null }
+
+export async function listOutbox(db: Queryable, limit: number): Promise<OutboxRow[]> {
+  return db('outbox').orderBy('id').limit(limit)
+}
+
+export async function deleteOutbox(db: Queryable, ids: string[]): Promise<void> {
+  await db('outbox').whereIn('id', ids).delete()
+}
+
+export async function saveObserved(db: Queryable, task: ObservedTask): Promise<void> {
+  await db('observed_tasks').insert({ pipeline_id: task.pipeline_id, task: task.task, body: JSON.stringify(task) }).onConflict(['pipeline_id', 'task']).merge()
+}
+
+export async function listObserved(db: Queryable, pipelineId: string): Promise<ObservedTask[]> {
+  const rows = await db('observed_tasks').where({ pipeline_id: pipelineId }).orderBy('task')
+  return rows.flatMap(({ body }) => {
+    const parsed = z.safeParse(ObservedTask, body)
+    return parsed.success ? [parsed.data] : []
+  })
+}
+
+export async function getProjectorPosition(db: Queryable, name: string): Promise<bigint> {
+  const row = await db('projector_positions').where({ name }).first()
+  return BigInt(row?.next_offset ?? 0)
+}
+
+export async function setProjectorPosition(db: Queryable, name: string, nextOffset: bigint): Promise<void> {
+  await db('projector_positions').insert({ name, next_offset: String(nextOffset) }).onConflict('name').merge()
+}

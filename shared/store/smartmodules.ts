@@ -1,0 +1,89 @@
+/** SmartModules, their immutable versions, and the content-addressed binaries. */
+import { createHash } from 'node:crypto'
+import type { ExtismFunction, SmartModuleKind } from '../model/smartmodule-kind.ts'
+import type { Queryable } from './database.ts'
+import { findPage, type Page, type PageRequest } from './paging.ts'
+
+export type SmartModuleRow = { id: string; account_id: string | null; name: string; description: string; status: string; created_at: Date }
+export type VersionRow = {
+  smartmodule_id: string
+  version: string
+  ordinal: number
+  sha256: string
+  kind: SmartModuleKind
+  extism_function: ExtismFunction | null
+  input_format: string
+  output_format: string
+  config: Record<string, unknown>
+  bytes: number
+  created_at: Date
+}
+/** A SmartModule with its newest version. */
+export type CurrentSmartModule = SmartModuleRow & Omit<VersionRow, 'smartmodule_id' | 'created_at'>
+
+export const sha256Of = (binary: Uint8Array): string => createHash('sha256').update(binary).digest('hex')
+
+/** Modules that the account may use: its own and the built-ins, each with its newest version. */
+function visible(db: Queryable, accountId: string) {
+  return db
+    .select('*')
+    .from(
+      db('smartmodules as m')
+        .joinRaw('JOIN LATERAL (SELECT version, ordinal, sha256, kind, extism_function, input_format, output_format, config, bytes FROM smartmodule_versions v WHERE v.smartmodule_id = m.id ORDER BY ordinal DESC LIMIT 1) v ON true')
+        .where((scope) => void scope.where('m.account_id', accountId).orWhereNull('m.account_id'))
+        .select('m.*', 'v.*')
+        .as('visible'),
+    )
+}
+
+export async function listSmartModules(db: Queryable, accountId: string, page: PageRequest): Promise<Page<CurrentSmartModule>> {
+  return findPage(visible(db, accountId), page)
+}
+
+export async function findSmartModule(db: Queryable, accountId: string, id: string): Promise<CurrentSmartModule | undefined> {
+  return visible(db, accountId).where('id', id).first()
+}
+
+export async function findVersion(db: Queryable, smartModuleId: string, version: string): Promise<VersionRow | undefined> {
+  return db('smartmodule_versions').where({ smartmodule_id: smartModuleId, version }).first()
+}
+
+/** By name, locked until the transaction ends: two uploads of one name must not both become the next version. */
+export async function lockSmartModule(db: Queryable, accountId: string | null, name: string): Promise<SmartModuleRow | undefined> {
+  const query = db('smartmodules').where({ name }).forUpdate()
+  return (accountId === null ? query.whereNull('account_id') : query.where({ account_id: accountId })).first()
+}
+
+export async function insertSmartModule(db: Queryable, row: Omit<SmartModuleRow, 'created_at'>): Promise<SmartModuleRow> {
+  const [inserted] = await db('smartmodules').insert(row).returning('*')
+  return inserted
+}
+
+export async function updateDescription(db: Queryable, id: string, description: string): Promise<void> {
+  await db('smartmodules').where({ id }).update({ description })
+}
+
+export async function insertVersion(db: Queryable, version: Omit<VersionRow, 'created_at' | 'bytes'>, binary: Uint8Array): Promise<void> {
+  await db('smartmodule_binaries').insert({ sha256: version.sha256, content: Buffer.from(binary) }).onConflict('sha256').ignore()
+  await db('smartmodule_versions').insert({ ...version, config: JSON.stringify(version.config), bytes: binary.length })
+}
+
+/** The versions' numbers, newest first. */
+export async function listVersions(db: Queryable, smartModuleId: string): Promise<VersionRow[]> {
+  return db('smartmodule_versions').where({ smartmodule_id: smartModuleId }).orderBy('ordinal', 'desc')
+}
+
+export async function getBinary(db: Queryable, sha256: string): Promise<Buffer> {
+  const row = await db('smartmodule_binaries').where({ sha256 }).first('content')
+  if (!row) throw new Error(`the binary ${sha256} is missing`)
+  return row.content
+}
+
+/** Claims the publication of binaries that no processor knows yet, in the caller's transaction; answers those to publish. */
+export async function claimUnpublished(db: Queryable, sha256s: string[]): Promise<{ sha256: string; content: Buffer }[]> {
+  return db('smartmodule_binaries').whereIn('sha256', sha256s).where({ is_published: false }).update({ is_published: true }).returning(['sha256', 'content'])
+}
+
+export async function deleteSmartModuleRow(db: Queryable, id: string): Promise<void> {
+  await db('smartmodules').where({ id }).delete()
+}

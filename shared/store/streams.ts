@@ -1,0 +1,64 @@
+/** Streams as rows, and what still uses them. */
+import type { Queryable } from './database.ts'
+import { findPage, type Page, type PageRequest } from './paging.ts'
+
+export type StreamStatus = 'creating' | 'active' | 'failed' | 'deleting'
+export type StreamRow = {
+  id: string
+  account_id: string
+  name: string
+  description: string
+  schema: Record<string, string>
+  status: StreamStatus
+  status_reason: string | null
+  partitions: number
+  /** bigint: text in the driver. */
+  retention_ms: string
+  compatibility: string
+  format: string
+  key_field: string | null
+  schema_id: number | null
+  topic: string
+  created_at: Date
+  updated_at: Date
+}
+
+export type NewStream = Omit<StreamRow, 'created_at' | 'updated_at' | 'status_reason' | 'schema_id' | 'retention_ms'> & { retention_ms: number }
+
+export async function insertStream(db: Queryable, stream: NewStream): Promise<StreamRow> {
+  const [row] = await db('streams').insert({ ...stream, schema: JSON.stringify(stream.schema) }).returning('*')
+  return row
+}
+
+/** Rows that are being deleted are gone for clients. */
+export async function findStream(db: Queryable, accountId: string, id: string): Promise<StreamRow | undefined> {
+  return db('streams').where({ account_id: accountId, id }).whereNot('status', 'deleting').first()
+}
+
+/** Locks the row until the transaction ends, so that use and deletion can't cross. */
+export async function lockStream(db: Queryable, accountId: string, id: string): Promise<StreamRow | undefined> {
+  return db('streams').where({ account_id: accountId, id }).whereNot('status', 'deleting').forUpdate().first()
+}
+
+export async function listStreams(db: Queryable, accountId: string, page: PageRequest): Promise<Page<StreamRow>> {
+  return findPage(db('streams').where({ account_id: accountId }).whereNot('status', 'deleting').select('*'), page)
+}
+
+export async function updateStream(db: Queryable, id: string, change: Partial<Pick<StreamRow, 'status' | 'status_reason' | 'schema_id'>>): Promise<void> {
+  await db('streams').where({ id }).update({ ...change, updated_at: db.fn.now() })
+}
+
+export async function deleteStreamRow(db: Queryable, id: string): Promise<void> {
+  await db('streams').where({ id }).delete()
+}
+
+/** Streams left half-made or half-deleted for longer than `olderThanMs`. At most 50: the next pass takes the rest. */
+export async function listUnfinishedStreams(db: Queryable, olderThanMs: number): Promise<StreamRow[]> {
+  return db('streams').whereIn('status', ['creating', 'deleting']).whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs]).orderBy('updated_at').limit(50)
+}
+
+/** Names of the pipelines that use a stream or SmartModule, ten at most. */
+export async function listUsers(db: Queryable, kind: 'stream' | 'smartmodule', id: string): Promise<string[]> {
+  const rows = await db('pipeline_uses').join('pipelines', 'pipelines.id', 'pipeline_uses.pipeline_id').where({ kind, used_id: id }).limit(10).select('pipelines.name')
+  return rows.map(({ name }: { name: string }) => name)
+}
