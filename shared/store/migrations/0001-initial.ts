@@ -8,7 +8,7 @@ export async function up(knex: Knex): Promise<void> {
       created_at timestamptz NOT NULL DEFAULT now(), revoked_at timestamptz);
     CREATE UNIQUE INDEX api_keys_name ON api_keys (account_id, name) WHERE revoked_at IS NULL;
 
-    CREATE TABLE streams (id text PRIMARY KEY, account_id text NOT NULL REFERENCES accounts, name text NOT NULL, description text NOT NULL, schema jsonb NOT NULL, status text NOT NULL,
+    CREATE TABLE streams (id text PRIMARY KEY, account_id text NOT NULL REFERENCES accounts, name text NOT NULL, description text NOT NULL, schema json NOT NULL, status text NOT NULL,
       status_reason text, partitions int NOT NULL, retention_ms bigint NOT NULL, compatibility text NOT NULL, format text NOT NULL, key_field text, schema_id int, topic text NOT NULL,
       created_at timestamptz NOT NULL DEFAULT now(), updated_at timestamptz NOT NULL DEFAULT now());
     -- A stream that is being undone keeps its row until its topic is gone, but not its name.
@@ -29,7 +29,7 @@ export async function up(knex: Knex): Promise<void> {
       PRIMARY KEY (smartmodule_id, version), UNIQUE (smartmodule_id, ordinal));
 
     CREATE TABLE pipelines (id text PRIMARY KEY, account_id text NOT NULL REFERENCES accounts, name text NOT NULL, description text NOT NULL, status text NOT NULL, status_reason text, desired text NOT NULL,
-      revision int NOT NULL, attempt int NOT NULL, request jsonb NOT NULL, definition jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now(), updated_at timestamptz NOT NULL DEFAULT now());
+      revision int NOT NULL, attempt int NOT NULL, request json NOT NULL, definition jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now(), updated_at timestamptz NOT NULL DEFAULT now());
     CREATE UNIQUE INDEX pipelines_name ON pipelines (account_id, name) WHERE status <> 'deleting';
     CREATE INDEX pipelines_unfinished ON pipelines (updated_at) WHERE status IN ('creating', 'deleting');
     -- What a pipeline uses, so that it can't be deleted under it.
