@@ -15,7 +15,9 @@ export async function hasContainerEngine(): Promise<boolean> {
 }
 
 export async function kafkaContainer(): Promise<ContainerPart<{ brokers: string[] }>> {
-  const container = await new KafkaContainer('apache/kafka:4.1.1').withEnvironment({ KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false', KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0' }).start()
+  const container = await new KafkaContainer('apache/kafka:4.1.1')
+    .withEnvironment({ KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false', KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0' })
+    .start()
   return { brokers: [`${container.getHost()}:${container.getMappedPort(9093)}`], stop: async () => void (await container.stop()) }
 }
 
@@ -35,5 +37,8 @@ export async function registryContainer(): Promise<ContainerPart<{ url: string }
     .withExposedPorts(8080)
     .withWaitStrategy(Wait.forHttp('/apis/ccompat/v7/subjects', 8080))
     .start()
-  return { url: `http://${container.getHost()}:${container.getMappedPort(8080)}/apis/ccompat/v7`, stop: async () => void (await container.stop()) }
+  return {
+    url: `http://${container.getHost()}:${container.getMappedPort(8080)}/apis/ccompat/v7`,
+    stop: async () => void (await container.stop()),
+  }
 }

@@ -23,7 +23,8 @@ function candidates(): string[] {
   found.push('java')
   for (const folder of JVM_FOLDERS) {
     try {
-      for (const name of readdirSync(folder).sort()) found.push(join(folder, name, 'bin', 'java'), join(folder, name, 'Contents', 'Home', 'bin', 'java'))
+      for (const name of readdirSync(folder).sort())
+        found.push(join(folder, name, 'bin', 'java'), join(folder, name, 'Contents', 'Home', 'bin', 'java'))
     } catch {
       // The folder does not exist on this system.
     }
@@ -48,7 +49,10 @@ export async function runMaven(args: string[]): Promise<void> {
     await run('mvn', ['-q', '-B', ...args], { timeout: 600_000, maxBuffer: 64 << 20 })
   } catch (error) {
     const { code, stdout } = error as { code?: unknown; stdout?: string }
-    if (code === 'ENOENT') throw new Error('no container engine answers and Maven is not on the PATH: install Docker (or Podman), or a JDK 21+ and Maven', { cause: error })
+    if (code === 'ENOENT')
+      throw new Error('no container engine answers and Maven is not on the PATH: install Docker (or Podman), or a JDK 21+ and Maven', {
+        cause: error,
+      })
     throw new Error(`Maven failed:\n${(stdout ?? '').slice(-2000)}`, { cause: error })
   }
 }

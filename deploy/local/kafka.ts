@@ -74,9 +74,21 @@ export async function startKafka(folder: string, reaper: Reaper, serverFlags = f
   const file = join(home, 'server.properties')
   await writeFile(file, properties(port, await freePort(), join(home, 'data')))
   await writeFile(join(home, 'log4j2.yaml'), LOG4J)
-  const jvm = ['-cp', classPath, `-Dlog4j2.configurationFile=${join(home, 'log4j2.yaml')}`, '-Xms256m', '-Xmx512m', ...(serverFlags ? [] : ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'])]
-  await run(java, [...jvm, 'kafka.tools.StorageTool', 'format', '-t', randomBytes(16).toString('base64url'), '-c', file], { timeout: 60_000 })
-  const child = await startChild({ name: 'Kafka', command: java, args: [...jvm, 'kafka.Kafka', file], cwd: home, logFile: join(folder, 'kafka.log') }, reaper)
+  const jvm = [
+    '-cp',
+    classPath,
+    `-Dlog4j2.configurationFile=${join(home, 'log4j2.yaml')}`,
+    '-Xms256m',
+    '-Xmx512m',
+    ...(serverFlags ? [] : ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']),
+  ]
+  await run(java, [...jvm, 'kafka.tools.StorageTool', 'format', '-t', randomBytes(16).toString('base64url'), '-c', file], {
+    timeout: 60_000,
+  })
+  const child = await startChild(
+    { name: 'Kafka', command: java, args: [...jvm, 'kafka.Kafka', file], cwd: home, logFile: join(folder, 'kafka.log') },
+    reaper,
+  )
   await waitUntilUp(child, () => answers(port), 60_000).catch(async (error) => {
     await child.stop()
     throw error

@@ -69,7 +69,18 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
     const open = async (name: string, main: string, own: Record<string, string>): Promise<Service> => {
       const metricsPort = await freePort()
       const serviceEnv = { ...env, ...own, METRICS_PORT: String(metricsPort) }
-      const start = () => startChild({ name, command: process.execPath, args: ['--no-warnings', join(ROOT, main)], cwd: ROOT, env: serviceEnv, logFile: join(stack.folder, `${name}.log`) }, stack.reaper)
+      const start = () =>
+        startChild(
+          {
+            name,
+            command: process.execPath,
+            args: ['--no-warnings', join(ROOT, main)],
+            cwd: ROOT,
+            env: serviceEnv,
+            logFile: join(stack.folder, `${name}.log`),
+          },
+          stack.reaper,
+        )
       const first = await start()
       const service = superviseService(name, first, start, say, onChange)
       services.unshift(service)
@@ -96,7 +107,11 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       addProcessor,
       async createAccount(name, type, readOnly = false) {
         const script = join(ROOT, 'services', 'control-plane', 'create-account.ts')
-        const { stdout } = await run(process.execPath, ['--no-warnings', script, name, type, ...(readOnly ? ['--read-only'] : [])], { env: { ...process.env, ...env }, cwd: ROOT, timeout: 60_000 })
+        const { stdout } = await run(process.execPath, ['--no-warnings', script, name, type, ...(readOnly ? ['--read-only'] : [])], {
+          env: { ...process.env, ...env },
+          cwd: ROOT,
+          timeout: 60_000,
+        })
         return JSON.parse(stdout) as Account
       },
       close: closeAll,

@@ -38,7 +38,8 @@ async function binaries(user: SystemUser): Promise<string> {
   await run('chmod', ['755', copy])
   await cp(folder, copy, { recursive: true, verbatimSymlinks: true })
   await rename(copy, target).catch(() => rm(copy, { recursive: true, force: true }))
-  if (!reachable(target)) throw new Error(`the Postgres binaries of ${packageName} do not run on this machine: set DATABASE_URL to a Postgres of yours`)
+  if (!reachable(target))
+    throw new Error(`the Postgres binaries of ${packageName} do not run on this machine: set DATABASE_URL to a Postgres of yours`)
   return target
 }
 
@@ -60,15 +61,36 @@ export async function startPostgres(folder: string, reaper: Reaper): Promise<{ u
     await chown(passwordFile, user.uid, user.gid)
   }
   const data = join(home, 'data')
-  await run(join(native, 'bin', 'initdb'), [`--pgdata=${data}`, '--auth=scram-sha-256', '--username=postgres', `--pwfile=${passwordFile}`, '--locale=C', '--encoding=UTF8', '--no-sync'], {
-    ...user,
-    cwd: home,
-    timeout: 60_000,
-  })
+  await run(
+    join(native, 'bin', 'initdb'),
+    [
+      `--pgdata=${data}`,
+      '--auth=scram-sha-256',
+      '--username=postgres',
+      `--pwfile=${passwordFile}`,
+      '--locale=C',
+      '--encoding=UTF8',
+      '--no-sync',
+    ],
+    {
+      ...user,
+      cwd: home,
+      timeout: 60_000,
+    },
+  )
   const port = await freePort()
-  const settings = ['listen_addresses=127.0.0.1', `unix_socket_directories=${home}`, 'max_connections=200', 'synchronous_commit=on', 'fsync=on']
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    `unix_socket_directories=${home}`,
+    'max_connections=200',
+    'synchronous_commit=on',
+    'fsync=on',
+  ]
   const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])]
-  const child = await startChild({ name: 'Postgres', command: join(native, 'bin', 'postgres'), args, ...user, cwd: home, logFile: join(folder, 'postgres.log') }, reaper)
+  const child = await startChild(
+    { name: 'Postgres', command: join(native, 'bin', 'postgres'), args, ...user, cwd: home, logFile: join(folder, 'postgres.log') },
+    reaper,
+  )
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
   await waitUntilUp(child, () => answers(url), 30_000).catch(async (error) => {
     await child.stop()

@@ -24,7 +24,9 @@ async function ensureRedis(): Promise<void> {
     await run('apt-get', ['install', '-y', '--no-install-recommends', 'redis-server'], { env, timeout: 180_000 }).catch(() => {})
     if (await installed()) return
   }
-  throw new Error('no container engine answers and redis-server is not on the PATH: install Redis 7 (apt-get install redis-server, brew install redis), or set REDIS_URL')
+  throw new Error(
+    'no container engine answers and redis-server is not on the PATH: install Redis 7 (apt-get install redis-server, brew install redis), or set REDIS_URL',
+  )
 }
 
 /** Starts a Redis that keeps nothing on disk. Throws a sentence that says how to get one. */

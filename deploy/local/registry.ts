@@ -57,9 +57,11 @@ export async function startRegistry(folder: string, reaper: Reaper): Promise<{ u
     reaper,
   )
   const url = `http://127.0.0.1:${port}/apis/ccompat/v7`
-  await waitUntilUp(child, async () => (await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(2000) })).ok, 90_000).catch(async (error) => {
-    await child.stop()
-    throw error
-  })
+  await waitUntilUp(child, async () => (await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(2000) })).ok, 90_000).catch(
+    async (error) => {
+      await child.stop()
+      throw error
+    },
+  )
   return { url, child }
 }

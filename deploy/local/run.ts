@@ -30,7 +30,12 @@ if (!Number.isInteger(processors) || processors < 1 || processors > 16) {
   process.exit(2)
 }
 say(`starting Kafka, Postgres, Redis, a schema registry, the control plane and ${processors} processor${processors > 1 ? 's' : ''}`)
-const starting = launch({ processors, port: Number(process.env.PORT ?? 8080), say, onChange: () => void writeStackFile().catch((error: unknown) => say(String(error))) })
+const starting = launch({
+  processors,
+  port: Number(process.env.PORT ?? 8080),
+  say,
+  onChange: () => void writeStackFile().catch((error: unknown) => say(String(error))),
+})
 
 try {
   launched = await starting

@@ -8,7 +8,13 @@ const BACKOFF_MAX_MS = 10_000
 /** A service that lived this long has recovered. */
 const STEADY_MS = 60_000
 
-export function superviseService(name: string, first: Child, start: () => Promise<Child>, say: (line: string) => void, onChange: () => void): Service {
+export function superviseService(
+  name: string,
+  first: Child,
+  start: () => Promise<Child>,
+  say: (line: string) => void,
+  onChange: () => void,
+): Service {
   let child: Child | undefined = first
   let stopping = false
   let backoffMs = BACKOFF_MIN_MS

@@ -6,7 +6,11 @@ import type { Account, Key, Launched } from './launcher.ts'
 
 export type TourState = 'running' | 'done' | 'off'
 export type Accounts = { enterprise: Account; developer: Key; professional: Key }
-export type StackFile = { path: string; write(launched: Launched, accounts: Accounts, tour: TourState): Promise<void>; remove(): Promise<void> }
+export type StackFile = {
+  path: string
+  write(launched: Launched, accounts: Accounts, tour: TourState): Promise<void>
+  remove(): Promise<void>
+}
 
 const FOLDER = join(import.meta.dirname, '..', '..', '.local')
 
@@ -46,7 +50,12 @@ export function openStackFile(): StackFile {
         database_url: stack.databaseUrl,
         redis_url: stack.redisUrl,
         metrics_urls: metricsUrls,
-        pids: { launcher: process.pid, control_plane: controlPlane.pid(), processor: processors.map((processor) => processor.pid()), ...stack.pids },
+        pids: {
+          launcher: process.pid,
+          control_plane: controlPlane.pid(),
+          processor: processors.map((processor) => processor.pid()),
+          ...stack.pids,
+        },
       }
       await mkdir(FOLDER, { recursive: true })
       const temporary = `${path}.${process.pid}.tmp`

@@ -94,9 +94,24 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
         return { brokers: kafka.brokers, child: kafka.children[0]! }
       },
     ),
-    resolve('postgres', url(given.databaseUrl), () => containers!.postgresContainer(), () => startPostgres(folder, reaper)),
-    resolve('redis', url(given.redisUrl), () => containers!.redisContainer(), () => startRedis(folder, reaper)),
-    resolve('registry', url(given.registryUrl), () => containers!.registryContainer(), () => startRegistry(folder, reaper)),
+    resolve(
+      'postgres',
+      url(given.databaseUrl),
+      () => containers!.postgresContainer(),
+      () => startPostgres(folder, reaper),
+    ),
+    resolve(
+      'redis',
+      url(given.redisUrl),
+      () => containers!.redisContainer(),
+      () => startRedis(folder, reaper),
+    ),
+    resolve(
+      'registry',
+      url(given.registryUrl),
+      () => containers!.registryContainer(),
+      () => startRegistry(folder, reaper),
+    ),
   ])
   const failed = results.find((result) => result.status === 'rejected')
   if (failed) {
@@ -125,4 +140,8 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
   return stack
 }
 
-const WAY_TEXT: Record<Way, string> = { given: 'given by environment', container: 'started as a container', process: 'started as a local process' }
+const WAY_TEXT: Record<Way, string> = {
+  given: 'given by environment',
+  container: 'started as a container',
+  process: 'started as a local process',
+}

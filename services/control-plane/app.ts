@@ -60,7 +60,10 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
       const input = readInput(ctx, contract)
       const work = () => handle(deps, caller, input as never)
       const key = ctx.get('Idempotency-Key')
-      const reply = contract.isIdempotent && key !== '' ? await withIdempotency(deps.db, caller.accountId, key, contract.id, ctx.path, input.body, work) : await work()
+      const reply =
+        contract.isIdempotent && key !== ''
+          ? await withIdempotency(deps.db, caller.accountId, key, contract.id, ctx.path, input.body, work)
+          : await work()
       send(ctx, reply, prefix)
     }
     target.register(`${prefix}${contract.path}`, [contract.method.toLowerCase()], respond as never)
@@ -71,7 +74,10 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
   app.use((ctx) => {
     const allowed = router.stack.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods)
     if (allowed.length === 0) throw notFound('the path')
-    throw new ServiceError('invalid_request', `${ctx.method} is not possible here`, { status: INVALID_REQUEST_STATUSES.methodNotAllowed, headers: { Allow: [...new Set(allowed)].join(', ') } })
+    throw new ServiceError('invalid_request', `${ctx.method} is not possible here`, {
+      status: INVALID_REQUEST_STATUSES.methodNotAllowed,
+      headers: { Allow: [...new Set(allowed)].join(', ') },
+    })
   })
   return app
 }
@@ -86,10 +92,19 @@ async function readBody(ctx: Context, contract: Contract): Promise<void> {
   const accepted = contract.consumes ?? ['application/json']
   const hasBody = ctx.request.length !== 0 && (ctx.request.length !== undefined || ctx.get('Transfer-Encoding') !== '')
   if (hasBody && !ctx.is([...accepted])) {
-    throw new ServiceError('invalid_request', `the Content-Type must be ${accepted.join(' or ')}`, { status: INVALID_REQUEST_STATUSES.unsupportedMediaType })
+    throw new ServiceError('invalid_request', `the Content-Type must be ${accepted.join(' or ')}`, {
+      status: INVALID_REQUEST_STATUSES.unsupportedMediaType,
+    })
   }
   const limit = `${contract.bodyBytesMax ?? LIMITS.body_bytes_max}b`
-  const parse = bodyParser({ enableTypes: ['json', 'form', 'text'], jsonLimit: limit, formLimit: limit, textLimit: limit, extendTypes: { text: [NDJSON] }, strict: false })
+  const parse = bodyParser({
+    enableTypes: ['json', 'form', 'text'],
+    jsonLimit: limit,
+    formLimit: limit,
+    textLimit: limit,
+    extendTypes: { text: [NDJSON] },
+    strict: false,
+  })
   await parse(ctx as never, async () => {})
   if (ctx.is(NDJSON)) ctx.request.body = { records: parseLines(String(ctx.request.body ?? '')) }
   else if (!hasBody) ctx.request.body = undefined
@@ -98,7 +113,8 @@ async function readBody(ctx: Context, contract: Contract): Promise<void> {
 
 function parseLines(text: string): unknown[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
-  if (lines.length > NDJSON_LINES_MAX) throw invalidRequest([{ path: '/records', message: `must hold at most ${NDJSON_LINES_MAX} records` }])
+  if (lines.length > NDJSON_LINES_MAX)
+    throw invalidRequest([{ path: '/records', message: `must hold at most ${NDJSON_LINES_MAX} records` }])
   return lines.map((line, index) => {
     try {
       return JSON.parse(line)
@@ -122,7 +138,11 @@ function readInput(ctx: Context, { request }: Contract): { params: unknown; quer
     if (Array.isArray(value)) details.push({ path: `/query/${name}`, message: 'must not be given more than once' })
   }
   const query = details.length > 0 ? undefined : read(request.query, { ...ctx.query }, '/query')
-  const input = { params: read(request.params, { ...(ctx as Context & { params?: object }).params }, '/path'), query, body: read(request.body, ctx.request.body, '') }
+  const input = {
+    params: read(request.params, { ...(ctx as Context & { params?: object }).params }, '/path'),
+    query,
+    body: read(request.body, ctx.request.body, ''),
+  }
   if (details.length > 0) throw invalidRequest(details)
   return input
 }

@@ -2,7 +2,14 @@
 import { newId } from '../../shared/model/ids.ts'
 import { builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import type { Database } from '../../shared/store/database.ts'
-import { insertSmartModule, insertVersion, listVersions, lockSmartModule, sha256Of, type VersionRow } from '../../shared/store/smartmodules.ts'
+import {
+  insertSmartModule,
+  insertVersion,
+  listVersions,
+  lockSmartModule,
+  sha256Of,
+  type VersionRow,
+} from '../../shared/store/smartmodules.ts'
 
 const LOCK_ID = 7_003
 
@@ -18,13 +25,25 @@ export async function installBuiltIns(db: Database, cacheFolder: string): Promis
   await db.transaction(async (trx) => {
     await trx.raw('SELECT pg_advisory_xact_lock(?)', [LOCK_ID])
     for (const { name, version, description, parameters, binary } of builtIns) {
-      const row = (await lockSmartModule(trx, null, name)) ?? (await insertSmartModule(trx, { id: newId('smartModule'), account_id: null, name, description, status: 'deployed' }))
+      const row =
+        (await lockSmartModule(trx, null, name)) ??
+        (await insertSmartModule(trx, { id: newId('smartModule'), account_id: null, name, description, status: 'deployed' }))
       const versions = await listVersions(trx, row.id)
       const sha256 = sha256Of(binary)
       if (versions[0]?.sha256 === sha256) continue
       await insertVersion(
         trx,
-        { smartmodule_id: row.id, version: versionFor(version, versions), ordinal: (versions[0]?.ordinal ?? 0) + 1, sha256, kind: 'batch', extism_function: null, input_format: 'json', output_format: 'json', config: { parameters } },
+        {
+          smartmodule_id: row.id,
+          version: versionFor(version, versions),
+          ordinal: (versions[0]?.ordinal ?? 0) + 1,
+          sha256,
+          kind: 'batch',
+          extism_function: null,
+          input_format: 'json',
+          output_format: 'json',
+          config: { parameters },
+        },
         binary,
       )
     }

@@ -22,7 +22,13 @@ const accountId = newId('account')
 
 async function makeKey(keyName: string, scopes: Scope[]): Promise<{ api_key: string; api_secret: string }> {
   const secret = credentials.newSecret()
-  const row = await insertKey(db, { id: newId('key'), account_id: accountId, name: keyName, scopes, secret_hash: credentials.hashOf(secret) })
+  const row = await insertKey(db, {
+    id: newId('key'),
+    account_id: accountId,
+    name: keyName,
+    scopes,
+    secret_hash: credentials.hashOf(secret),
+  })
   return { api_key: row.id, api_secret: secret }
 }
 
@@ -30,7 +36,12 @@ try {
   await migrate(db)
   await insertAccount(db, { id: accountId, name, type })
   const key = await makeKey('first key', [...SCOPES])
-  const readOnly = flags.includes('--read-only') ? await makeKey('read only', SCOPES.filter((scope) => scope.endsWith(':read'))) : undefined
+  const readOnly = flags.includes('--read-only')
+    ? await makeKey(
+        'read only',
+        SCOPES.filter((scope) => scope.endsWith(':read')),
+      )
+    : undefined
   process.stdout.write(`${JSON.stringify({ account_id: accountId, ...key, ...(readOnly ? { read_only: readOnly } : {}) })}\n`)
 } finally {
   await db.destroy()

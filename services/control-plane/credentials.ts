@@ -31,7 +31,15 @@ export function createCredentials(options: { jwtKeys: { kid: string; secret: str
       const own = hashOf(secret)
       return own.length === hash.length && timingSafeEqual(own, hash)
     },
-    signToken: (keyId, accountId) => jwt.sign({ acc: accountId }, signing.secret, { algorithm: 'HS256', keyid: signing.kid, subject: keyId, issuer: ISSUER, audience: AUDIENCE, expiresIn: TOKEN_SECONDS }),
+    signToken: (keyId, accountId) =>
+      jwt.sign({ acc: accountId }, signing.secret, {
+        algorithm: 'HS256',
+        keyid: signing.kid,
+        subject: keyId,
+        issuer: ISSUER,
+        audience: AUDIENCE,
+        expiresIn: TOKEN_SECONDS,
+      }),
     verifyToken(token) {
       try {
         const kid = jwt.decode(token, { complete: true })?.header.kid

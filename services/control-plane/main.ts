@@ -52,7 +52,12 @@ const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: 'control-
 await withRetries('waiting for Kafka', () => withAdmin((client) => ensureServiceTopics(client, names, config.REPLICATION_FACTOR)))
 
 // Commands fail at once while Redis is away: the limiter then counts in memory.
-const redis = new Redis(config.REDIS_URL, { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 500, retryStrategy: (times) => Math.min(times * 200, 2000) })
+const redis = new Redis(config.REDIS_URL, {
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 1,
+  commandTimeout: 500,
+  retryStrategy: (times) => Math.min(times * 200, 2000),
+})
 redis.on('error', (error) => log.warn({ reason: error.message }, 'Redis is away, rate limits go on in memory'))
 
 const registry = openRegistry(config.SCHEMA_REGISTRY_URL)
@@ -82,10 +87,17 @@ const port = typeof address === 'object' && address !== null ? address.port : co
 
 const metrics = new MetricsRegistry()
 collectDefaultMetrics({ register: metrics })
-const durations = new Histogram({ name: 'dps_http_request_seconds', help: 'Duration of HTTP requests', labelNames: ['method', 'status'], registers: [metrics] })
+const durations = new Histogram({
+  name: 'dps_http_request_seconds',
+  help: 'Duration of HTTP requests',
+  labelNames: ['method', 'status'],
+  registers: [metrics],
+})
 server.on('request', (request, response) => {
   const from = performance.now()
-  response.once('finish', () => durations.observe({ method: request.method ?? '', status: String(response.statusCode) }, (performance.now() - from) / 1000))
+  response.once('finish', () =>
+    durations.observe({ method: request.method ?? '', status: String(response.statusCode) }, (performance.now() - from) / 1000),
+  )
 })
 const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => {
   const checks: [string, Promise<unknown>][] = [

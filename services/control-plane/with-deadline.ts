@@ -6,7 +6,13 @@ export const FINISH_TIMEOUT_MS = 10_000
 export async function withDeadline<T>(work: Promise<T>, what: string, timeoutMs = FINISH_TIMEOUT_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new ServiceError('unavailable', `${what} takes longer than usual; look again in a moment`, { headers: { 'Retry-After': '5' } })), timeoutMs)
+    timer = setTimeout(
+      () =>
+        reject(
+          new ServiceError('unavailable', `${what} takes longer than usual; look again in a moment`, { headers: { 'Retry-After': '5' } }),
+        ),
+      timeoutMs,
+    )
   })
   try {
     return await Promise.race([work, late])

@@ -33,7 +33,9 @@ const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: processor
 await withRetries('waiting for Kafka', async () => {
   const version = await cluster.finalisedFeature('transaction.version')
   if (version < TRANSACTION_VERSION_MIN) {
-    log.fatal(`the Kafka cluster's feature transaction.version is ${version}; at least 2 is needed (Kafka 4.0 or newer: kafka-features.sh upgrade --feature transaction.version=2)`)
+    log.fatal(
+      `the Kafka cluster's feature transaction.version is ${version}; at least 2 is needed (Kafka 4.0 or newer: kafka-features.sh upgrade --feature transaction.version=2)`,
+    )
     process.exit(1)
   }
   const admin = createKafka(config.KAFKA_BROKERS, processorId).admin()
@@ -86,8 +88,17 @@ supervisor.reconcile()
 const metrics = new Registry()
 collectDefaultMetrics({ register: metrics })
 registerTaskMetrics(metrics, observed)
-new Gauge({ name: 'dps_fleet_members', help: 'Processors in the last stable view of the fleet', registers: [metrics], collect() { this.set(fleet.members().length) } })
-const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => (fleet.members().includes(processorId) ? [] : ['not in the fleet yet']))
+new Gauge({
+  name: 'dps_fleet_members',
+  help: 'Processors in the last stable view of the fleet',
+  registers: [metrics],
+  collect() {
+    this.set(fleet.members().length)
+  },
+})
+const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () =>
+  fleet.members().includes(processorId) ? [] : ['not in the fleet yet'],
+)
 log.info({ processor_id: processorId, metrics_port: operations.port }, 'processor up')
 process.send?.({ type: 'up', metrics_port: operations.port })
 

@@ -3,7 +3,12 @@ import { Gauge, type Registry } from 'prom-client'
 import type { ObservedTask } from '../../shared/model/definition.ts'
 
 export function registerTaskMetrics(registry: Registry, observed: () => ObservedTask[]): void {
-  const gauge = (name: string, help: string, labelNames: string[], collect: (set: (labels: Record<string, string>, value: number) => void) => void) =>
+  const gauge = (
+    name: string,
+    help: string,
+    labelNames: string[],
+    collect: (set: (labels: Record<string, string>, value: number) => void) => void,
+  ) =>
     new Gauge({
       name,
       help,
@@ -18,7 +23,11 @@ export function registerTaskMetrics(registry: Registry, observed: () => Observed
     for (const { pipeline_id, status } of observed()) set({ pipeline: pipeline_id, status }, 1)
   })
   gauge('dps_task_lag_records', 'Offsets between position and end, summed over partitions', ['pipeline'], (set) => {
-    for (const { pipeline_id, partitions } of observed()) set({ pipeline: pipeline_id }, partitions.reduce((sum, { lag }) => sum + Number(lag), 0))
+    for (const { pipeline_id, partitions } of observed())
+      set(
+        { pipeline: pipeline_id },
+        partitions.reduce((sum, { lag }) => sum + Number(lag), 0),
+      )
   })
   gauge('dps_step_records_total', 'Cumulative records by step and outcome', ['pipeline', 'step', 'outcome'], (set) => {
     for (const { pipeline_id, partitions } of observed()) {

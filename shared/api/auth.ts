@@ -7,7 +7,12 @@ import { contract, Id, Timestamp } from './operation.ts'
 /** The contract's form, or OAuth 2 client credentials (RFC 6749 §4.4) on the same route; the handler reads both. */
 export const TokenRequest = z.union([
   z.strictObject({ api_key: z.string().min(1, 'must not be empty'), api_secret: z.string().min(1, 'must not be empty') }),
-  z.strictObject({ grant_type: z.literal('client_credentials'), client_id: z.string().optional(), client_secret: z.string().optional(), scope: z.string().optional() }),
+  z.strictObject({
+    grant_type: z.literal('client_credentials'),
+    client_id: z.string().optional(),
+    client_secret: z.string().optional(),
+    scope: z.string().optional(),
+  }),
 ])
 
 export const TokenResponse = z.object({ access_token: z.string(), token_type: z.literal('Bearer'), expires_in: z.literal(3600) })
@@ -28,7 +33,16 @@ export const createTokenContract = contract({
   responses: { 200: TokenResponse },
 })
 
-export const listKeysContract = contract({ id: 'listKeys', method: 'GET', path: '/keys', summary: 'List API keys', tag: 'Authentication', scope: 'keys:read', request: { query: ListQuery }, responses: { 200: listOf('keys', ApiKey) } })
+export const listKeysContract = contract({
+  id: 'listKeys',
+  method: 'GET',
+  path: '/keys',
+  summary: 'List API keys',
+  tag: 'Authentication',
+  scope: 'keys:read',
+  request: { query: ListQuery },
+  responses: { 200: listOf('keys', ApiKey) },
+})
 
 export const createKeyContract = contract({
   id: 'createKey',
@@ -42,4 +56,13 @@ export const createKeyContract = contract({
   responses: { 201: ApiKey.extend({ api_key: z.string(), api_secret: z.string() }) },
 })
 
-export const deleteKeyContract = contract({ id: 'deleteKey', method: 'DELETE', path: '/keys/:id', summary: 'Revoke an API key and its tokens', tag: 'Authentication', scope: 'keys:write', request: { params: IdParams }, responses: { 204: null } })
+export const deleteKeyContract = contract({
+  id: 'deleteKey',
+  method: 'DELETE',
+  path: '/keys/:id',
+  summary: 'Revoke an API key and its tokens',
+  tag: 'Authentication',
+  scope: 'keys:write',
+  request: { params: IdParams },
+  responses: { 204: null },
+})

@@ -13,7 +13,9 @@ export const Name = z
   .refine((name) => name.trim() === name && !CONTROL_CHARACTERS.test(name), 'must not have surrounding space or control characters')
   .refine((name) => !name.startsWith('dps/'), 'must not start with dps/, which is reserved')
 
-export const Description = z.string().max(LIMITS.description_characters_max, `must have at most ${LIMITS.description_characters_max} characters`)
+export const Description = z
+  .string()
+  .max(LIMITS.description_characters_max, `must have at most ${LIMITS.description_characters_max} characters`)
 
 /** `?page=1&page_size=10`, or a cursor; with filters and sort. */
 export const ListQuery = z.object({
@@ -28,7 +30,13 @@ export type ListQuery = z.output<typeof ListQuery>
 
 /** The contract's list envelope under the resource's own key; `next_cursor` only while something follows. */
 export function listOf<K extends string, T extends z.ZodType>(key: K, item: T) {
-  return z.object({ [key]: z.array(item), total: z.number().int(), page: z.number().int(), page_size: z.number().int(), next_cursor: z.string().optional() })
+  return z.object({
+    [key]: z.array(item),
+    total: z.number().int(),
+    page: z.number().int(),
+    page_size: z.number().int(),
+    next_cursor: z.string().optional(),
+  })
 }
 
 export const IdParams = z.object({ id: z.string() })

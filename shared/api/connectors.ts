@@ -3,9 +3,25 @@ import { z } from 'zod'
 import { IdParams, ListQuery, listOf } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
-export const ConnectorItem = z.object({ id: Id, name: z.string(), description: z.string(), version: z.string(), kind: z.enum(['source', 'sink', 'both']), created_at: Timestamp })
+export const ConnectorItem = z.object({
+  id: Id,
+  name: z.string(),
+  description: z.string(),
+  version: z.string(),
+  kind: z.enum(['source', 'sink', 'both']),
+  created_at: Timestamp,
+})
 
-export const listConnectorsContract = contract({ id: 'listConnectors', method: 'GET', path: '/connectors', summary: 'List connectors', tag: 'Connectors', scope: 'connectors:read', request: { query: ListQuery }, responses: { 200: listOf('connectors', ConnectorItem) } })
+export const listConnectorsContract = contract({
+  id: 'listConnectors',
+  method: 'GET',
+  path: '/connectors',
+  summary: 'List connectors',
+  tag: 'Connectors',
+  scope: 'connectors:read',
+  request: { query: ListQuery },
+  responses: { 200: listOf('connectors', ConnectorItem) },
+})
 
 export const getConnectorContract = contract({
   id: 'getConnector',

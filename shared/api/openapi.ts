@@ -12,7 +12,12 @@ function parametersOf({ request }: Contract): object[] {
   const place = (where: 'path' | 'query', shape: z.ZodObject | undefined) =>
     Object.entries(shape?.shape ?? {}).map(([name, schema]) => {
       const type = schema as z.ZodType
-      return { name, in: where, required: where === 'path' || !type.safeParse(undefined).success, schema: where === 'query' ? queryType(type) : { type: 'string' } }
+      return {
+        name,
+        in: where,
+        required: where === 'path' || !type.safeParse(undefined).success,
+        schema: where === 'query' ? queryType(type) : { type: 'string' },
+      }
     })
   return [...place('path', request.params), ...place('query', request.query)]
 }
@@ -38,7 +43,10 @@ function operationOf(contract: Contract): object {
   const successes = Object.fromEntries(
     Object.entries(contract.responses).map(([status, schema]) => [
       status,
-      { description: statusText[Number(status)] ?? 'Success', ...(schema ? { content: { 'application/json': { schema: jsonSchema(schema, 'output') } } } : {}) },
+      {
+        description: statusText[Number(status)] ?? 'Success',
+        ...(schema ? { content: { 'application/json': { schema: jsonSchema(schema, 'output') } } } : {}),
+      },
     ]),
   )
   return {
@@ -62,7 +70,13 @@ export function openApiDocument(contracts: readonly Contract[]): object {
   const error = {
     type: 'object',
     required: ['code', 'message', 'status'],
-    properties: { code: { enum: Object.keys(ERROR_CODES) }, message: { type: 'string' }, status: { type: 'integer' }, request_id: { type: 'string' }, details: { type: 'array', items: detail } },
+    properties: {
+      code: { enum: Object.keys(ERROR_CODES) },
+      message: { type: 'string' },
+      status: { type: 'integer' },
+      request_id: { type: 'string' },
+      details: { type: 'array', items: detail },
+    },
   }
   return {
     openapi: '3.1.0',
@@ -72,7 +86,12 @@ export function openApiDocument(contracts: readonly Contract[]): object {
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
-      responses: { Error: { description: 'The error envelope', content: { 'application/json': { schema: { type: 'object', required: ['error'], properties: { error } } } } } },
+      responses: {
+        Error: {
+          description: 'The error envelope',
+          content: { 'application/json': { schema: { type: 'object', required: ['error'], properties: { error } } } },
+        },
+      },
     },
   }
 }

@@ -8,7 +8,11 @@ import { contract, Id, Timestamp } from './operation.ts'
 
 const Config = z.record(z.string(), z.unknown())
 const Endpoint = z.strictObject({ connector_id: z.string().min(1, 'must not be empty'), config: Config.default({}) })
-const ProcessorEntry = z.strictObject({ module_id: z.string().min(1, 'must not be empty'), config: Config.default({}), version: z.string().optional() })
+const ProcessorEntry = z.strictObject({
+  module_id: z.string().min(1, 'must not be empty'),
+  config: Config.default({}),
+  version: z.string().optional(),
+})
 
 export const PipelineRequest = z.strictObject({
   name: Name,
@@ -23,7 +27,17 @@ export const PipelineRequest = z.strictObject({
 export type PipelineRequest = z.output<typeof PipelineRequest>
 
 const Status = z.enum(PIPELINE_STATUSES)
-export const PipelineItem = z.object({ id: Id, pipeline_id: Id, name: z.string(), description: z.string(), status: Status, status_reason: z.string().nullable(), revision: z.number().int(), created_at: Timestamp, updated_at: Timestamp })
+export const PipelineItem = z.object({
+  id: Id,
+  pipeline_id: Id,
+  name: z.string(),
+  description: z.string(),
+  status: Status,
+  status_reason: z.string().nullable(),
+  revision: z.number().int(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
 export const Pipeline = PipelineItem.extend({
   source: Endpoint,
   processors: z.array(z.object({ module_id: Id, name: z.string(), version: z.string(), config: Config })),
@@ -43,9 +57,36 @@ export const createPipelineContract = contract({
   responses: { 201: z.object({ pipeline_id: Id, name: z.string(), status: Status, created_at: Timestamp }) },
 })
 
-export const listPipelinesContract = contract({ id: 'listPipelines', method: 'GET', path: '/pipelines', summary: 'List pipelines', tag: 'Pipelines', scope: 'pipelines:read', request: { query: ListQuery }, responses: { 200: listOf('pipelines', PipelineItem) } })
-export const getPipelineContract = contract({ id: 'getPipeline', method: 'GET', path: '/pipelines/:id', summary: 'Get one pipeline', tag: 'Pipelines', scope: 'pipelines:read', request: { params: IdParams }, responses: { 200: Pipeline } })
-export const deletePipelineContract = contract({ id: 'deletePipeline', method: 'DELETE', path: '/pipelines/:id', summary: 'Stop and delete a pipeline', tag: 'Pipelines', scope: 'pipelines:write', request: { params: IdParams }, responses: { 204: null, 202: z.object({ pipeline_id: Id, status: Status }) } })
+export const listPipelinesContract = contract({
+  id: 'listPipelines',
+  method: 'GET',
+  path: '/pipelines',
+  summary: 'List pipelines',
+  tag: 'Pipelines',
+  scope: 'pipelines:read',
+  request: { query: ListQuery },
+  responses: { 200: listOf('pipelines', PipelineItem) },
+})
+export const getPipelineContract = contract({
+  id: 'getPipeline',
+  method: 'GET',
+  path: '/pipelines/:id',
+  summary: 'Get one pipeline',
+  tag: 'Pipelines',
+  scope: 'pipelines:read',
+  request: { params: IdParams },
+  responses: { 200: Pipeline },
+})
+export const deletePipelineContract = contract({
+  id: 'deletePipeline',
+  method: 'DELETE',
+  path: '/pipelines/:id',
+  summary: 'Stop and delete a pipeline',
+  tag: 'Pipelines',
+  scope: 'pipelines:write',
+  request: { params: IdParams },
+  responses: { 204: null, 202: z.object({ pipeline_id: Id, status: Status }) },
+})
 
 export const getPipelineStatusContract = contract({
   id: 'getPipelineStatus',
@@ -69,7 +110,12 @@ export const getPipelineStatusContract = contract({
   },
 })
 
-const SUMMARIES: Record<PipelineAction, string> = { start: 'Start a created, stopped or failed pipeline', pause: 'Pause after the round under way', resume: 'Go on after a pause', stop: 'Finish the round under way and stop' }
+const SUMMARIES: Record<PipelineAction, string> = {
+  start: 'Start a created, stopped or failed pipeline',
+  pause: 'Pause after the round under way',
+  resume: 'Go on after a pause',
+  stop: 'Finish the round under way and stop',
+}
 
 export const pipelineActionContracts = PIPELINE_ACTIONS.map((action) =>
   contract({

@@ -6,7 +6,9 @@ import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 export const FORMATS = ['json', 'text', 'bytes'] as const
-const Version = z.string().regex(/^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})$/, 'must be three dotted numbers, for example 1.0.0')
+const Version = z
+  .string()
+  .regex(/^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})$/, 'must be three dotted numbers, for example 1.0.0')
 
 export const SmartModuleItem = z.object({ id: Id, name: z.string(), description: z.string(), version: z.string(), created_at: Timestamp })
 
@@ -25,7 +27,15 @@ export const deploySmartModuleContract = contract({
   scope: 'smartmodules:write',
   isIdempotent: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
-  request: { body: z.strictObject({ name: Name, description: Description.optional(), version: Version.optional(), wasm_binary: z.string().min(1, 'must not be empty'), config: DeployConfig.default({ input_format: 'json', output_format: 'json' }) }) },
+  request: {
+    body: z.strictObject({
+      name: Name,
+      description: Description.optional(),
+      version: Version.optional(),
+      wasm_binary: z.string().min(1, 'must not be empty'),
+      config: DeployConfig.default({ input_format: 'json', output_format: 'json' }),
+    }),
+  },
   responses: { 201: z.object({ id: Id, name: z.string(), status: z.string(), version: z.string() }) },
 })
 
@@ -49,8 +59,24 @@ export const getSmartModuleContract = contract({
   scope: 'smartmodules:read',
   request: { params: IdParams },
   responses: {
-    200: SmartModuleItem.extend({ status: z.string(), kind: z.enum(SMARTMODULE_KINDS), sha256: z.string(), bytes: z.number().int(), built_in: z.boolean(), config: z.record(z.string(), z.unknown()) }),
+    200: SmartModuleItem.extend({
+      status: z.string(),
+      kind: z.enum(SMARTMODULE_KINDS),
+      sha256: z.string(),
+      bytes: z.number().int(),
+      built_in: z.boolean(),
+      config: z.record(z.string(), z.unknown()),
+    }),
   },
 })
 
-export const deleteSmartModuleContract = contract({ id: 'deleteSmartModule', method: 'DELETE', path: '/smartmodules/:id', summary: 'Delete a SmartModule that no pipeline uses', tag: 'SmartModules', scope: 'smartmodules:write', request: { params: IdParams }, responses: { 204: null } })
+export const deleteSmartModuleContract = contract({
+  id: 'deleteSmartModule',
+  method: 'DELETE',
+  path: '/smartmodules/:id',
+  summary: 'Delete a SmartModule that no pipeline uses',
+  tag: 'SmartModules',
+  scope: 'smartmodules:write',
+  request: { params: IdParams },
+  responses: { 204: null },
+})

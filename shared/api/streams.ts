@@ -5,17 +5,24 @@ import { FIELD_NAME, isTypeName, TYPE_NAMES } from '../model/stream-schema.ts'
 import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 
-const TypeName = z.string({ error: `must be a type name: ${TYPE_NAMES.join(', ')}` }).refine(isTypeName, `must be a type name: ${TYPE_NAMES.join(', ')}; a trailing ? makes the field optional`)
+const TypeName = z
+  .string({ error: `must be a type name: ${TYPE_NAMES.join(', ')}` })
+  .refine(isTypeName, `must be a type name: ${TYPE_NAMES.join(', ')}; a trailing ? makes the field optional`)
 
 /** Field name to type name. Checked by hand: zod's record would not name each bad key by its own pointer. */
 const StreamSchema = z.record(z.string(), z.unknown()).transform((fields, context) => {
   const names = Object.keys(fields)
   if (names.length < 1) context.addIssue({ code: 'custom', message: 'must have at least one field' })
-  if (names.length > LIMITS.stream_fields_max) context.addIssue({ code: 'custom', message: `must have at most ${LIMITS.stream_fields_max} fields` })
+  if (names.length > LIMITS.stream_fields_max)
+    context.addIssue({ code: 'custom', message: `must have at most ${LIMITS.stream_fields_max} fields` })
   const checked: Record<string, string> = {}
   for (const [name, type] of Object.entries(fields)) {
     if (!FIELD_NAME.test(name) || name === '__proto__' || name.length > LIMITS.name_characters_max) {
-      context.addIssue({ code: 'custom', path: [name], message: 'the field name must start with a letter or _ and continue with letters, digits or _' })
+      context.addIssue({
+        code: 'custom',
+        path: [name],
+        message: 'the field name must start with a letter or _ and continue with letters, digits or _',
+      })
       continue
     }
     const parsed = TypeName.safeParse(type)
@@ -31,15 +38,30 @@ export const StreamRequest = z
     description: Description.default(''),
     schema: StreamSchema,
     partitions: z.number().int().min(1).max(LIMITS.stream_partitions_max).default(4),
-    retention_ms: z.number().int().min(60_000).max(10 * 365 * 86_400_000).default(7 * 86_400_000),
-    compatibility: z.enum(['BACKWARD', 'BACKWARD_TRANSITIVE', 'FORWARD', 'FORWARD_TRANSITIVE', 'FULL', 'FULL_TRANSITIVE', 'NONE']).default('BACKWARD'),
+    retention_ms: z
+      .number()
+      .int()
+      .min(60_000)
+      .max(10 * 365 * 86_400_000)
+      .default(7 * 86_400_000),
+    compatibility: z
+      .enum(['BACKWARD', 'BACKWARD_TRANSITIVE', 'FORWARD', 'FORWARD_TRANSITIVE', 'FULL', 'FULL_TRANSITIVE', 'NONE'])
+      .default('BACKWARD'),
     format: z.literal('json', { error: 'must be "json"' }).default('json'),
     key: z.string().optional(),
   })
   .refine(({ key, schema }) => key === undefined || Object.hasOwn(schema, key), { path: ['key'], message: 'must be a field of the schema' })
 
 const StreamStatus = z.enum(['creating', 'active', 'failed', 'deleting'])
-export const StreamItem = z.object({ id: Id, name: z.string(), description: z.string(), status: StreamStatus, status_reason: z.string().nullable(), created_at: Timestamp, updated_at: Timestamp })
+export const StreamItem = z.object({
+  id: Id,
+  name: z.string(),
+  description: z.string(),
+  status: StreamStatus,
+  status_reason: z.string().nullable(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
 export const Stream = StreamItem.extend({
   schema: z.record(z.string(), z.string()),
   schema_id: z.number().int().nullable(),
@@ -63,9 +85,36 @@ export const createStreamContract = contract({
   responses: { 201: z.object({ id: Id, name: z.string(), status: StreamStatus, created_at: Timestamp }) },
 })
 
-export const listStreamsContract = contract({ id: 'listStreams', method: 'GET', path: '/streams', summary: 'List streams', tag: 'Streams', scope: 'streams:read', request: { query: ListQuery }, responses: { 200: listOf('streams', StreamItem) } })
-export const getStreamContract = contract({ id: 'getStream', method: 'GET', path: '/streams/:id', summary: 'Get one stream', tag: 'Streams', scope: 'streams:read', request: { params: IdParams }, responses: { 200: Stream } })
-export const deleteStreamContract = contract({ id: 'deleteStream', method: 'DELETE', path: '/streams/:id', summary: 'Delete a stream that no pipeline uses, with its data', tag: 'Streams', scope: 'streams:write', request: { params: IdParams }, responses: { 204: null } })
+export const listStreamsContract = contract({
+  id: 'listStreams',
+  method: 'GET',
+  path: '/streams',
+  summary: 'List streams',
+  tag: 'Streams',
+  scope: 'streams:read',
+  request: { query: ListQuery },
+  responses: { 200: listOf('streams', StreamItem) },
+})
+export const getStreamContract = contract({
+  id: 'getStream',
+  method: 'GET',
+  path: '/streams/:id',
+  summary: 'Get one stream',
+  tag: 'Streams',
+  scope: 'streams:read',
+  request: { params: IdParams },
+  responses: { 200: Stream },
+})
+export const deleteStreamContract = contract({
+  id: 'deleteStream',
+  method: 'DELETE',
+  path: '/streams/:id',
+  summary: 'Delete a stream that no pipeline uses, with its data',
+  tag: 'Streams',
+  scope: 'streams:write',
+  request: { params: IdParams },
+  responses: { 204: null },
+})
 
 export const DataQuery = z.object({
   limit: queryInteger(1, LIMITS.data_limit_max).default(LIMITS.data_limit_default),
@@ -92,7 +141,9 @@ export const getStreamDataContract = contract({
         limit: z.number().int(),
         next_cursor: z.string().optional(),
         approximate: z.literal(true).optional(),
-        undecodable: z.array(z.object({ index: z.number().int(), partition: z.number().int(), offset: z.string(), reason: z.string() })).optional(),
+        undecodable: z
+          .array(z.object({ index: z.number().int(), partition: z.number().int(), offset: z.string(), reason: z.string() }))
+          .optional(),
       }),
     }),
   },
@@ -109,6 +160,16 @@ export const writeStreamDataContract = contract({
   scope: 'streams:write',
   isIdempotent: true,
   consumes: ['application/json', NDJSON],
-  request: { params: IdParams, body: z.strictObject({ records: z.array(z.unknown()).min(1, 'must hold at least one record').max(100_000, 'must hold at most 100,000 records') }) },
-  responses: { 201: z.object({ records: z.number().int(), partitions: z.array(z.object({ partition: z.number().int(), first_offset: z.string(), records: z.number().int() })) }) },
+  request: {
+    params: IdParams,
+    body: z.strictObject({
+      records: z.array(z.unknown()).min(1, 'must hold at least one record').max(100_000, 'must hold at most 100,000 records'),
+    }),
+  },
+  responses: {
+    201: z.object({
+      records: z.number().int(),
+      partitions: z.array(z.object({ partition: z.number().int(), first_offset: z.string(), records: z.number().int() })),
+    }),
+  },
 })

@@ -47,7 +47,8 @@ const ControlPlaneSchema = z.object({
   JWT_KEYS: list.transform((keys, context) =>
     keys.map((key) => {
       const at = key.indexOf(':')
-      if (at < 1 || key.length - at < 33) context.addIssue({ code: 'custom', message: 'each of JWT_KEYS is kid:secret with a secret of at least 32 characters' })
+      if (at < 1 || key.length - at < 33)
+        context.addIssue({ code: 'custom', message: 'each of JWT_KEYS is kid:secret with a secret of at least 32 characters' })
       return { kid: key.slice(0, at), secret: key.slice(at + 1) }
     }),
   ),

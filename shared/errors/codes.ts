@@ -4,7 +4,10 @@ export const ERROR_CODES = {
   invalid_credentials: { status: 401, meaning: 'Authentication failed, or the token is invalid, expired or revoked.' },
   forbidden: { status: 403, meaning: 'The key has no permission for the operation.' },
   not_found: { status: 404, meaning: 'The resource does not exist.' },
-  conflict: { status: 409, meaning: 'The request does not fit the present state: a name is taken, a resource is in use, a transition is not possible.' },
+  conflict: {
+    status: 409,
+    meaning: 'The request does not fit the present state: a name is taken, a resource is in use, a transition is not possible.',
+  },
   precondition_failed: { status: 412, meaning: 'If-Match names another version of the resource.' },
   rate_limit_exceeded: { status: 429, meaning: 'The rate limit is exceeded; Retry-After tells when to come back.' },
   server_error: { status: 500, meaning: 'An internal error; the request id helps us find it.' },

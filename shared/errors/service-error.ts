@@ -4,7 +4,13 @@ import { ERROR_CODES, type ErrorCode } from './codes.ts'
 /** One fault of a request; `path` is a JSON pointer (RFC 6901) into the body, or /query/<name>, /path/<name>. */
 export type Detail = { path: string; message: string }
 
-export type ServiceErrorOptions = { status?: number; details?: Detail[]; headers?: Record<string, string>; internal?: string; cause?: unknown }
+export type ServiceErrorOptions = {
+  status?: number
+  details?: Detail[]
+  headers?: Record<string, string>
+  internal?: string
+  cause?: unknown
+}
 
 export class ServiceError extends Error {
   readonly code: ErrorCode
@@ -38,9 +44,21 @@ export function invalidRequest(details: Detail[]): ServiceError {
 export const notFound = (what: string): ServiceError => new ServiceError('not_found', `${what} does not exist`)
 
 export const unavailable = (what: string, cause?: unknown): ServiceError =>
-  new ServiceError('unavailable', `${what} is not available at the moment, please try again`, { headers: { 'Retry-After': '5' }, cause, internal: cause instanceof Error ? cause.message : undefined })
+  new ServiceError('unavailable', `${what} is not available at the moment, please try again`, {
+    headers: { 'Retry-After': '5' },
+    cause,
+    internal: cause instanceof Error ? cause.message : undefined,
+  })
 
 /** The contract's error envelope (spec §7), with the request id and the faults beside its three members. */
 export function errorEnvelope(error: ServiceError, requestId: string): { error: Record<string, unknown> } {
-  return { error: { code: error.code, message: error.message, status: error.status, request_id: requestId, ...(error.details ? { details: error.details } : {}) } }
+  return {
+    error: {
+      code: error.code,
+      message: error.message,
+      status: error.status,
+      request_id: requestId,
+      ...(error.details ? { details: error.details } : {}),
+    },
+  }
 }

@@ -16,7 +16,11 @@ import {
 } from '@platformatic/kafka'
 import { brokerErrorCode, isRetriable, kafkaErrorName } from './wire/error-codes.ts'
 
-export type TopicLayout = { topic: string; topicId: string; /** Broker id of each partition's leader, by partition; -1 while there is none. */ leaders: number[] }
+export type TopicLayout = {
+  topic: string
+  topicId: string
+  /** Broker id of each partition's leader, by partition; -1 while there is none. */ leaders: number[]
+}
 
 export type CommittedOffset = { offset: bigint; metadata: string }
 
@@ -108,8 +112,14 @@ export function openCluster(options: ClusterOptions) {
       const byLeader = Map.groupBy(partitions, (partition) => layout.leaders[partition]!)
       const found = new Map<number, bigint>()
       for (const [nodeId, owned] of byLeader) {
-        const wanted = owned.map((partitionIndex) => ({ partitionIndex, currentLeaderEpoch: -1, timestamp: which === 'earliest' ? EARLIEST : LATEST }))
-        const answer = await retryBroker(async () => listOffsetsV9.api.async(await pool.get(await addressOf(nodeId)), -1, 1, [{ name: layout.topic, partitions: wanted }]))
+        const wanted = owned.map((partitionIndex) => ({
+          partitionIndex,
+          currentLeaderEpoch: -1,
+          timestamp: which === 'earliest' ? EARLIEST : LATEST,
+        }))
+        const answer = await retryBroker(async () =>
+          listOffsetsV9.api.async(await pool.get(await addressOf(nodeId)), -1, 1, [{ name: layout.topic, partitions: wanted }]),
+        )
         for (const { partitionIndex, offset } of answer.topics[0]?.partitions ?? []) found.set(partitionIndex, offset)
       }
       return found
@@ -119,7 +129,11 @@ export function openCluster(options: ClusterOptions) {
     async committedOffsets(groupId: string, topic: string, partitions: number[]): Promise<Map<number, CommittedOffset>> {
       const answer = await retryBroker(async () => {
         const connection = await pool.get(await addressOf(await coordinatorOf(COORDINATOR_GROUP, groupId)))
-        return offsetFetchV9.api.async(connection, [{ groupId, memberId: null, memberEpoch: -1, topics: [{ name: topic, partitionIndexes: partitions }] }], true)
+        return offsetFetchV9.api.async(
+          connection,
+          [{ groupId, memberId: null, memberEpoch: -1, topics: [{ name: topic, partitionIndexes: partitions }] }],
+          true,
+        )
       })
       const found = new Map<number, CommittedOffset>()
       for (const { partitionIndex, committedOffset, metadata } of answer.groups[0]?.topics[0]?.partitions ?? []) {
@@ -132,7 +146,13 @@ export function openCluster(options: ClusterOptions) {
      * Initialises a transactional producer. With (-1, -1) it takes the id over (a task's start); with its own id and epoch it only
      * continues, and is refused with producerFenced when somebody took over meanwhile (KIP-360).
      */
-    async initProducer(connection: Connection, transactionalId: string, timeoutMs: number, producerId = -1n, producerEpoch = -1): Promise<{ producerId: bigint; producerEpoch: number }> {
+    async initProducer(
+      connection: Connection,
+      transactionalId: string,
+      timeoutMs: number,
+      producerId = -1n,
+      producerEpoch = -1,
+    ): Promise<{ producerId: bigint; producerEpoch: number }> {
       const answer = await retryBroker(() => initProducerIdV5.api.async(connection, transactionalId, timeoutMs, producerId, producerEpoch))
       return { producerId: answer.producerId, producerEpoch: answer.producerEpoch }
     },

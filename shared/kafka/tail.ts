@@ -18,7 +18,10 @@ export type TailOptions = {
   onError: (error: Error) => void
 }
 
-export type Tail = { /** Resolves when everything that was there at the start has been handed over. */ caughtUp: Promise<void>; close(): Promise<void> }
+export type Tail = {
+  /** Resolves when everything that was there at the start has been handed over. */ caughtUp: Promise<void>
+  close(): Promise<void>
+}
 
 const BYTES_MAX = 32 << 20
 const BACKOFF_MAX_MS = 5000

@@ -40,7 +40,15 @@ export type PipelineDefinition = z.infer<typeof PipelineDefinition>
 
 export const OBSERVED_STATUSES = ['starting', 'running', 'paused', 'stopped', 'failed'] as const
 
-const StepCounters = z.object({ in: z.number(), out: z.number(), filtered: z.number(), skipped: z.number(), failed: z.number(), absorbed: z.number(), emitted: z.number() })
+const StepCounters = z.object({
+  in: z.number(),
+  out: z.number(),
+  filtered: z.number(),
+  skipped: z.number(),
+  failed: z.number(),
+  absorbed: z.number(),
+  emitted: z.number(),
+})
 
 /** What one task looks like from its processor. Offsets are decimal strings: they may pass 2^53. */
 export const ObservedTask = z.object({
@@ -53,7 +61,9 @@ export const ObservedTask = z.object({
   reason: z.string().nullable(),
   at: z.string(),
   records_per_second: z.number(),
-  partitions: z.array(z.object({ partition: z.number().int(), position: z.string(), end: z.string(), lag: z.string(), steps: z.array(StepCounters) })),
+  partitions: z.array(
+    z.object({ partition: z.number().int(), position: z.string(), end: z.string(), lag: z.string(), steps: z.array(StepCounters) }),
+  ),
 })
 export type ObservedTask = z.infer<typeof ObservedTask>
 

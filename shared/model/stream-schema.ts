@@ -43,5 +43,12 @@ export function jsonSchemaOf(name: string, fields: Record<string, string>): Reco
     properties[field] = schemaOfType(isOptional ? type.slice(0, -1) : type)
     if (!isOptional) required.push(field)
   }
-  return { $schema: 'http://json-schema.org/draft-07/schema#', title: name, type: 'object', properties, ...(required.length > 0 ? { required } : {}), additionalProperties: false }
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: name,
+    type: 'object',
+    properties,
+    ...(required.length > 0 ? { required } : {}),
+    additionalProperties: false,
+  }
 }

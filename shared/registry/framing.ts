@@ -12,7 +12,8 @@ export function frame(schemaId: number, json: string): Buffer {
 /** The framed JSON value. Throws an Error that says why it can't be decoded. */
 export function unframe(value: Buffer | null): unknown {
   if (value === null) throw new Error('the value is null (a tombstone)')
-  if (value.length < FRAMING_BYTES || value[0] !== 0) throw new Error('the value does not start with the schema registry prefix (magic byte 0)')
+  if (value.length < FRAMING_BYTES || value[0] !== 0)
+    throw new Error('the value does not start with the schema registry prefix (magic byte 0)')
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(value.subarray(FRAMING_BYTES)))
   } catch {

@@ -23,14 +23,23 @@ export function openRegistry(url: string): Registry {
   const newClient = () => {
     const ajvInstance = addFormats.default(new Ajv.Ajv({ strict: false, allErrors: true }))
     // The library's own Ajv knows no formats and throws on `date-time`.
-    return new SchemaRegistry({ host: url, retry: { retries: 1, maxRetryTimeInSecs: 2, initialRetryTimeInSecs: 0.2 } }, { [SchemaType.JSON]: { ajvInstance: ajvInstance as never } })
+    return new SchemaRegistry(
+      { host: url, retry: { retries: 1, maxRetryTimeInSecs: 2, initialRetryTimeInSecs: 0.2 } },
+      { [SchemaType.JSON]: { ajvInstance: ajvInstance as never } },
+    )
   }
-  const request = async (method: string, path: string): Promise<Response> => fetch(`${url}${path}`, { method, signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const request = async (method: string, path: string): Promise<Response> =>
+    fetch(`${url}${path}`, { method, signal: AbortSignal.timeout(TIMEOUT_MS) })
 
   return {
     async register(subject, schema, compatibility) {
-      const registered = newClient().register({ type: SchemaType.JSON, schema: JSON.stringify(schema) }, { subject, compatibility: compatibility as never })
-      const timeout = new Promise<never>((_resolve, reject) => setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TIMEOUT_MS).unref())
+      const registered = newClient().register(
+        { type: SchemaType.JSON, schema: JSON.stringify(schema) },
+        { subject, compatibility: compatibility as never },
+      )
+      const timeout = new Promise<never>((_resolve, reject) =>
+        setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TIMEOUT_MS).unref(),
+      )
       return (await Promise.race([registered, timeout])).id
     },
     async remove(subject) {

@@ -5,7 +5,16 @@ export type BatchExports = {
   memory: WebAssembly.Memory
   dps_alloc(length: number): number
   dps_init(ptr: number, length: number): number
-  dps_process(ptr: number, length: number, count: number, partition: number, baseOffset: bigint, baseTimestamp: bigint, maxTimestamp: bigint, attributes: number): number
+  dps_process(
+    ptr: number,
+    length: number,
+    count: number,
+    partition: number,
+    baseOffset: bigint,
+    baseTimestamp: bigint,
+    maxTimestamp: bigint,
+    attributes: number,
+  ): number
 }
 
 export const BATCH_EXPORTS = ['memory', 'dps_alloc', 'dps_init', 'dps_process'] as const

@@ -10,14 +10,22 @@ import { compileKernel, compileSmartModule } from './compile.ts'
 const ROOM = import.meta.dirname
 
 async function inputHash(source: string, kind: string): Promise<string> {
-  const hash = createHash('sha256').update(kind).update(source).update(await readFile(join(ROOM, 'compile.ts')))
+  const hash = createHash('sha256')
+    .update(kind)
+    .update(source)
+    .update(await readFile(join(ROOM, 'compile.ts')))
+    .update(await readFile(join(ROOM, 'host', 'kernel', 'bytes.ts')))
   const sdk = join(ROOM, 'sdk', 'assembly')
   for (const name of (await readdir(sdk)).sort()) hash.update(name).update(await readFile(join(sdk, name)))
   return hash.digest('hex')
 }
 
 /** The binary of the source file, compiled as a `smartmodule` against the SDK or as the bare `kernel`, kept below `cacheFolder`. */
-export async function compileCached(sourceFile: string, kind: 'smartmodule' | 'kernel', cacheFolder: string): Promise<Uint8Array<ArrayBuffer>> {
+export async function compileCached(
+  sourceFile: string,
+  kind: 'smartmodule' | 'kernel',
+  cacheFolder: string,
+): Promise<Uint8Array<ArrayBuffer>> {
   const source = await readFile(sourceFile, 'utf8')
   const folder = join(cacheFolder, 'smartmodules')
   const file = join(folder, `${await inputHash(source, kind)}.wasm`)

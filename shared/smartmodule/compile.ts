@@ -5,7 +5,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-const SDK = join(import.meta.dirname, 'sdk', 'assembly')
+const ROOM = import.meta.dirname
+const SDK = join(ROOM, 'sdk', 'assembly')
 
 /** What an author may export, and how the SDK calls it. */
 const AUTHOR_FUNCTIONS = {
@@ -24,7 +25,9 @@ function entryFor(source: string): string {
   const kinds = Object.keys(AUTHOR_FUNCTIONS).filter(exported)
   const [kind] = kinds
   if (kinds.length !== 1 || kind === undefined || !(kind in AUTHOR_FUNCTIONS)) {
-    throw new SmartModuleCompileError(`a SmartModule exports exactly one of ${Object.keys(AUTHOR_FUNCTIONS).join(', ')}; found ${kinds.length === 0 ? 'none' : kinds.join(', ')}`)
+    throw new SmartModuleCompileError(
+      `a SmartModule exports exactly one of ${Object.keys(AUTHOR_FUNCTIONS).join(', ')}; found ${kinds.length === 0 ? 'none' : kinds.join(', ')}`,
+    )
   }
   const call = AUTHOR_FUNCTIONS[kind as keyof typeof AUTHOR_FUNCTIONS]
   return `
@@ -59,7 +62,7 @@ export async function compileSmartModule(source: string): Promise<Uint8Array<Arr
     ['entry.ts', entryFor(source)],
     ['module.ts', source],
   ])
-  for (const name of ['index', 'abi', 'json', 'lexicon', 'path', 'record']) {
+  for (const name of ['index', 'abi', 'json', 'lexicon', 'path', 'record', 'text']) {
     files.set(`node_modules/dps/${name}.ts`, await readFile(join(SDK, `${name}.ts`), 'utf8'))
   }
   return assemble(files, SMARTMODULE_OPTIONS)
@@ -67,7 +70,14 @@ export async function compileSmartModule(source: string): Promise<Uint8Array<Arr
 
 /** Compiles the host's own kernel. */
 export async function compileKernel(source: string): Promise<Uint8Array<ArrayBuffer>> {
-  return assemble(new Map([['entry.ts', source]]), KERNEL_OPTIONS)
+  const bytes = await readFile(join(ROOM, 'host', 'kernel', 'bytes.ts'), 'utf8')
+  return assemble(
+    new Map([
+      ['entry.ts', source],
+      ['bytes.ts', bytes],
+    ]),
+    KERNEL_OPTIONS,
+  )
 }
 
 async function assemble(files: Map<string, string>, options: string[]): Promise<Uint8Array<ArrayBuffer>> {

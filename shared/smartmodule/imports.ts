@@ -2,14 +2,49 @@
 import type { ExtismPluginOptions } from '@extism/extism'
 
 const EXTISM = [
-  'alloc', 'free', 'length', 'length_unsafe', 'load_u8', 'load_u64', 'store_u8', 'store_u64', 'input_offset', 'input_length', 'input_load_u8', 'input_load_u64',
-  'output_set', 'error_set', 'config_get', 'var_get', 'var_set', 'log_debug', 'log_info', 'log_warn', 'log_error',
+  'alloc',
+  'free',
+  'length',
+  'length_unsafe',
+  'load_u8',
+  'load_u64',
+  'store_u8',
+  'store_u64',
+  'input_offset',
+  'input_length',
+  'input_load_u8',
+  'input_load_u64',
+  'output_set',
+  'error_set',
+  'config_get',
+  'var_get',
+  'var_set',
+  'log_debug',
+  'log_info',
+  'log_warn',
+  'log_error',
 ]
 const ASSEMBLYSCRIPT = ['abort', 'seed', 'Date.now', 'console.log']
 /** WASI preview 1 without files and sockets. */
 const WASI = [
-  'args_get', 'args_sizes_get', 'environ_get', 'environ_sizes_get', 'clock_time_get', 'clock_res_get', 'random_get', 'fd_write', 'fd_read', 'fd_close', 'fd_seek', 'fd_fdstat_get',
-  'fd_fdstat_set_flags', 'fd_prestat_get', 'fd_prestat_dir_name', 'proc_exit', 'sched_yield', 'poll_oneoff',
+  'args_get',
+  'args_sizes_get',
+  'environ_get',
+  'environ_sizes_get',
+  'clock_time_get',
+  'clock_res_get',
+  'random_get',
+  'fd_write',
+  'fd_read',
+  'fd_close',
+  'fd_seek',
+  'fd_fdstat_get',
+  'fd_fdstat_set_flags',
+  'fd_prestat_get',
+  'fd_prestat_dir_name',
+  'proc_exit',
+  'sched_yield',
+  'poll_oneoff',
 ]
 
 export const ALLOWED_IMPORTS: Record<string, ReadonlySet<string>> = {
@@ -101,7 +136,8 @@ export function hostFunctions(call: CallSeed): HostFunctions {
         for (let i = 0; i < count; i++) {
           const pointer = memory.getUint32(vectors + i * 8, true)
           const length = memory.getUint32(vectors + i * 8 + 4, true)
-          if (length > 0 && total < 65_536) call.log(Buffer.from(memory.buffer, pointer, Math.min(length, 65_536)).toString('utf8').trimEnd())
+          if (length > 0 && total < 65_536)
+            call.log(Buffer.from(memory.buffer, pointer, Math.min(length, 65_536)).toString('utf8').trimEnd())
           total += length
         }
         memory.setUint32(written, total, true)

@@ -41,7 +41,8 @@ function unsigned(value: number): number[] {
  */
 export function boundMemory(binary: Uint8Array): Uint8Array<ArrayBuffer> {
   const header = [0x00, 0x61, 0x73, 0x6d]
-  if (binary.length < 8 || header.some((byte, index) => binary[index] !== byte)) throw new InspectionError('the binary is not WebAssembly (its first four bytes are not \\0asm)')
+  if (binary.length < 8 || header.some((byte, index) => binary[index] !== byte))
+    throw new InspectionError('the binary is not WebAssembly (its first four bytes are not \\0asm)')
   if (binary[4] !== 1 || binary[5] !== 0 || binary[6] !== 0 || binary[7] !== 0) {
     throw new InspectionError('the binary is not a core WebAssembly module of version 1 (components are not supported)')
   }
@@ -82,7 +83,8 @@ function boundedMemorySection(binary: Uint8Array, cursor: { at: number }): numbe
 /** Checks imports and exports of a compiled module and tells its kind. Throws InspectionError naming what is wrong. */
 export function inspectModule(module: WebAssembly.Module): Inspection {
   for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
-    if (kind !== 'function' || !ALLOWED_IMPORTS[from]?.has(name)) throw new InspectionError(`the module imports ${from}.${name} (${kind}), which is not allowed`)
+    if (kind !== 'function' || !ALLOWED_IMPORTS[from]?.has(name))
+      throw new InspectionError(`the module imports ${from}.${name} (${kind}), which is not allowed`)
   }
   const exported = new Map(WebAssembly.Module.exports(module).map(({ name, kind }) => [name, kind]))
   if (exported.has('dps_abi_1')) {
@@ -91,7 +93,10 @@ export function inspectModule(module: WebAssembly.Module): Inspection {
     return { kind: 'batch' }
   }
   const extismFunction = EXTISM_FUNCTIONS.find((name) => exported.get(name) === 'function')
-  if (!extismFunction) throw new InspectionError(`the module exports neither dps_abi_1 (a batch module) nor one of ${EXTISM_FUNCTIONS.join(', ')} (an Extism plug-in)`)
+  if (!extismFunction)
+    throw new InspectionError(
+      `the module exports neither dps_abi_1 (a batch module) nor one of ${EXTISM_FUNCTIONS.join(', ')} (an Extism plug-in)`,
+    )
   if (exported.get('memory') !== 'memory') throw new InspectionError('the module does not export its memory')
   return { kind: 'extism', extismFunction }
 }

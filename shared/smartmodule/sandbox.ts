@@ -9,15 +9,30 @@ import type { Inspection } from './inspect.ts'
 
 export type SandboxStep = { binary: Uint8Array; kind: SmartModuleKind; extismFunction?: ExtismFunction; document: InitDocument }
 export type SandboxRequest = { task: 'inspect'; binary: Uint8Array } | { task: 'start'; steps: SandboxStep[] }
-export type SandboxAnswer = { inspected: Inspection & { binary: Uint8Array<ArrayBuffer> } } | { started: true } | { refused: string; step?: number }
+export type SandboxAnswer =
+  | { inspected: Inspection & { binary: Uint8Array<ArrayBuffer> } }
+  | { started: true }
+  | { refused: string; step?: number }
 
 const HEAP_MIB = 256
 
 /** Resolves with the worker's answer; a deadline passed, or a worker that died, is a refusal that says so. */
-export async function runInSandbox(request: SandboxRequest, timeoutMs: number = SMARTMODULE_LIMITS.compile_timeout_ms): Promise<SandboxAnswer> {
-  const worker = new Worker(new URL('./sandbox-worker.ts', import.meta.url), { workerData: request, resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB }, env: {}, stdout: true, stderr: true })
+export async function runInSandbox(
+  request: SandboxRequest,
+  timeoutMs: number = SMARTMODULE_LIMITS.compile_timeout_ms,
+): Promise<SandboxAnswer> {
+  const worker = new Worker(new URL('./sandbox-worker.ts', import.meta.url), {
+    workerData: request,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
+    env: {},
+    stdout: true,
+    stderr: true,
+  })
   const answered = Promise.withResolvers<SandboxAnswer>()
-  const timer = setTimeout(() => answered.resolve({ refused: `the SmartModule did not compile or start within ${timeoutMs / 1000} s` }), timeoutMs)
+  const timer = setTimeout(
+    () => answered.resolve({ refused: `the SmartModule did not compile or start within ${timeoutMs / 1000} s` }),
+    timeoutMs,
+  )
   worker.once('message', answered.resolve)
   worker.once('error', (error) => answered.resolve({ refused: `the SmartModule could not be examined: ${error.message}` }))
   worker.once('exit', () => answered.resolve({ refused: 'the SmartModule ended its sandbox' }))

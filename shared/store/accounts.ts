@@ -4,7 +4,15 @@ import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
 export type AccountRow = { id: string; name: string; type: AccountType; created_at: Date }
-export type KeyRow = { id: string; account_id: string; name: string; secret_hash: Buffer; scopes: Scope[]; created_at: Date; revoked_at: Date | null }
+export type KeyRow = {
+  id: string
+  account_id: string
+  name: string
+  secret_hash: Buffer
+  scopes: Scope[]
+  created_at: Date
+  revoked_at: Date | null
+}
 
 /** A key that still counts, with its account's type. */
 export type ActiveKey = KeyRow & { account_type: AccountType }
@@ -20,7 +28,11 @@ export async function insertKey(db: Queryable, key: Omit<KeyRow, 'created_at' | 
 
 /** Revoked keys are not found. */
 export async function findActiveKey(db: Queryable, id: string): Promise<ActiveKey | undefined> {
-  return db('api_keys').join('accounts', 'accounts.id', 'api_keys.account_id').where('api_keys.id', id).whereNull('revoked_at').first('api_keys.*', 'accounts.type as account_type')
+  return db('api_keys')
+    .join('accounts', 'accounts.id', 'api_keys.account_id')
+    .where('api_keys.id', id)
+    .whereNull('revoked_at')
+    .first('api_keys.*', 'accounts.type as account_type')
 }
 
 export async function listKeys(db: Queryable, accountId: string, page: PageRequest): Promise<Page<KeyRow>> {

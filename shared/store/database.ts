@@ -11,7 +11,12 @@ const MIGRATIONS = [{ name: '0001-initial', migration: initial }]
 
 /** Opens a pool of at most `connectionsMax`. Waits for a free connection 5 s at most. */
 export function openDatabase(url: string, connectionsMax = 20): Database {
-  return knex({ client: 'pg', connection: { connectionString: url, connectionTimeoutMillis: 3000, query_timeout: 15_000 }, pool: { min: 0, max: connectionsMax }, acquireConnectionTimeout: 5000 })
+  return knex({
+    client: 'pg',
+    connection: { connectionString: url, connectionTimeoutMillis: 3000, query_timeout: 15_000 },
+    pool: { min: 0, max: connectionsMax },
+    acquireConnectionTimeout: 5000,
+  })
 }
 
 /** Brings the schema up to date; safe when several start at once (knex takes a lock). */
@@ -32,7 +37,21 @@ export function isUniqueViolation(error: unknown): boolean {
   return typeof error === 'object' && error !== null && (error as { code?: unknown }).code === UNIQUE_VIOLATION
 }
 
-const AWAY = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', '57P01', '57P02', '57P03', '53300', '08000', '08001', '08003', '08006'])
+const AWAY = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  '08000',
+  '08001',
+  '08003',
+  '08006',
+])
 
 /** True for errors that mean Postgres is away or shutting down, not that a query is wrong. */
 export function isDatabaseAway(error: unknown): boolean {

@@ -9,17 +9,28 @@ const IN_FLIGHT_SECONDS = 60
 
 /** Claims the key for a request with this fingerprint, or tells what became of the one before. */
 export async function claimKey(db: Queryable, accountId: string, key: string, fingerprint: string): Promise<Claim> {
-  await db.raw(`DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND (created_at < now() - interval '24 hours' OR (status IS NULL AND created_at < now() - ? * interval '1 second'))`, [accountId, key, IN_FLIGHT_SECONDS])
-  const inserted = await db('idempotency_keys').insert({ account_id: accountId, key, fingerprint }).onConflict(['account_id', 'key']).ignore().returning('key')
+  await db.raw(
+    `DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND (created_at < now() - interval '24 hours' OR (status IS NULL AND created_at < now() - ? * interval '1 second'))`,
+    [accountId, key, IN_FLIGHT_SECONDS],
+  )
+  const inserted = await db('idempotency_keys')
+    .insert({ account_id: accountId, key, fingerprint })
+    .onConflict(['account_id', 'key'])
+    .ignore()
+    .returning('key')
   if (inserted.length > 0) return { kind: 'new' }
   const row = await db('idempotency_keys').where({ account_id: accountId, key }).first()
   if (!row) return { kind: 'in_flight' }
   if (row.fingerprint !== fingerprint) return { kind: 'mismatch' }
-  return row.status === null ? { kind: 'in_flight' } : { kind: 'done', answer: { status: row.status, headers: row.headers, body: row.body } }
+  return row.status === null
+    ? { kind: 'in_flight' }
+    : { kind: 'done', answer: { status: row.status, headers: row.headers, body: row.body } }
 }
 
 export async function keepAnswer(db: Queryable, accountId: string, key: string, answer: KeptAnswer): Promise<void> {
-  await db('idempotency_keys').where({ account_id: accountId, key }).update({ status: answer.status, headers: JSON.stringify(answer.headers), body: JSON.stringify(answer.body ?? null) })
+  await db('idempotency_keys')
+    .where({ account_id: accountId, key })
+    .update({ status: answer.status, headers: JSON.stringify(answer.headers), body: JSON.stringify(answer.body ?? null) })
 }
 
 export async function releaseKey(db: Queryable, accountId: string, key: string): Promise<void> {

@@ -14,7 +14,8 @@ function parseCursor(text: string, sort: string): Cursor {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
     if (typeof value === 'object' && value !== null) {
       const { s, v, i } = value as { s?: unknown; v?: unknown; i?: unknown }
-      if (s === sort && typeof v === 'string' && typeof i === 'string' && (sort.endsWith('name') || !Number.isNaN(Date.parse(v)))) return { sort, value: v, id: i }
+      if (s === sort && typeof v === 'string' && typeof i === 'string' && (sort.endsWith('name') || !Number.isNaN(Date.parse(v))))
+        return { sort, value: v, id: i }
     }
   } catch {
     // Said below.
@@ -31,7 +32,12 @@ export async function findPage<T extends Keyed>(scope: Knex.QueryBuilder, reques
   const isDescending = request.sort.startsWith('-')
   const column = request.sort.replace('-', '')
   const direction = isDescending ? 'desc' : 'asc'
-  const query = filtered.orderBy([{ column, order: direction }, { column: 'id', order: direction }]).limit(request.page_size + 1)
+  const query = filtered
+    .orderBy([
+      { column, order: direction },
+      { column: 'id', order: direction },
+    ])
+    .limit(request.page_size + 1)
   if (request.cursor === undefined) void query.offset((request.page - 1) * request.page_size)
   else {
     const { value, id } = parseCursor(request.cursor, request.sort)
@@ -44,6 +50,10 @@ export async function findPage<T extends Keyed>(scope: Knex.QueryBuilder, reques
   const rows = (await query) as T[]
   const items = rows.slice(0, request.page_size)
   const last = rows.length > items.length ? items.at(-1) : undefined
-  const nextCursor = last && Buffer.from(JSON.stringify({ s: request.sort, v: column === 'created_at' ? last.created_at.toISOString() : last.name, i: last.id })).toString('base64url')
+  const nextCursor =
+    last &&
+    Buffer.from(
+      JSON.stringify({ s: request.sort, v: column === 'created_at' ? last.created_at.toISOString() : last.name, i: last.id }),
+    ).toString('base64url')
   return { items, total: Number(count), nextCursor }
 }

@@ -26,7 +26,9 @@ export type NewPipeline = Omit<PipelineRow, 'created_at' | 'updated_at' | 'statu
 export type Use = { kind: 'stream' | 'smartmodule'; used_id: string }
 
 export async function insertPipeline(db: Queryable, pipeline: NewPipeline, uses: Use[]): Promise<PipelineRow> {
-  const [row] = await db('pipelines').insert({ ...pipeline, request: JSON.stringify(pipeline.request), definition: JSON.stringify(pipeline.definition) }).returning('*')
+  const [row] = await db('pipelines')
+    .insert({ ...pipeline, request: JSON.stringify(pipeline.request), definition: JSON.stringify(pipeline.definition) })
+    .returning('*')
   const distinct = [...new Map(uses.map((use) => [`${use.kind}/${use.used_id}`, use])).values()]
   await db('pipeline_uses').insert(distinct.map((use) => ({ ...use, pipeline_id: pipeline.id })))
   return row
@@ -45,7 +47,11 @@ export async function listPipelines(db: Queryable, accountId: string, page: Page
   return findPage(db('pipelines').where({ account_id: accountId }).whereNot('status', 'deleting').select('*'), page)
 }
 
-export async function updatePipeline(db: Queryable, id: string, change: Partial<Pick<PipelineRow, 'status' | 'status_reason' | 'desired' | 'attempt' | 'definition'>>): Promise<PipelineRow> {
+export async function updatePipeline(
+  db: Queryable,
+  id: string,
+  change: Partial<Pick<PipelineRow, 'status' | 'status_reason' | 'desired' | 'attempt' | 'definition'>>,
+): Promise<PipelineRow> {
   const { definition, ...rest } = change
   const [row] = await db('pipelines')
     .where({ id })
@@ -65,7 +71,11 @@ export async function deleteObserved(db: Queryable, pipelineId: string): Promise
 
 /** Pipelines left half-made or half-deleted for longer than `olderThanMs`. At most 50: the next pass takes the rest. */
 export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number): Promise<PipelineRow[]> {
-  return db('pipelines').whereIn('status', ['creating', 'deleting']).whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs]).orderBy('updated_at').limit(50)
+  return db('pipelines')
+    .whereIn('status', ['creating', 'deleting'])
+    .whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs])
+    .orderBy('updated_at')
+    .limit(50)
 }
 
 /** Puts a pipeline's definition (or its end) into the outbox; the publisher carries it to the processors. */
@@ -88,7 +98,10 @@ export async function deleteOutbox(db: Queryable, ids: string[]): Promise<void> 
 }
 
 export async function saveObserved(db: Queryable, task: ObservedTask): Promise<void> {
-  await db('observed_tasks').insert({ pipeline_id: task.pipeline_id, task: task.task, body: JSON.stringify(task) }).onConflict(['pipeline_id', 'task']).merge()
+  await db('observed_tasks')
+    .insert({ pipeline_id: task.pipeline_id, task: task.task, body: JSON.stringify(task) })
+    .onConflict(['pipeline_id', 'task'])
+    .merge()
 }
 
 export async function listObserved(db: Queryable, pipelineId: string): Promise<ObservedTask[]> {
@@ -105,5 +118,8 @@ export async function getProjectorPosition(db: Queryable, name: string): Promise
 }
 
 export async function setProjectorPosition(db: Queryable, name: string, nextOffset: bigint): Promise<void> {
-  await db('projector_positions').insert({ name, next_offset: String(nextOffset) }).onConflict('name').merge()
+  await db('projector_positions')
+    .insert({ name, next_offset: String(nextOffset) })
+    .onConflict('name')
+    .merge()
 }

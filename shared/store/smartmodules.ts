@@ -25,15 +25,15 @@ export const sha256Of = (binary: Uint8Array): string => createHash('sha256').upd
 
 /** Modules that the account may use: its own and the built-ins, each with its newest version. */
 function visible(db: Queryable, accountId: string) {
-  return db
-    .select('*')
-    .from(
-      db('smartmodules as m')
-        .joinRaw('JOIN LATERAL (SELECT version, ordinal, sha256, kind, extism_function, input_format, output_format, config, bytes FROM smartmodule_versions v WHERE v.smartmodule_id = m.id ORDER BY ordinal DESC LIMIT 1) v ON true')
-        .where((scope) => void scope.where('m.account_id', accountId).orWhereNull('m.account_id'))
-        .select('m.*', 'v.*')
-        .as('visible'),
-    )
+  return db.select('*').from(
+    db('smartmodules as m')
+      .joinRaw(
+        'JOIN LATERAL (SELECT version, ordinal, sha256, kind, extism_function, input_format, output_format, config, bytes FROM smartmodule_versions v WHERE v.smartmodule_id = m.id ORDER BY ordinal DESC LIMIT 1) v ON true',
+      )
+      .where((scope) => void scope.where('m.account_id', accountId).orWhereNull('m.account_id'))
+      .select('m.*', 'v.*')
+      .as('visible'),
+  )
 }
 
 export async function listSmartModules(db: Queryable, accountId: string, page: PageRequest): Promise<Page<CurrentSmartModule>> {
@@ -64,7 +64,10 @@ export async function updateDescription(db: Queryable, id: string, description: 
 }
 
 export async function insertVersion(db: Queryable, version: Omit<VersionRow, 'created_at' | 'bytes'>, binary: Uint8Array): Promise<void> {
-  await db('smartmodule_binaries').insert({ sha256: version.sha256, content: Buffer.from(binary) }).onConflict('sha256').ignore()
+  await db('smartmodule_binaries')
+    .insert({ sha256: version.sha256, content: Buffer.from(binary) })
+    .onConflict('sha256')
+    .ignore()
   await db('smartmodule_versions').insert({ ...version, config: JSON.stringify(version.config), bytes: binary.length })
 }
 
@@ -81,7 +84,11 @@ export async function getBinary(db: Queryable, sha256: string): Promise<Buffer> 
 
 /** Claims the publication of binaries that no processor knows yet, in the caller's transaction; answers those to publish. */
 export async function claimUnpublished(db: Queryable, sha256s: string[]): Promise<{ sha256: string; content: Buffer }[]> {
-  return db('smartmodule_binaries').whereIn('sha256', sha256s).where({ is_published: false }).update({ is_published: true }).returning(['sha256', 'content'])
+  return db('smartmodule_binaries')
+    .whereIn('sha256', sha256s)
+    .where({ is_published: false })
+    .update({ is_published: true })
+    .returning(['sha256', 'content'])
 }
 
 export async function deleteSmartModuleRow(db: Queryable, id: string): Promise<void> {

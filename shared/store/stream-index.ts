@@ -5,8 +5,13 @@ import type { Database, Queryable } from './database.ts'
 export type IndexHead = { partition: number; records: number; nextOffset: bigint }
 export type IndexEntry = { records: number; offset: bigint }
 
-const toHead = (row: { partition: number; records: string; next_offset: string }): IndexHead => ({ partition: row.partition, records: Number(row.records), nextOffset: BigInt(row.next_offset) })
-const toEntry = (row: { records: string; first_offset: string } | undefined): IndexEntry | undefined => row && { records: Number(row.records), offset: BigInt(row.first_offset) }
+const toHead = (row: { partition: number; records: string; next_offset: string }): IndexHead => ({
+  partition: row.partition,
+  records: Number(row.records),
+  nextOffset: BigInt(row.next_offset),
+})
+const toEntry = (row: { records: string; first_offset: string } | undefined): IndexEntry | undefined =>
+  row && { records: Number(row.records), offset: BigInt(row.first_offset) }
 
 export async function listHeads(db: Queryable, streamId: string): Promise<IndexHead[]> {
   return (await db('stream_index_heads').where({ stream_id: streamId })).map(toHead)
@@ -14,24 +19,45 @@ export async function listHeads(db: Queryable, streamId: string): Promise<IndexH
 
 /** The last entry with at most `records` records before it. */
 export async function findEntry(db: Queryable, streamId: string, partition: number, records: number): Promise<IndexEntry | undefined> {
-  return toEntry(await db('stream_index').where({ stream_id: streamId, partition }).where('records', '<=', records).orderBy('records', 'desc').first())
+  return toEntry(
+    await db('stream_index').where({ stream_id: streamId, partition }).where('records', '<=', records).orderBy('records', 'desc').first(),
+  )
 }
 
 /** The first entry at or behind an offset. */
 export async function findEntryFrom(db: Queryable, streamId: string, partition: number, offset: bigint): Promise<IndexEntry | undefined> {
-  return toEntry(await db('stream_index').where({ stream_id: streamId, partition }).where('first_offset', '>=', String(offset)).orderBy('first_offset').first())
+  return toEntry(
+    await db('stream_index')
+      .where({ stream_id: streamId, partition })
+      .where('first_offset', '>=', String(offset))
+      .orderBy('first_offset')
+      .first(),
+  )
 }
 
 /** Moves a head on and adds the entries passed, in one transaction. False when another writer moved it first: nothing is changed then. */
-export async function extendIndex(db: Database, streamId: string, before: IndexHead | undefined, after: IndexHead, entries: IndexEntry[]): Promise<boolean> {
+export async function extendIndex(
+  db: Database,
+  streamId: string,
+  before: IndexHead | undefined,
+  after: IndexHead,
+  entries: IndexEntry[],
+): Promise<boolean> {
   return db.transaction(async (trx) => {
     const row = { stream_id: streamId, partition: after.partition, records: after.records, next_offset: String(after.nextOffset) }
     const moved = before
-      ? await trx('stream_index_heads').where({ stream_id: streamId, partition: after.partition, next_offset: String(before.nextOffset) }).update({ records: row.records, next_offset: row.next_offset })
+      ? await trx('stream_index_heads')
+          .where({ stream_id: streamId, partition: after.partition, next_offset: String(before.nextOffset) })
+          .update({ records: row.records, next_offset: row.next_offset })
       : (await trx('stream_index_heads').insert(row).onConflict().ignore().returning('partition')).length
     if (moved === 0) return false
     if (entries.length > 0) {
-      const rows = entries.map(({ records, offset }) => ({ stream_id: streamId, partition: after.partition, records, first_offset: String(offset) }))
+      const rows = entries.map(({ records, offset }) => ({
+        stream_id: streamId,
+        partition: after.partition,
+        records,
+        first_offset: String(offset),
+      }))
       await trx.batchInsert('stream_index', rows, 500)
     }
     return true

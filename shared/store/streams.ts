@@ -23,10 +23,14 @@ export type StreamRow = {
   updated_at: Date
 }
 
-export type NewStream = Omit<StreamRow, 'created_at' | 'updated_at' | 'status_reason' | 'schema_id' | 'retention_ms'> & { retention_ms: number }
+export type NewStream = Omit<StreamRow, 'created_at' | 'updated_at' | 'status_reason' | 'schema_id' | 'retention_ms'> & {
+  retention_ms: number
+}
 
 export async function insertStream(db: Queryable, stream: NewStream): Promise<StreamRow> {
-  const [row] = await db('streams').insert({ ...stream, schema: JSON.stringify(stream.schema) }).returning('*')
+  const [row] = await db('streams')
+    .insert({ ...stream, schema: JSON.stringify(stream.schema) })
+    .returning('*')
   return row
 }
 
@@ -44,8 +48,14 @@ export async function listStreams(db: Queryable, accountId: string, page: PageRe
   return findPage(db('streams').where({ account_id: accountId }).whereNot('status', 'deleting').select('*'), page)
 }
 
-export async function updateStream(db: Queryable, id: string, change: Partial<Pick<StreamRow, 'status' | 'status_reason' | 'schema_id'>>): Promise<void> {
-  await db('streams').where({ id }).update({ ...change, updated_at: db.fn.now() })
+export async function updateStream(
+  db: Queryable,
+  id: string,
+  change: Partial<Pick<StreamRow, 'status' | 'status_reason' | 'schema_id'>>,
+): Promise<void> {
+  await db('streams')
+    .where({ id })
+    .update({ ...change, updated_at: db.fn.now() })
 }
 
 export async function deleteStreamRow(db: Queryable, id: string): Promise<void> {
@@ -54,11 +64,19 @@ export async function deleteStreamRow(db: Queryable, id: string): Promise<void> 
 
 /** Streams left half-made or half-deleted for longer than `olderThanMs`. At most 50: the next pass takes the rest. */
 export async function listUnfinishedStreams(db: Queryable, olderThanMs: number): Promise<StreamRow[]> {
-  return db('streams').whereIn('status', ['creating', 'deleting']).whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs]).orderBy('updated_at').limit(50)
+  return db('streams')
+    .whereIn('status', ['creating', 'deleting'])
+    .whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs])
+    .orderBy('updated_at')
+    .limit(50)
 }
 
 /** Names of the pipelines that use a stream or SmartModule, ten at most. */
 export async function listUsers(db: Queryable, kind: 'stream' | 'smartmodule', id: string): Promise<string[]> {
-  const rows = await db('pipeline_uses').join('pipelines', 'pipelines.id', 'pipeline_uses.pipeline_id').where({ kind, used_id: id }).limit(10).select('pipelines.name')
+  const rows = await db('pipeline_uses')
+    .join('pipelines', 'pipelines.id', 'pipeline_uses.pipeline_id')
+    .where({ kind, used_id: id })
+    .limit(10)
+    .select('pipelines.name')
   return rows.map(({ name }: { name: string }) => name)
 }

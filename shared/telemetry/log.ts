@@ -9,6 +9,9 @@ export function createLogger(service: string, level: string): Logger {
     level,
     base: { service },
     timestamp: pino.stdTimeFunctions.isoTime,
-    redact: { paths: ['*.api_secret', '*.authorization', '*.password', 'api_secret', 'authorization', 'password', 'req.headers.authorization'], censor: '[redacted]' },
+    redact: {
+      paths: ['*.api_secret', '*.authorization', '*.password', 'api_secret', 'authorization', 'password', 'req.headers.authorization'],
+      censor: '[redacted]',
+    },
   })
 }

@@ -6,7 +6,12 @@ import type { Registry } from 'prom-client'
 export type OperationsServer = { port: number; close(): Promise<void> }
 
 /** `isReady` answers the reasons why the service is not ready; none means ready. */
-export async function openOperationsServer(host: string, port: number, registry: Registry, isReady: () => Promise<string[]>): Promise<OperationsServer> {
+export async function openOperationsServer(
+  host: string,
+  port: number,
+  registry: Registry,
+  isReady: () => Promise<string[]>,
+): Promise<OperationsServer> {
   const server = createServer(async (request, response) => {
     const answer = (status: number, type: string, body: string) => response.writeHead(status, { 'content-type': type }).end(body)
     try {
@@ -15,7 +20,11 @@ export async function openOperationsServer(host: string, port: number, registry:
           return answer(200, 'application/json', '{"status":"ok"}')
         case '/readyz': {
           const reasons = await isReady()
-          return answer(reasons.length === 0 ? 200 : 503, 'application/json', JSON.stringify({ status: reasons.length === 0 ? 'ready' : 'not ready', reasons }))
+          return answer(
+            reasons.length === 0 ? 200 : 503,
+            'application/json',
+            JSON.stringify({ status: reasons.length === 0 ? 'ready' : 'not ready', reasons }),
+          )
         }
         case '/metrics':
           return answer(200, registry.contentType, await registry.metrics())
@@ -23,7 +32,11 @@ export async function openOperationsServer(host: string, port: number, registry:
           return answer(404, 'application/json', '{"status":"not found"}')
       }
     } catch (error) {
-      return answer(500, 'application/json', JSON.stringify({ status: 'error', reason: error instanceof Error ? error.message : String(error) }))
+      return answer(
+        500,
+        'application/json',
+        JSON.stringify({ status: 'error', reason: error instanceof Error ? error.message : String(error) }),
+      )
     }
   })
   server.listen(port, host)

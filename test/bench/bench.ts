@@ -40,7 +40,8 @@ const admin = kafka.admin()
 await admin.connect()
 const cluster = openCluster({ brokers: stack.brokers, clientId: 'bench', now: () => Date.now() })
 // The records' own times are of 2025: the default retention would delete them under our hands.
-const newTopic = async (topic: string) => ensureTopics(admin, [{ topic, partitions: PARTITIONS, replicationFactor: 1, config: { 'retention.ms': '-1' } }])
+const newTopic = async (topic: string) =>
+  ensureTopics(admin, [{ topic, partitions: PARTITIONS, replicationFactor: 1, config: { 'retention.ms': '-1' } }])
 
 async function measure(): Promise<Map<string, Run[]>> {
   await newTopic(INPUT)
@@ -58,14 +59,17 @@ async function measure(): Promise<Map<string, Run[]>> {
   const ours = (name: string, steps: BenchStep[], outputOf: (record: BenchRecord) => unknown): Contestant => ({
     name,
     run: (output) => processor.run(name.replaceAll('_', ''), steps, output),
-    check: (output) => verifyOutput(kafka, output, { count: keptCount, recordAt: (id) => JSON.parse(JSON.stringify(outputOf(recordOf(id)))) }),
+    check: (output) =>
+      verifyOutput(kafka, output, { count: keptCount, recordAt: (id) => JSON.parse(JSON.stringify(outputOf(recordOf(id)))) }),
   })
   const contestants = [
     external('pump', 'pump.ts', (output) => verifyOutput(kafka, output, { count: RECORD_COUNT / 2 })),
     ours('exactly_once_one_step', [FILTER], (record) => record),
     ours('exactly_once_two_steps', [FILTER, UPPERCASE], upper),
     ours('exactly_once_five_steps', [FILTER, UPPERCASE, ...TAIL], five),
-    external('kafkajs_by_hand', 'kafkajs-by-hand.ts', (output) => verifyOutput(kafka, output, { count: keptCount, recordAt: (id) => upper(recordOf(id)) })),
+    external('kafkajs_by_hand', 'kafkajs-by-hand.ts', (output) =>
+      verifyOutput(kafka, output, { count: keptCount, recordAt: (id) => upper(recordOf(id)) }),
+    ),
   ]
   try {
     for (round = 1; round <= REPEATS; round++) {
@@ -75,7 +79,9 @@ async function measure(): Promise<Map<string, Run[]>> {
         const result = await run(output)
         await check(output)
         results.set(name, [...(results.get(name) ?? []), result])
-        process.stdout.write(`${round}/${REPEATS} ${name.padEnd(24)} ${perSecond(result).toLocaleString('en').padStart(10)} records/s ${perMillion(result).toFixed(2).padStart(6)} CPU-s/million  verified\n`)
+        process.stdout.write(
+          `${round}/${REPEATS} ${name.padEnd(24)} ${perSecond(result).toLocaleString('en').padStart(10)} records/s ${perMillion(result).toFixed(2).padStart(6)} CPU-s/million  verified\n`,
+        )
         await admin.deleteTopics({ topics: [output] })
       }
     }
@@ -101,7 +107,9 @@ async function report(results: Map<string, Run[]>): Promise<void> {
     records_per_second: speed,
     cpu_seconds_per_million: by(perMillion),
     rss_mib: by(({ rssMib }) => rssMib),
-    spread: Object.fromEntries([...results].map(([name, runs]) => [name, { min: Math.min(...runs.map(perSecond)), max: Math.max(...runs.map(perSecond)) }])),
+    spread: Object.fromEntries(
+      [...results].map(([name, runs]) => [name, { min: Math.min(...runs.map(perSecond)), max: Math.max(...runs.map(perSecond)) }]),
+    ),
     ratios: {
       exactly_once_two_steps_vs_kafkajs: ratio('exactly_once_two_steps', 'kafkajs_by_hand'),
       exactly_once_one_step_vs_pump: ratio('exactly_once_one_step', 'pump'),

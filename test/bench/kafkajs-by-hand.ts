@@ -9,7 +9,11 @@ const kafka = new kafkajs.Kafka({ brokers: [broker], logLevel: kafkajs.logLevel.
 const SEND_RECORDS = 2000
 
 async function run(output: string): Promise<{ records: number; seconds: number }> {
-  const consumer = kafka.consumer({ groupId: `by-hand-${process.pid}-${performance.now()}`, maxBytesPerPartition: 4 << 20, maxBytes: 32 << 20 })
+  const consumer = kafka.consumer({
+    groupId: `by-hand-${process.pid}-${performance.now()}`,
+    maxBytesPerPartition: 4 << 20,
+    maxBytes: 32 << 20,
+  })
   const producer = kafka.producer()
   await consumer.connect()
   await producer.connect()
@@ -26,9 +30,15 @@ async function run(output: string): Promise<{ records: number; seconds: number }
         const value = JSON.parse(message.value!.toString('utf8', 5)) as BenchRecord
         if (value.amount < 50) continue
         value.text = value.text.toUpperCase()
-        messages.push({ key: message.key, value: framed(JSON.stringify(value), SCHEMA_ID), partition: batch.partition, timestamp: message.timestamp })
+        messages.push({
+          key: message.key,
+          value: framed(JSON.stringify(value), SCHEMA_ID),
+          partition: batch.partition,
+          timestamp: message.timestamp,
+        })
       }
-      for (let at = 0; at < messages.length; at += SEND_RECORDS) await producer.send({ topic: output, messages: messages.slice(at, at + SEND_RECORDS), acks: -1 })
+      for (let at = 0; at < messages.length; at += SEND_RECORDS)
+        await producer.send({ topic: output, messages: messages.slice(at, at + SEND_RECORDS), acks: -1 })
       records += batch.messages.length
       if (records >= RECORD_COUNT) done.resolve()
     },

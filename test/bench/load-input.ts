@@ -11,7 +11,12 @@ export async function loadInput(kafka: Kafka, topic: string, count = RECORD_COUN
   for (let from = 0; from < count; from += BATCH_RECORDS * PARTITIONS) {
     const messages = Array.from({ length: Math.min(BATCH_RECORDS * PARTITIONS, count - from) }, (_, index) => {
       const record = recordOf(from + index)
-      return { key: record.user, value: framed(JSON.stringify(record)), partition: (from + index) % PARTITIONS, timestamp: String(Date.parse(record.ts)) }
+      return {
+        key: record.user,
+        value: framed(JSON.stringify(record)),
+        partition: (from + index) % PARTITIONS,
+        timestamp: String(Date.parse(record.ts)),
+      }
     })
     await producer.send({ topic, messages, acks: -1 })
   }

@@ -19,7 +19,13 @@ const ROOT = join(import.meta.dirname, '..', '..')
 export type ProcessorRuns = { run(label: string, steps: BenchStep[], outputTopic: string): Promise<Run>; close(): Promise<void> }
 
 /** Starts the processor and publishes the built-in SmartModules. */
-export async function startProcessorRuns(kafka: Kafka, cluster: Cluster, broker: string, inputTopic: string, cache: string): Promise<ProcessorRuns> {
+export async function startProcessorRuns(
+  kafka: Kafka,
+  cluster: Cluster,
+  broker: string,
+  inputTopic: string,
+  cache: string,
+): Promise<ProcessorRuns> {
   const admin = kafka.admin()
   const producer = kafka.producer()
   await Promise.all([admin.connect(), producer.connect()])
@@ -58,7 +64,16 @@ export async function startProcessorRuns(kafka: Kafka, cluster: Cluster, broker:
         sink_schema_id: SCHEMA_ID,
         dead_letter_topic: deadLetterTopic,
         group_id: groupId,
-        steps: steps.map(({ name, config }) => ({ module_id: name, name, version: '1.0.0', sha256: sha256Of.get(name)!, kind: 'batch', input_format: 'json', output_format: 'json', config })),
+        steps: steps.map(({ name, config }) => ({
+          module_id: name,
+          name,
+          version: '1.0.0',
+          sha256: sha256Of.get(name)!,
+          kind: 'batch',
+          input_format: 'json',
+          output_format: 'json',
+          config,
+        })),
       })
       // Joined and ready first, so that the run measures the work and not the start.
       await publish(definitionKeys.pipeline(id), JSON.stringify(definition('paused')))

@@ -4,7 +4,8 @@ export const RECORD_COUNT = 1_000_000
 export const PARTITIONS = 4
 export const SCHEMA_ID = 7
 
-const WORDS = 'lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore et dolore magna aliqua'.split(' ')
+const WORDS =
+  'lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore et dolore magna aliqua'.split(' ')
 
 function textOf(id: number): string {
   const words = []

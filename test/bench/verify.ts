@@ -2,7 +2,10 @@
 import type { Kafka } from 'kafkajs'
 import type { BenchRecord } from './records.ts'
 
-export type Expected = { /** Records in all. */ count: number; /** The value that input record `id` must have become. */ recordAt?: (id: number) => unknown }
+export type Expected = {
+  /** Records in all. */ count: number
+  /** The value that input record `id` must have become. */ recordAt?: (id: number) => unknown
+}
 
 /** Throws saying what is wrong: a lost, doubled, changed or misplaced record. */
 export async function verifyOutput(kafka: Kafka, topic: string, expected: Expected): Promise<void> {
@@ -22,9 +25,11 @@ export async function verifyOutput(kafka: Kafka, topic: string, expected: Expect
         const record = JSON.parse(value!.toString('utf8', 5)) as BenchRecord
         if (seen.has(record.id)) return done.reject(new Error(`${topic}: record ${record.id} is there twice`))
         seen.add(record.id)
-        if (JSON.stringify(record) !== JSON.stringify(expected.recordAt(record.id))) return done.reject(new Error(`${topic}: record ${record.id} is ${JSON.stringify(record)}`))
+        if (JSON.stringify(record) !== JSON.stringify(expected.recordAt(record.id)))
+          return done.reject(new Error(`${topic}: record ${record.id} is ${JSON.stringify(record)}`))
         const owner = key!.toString()
-        if (owner !== record.user || (lastId.get(owner) ?? -1) > record.id) return done.reject(new Error(`${topic}: record ${record.id} of ${owner} is out of order`))
+        if (owner !== record.user || (lastId.get(owner) ?? -1) > record.id)
+          return done.reject(new Error(`${topic}: record ${record.id} of ${owner} is out of order`))
         lastId.set(owner, record.id)
       }
       if (count >= expected.count) done.resolve()

@@ -7,7 +7,10 @@ export async function openApi(apiUrl: string, { api_key, api_secret }: Key): Pro
   async function call<T>(method: string, path: string, body: unknown, token?: string): Promise<T> {
     const answer = await fetch(`${apiUrl}/api/v1${path}`, {
       method,
-      headers: { ...(token ? { Authorization: `Bearer ${token}` } : {}), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      headers: {
+        ...(token ? { Authorization: `Bearer ${token}` } : {}),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: AbortSignal.timeout(60_000),
     })

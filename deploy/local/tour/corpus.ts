@@ -37,7 +37,11 @@ function paragraphsOf({ id, group, text }: z.infer<typeof Mail>): Paragraph[] {
     .split(/\n\s*\n/)
     .map((part) => part.replaceAll(/[\u0000-\u001f\u007f\s]+/g, ' ').trim())
     .filter((part) => part.length >= PARAGRAPH_CHARACTERS.min && /[a-z]{3}/i.test(part))
-    .map((part) => ({ mail: `${group}/${id}`, truth: group.startsWith('spam') ? 'spam' : 'ham', text: part.slice(0, PARAGRAPH_CHARACTERS.max) }))
+    .map((part) => ({
+      mail: `${group}/${id}`,
+      truth: group.startsWith('spam') ? 'spam' : 'ham',
+      text: part.slice(0, PARAGRAPH_CHARACTERS.max),
+    }))
 }
 
 /** Every mail's paragraphs, split into two halves by a hash of the mail's name: one to learn from, one to be classified. */

@@ -27,11 +27,12 @@ function examplesOf(training: Paragraph[], label: Label): string[] {
 }
 
 async function writeRecords(api: Api, streamId: string, records: Paragraph[]): Promise<void> {
-  for (let at = 0; at < records.length; at += WRITE_RECORDS) await api.post(`/streams/${streamId}/data`, { records: records.slice(at, at + WRITE_RECORDS) })
+  for (let at = 0; at < records.length; at += WRITE_RECORDS)
+    await api.post(`/streams/${streamId}/data`, { records: records.slice(at, at + WRITE_RECORDS) })
 }
 
 async function waitForTotal(api: Api, streamId: string, total: number): Promise<void> {
-  for (const deadline = Date.now() + DEADLINE_MS; Date.now() < deadline; ) {
+  for (const deadline = Date.now() + DEADLINE_MS; Date.now() < deadline;) {
     const page = await api.get<{ pagination: { total: number } }>(`/streams/${streamId}/data?limit=1`)
     if (page.pagination.total >= total) return
     await new Promise((resolve) => setTimeout(resolve, 250))
@@ -41,8 +42,10 @@ async function waitForTotal(api: Api, streamId: string, total: number): Promise<
 
 async function readAll(api: Api, streamId: string): Promise<Classified[]> {
   const records: Classified[] = []
-  for (let cursor = ''; ; ) {
-    const page = await api.get<{ data: Classified[]; pagination: { next_cursor?: string } }>(`/streams/${streamId}/data?limit=1000${cursor}`)
+  for (let cursor = ''; ;) {
+    const page = await api.get<{ data: Classified[]; pagination: { next_cursor?: string } }>(
+      `/streams/${streamId}/data?limit=1000${cursor}`,
+    )
     records.push(...page.data)
     if (page.pagination.next_cursor === undefined) return records
     cursor = `&cursor=${page.pagination.next_cursor}`
@@ -72,13 +75,25 @@ export async function runTour(apiUrl: string, account: Account, say: (line: stri
   say('token     taken for the API key')
 
   const text = { mail: 'string', truth: 'string', text: 'string' }
-  const reviews = await api.post<{ id: string }>('/streams', { name: 'reviews', description: 'paragraphs of mails that wait for review', schema: text })
-  const classified = await api.post<{ id: string }>('/streams', { name: 'classified reviews', description: 'the same with a label', schema: { ...text, words: 'integer', label: 'string' } })
+  const reviews = await api.post<{ id: string }>('/streams', {
+    name: 'reviews',
+    description: 'paragraphs of mails that wait for review',
+    schema: text,
+  })
+  const classified = await api.post<{ id: string }>('/streams', {
+    name: 'classified reviews',
+    description: 'the same with a label',
+    schema: { ...text, words: 'integer', label: 'string' },
+  })
   say(`streams   reviews (${reviews.id}), classified reviews (${classified.id})`)
 
   const source = await readFile(join(import.meta.dirname, 'word-count', 'module.ts'), 'utf8')
   const binary = Buffer.from(await compileSmartModule(source)).toString('base64')
-  const wordCount = await api.post<{ id: string; name: string; version: string }>('/smartmodules', { name: 'word-count', wasm_binary: binary, config: { input_format: 'json', output_format: 'json' } })
+  const wordCount = await api.post<{ id: string; name: string; version: string }>('/smartmodules', {
+    name: 'word-count',
+    wasm_binary: binary,
+    config: { input_format: 'json', output_format: 'json' },
+  })
   say(`module    ${wordCount.name} ${wordCount.version} compiled from TypeScript and deployed (${wordCount.id})`)
 
   const { modules } = await api.get<{ modules: { id: string; name: string }[] }>('/smartmodules?name=dps%2Ftext-classifier')
@@ -93,20 +108,30 @@ export async function runTour(apiUrl: string, account: Account, say: (line: stri
     ],
     sink: { connector_id: 'conn_stream', config: { stream_id: classified.id } },
   })
-  say(`pipeline  reviews → word-count → text-classifier (trained on ${labels.ham.examples.length} ham and ${labels.spam.examples.length} spam paragraphs) → classified reviews (${pipeline.pipeline_id})`)
+  say(
+    `pipeline  reviews → word-count → text-classifier (trained on ${labels.ham.examples.length} ham and ${labels.spam.examples.length} spam paragraphs) → classified reviews (${pipeline.pipeline_id})`,
+  )
 
   const from = performance.now()
   await writeRecords(api, reviews.id, records)
   const written = performance.now()
   await waitForTotal(api, classified.id, records.length)
   const done = performance.now()
-  say(`written   ${records.length.toLocaleString('en')} records over HTTP in ${((written - from) / 1000).toFixed(1)} s; the last one was classified ${((done - written) / 1000).toFixed(1)} s later`)
+  say(
+    `written   ${records.length.toLocaleString('en')} records over HTTP in ${((written - from) / 1000).toFixed(1)} s; the last one was classified ${((done - written) / 1000).toFixed(1)} s later`,
+  )
 
   const result = await readAll(api, classified.id)
   printRows(say, result)
   const right = result.filter(({ label, truth }) => label === truth).length
   const spam = result.filter(({ truth }) => truth === 'spam')
-  say(`read back ${result.length.toLocaleString('en')} records, each once: ${new Set(result.map(({ mail, text: own }) => `${mail}\n${own}`)).size.toLocaleString('en')} distinct texts`)
-  say(`rate      ${Math.round(records.length / ((done - from) / 1000)).toLocaleString('en')} records/s from the first HTTP write to the last classified record (make bench measures the data plane)`)
-  say(`accuracy  ${percent(right, result.length)} of the paragraphs; spam found: ${percent(spam.filter(({ label }) => label === 'spam').length, spam.length)} of ${spam.length.toLocaleString('en')}`)
+  say(
+    `read back ${result.length.toLocaleString('en')} records, each once: ${new Set(result.map(({ mail, text: own }) => `${mail}\n${own}`)).size.toLocaleString('en')} distinct texts`,
+  )
+  say(
+    `rate      ${Math.round(records.length / ((done - from) / 1000)).toLocaleString('en')} records/s from the first HTTP write to the last classified record (make bench measures the data plane)`,
+  )
+  say(
+    `accuracy  ${percent(right, result.length)} of the paragraphs; spam found: ${percent(spam.filter(({ label }) => label === 'spam').length, spam.length)} of ${spam.length.toLocaleString('en')}`,
+  )
 }

@@ -14,8 +14,19 @@ export function awayPart(error: unknown): string | undefined {
   const { name, code, message, stack } = error as { name?: unknown; code?: unknown; message?: unknown; stack?: unknown }
   if (typeof name === 'string' && name.startsWith('KafkaJS')) return 'Kafka'
   if (name === 'KafkaError' || (typeof code === 'string' && code.startsWith('PLT_KFK_'))) return 'Kafka'
-  if (typeof name === 'string' && (name === 'ResponseError' || name.includes('SchemaRegistry')) && typeof stack === 'string' && stack.includes('confluent-schema-registry')) return 'the schema registry'
-  if ((name === 'TimeoutError' || name === 'TypeError') && typeof message === 'string' && /fetch failed|aborted due to timeout/.test(message)) return 'the schema registry'
+  if (
+    typeof name === 'string' &&
+    (name === 'ResponseError' || name.includes('SchemaRegistry')) &&
+    typeof stack === 'string' &&
+    stack.includes('confluent-schema-registry')
+  )
+    return 'the schema registry'
+  if (
+    (name === 'TimeoutError' || name === 'TypeError') &&
+    typeof message === 'string' &&
+    /fetch failed|aborted due to timeout/.test(message)
+  )
+    return 'the schema registry'
   return undefined
 }
 
@@ -23,9 +34,15 @@ export function awayPart(error: unknown): string | undefined {
 function fromHttpError(error: unknown): ServiceError | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const { status, type } = error as { status?: unknown; type?: unknown }
-  if (status === INVALID_REQUEST_STATUSES.tooLarge) return new ServiceError('invalid_request', 'the body is too large', { status, cause: error })
-  if (status === INVALID_REQUEST_STATUSES.unsupportedMediaType) return new ServiceError('invalid_request', 'the body’s encoding or charset is not supported', { status, cause: error })
-  if (type === 'request.aborted' || status === 400) return new ServiceError('invalid_request', 'the body is not valid JSON', { cause: error, details: [{ path: '', message: 'the body is not valid JSON' }] })
+  if (status === INVALID_REQUEST_STATUSES.tooLarge)
+    return new ServiceError('invalid_request', 'the body is too large', { status, cause: error })
+  if (status === INVALID_REQUEST_STATUSES.unsupportedMediaType)
+    return new ServiceError('invalid_request', 'the body’s encoding or charset is not supported', { status, cause: error })
+  if (type === 'request.aborted' || status === 400)
+    return new ServiceError('invalid_request', 'the body is not valid JSON', {
+      cause: error,
+      details: [{ path: '', message: 'the body is not valid JSON' }],
+    })
   return undefined
 }
 
@@ -33,7 +50,10 @@ function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   const away = awayPart(error)
   if (away) return unavailable(away, error)
-  return fromHttpError(error) ?? new ServiceError('server_error', 'an internal error occurred; the request id helps us find it', { cause: error })
+  return (
+    fromHttpError(error) ??
+    new ServiceError('server_error', 'an internal error occurred; the request id helps us find it', { cause: error })
+  )
 }
 
 export function errors(log: Logger) {
@@ -44,7 +64,10 @@ export function errors(log: Logger) {
       const error = toServiceError(thrown)
       if (error.status >= 500) {
         const cause = error.cause instanceof Error ? error.cause : thrown
-        log[error.status === 500 ? 'error' : 'warn']({ request_id: ctx.state.requestId, path: ctx.path, err: cause, internal: error.internal }, error.message)
+        log[error.status === 500 ? 'error' : 'warn'](
+          { request_id: ctx.state.requestId, path: ctx.path, err: cause, internal: error.internal },
+          error.message,
+        )
       }
       ctx.status = error.status
       ctx.set(error.headers)

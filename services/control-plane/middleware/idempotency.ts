@@ -8,9 +8,23 @@ import type { Reply } from '../deps.ts'
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /** Runs `work` once per key. Failed requests release their key: a repeat may succeed. */
-export async function withIdempotency(db: Database, accountId: string, key: string, operationId: string, path: string, body: unknown, work: () => Promise<Reply>): Promise<Reply> {
+export async function withIdempotency(
+  db: Database,
+  accountId: string,
+  key: string,
+  operationId: string,
+  path: string,
+  body: unknown,
+  work: () => Promise<Reply>,
+): Promise<Reply> {
   if (!KEY.test(key)) throw invalidRequest([{ path: '/header/Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
-  const fingerprint = createHash('sha256').update(operationId).update('\n').update(path).update('\n').update(JSON.stringify(body) ?? '').digest('hex')
+  const fingerprint = createHash('sha256')
+    .update(operationId)
+    .update('\n')
+    .update(path)
+    .update('\n')
+    .update(JSON.stringify(body) ?? '')
+    .digest('hex')
   const claim = await claimKey(db, accountId, key, fingerprint)
   switch (claim.kind) {
     case 'done':

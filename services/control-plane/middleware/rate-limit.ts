@@ -23,7 +23,10 @@ export function createRateLimit(redis: Redis, prefix: string, tokenRequestsPerMi
       duration: WINDOW_SECONDS,
       insuranceLimiter: new RateLimiterMemory({ keyPrefix: name, points, duration: WINDOW_SECONDS }),
     })
-  const byType = Object.fromEntries(Object.entries(ACCOUNT_TYPES).map(([type, points]) => [type, limiter(type, points)])) as Record<AccountType, RateLimiterRedis>
+  const byType = Object.fromEntries(Object.entries(ACCOUNT_TYPES).map(([type, points]) => [type, limiter(type, points)])) as Record<
+    AccountType,
+    RateLimiterRedis
+  >
   const tokens = limiter('token', tokenRequestsPerMinute)
 
   async function consume(ctx: Context, by: RateLimiterRedis, key: string): Promise<void> {
@@ -46,7 +49,12 @@ export function createRateLimit(redis: Redis, prefix: string, tokenRequestsPerMi
       'RateLimit-Policy': `"default";q=${by.points};w=${WINDOW_SECONDS}`,
       RateLimit: `"default";r=${remaining};t=${seconds}`,
     })
-    if (isExceeded) throw new ServiceError('rate_limit_exceeded', `the limit of ${by.points} requests per minute is exceeded, try again in ${seconds} s`, { headers: { 'Retry-After': String(seconds) } })
+    if (isExceeded)
+      throw new ServiceError(
+        'rate_limit_exceeded',
+        `the limit of ${by.points} requests per minute is exceeded, try again in ${seconds} s`,
+        { headers: { 'Retry-After': String(seconds) } },
+      )
   }
 
   return {

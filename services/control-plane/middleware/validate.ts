@@ -11,7 +11,8 @@ export function pointer(path: readonly PropertyKey[], root = ''): string {
 type Issue = ZodError['issues'][number]
 
 function detailsOf(issue: Issue, root: string): Detail[] {
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ path: pointer([...issue.path, key], root), message: 'is not a known member' }))
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ path: pointer([...issue.path, key], root), message: 'is not a known member' }))
   if (issue.code === 'invalid_union') {
     // The alternative that came closest tells most.
     const closest = issue.errors.toSorted((a, b) => a.length - b.length)[0]
@@ -33,8 +34,11 @@ export function assertNesting(body: unknown): void {
   let level: unknown[] = [body]
   for (let depth = 0; level.length > 0; depth++) {
     const next: unknown[] = []
-    for (const value of level) if (typeof value === 'object' && value !== null) for (const child of Object.values(value)) if (typeof child === 'object' && child !== null) next.push(child)
-    if (next.length > 0 && depth + 2 > LIMITS.nesting_max) throw invalidRequest([{ path: '', message: `the body nests deeper than ${LIMITS.nesting_max} levels` }])
+    for (const value of level)
+      if (typeof value === 'object' && value !== null)
+        for (const child of Object.values(value)) if (typeof child === 'object' && child !== null) next.push(child)
+    if (next.length > 0 && depth + 2 > LIMITS.nesting_max)
+      throw invalidRequest([{ path: '', message: `the body nests deeper than ${LIMITS.nesting_max} levels` }])
     level = next
   }
 }

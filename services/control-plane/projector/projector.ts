@@ -3,7 +3,15 @@ import { openTail, type Tail, type TailRecord } from '../../../shared/kafka/tail
 import { ObservedTask } from '../../../shared/model/definition.ts'
 import { statusFrom } from '../../../shared/model/pipeline-status.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
-import { deleteObserved, getProjectorPosition, listObserved, lockPipeline, saveObserved, setProjectorPosition, updatePipeline } from '../../../shared/store/pipelines.ts'
+import {
+  deleteObserved,
+  getProjectorPosition,
+  listObserved,
+  lockPipeline,
+  saveObserved,
+  setProjectorPosition,
+  updatePipeline,
+} from '../../../shared/store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 
 const NAME = 'observed'
@@ -28,10 +36,15 @@ async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void
   // `created` ends with the first word of a task: from then on the tasks tell.
   const current = row.status === 'created' && row.desired === 'running' ? 'starting' : row.status
   const next = statusFrom(row.desired, row.definition.tasks, current, await listObserved(trx, pipelineId), row.revision, row.attempt)
-  if (next && (next.status !== row.status || next.reason !== row.status_reason)) await updatePipeline(trx, pipelineId, { status: next.status, status_reason: next.reason })
+  if (next && (next.status !== row.status || next.reason !== row.status_reason))
+    await updatePipeline(trx, pipelineId, { status: next.status, status_reason: next.reason })
 }
 
-export async function startProjector(deps: Pick<Deps, 'db' | 'cluster' | 'log'>, topic: string, onProgress: (pipelineIds: string[]) => void): Promise<Tail> {
+export async function startProjector(
+  deps: Pick<Deps, 'db' | 'cluster' | 'log'>,
+  topic: string,
+  onProgress: (pipelineIds: string[]) => void,
+): Promise<Tail> {
   const { db, cluster, log } = deps
   return openTail({
     cluster,

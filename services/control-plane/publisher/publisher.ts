@@ -24,7 +24,10 @@ export function startPublisher(deps: Pick<Deps, 'db' | 'kafka' | 'log'>, topic: 
         await producer.connect()
       }
       for (const { key, value } of waiting) await producer.send({ topic, acks: -1, messages: [{ key, value, partition: 0 }] })
-      await deleteOutbox(trx, waiting.map(({ id }) => id))
+      await deleteOutbox(
+        trx,
+        waiting.map(({ id }) => id),
+      )
       return waiting.length
     })
   }

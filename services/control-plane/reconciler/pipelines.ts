@@ -1,7 +1,15 @@
 /** The idempotent steps that make a pipeline real, or undo it. Handlers run them at once; the reconciler runs them again after a crash. */
 import { ensureStartOffsets, ensureTopics, removeGroup, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import { deletePipelineRow, enqueueBinary, enqueueDefinition, listObserved, lockPipeline, updatePipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
+import {
+  deletePipelineRow,
+  enqueueBinary,
+  enqueueDefinition,
+  listObserved,
+  lockPipeline,
+  updatePipeline,
+  type PipelineRow,
+} from '../../../shared/store/pipelines.ts'
 import { claimUnpublished } from '../../../shared/store/smartmodules.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
 import type { Deps } from '../deps.ts'
@@ -12,13 +20,21 @@ type PipelineDeps = Pick<Deps, 'db' | 'withAdmin' | 'cluster' | 'replicationFact
 const DEAD_LETTER_EXTRA_BYTES = 64 << 10
 
 /** Makes the dead-letter topic, resolves the start of every partition once, and hands the definition to the processors. */
-export async function finishPipeline({ db, withAdmin, cluster, replicationFactor, pokePublisher }: PipelineDeps, pipeline: PipelineRow): Promise<void> {
+export async function finishPipeline(
+  { db, withAdmin, cluster, replicationFactor, pokePublisher }: PipelineDeps,
+  pipeline: PipelineRow,
+): Promise<void> {
   const { definition } = pipeline
   const source = await cluster.describeTopic(definition.source_topic)
   if (!source) throw new Error(`the source topic ${definition.source_topic} does not exist`)
   await withAdmin(async (admin) => {
     await ensureTopics(admin, [
-      { topic: definition.dead_letter_topic, partitions: source.leaders.length, replicationFactor, config: { 'max.message.bytes': String(LIMITS.topic_batch_bytes_max + DEAD_LETTER_EXTRA_BYTES), 'retention.ms': '-1' } },
+      {
+        topic: definition.dead_letter_topic,
+        partitions: source.leaders.length,
+        replicationFactor,
+        config: { 'max.message.bytes': String(LIMITS.topic_batch_bytes_max + DEAD_LETTER_EXTRA_BYTES), 'retention.ms': '-1' },
+      },
     ])
     await ensureStartOffsets(admin, definition.group_id, definition.source_topic)
   })
@@ -34,7 +50,11 @@ export async function finishPipeline({ db, withAdmin, cluster, replicationFactor
 
 /** Puts the definition, and before it the binaries that no processor has yet, into the outbox of the caller's transaction. */
 export async function publishDefinition(trx: Queryable, row: PipelineRow): Promise<void> {
-  for (const { sha256, content } of await claimUnpublished(trx, row.definition.steps.map((step) => step.sha256))) await enqueueBinary(trx, sha256, content)
+  for (const { sha256, content } of await claimUnpublished(
+    trx,
+    row.definition.steps.map((step) => step.sha256),
+  ))
+    await enqueueBinary(trx, sha256, content)
   await enqueueDefinition(trx, row.id, { ...row.definition, desired: row.desired, attempt: row.attempt, revision: row.revision })
 }
 

@@ -45,11 +45,13 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       }
       for (const pipeline of await listUnfinishedPipelines(db, UNFINISHED_AFTER_MS)) {
         const isOld = Date.now() - pipeline.created_at.getTime() > UNDO_AFTER_MS
-        if (pipeline.status === 'creating' && !isOld) await attempt('finished a pipeline', pipeline.id, () => finishPipeline(deps, pipeline))
+        if (pipeline.status === 'creating' && !isOld)
+          await attempt('finished a pipeline', pipeline.id, () => finishPipeline(deps, pipeline))
         else if (pipeline.status === 'creating') {
           await updatePipeline(db, pipeline.id, { status: 'deleting' })
           await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
-        } else if ((await isDrained(db, pipeline.id)) || Date.now() - pipeline.updated_at.getTime() > DRAIN_MAX_MS) await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
+        } else if ((await isDrained(db, pipeline.id)) || Date.now() - pipeline.updated_at.getTime() > DRAIN_MAX_MS)
+          await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
       }
       await deleteOldKeys(db)
     })
@@ -57,7 +59,9 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
 
   const loop = (async () => {
     while (!closed) {
-      await pass().catch((error: unknown) => log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'reconciler: the pass failed'))
+      await pass().catch((error: unknown) =>
+        log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'reconciler: the pass failed'),
+      )
       for (let waited = 0; waited < PASS_MS && !closed; waited += 100) await new Promise((resolve) => setTimeout(resolve, 100))
     }
   })()
@@ -68,4 +72,3 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
     },
   }
 }
-

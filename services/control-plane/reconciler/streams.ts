@@ -13,7 +13,12 @@ export async function finishStream({ db, withAdmin, registry, replicationFactor 
   const schemaId = await registry.register(subjectOf(stream.topic), jsonSchemaOf(stream.name, stream.schema), stream.compatibility)
   await withAdmin((admin) =>
     ensureTopics(admin, [
-      { topic: stream.topic, partitions: stream.partitions, replicationFactor, config: { 'retention.ms': stream.retention_ms, 'max.message.bytes': String(LIMITS.topic_batch_bytes_max) } },
+      {
+        topic: stream.topic,
+        partitions: stream.partitions,
+        replicationFactor,
+        config: { 'retention.ms': stream.retention_ms, 'max.message.bytes': String(LIMITS.topic_batch_bytes_max) },
+      },
     ]),
   )
   await updateStream(db, stream.id, { status: 'active', schema_id: schemaId })

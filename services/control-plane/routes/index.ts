@@ -3,7 +3,13 @@ import type { Operation } from './operation.ts'
 import { getConnectorOperation, listConnectorsOperation } from './connectors/connectors.ts'
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys/keys.ts'
 import { createPipeline } from './pipelines/create-pipeline.ts'
-import { deletePipelineOperation, getPipelineOperation, getPipelineStatus, listPipelinesOperation, pipelineActions } from './pipelines/pipelines.ts'
+import {
+  deletePipelineOperation,
+  getPipelineOperation,
+  getPipelineStatus,
+  listPipelinesOperation,
+  pipelineActions,
+} from './pipelines/pipelines.ts'
 import { deploySmartModule } from './smartmodules/deploy-smartmodule.ts'
 import { deleteSmartModuleOperation, getSmartModuleOperation, listSmartModulesOperation } from './smartmodules/smartmodules.ts'
 import { createStream } from './streams/create-stream.ts'

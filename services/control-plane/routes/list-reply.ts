@@ -5,7 +5,13 @@ import type { Reply } from '../deps.ts'
 export function listReply<T, R>(key: string, page: Page<T>, request: { page: number; page_size: number }, show: (item: T) => R): Reply {
   return {
     status: 200,
-    body: { [key]: page.items.map(show), total: page.total, page: request.page, page_size: request.page_size, ...(page.nextCursor === undefined ? {} : { next_cursor: page.nextCursor }) },
+    body: {
+      [key]: page.items.map(show),
+      total: page.total,
+      page: request.page,
+      page_size: request.page_size,
+      ...(page.nextCursor === undefined ? {} : { next_cursor: page.nextCursor }),
+    },
   }
 }
 

@@ -2,7 +2,13 @@
 import { z } from 'zod'
 import { invalidRequest } from '../../../shared/errors/service-error.ts'
 
-const Cursor = z.strictObject({ s: z.string(), o: z.array(z.string().regex(/^\d{1,19}$/)).min(1).max(64) })
+const Cursor = z.strictObject({
+  s: z.string(),
+  o: z
+    .array(z.string().regex(/^\d{1,19}$/))
+    .min(1)
+    .max(64),
+})
 
 export function encodeCursor(streamId: string, offsets: readonly bigint[]): string {
   return Buffer.from(JSON.stringify({ s: streamId, o: offsets.map(String) })).toString('base64url')

@@ -1,7 +1,16 @@
 /** Records of one partition by raw fetches at read-committed, no consumer group: batches that count, and the records inside them. */
 import type { Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
-import { BATCH_HEADER_BYTES, COMPRESSION_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, decodeRecords, readBatchHeader, type BatchHeader } from '../../../shared/kafka/protocol/record-batch.ts'
+import {
+  BATCH_HEADER_BYTES,
+  COMPRESSION_MASK,
+  CONTROL,
+  LOG_APPEND_TIME,
+  TRANSACTIONAL,
+  decodeRecords,
+  readBatchHeader,
+  type BatchHeader,
+} from '../../../shared/kafka/protocol/record-batch.ts'
 import { KafkaError } from '../../../shared/kafka/cluster.ts'
 import { fetchBatches, type AbortedTransaction } from '../../../shared/kafka/wire/fetch.ts'
 
@@ -14,7 +23,8 @@ function abortedBy(aborted: AbortedTransaction[]) {
   const upcoming = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
   const active = new Set<bigint>()
   return (header: BatchHeader): boolean => {
-    while (upcoming.length > 0 && upcoming[0]!.firstOffset <= header.baseOffset + BigInt(header.lastOffsetDelta)) active.add(upcoming.shift()!.producerId)
+    while (upcoming.length > 0 && upcoming[0]!.firstOffset <= header.baseOffset + BigInt(header.lastOffsetDelta))
+      active.add(upcoming.shift()!.producerId)
     if ((header.attributes & CONTROL) !== 0) {
       // Any marker of the producer ends its transaction.
       active.delete(header.producerId)
@@ -25,7 +35,13 @@ function abortedBy(aborted: AbortedTransaction[]) {
 }
 
 /** One fetch from `offset`: its counting batches and where the next fetch goes on. `nextOffset` equals `offset` when nothing is there. */
-export async function fetchCounted(connections: Connections, layout: TopicLayout, partition: number, offset: bigint, bytesMax: number): Promise<{ batches: CountedBatch[]; nextOffset: bigint; bytes: number }> {
+export async function fetchCounted(
+  connections: Connections,
+  layout: TopicLayout,
+  partition: number,
+  offset: bigint,
+  bytesMax: number,
+): Promise<{ batches: CountedBatch[]; nextOffset: bigint; bytes: number }> {
   const answer = await fetchBatches(await connections.leader(layout.leaders[partition]!), {
     topicId: layout.topicId,
     partitions: [{ partition, offset, bytesMax }],
@@ -40,7 +56,11 @@ export async function fetchCounted(connections: Connections, layout: TopicLayout
   let nextOffset = offset
   if (fetched?.bytes) {
     const isAborted = abortedBy(fetched.aborted)
-    for (let at = 0, header = readBatchHeader(fetched.bytes, 0); header !== undefined; at += header.size, header = readBatchHeader(fetched.bytes, at)) {
+    for (
+      let at = 0, header = readBatchHeader(fetched.bytes, 0);
+      header !== undefined;
+      at += header.size, header = readBatchHeader(fetched.bytes, at)
+    ) {
       const isOut = isAborted(header)
       nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
       if (nextOffset <= offset || isOut || (header.attributes & CONTROL) !== 0 || header.recordCount === 0) continue
@@ -66,7 +86,14 @@ export function recordsOf({ header, bytes }: CountedBatch, partition: number, of
 const READ_BYTES = 1 << 20
 
 /** Up to `count` records from `offset` on, after skipping `skip`. Ends early at the end of the partition. */
-export async function readRecords(connections: Connections, layout: TopicLayout, partition: number, offset: bigint, skip: number, count: number): Promise<ReadRecord[]> {
+export async function readRecords(
+  connections: Connections,
+  layout: TopicLayout,
+  partition: number,
+  offset: bigint,
+  skip: number,
+  count: number,
+): Promise<ReadRecord[]> {
   const records: ReadRecord[] = []
   let position = offset
   let toSkip = skip

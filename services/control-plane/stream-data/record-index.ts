@@ -8,7 +8,15 @@ import { extendIndex, findEntry, findEntryFrom, listHeads, type IndexEntry, type
 import { fetchCounted } from './read-records.ts'
 
 /** One partition as pages see it. `base` records were before the first that is still there. `estimated` lie behind the index's head. */
-export type PartitionCount = { partition: number; base: number; records: number; estimated: number; head: IndexHead; start: bigint; end: bigint }
+export type PartitionCount = {
+  partition: number
+  base: number
+  records: number
+  estimated: number
+  head: IndexHead
+  start: bigint
+  end: bigint
+}
 
 const ENTRY_RECORDS = 1000
 const FETCH_BYTES = 8 << 20
@@ -23,7 +31,15 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
   const extending = new Map<string, Promise<boolean>>()
 
   /** Moves one head towards `end`; true when it is there. */
-  async function extendPartition(stream: Stream, layout: TopicLayout, partition: number, known: IndexHead | undefined, start: bigint, end: bigint, isSpent: (bytes: number) => boolean): Promise<boolean> {
+  async function extendPartition(
+    stream: Stream,
+    layout: TopicLayout,
+    partition: number,
+    known: IndexHead | undefined,
+    start: bigint,
+    end: bigint,
+    isSpent: (bytes: number) => boolean,
+  ): Promise<boolean> {
     let before = known
     // Retention may have deleted what was never counted: it goes on at the first offset that is there.
     let head: IndexHead = known && known.nextOffset >= start ? known : { partition, records: known?.records ?? 0, nextOffset: start }
@@ -47,7 +63,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
       }
       const next = { partition, records, nextOffset }
       // Entries of the same count would collide; a head is written with its first entry, so the first one may be there already.
-      const fresh = entries.filter((entry) => entry.records > (before?.records ?? -1) || entry.records === 0 && before === undefined)
+      const fresh = entries.filter((entry) => entry.records > (before?.records ?? -1) || (entry.records === 0 && before === undefined))
       if (!(await extendIndex(db, stream.id, before, next, fresh))) return false
       head = next
       before = next
@@ -58,7 +74,11 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
 
   async function extendOnce(stream: Stream, layout: TopicLayout, bytesMax: number, msMax: number): Promise<boolean> {
     const partitions = layout.leaders.map((_, partition) => partition)
-    const [starts, ends, heads] = await Promise.all([cluster.offsets(layout, partitions, 'earliest'), cluster.offsets(layout, partitions, 'latest'), listHeads(db, stream.id)])
+    const [starts, ends, heads] = await Promise.all([
+      cluster.offsets(layout, partitions, 'earliest'),
+      cluster.offsets(layout, partitions, 'latest'),
+      listHeads(db, stream.id),
+    ])
     const deadline = now() + msMax
     let bytes = 0
     const isSpent = (more: number): boolean => (bytes += more) > bytesMax || now() > deadline
@@ -87,7 +107,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     const entry = await findEntryFrom(db, stream.id, head.partition, start)
     const until = entry ?? { records: head.records, offset: head.nextOffset }
     let records = 0
-    for (let position = start; position < until.offset; ) {
+    for (let position = start; position < until.offset;) {
       const { batches, nextOffset } = await fetchCounted(connections, layout, head.partition, position, FETCH_BYTES)
       if (nextOffset === position) break
       for (const { header } of batches) if (header.baseOffset < until.offset) records += header.recordCount
@@ -101,7 +121,11 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     async count(stream: Stream, layout: TopicLayout): Promise<PartitionCount[]> {
       await extend(stream, layout)
       const partitions = layout.leaders.map((_, partition) => partition)
-      const [starts, ends, heads] = await Promise.all([cluster.offsets(layout, partitions, 'earliest'), cluster.offsets(layout, partitions, 'latest'), listHeads(db, stream.id)])
+      const [starts, ends, heads] = await Promise.all([
+        cluster.offsets(layout, partitions, 'earliest'),
+        cluster.offsets(layout, partitions, 'latest'),
+        listHeads(db, stream.id),
+      ])
       return Promise.all(
         partitions.map(async (partition) => {
           const start = starts.get(partition) ?? 0n

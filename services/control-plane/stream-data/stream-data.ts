@@ -13,7 +13,10 @@ import { createRecordValidator } from './validate-records.ts'
 import { createRecordWriter, type Written } from './write-records.ts'
 
 type Undecodable = { index: number; partition: number; offset: string; reason: string }
-export type DataPage = { data: unknown[]; pagination: { total: number; page: number; limit: number; next_cursor?: string; approximate?: true; undecodable?: Undecodable[] } }
+export type DataPage = {
+  data: unknown[]
+  pagination: { total: number; page: number; limit: number; next_cursor?: string; approximate?: true; undecodable?: Undecodable[] }
+}
 export type PageQuery = { limit: number; page: number; cursor?: string; partition?: number; order: 'asc' | 'desc' }
 
 export type StreamData = {
@@ -73,7 +76,9 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
 
   /** The page by arithmetic over the interleaving. */
   async function readByNumber(stream: StreamRow, layout: TopicLayout, query: PageQuery, counts: PartitionCount[]): Promise<DataPage> {
-    const sizes = counts.map(({ partition, records, estimated }) => (query.partition === undefined || query.partition === partition ? records + estimated : 0))
+    const sizes = counts.map(({ partition, records, estimated }) =>
+      query.partition === undefined || query.partition === partition ? records + estimated : 0,
+    )
     const total = sizes.reduce((sum, size) => sum + size, 0)
     const from = (query.page - 1) * query.limit
     const isDescending = query.order === 'desc'
@@ -89,7 +94,12 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
     )
     const records = parts.flatMap((part) => part.records).sort(byTime)
     const hasMore = !isDescending && query.partition === undefined && last < total
-    const cursor = hasMore ? encodeCursor(stream.id, parts.map(({ next }) => next)) : undefined
+    const cursor = hasMore
+      ? encodeCursor(
+          stream.id,
+          parts.map(({ next }) => next),
+        )
+      : undefined
     return reply(query, scoped(counts, query), isDescending ? records.reverse() : records, cursor)
   }
 
@@ -100,10 +110,17 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
     return last ? last.offset + 1n : offset
   }
 
-  const scoped = (counts: PartitionCount[], query: PageQuery) => counts.filter(({ partition }) => query.partition === undefined || query.partition === partition)
+  const scoped = (counts: PartitionCount[], query: PageQuery) =>
+    counts.filter(({ partition }) => query.partition === undefined || query.partition === partition)
 
   /** Merges what follows the cursor in every partition by time, and takes the first `limit`: a full page while records remain. */
-  async function readByCursor(stream: StreamRow, layout: TopicLayout, query: PageQuery, counts: PartitionCount[], offsets: bigint[]): Promise<DataPage> {
+  async function readByCursor(
+    stream: StreamRow,
+    layout: TopicLayout,
+    query: PageQuery,
+    counts: PartitionCount[],
+    offsets: bigint[],
+  ): Promise<DataPage> {
     const heads = await Promise.all(
       offsets.map(async (offset, partition) => {
         const { start } = counts[partition]!
@@ -112,7 +129,10 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
         return { at, records: at < counts[partition]!.end ? await readRecords(connections, layout, partition, at, 0, query.limit + 1) : [] }
       }),
     )
-    const merged = mergeByTime(heads.map(({ records }) => records), query.limit)
+    const merged = mergeByTime(
+      heads.map(({ records }) => records),
+      query.limit,
+    )
     const taken = new Map<number, bigint>()
     for (const { partition, offset } of merged) taken.set(partition, offset + 1n)
     const next = heads.map(({ at }, partition) => taken.get(partition) ?? at)
@@ -155,4 +175,3 @@ function mergeByTime(parts: ReadRecord[][], limit: number): ReadRecord[] {
   }
   return merged
 }
-

@@ -10,7 +10,11 @@ const COMPILED_MAX = 1000
 function detailOf({ instancePath, keyword, params, message }: ErrorObject, index: number): Detail {
   const root = `/records/${index}${instancePath}`
   if (keyword === 'required') return { path: `${root}/${params.missingProperty}`, message: 'is required' }
-  if (keyword === 'additionalProperties') return { path: `${root}/${String(params.additionalProperty).replaceAll('~', '~0').replaceAll('/', '~1')}`, message: 'is not a field of the stream' }
+  if (keyword === 'additionalProperties')
+    return {
+      path: `${root}/${String(params.additionalProperty).replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      message: 'is not a field of the stream',
+    }
   return { path: root, message: message ?? 'is wrong' }
 }
 
@@ -20,7 +24,9 @@ export function createRecordValidator() {
     const known = compiled.get(stream.id)
     if (known) return known
     if (compiled.size >= COMPILED_MAX) compiled.clear()
-    const validate = addFormats.default(new Ajv.Ajv({ strict: false, allErrors: true, ownProperties: true })).compile(jsonSchemaOf(stream.name, stream.schema))
+    const validate = addFormats
+      .default(new Ajv.Ajv({ strict: false, allErrors: true, ownProperties: true }))
+      .compile(jsonSchemaOf(stream.name, stream.schema))
     compiled.set(stream.id, validate)
     return validate
   }

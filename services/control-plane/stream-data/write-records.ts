@@ -13,7 +13,11 @@ export function createRecordWriter(kafka: Kafka) {
 
   function connect(): Promise<Producer> {
     connecting ??= (async () => {
-      const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+      const producer = kafka.producer({
+        idempotent: true,
+        maxInFlightRequests: 1,
+        createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+      })
       await producer.connect()
       return producer
     })()
@@ -46,7 +50,11 @@ export function createRecordWriter(kafka: Kafka) {
         const answers = await producer.send({ topic: stream.topic, messages, acks: -1, timeout: 10_000 })
         const counts = new Map<number, number>()
         for (const { partition } of messages) counts.set(partition!, (counts.get(partition!) ?? 0) + 1)
-        const partitions = answers.map(({ partition, baseOffset }) => ({ partition, first_offset: baseOffset ?? '0', records: counts.get(partition) ?? 0 }))
+        const partitions = answers.map(({ partition, baseOffset }) => ({
+          partition,
+          first_offset: baseOffset ?? '0',
+          records: counts.get(partition) ?? 0,
+        }))
         return { records: records.length, partitions: partitions.sort((a, b) => a.partition - b.partition) }
       } catch (error) {
         connecting = undefined

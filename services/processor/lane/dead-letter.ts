@@ -6,7 +6,14 @@ import type { LaneChain, OutputBatch } from './messages.ts'
 export type DeadLetter = { record: KafkaRecord; bytes: number }
 
 /** `__connect.errors.*` are Kafka Connect's names (KIP-298), so that its tools read our dead letters; `dps.*` say the rest. */
-export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, spec: LaneChain, partition: number, offset: bigint, nowMs: number): DeadLetter {
+export function deadLetterRecord(
+  record: KafkaRecord,
+  failure: RecordFailure,
+  spec: LaneChain,
+  partition: number,
+  offset: bigint,
+  nowMs: number,
+): DeadLetter {
   const step = spec.steps[failure.step]
   const added: [string, string][] = [
     ['__connect.errors.topic', spec.sourceTopic],
@@ -23,8 +30,14 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
     ['dps.attempt', '1'],
     ['dps.failed_at', new Date(nowMs).toISOString()],
   ]
-  const headers: KafkaRecord['headers'] = [...record.headers, ...added.map(([name, value]): [string, Buffer] => [name, Buffer.from(value, 'utf8')])]
-  const bytes = headers.reduce((sum, [name, value]) => sum + name.length * 3 + (value?.length ?? 0) + 10, (record.key?.length ?? 0) + (record.value?.length ?? 0) + 40)
+  const headers: KafkaRecord['headers'] = [
+    ...record.headers,
+    ...added.map(([name, value]): [string, Buffer] => [name, Buffer.from(value, 'utf8')]),
+  ]
+  const bytes = headers.reduce(
+    (sum, [name, value]) => sum + name.length * 3 + (value?.length ?? 0) + 10,
+    (record.key?.length ?? 0) + (record.value?.length ?? 0) + 40,
+  )
   return { record: { ...record, headers }, bytes }
 }
 

@@ -24,7 +24,12 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
     chains.set(chainId, { chain, spec })
     say({ type: 'opened', chainId })
   } catch (error) {
-    say({ type: 'refused', chainId, step: error instanceof SmartModuleTrap ? error.step : 0, message: error instanceof Error ? error.message : String(error) })
+    say({
+      type: 'refused',
+      chainId,
+      step: error instanceof SmartModuleTrap ? error.step : 0,
+      message: error instanceof Error ? error.message : String(error),
+    })
   }
 }
 
@@ -34,7 +39,11 @@ async function run({ chainId, roundId, partitions, nowMs }: Extract<ToLane, { ty
   try {
     const outcomes: PartitionOutcome[] = []
     for (const partition of partitions) outcomes.push(await runPartition(kernel, open.chain, open.spec, partition, nowMs))
-    const transfer = outcomes.flatMap(({ sink, deadLetters, counts }) => [...sink.map(({ bytes }) => bytes), ...deadLetters.map(({ bytes }) => bytes), counts.buffer as ArrayBuffer])
+    const transfer = outcomes.flatMap(({ sink, deadLetters, counts }) => [
+      ...sink.map(({ bytes }) => bytes),
+      ...deadLetters.map(({ bytes }) => bytes),
+      counts.buffer as ArrayBuffer,
+    ])
     say({ type: 'done', roundId, outcomes }, transfer)
   } catch (error) {
     say({ type: 'broken', roundId, message: error instanceof Error ? error.message : String(error) })

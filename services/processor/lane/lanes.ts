@@ -26,12 +26,27 @@ export type OpenChain = {
 
 export type Lanes = { open(chain: LaneChain): Promise<OpenChain>; close(): Promise<void> }
 
-export type LanesOptions = { count: number; kernel: WebAssembly.Module; callTimeoutMs: number; now: () => number; onLost: (reason: string) => void }
+export type LanesOptions = {
+  count: number
+  kernel: WebAssembly.Module
+  callTimeoutMs: number
+  now: () => number
+  onLost: (reason: string) => void
+}
 
 type Waiting = { resolve(outcomes: PartitionOutcome[]): void; reject(error: Error): void }
 type Job = { message: Extract<ToLane, { type: 'run' }>; waiting: Waiting }
 type Registered = { id: number; spec: LaneChain; opening?: { resolve(): void; reject(error: Error): void }; failure?: Error }
-type Lane = { worker: Worker; watch: Int32Array; seen: number; seenAt: number; chains: Map<number, Registered>; queue: Job[]; running?: Job; closed: boolean }
+type Lane = {
+  worker: Worker
+  watch: Int32Array
+  seen: number
+  seenAt: number
+  chains: Map<number, Registered>
+  queue: Job[]
+  running?: Job
+  closed: boolean
+}
 
 const WATCH_INTERVAL_MS = 100
 
@@ -165,7 +180,10 @@ export function openLanes(options: LanesOptions): Lanes {
           const at = laneOf(chain.id)
           if (!at || chain.failure) return Promise.reject(chain.failure ?? new RoundLost('the chain is closed'))
           return new Promise((resolve, reject) => {
-            at.queue.push({ message: { type: 'run', chainId: chain.id, roundId: nextRound++, partitions, nowMs: options.now() }, waiting: { resolve, reject } })
+            at.queue.push({
+              message: { type: 'run', chainId: chain.id, roundId: nextRound++, partitions, nowMs: options.now() },
+              waiting: { resolve, reject },
+            })
             if (!at.running) next(at)
           })
         },
@@ -182,7 +200,8 @@ export function openLanes(options: LanesOptions): Lanes {
       await Promise.all(
         lanes.map(async (lane) => {
           lane.closed = true
-          for (const job of [...(lane.running ? [lane.running] : []), ...lane.queue]) job.waiting.reject(new RoundLost('the processor is stopping'))
+          for (const job of [...(lane.running ? [lane.running] : []), ...lane.queue])
+            job.waiting.reject(new RoundLost('the processor is stopping'))
           await lane.worker.terminate()
         }),
       )

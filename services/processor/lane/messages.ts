@@ -25,7 +25,13 @@ export type LaneChain = {
 }
 
 /** Fetched bytes of one partition, from `position` on. */
-export type RoundPartition = { partition: number; sinkPartition: number; position: bigint; bytes: ArrayBuffer; aborted: AbortedTransaction[] }
+export type RoundPartition = {
+  partition: number
+  sinkPartition: number
+  position: bigint
+  bytes: ArrayBuffer
+  aborted: AbortedTransaction[]
+}
 
 export type OutputBatch = { bytes: ArrayBuffer; records: number }
 

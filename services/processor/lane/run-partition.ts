@@ -3,7 +3,16 @@
  * aborted transactions, what lies before the position) and advances past it.
  * HOT: work per batch; per record only for those that failed.
  */
-import { BATCH_HEADER_BYTES, COMPRESSION_MASK, CONTROL, TRANSACTIONAL, decodeRecords, readBatchHeader, writeBatchHeader, type BatchHeader } from '../../../shared/kafka/protocol/record-batch.ts'
+import {
+  BATCH_HEADER_BYTES,
+  COMPRESSION_MASK,
+  CONTROL,
+  TRANSACTIONAL,
+  decodeRecords,
+  readBatchHeader,
+  writeBatchHeader,
+  type BatchHeader,
+} from '../../../shared/kafka/protocol/record-batch.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
 import { COUNTER_COUNT, CorruptBatch, type BatchSink, type Chain, type RecordFailure } from '../../../shared/smartmodule/host/chain.ts'
 import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
@@ -15,7 +24,12 @@ function takeBuilt(kernel: Kernel, baseTimestamp: bigint): OutputBatch {
   const from = kernel.builtAt()
   const bytes = kernel.memory.buffer.slice(from, from + kernel.builtBytes())
   const records = kernel.builtRecords()
-  writeBatchHeader(Buffer.from(bytes), { attributes: TRANSACTIONAL, recordCount: records, baseTimestamp, maxTimestamp: kernel.builtMaxTimestamp() })
+  writeBatchHeader(Buffer.from(bytes), {
+    attributes: TRANSACTIONAL,
+    recordCount: records,
+    baseTimestamp,
+    maxTimestamp: kernel.builtMaxTimestamp(),
+  })
   return { bytes, records }
 }
 
@@ -42,7 +56,13 @@ function abortedFilter(aborted: RoundPartition['aborted']) {
 }
 
 /** Runs the bytes of one partition. Throws CorruptBatch when the source's own bytes can't be read. */
-export async function runPartition(kernel: Kernel, chain: Chain, spec: LaneChain, input: RoundPartition, nowMs: number): Promise<PartitionOutcome> {
+export async function runPartition(
+  kernel: Kernel,
+  chain: Chain,
+  spec: LaneChain,
+  input: RoundPartition,
+  nowMs: number,
+): Promise<PartitionOutcome> {
   const bytes = Buffer.from(input.bytes)
   const counts = new Float64Array(Math.max(1, chain.stepCount) * COUNTER_COUNT)
   const sink: OutputBatch[] = []
@@ -120,12 +140,22 @@ function openSection(batch: Buffer, header: BatchHeader): Buffer {
   try {
     return inflate(header.attributes & COMPRESSION_MASK, batch.subarray(BATCH_HEADER_BYTES))
   } catch (error) {
-    throw new CorruptBatch(`the batch at offset ${header.baseOffset} does not inflate: ${error instanceof Error ? error.message : String(error)}`)
+    throw new CorruptBatch(
+      `the batch at offset ${header.baseOffset} does not inflate: ${error instanceof Error ? error.message : String(error)}`,
+    )
   }
 }
 
 /** Cold: only batches with failures come here. */
-function collectDeadLetters(into: DeadLetter[], failures: RecordFailure[], section: Buffer, header: BatchHeader, spec: LaneChain, partition: number, nowMs: number): void {
+function collectDeadLetters(
+  into: DeadLetter[],
+  failures: RecordFailure[],
+  section: Buffer,
+  header: BatchHeader,
+  spec: LaneChain,
+  partition: number,
+  nowMs: number,
+): void {
   const byDelta = new Map(failures.map((failure) => [failure.delta, failure]))
   for (const record of decodeRecords(section, header.recordCount)) {
     const failure = byDelta.get(record.offsetDelta)

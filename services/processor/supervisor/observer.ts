@@ -10,7 +10,13 @@ export type Observer = { /** Something changed: publish soon. */ poke(): void; c
 const PROGRESS_MS = 2000
 const SOON_MS = 50
 
-export function openObserver(cluster: Cluster, topic: string, collect: () => ObservedTask[], now: () => number, onError: (error: Error) => void): Observer {
+export function openObserver(
+  cluster: Cluster,
+  topic: string,
+  collect: () => ObservedTask[],
+  now: () => number,
+  onError: (error: Error) => void,
+): Observer {
   const connections = cluster.openConnections('observer')
   /** What was last published, without its time, by key: the same thing is not said twice. */
   const published = new Map<string, string>()
@@ -25,14 +31,22 @@ export function openObserver(cluster: Cluster, topic: string, collect: () => Obs
       const gist = JSON.stringify({ ...task, at: '' })
       if (published.get(key) === gist) continue
       saying.push([key, gist])
-      records.push({ offsetDelta: records.length, timestampDelta: 0n, key: Buffer.from(key), value: Buffer.from(JSON.stringify(task)), headers: [] })
+      records.push({
+        offsetDelta: records.length,
+        timestampDelta: 0n,
+        key: Buffer.from(key),
+        value: Buffer.from(JSON.stringify(task)),
+        headers: [],
+      })
     }
     if (records.length === 0) return
     const layout = await cluster.describeTopic(topic)
     if (!layout) throw new Error(`topic ${topic} does not exist`)
     const batch = encodeBatch(records, BigInt(now()), 0)
     stampProducer(batch, -1n, -1, -1)
-    const [answer] = await produceBatches(await connections.leader(layout.leaders[0]!), null, [{ topic, partitions: [{ partition: 0, batch }] }])
+    const [answer] = await produceBatches(await connections.leader(layout.leaders[0]!), null, [
+      { topic, partitions: [{ partition: 0, batch }] },
+    ])
     if (!answer || answer.errorCode !== 0) throw new Error(`producing to ${topic}: ${kafkaErrorName(answer?.errorCode ?? -1)}`)
     for (const [key, gist] of saying) published.set(key, gist)
   }

@@ -73,7 +73,14 @@ async function chainOf(definition: PipelineDefinition, definitions: Definitions)
       step: index,
       partition: 0,
     }
-    steps.push({ name: step.name, version: step.version, module: await definitions.smartModule(step.sha256), kind: step.kind, extismFunction: step.extism_function, document })
+    steps.push({
+      name: step.name,
+      version: step.version,
+      module: await definitions.smartModule(step.sha256),
+      kind: step.kind,
+      extismFunction: step.extism_function,
+      document,
+    })
   }
   return {
     pipelineId: definition.pipeline_id,
@@ -99,14 +106,25 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     for (const definition of definitions.pipelines.values()) {
       if (definition.desired === 'stopped') continue
       for (let index = 0; index < definition.tasks; index++) {
-        if (placeTask(members, definition.pipeline_id, index) === options.processorId) tasks.set(`${definition.pipeline_id}/${index}`, { definition, index })
+        if (placeTask(members, definition.pipeline_id, index) === options.processorId)
+          tasks.set(`${definition.pipeline_id}/${index}`, { definition, index })
       }
     }
     return tasks
   }
 
   function newSlot(key: string, definition: PipelineDefinition, index: number): Slot {
-    return { key, definition, index, task: undefined, failure: null, isFailed: false, isClosing: false, retryAt: 0, recordsBefore: { at: now(), done: 0, rate: 0 } }
+    return {
+      key,
+      definition,
+      index,
+      task: undefined,
+      failure: null,
+      isFailed: false,
+      isClosing: false,
+      retryAt: 0,
+      recordsBefore: { at: now(), done: 0, rate: 0 },
+    }
   }
 
   async function start(slot: Slot): Promise<void> {
@@ -141,7 +159,10 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     options.log('info', 'task started', fields)
     const end = await task.ended
     slot.task = undefined
-    options.log(end.kind === 'failed' ? 'warn' : 'info', `task ended: ${end.kind}`, { ...fields, ...('reason' in end ? { reason: end.reason } : {}) })
+    options.log(end.kind === 'failed' ? 'warn' : 'info', `task ended: ${end.kind}`, {
+      ...fields,
+      ...('reason' in end ? { reason: end.reason } : {}),
+    })
     if (slot.isClosing) return
     if (end.kind === 'failed') {
       slot.failure = end.reason
@@ -166,7 +187,8 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     slots.delete(slot.key)
     // The control plane waits for the word that a stopped pipeline is drained; a task that only moved is its new owner's to report.
     const desired = definitions.pipelines.get(slot.definition.pipeline_id)?.desired
-    if (!closed && desired === 'stopped') finals.set(slot.key, { ...observe(slot, lastView), status: 'stopped', reason: null, records_per_second: 0 })
+    if (!closed && desired === 'stopped')
+      finals.set(slot.key, { ...observe(slot, lastView), status: 'stopped', reason: null, records_per_second: 0 })
     options.onChange()
   }
 
@@ -204,7 +226,8 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
         const key = `${definition.pipeline_id}/${index}`
         const known = finals.get(key)
         if (slots.has(key) || (known?.revision === definition.revision && known.attempt === definition.attempt)) continue
-        if (placeTask(fleet.members(), definition.pipeline_id, index) === options.processorId) finals.set(key, { ...observe(newSlot(key, definition, index), undefined), status: 'stopped' })
+        if (placeTask(fleet.members(), definition.pipeline_id, index) === options.processorId)
+          finals.set(key, { ...observe(newSlot(key, definition, index), undefined), status: 'stopped' })
       }
     }
   }

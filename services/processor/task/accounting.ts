@@ -67,7 +67,9 @@ export function createAccounting(revision: number, stepCount: number): Accountin
 function assertBalance(row: number[], partition: number, step: number): void {
   const [input, out, filtered, skipped, failed, absorbed] = row as [number, number, number, number, number, number]
   if (input === out + filtered + skipped + failed + absorbed) return
-  throw new Error(`accounting of partition ${partition}, step ${step + 1} does not balance: in ${input}, out ${out}, filtered ${filtered}, skipped ${skipped}, failed ${failed}, absorbed ${absorbed}`)
+  throw new Error(
+    `accounting of partition ${partition}, step ${step + 1} does not balance: in ${input}, out ${out}, filtered ${filtered}, skipped ${skipped}, failed ${failed}, absorbed ${absorbed}`,
+  )
 }
 
 function parseJson(text: string): unknown {

@@ -69,7 +69,10 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
         next(answer.producerId, answer.producerEpoch)
       } catch (error) {
         // D5: fencing decides. A refused epoch means that somebody else holds this task now.
-        if (error instanceof KafkaError && (error.code === KAFKA_ERRORS.producerFenced || error.code === KAFKA_ERRORS.invalidProducerEpoch)) {
+        if (
+          error instanceof KafkaError &&
+          (error.code === KAFKA_ERRORS.producerFenced || error.code === KAFKA_ERRORS.invalidProducerEpoch)
+        ) {
           throw new TakenOver(`transactional id ${transactionalId} was taken over`)
         }
         throw error
@@ -77,16 +80,21 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
     },
     async end(commit) {
       for (let attempt = 0; ; attempt++) {
-        const answer = await endTransaction(await coordinatorConnection(), transactionalId, producerId, producerEpoch, commit).catch((error: unknown) => {
-          // Nobody knows whether it was committed: only a new epoch makes sure that a delayed EndTxn can't end a later transaction.
-          throw new TransactionBroken(`no answer to EndTxn: ${error instanceof Error ? error.message : String(error)}`)
-        })
+        const answer = await endTransaction(await coordinatorConnection(), transactionalId, producerId, producerEpoch, commit).catch(
+          (error: unknown) => {
+            // Nobody knows whether it was committed: only a new epoch makes sure that a delayed EndTxn can't end a later transaction.
+            throw new TransactionBroken(`no answer to EndTxn: ${error instanceof Error ? error.message : String(error)}`)
+          },
+        )
         if (answer.errorCode === 0) {
           // D1: V2 answers the epoch, or the new producer id, of the next transaction.
           return next(answer.producerId, answer.producerEpoch)
         }
         if (answer.errorCode === KAFKA_ERRORS.producerFenced) throw new TakenOver(`transactional id ${transactionalId} was taken over`)
-        const waits = answer.errorCode === KAFKA_ERRORS.concurrentTransactions || answer.errorCode === KAFKA_ERRORS.coordinatorLoadInProgress || hasMoved(answer.errorCode)
+        const waits =
+          answer.errorCode === KAFKA_ERRORS.concurrentTransactions ||
+          answer.errorCode === KAFKA_ERRORS.coordinatorLoadInProgress ||
+          hasMoved(answer.errorCode)
         if (!waits || attempt >= END_RETRIES_MAX) throw new TransactionBroken(`EndTxn: ${kafkaErrorName(answer.errorCode)}`)
         if (hasMoved(answer.errorCode)) coordinator = undefined
         await new Promise((resolve) => setTimeout(resolve, Math.min(5 + attempt, 50)))

@@ -25,7 +25,12 @@ export type TaskEnd = { kind: 'stopped' } | { kind: 'taken_over' } | { kind: 'fa
 export type TaskView = {
   status: TaskStatus
   reason: string | null
-  partitions: { partition: number; position: bigint; end: bigint; steps: ReturnType<ReturnType<typeof createAccounting>['snapshot']>[number]['steps'] }[]
+  partitions: {
+    partition: number
+    position: bigint
+    end: bigint
+    steps: ReturnType<ReturnType<typeof createAccounting>['snapshot']>[number]['steps']
+  }[]
   recordsDone: number
 }
 
@@ -131,7 +136,13 @@ export function startTask(options: TaskOptions): Task {
   async function runAssignment(owned: Assignment, chain: OpenChain, producer: Producer, targets: Targets): Promise<void> {
     const layout = await layoutOf(definition.source_topic)
     positions = await loadPositions(owned)
-    const fetching = openFetcher({ connections: fetchConnections, layout, positions: new Map(positions), budget: options.budget, roundBytesMax: options.roundBytesMax })
+    const fetching = openFetcher({
+      connections: fetchConnections,
+      layout,
+      positions: new Map(positions),
+      budget: options.budget,
+      roundBytesMax: options.roundBytesMax,
+    })
     fetcher = fetching
     ends = fetching.ends
     const open = new Set<FetchedRound>()
@@ -148,8 +159,19 @@ export function startTask(options: TaskOptions): Task {
         await deliver(connections, outcomes, targets, producer)
         const none = new Float64Array(Math.max(1, definition.steps.length) * 7)
         const countsOf = new Map(outcomes.map(({ partition, counts }) => [partition, counts]))
-        const offsets = [...quiet].map(([partition, offset]) => ({ partition, offset, metadata: accounting.metadataWith(partition, countsOf.get(partition) ?? none) }))
-        await commitRound(cluster, connections, coordinator, { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }, offsets, producer)
+        const offsets = [...quiet].map(([partition, offset]) => ({
+          partition,
+          offset,
+          metadata: accounting.metadataWith(partition, countsOf.get(partition) ?? none),
+        }))
+        await commitRound(
+          cluster,
+          connections,
+          coordinator,
+          { groupId: definition.group_id, topic: definition.source_topic, assignment: owned },
+          offsets,
+          producer,
+        )
         lastCommitAt = now()
         for (const [partition, counts] of countsOf) accounting.add(partition, counts)
         for (const { partition, offset } of offsets) positions.set(partition, offset)
@@ -170,7 +192,13 @@ export function startTask(options: TaskOptions): Task {
         lastBytes = round.bytes
         const sinkPartitions = targets.sink.leaders.length
         const outcomes = await chain.run(
-          round.batches.map(({ partition, position, bytes, aborted }) => ({ partition, sinkPartition: partition % sinkPartitions, position, bytes, aborted })),
+          round.batches.map(({ partition, position, bytes, aborted }) => ({
+            partition,
+            sinkPartition: partition % sinkPartitions,
+            position,
+            bytes,
+            aborted,
+          })),
         )
         await committing
         if (!isMine()) break
@@ -199,7 +227,9 @@ export function startTask(options: TaskOptions): Task {
 
   /** Errors that no repetition mends: the pipeline is failed with this reason. */
   function isFinal(error: unknown): boolean {
-    return error instanceof ChainFailed || error instanceof PositionLost || (error instanceof Error && error.message.startsWith('accounting of'))
+    return (
+      error instanceof ChainFailed || error instanceof PositionLost || (error instanceof Error && error.message.startsWith('accounting of'))
+    )
   }
 
   async function run(): Promise<TaskEnd> {
@@ -282,7 +312,12 @@ export function startTask(options: TaskOptions): Task {
       status,
       reason,
       recordsDone,
-      partitions: accounting.snapshot().map(({ partition, steps }) => ({ partition, position: positions.get(partition) ?? 0n, end: ends.get(partition) ?? positions.get(partition) ?? 0n, steps })),
+      partitions: accounting.snapshot().map(({ partition, steps }) => ({
+        partition,
+        position: positions.get(partition) ?? 0n,
+        end: ends.get(partition) ?? positions.get(partition) ?? 0n,
+        steps,
+      })),
     }),
     setPaused(next) {
       if (paused === next) return

@@ -8,7 +8,14 @@ const UNKNOWN_TOPIC = 'UNKNOWN_TOPIC_OR_PARTITION'
 
 /** A kafkajs client; it connects lazily and gives up after a few seconds, so that a dead cluster becomes a 503 and not a hang. */
 export function createKafka(brokers: string[], clientId: string): Kafka {
-  return new kafkajs.Kafka({ clientId, brokers, logLevel: kafkajs.logLevel.NOTHING, connectionTimeout: 3000, requestTimeout: 10_000, retry: { retries: 3, initialRetryTime: 200, maxRetryTime: 1000 } })
+  return new kafkajs.Kafka({
+    clientId,
+    brokers,
+    logLevel: kafkajs.logLevel.NOTHING,
+    connectionTimeout: 3000,
+    requestTimeout: 10_000,
+    retry: { retries: 3, initialRetryTime: 200, maxRetryTime: 1000 },
+  })
 }
 
 /** Error type of the broker's answer inside a kafkajs error, also where several topics were asked for. */
@@ -28,7 +35,14 @@ export async function ensureTopics(admin: KafkaAdmin, topics: TopicSpec[]): Prom
       await admin.createTopics({
         waitForLeaders: true,
         timeout: 8000,
-        topics: [{ topic, numPartitions: partitions, replicationFactor, configEntries: Object.entries(config ?? {}).map(([name, value]) => ({ name, value })) }],
+        topics: [
+          {
+            topic,
+            numPartitions: partitions,
+            replicationFactor,
+            configEntries: Object.entries(config ?? {}).map(([name, value]) => ({ name, value })),
+          },
+        ],
       })
     } catch (error) {
       if (!errorTypes(error).includes(TOPIC_EXISTS)) throw error
@@ -48,7 +62,11 @@ export async function removeTopics(admin: KafkaAdmin, topics: string[]): Promise
 }
 
 /** The service's own topics: definitions and observations (compacted), and the one that the fleet's group stands on. */
-export async function ensureServiceTopics(admin: KafkaAdmin, names: { definitions: string; observed: string; fleet: string }, replicationFactor: number): Promise<void> {
+export async function ensureServiceTopics(
+  admin: KafkaAdmin,
+  names: { definitions: string; observed: string; fleet: string },
+  replicationFactor: number,
+): Promise<void> {
   const compacted = { 'cleanup.policy': 'compact', 'max.message.bytes': String(16 << 20) }
   await ensureTopics(admin, [
     { topic: names.definitions, partitions: 1, replicationFactor, config: compacted },
@@ -66,7 +84,11 @@ export async function ensureStartOffsets(admin: KafkaAdmin, groupId: string, top
   const missing = new Set(committed?.partitions.filter(({ offset }) => Number(offset) < 0).map(({ partition }) => partition))
   if (missing.size === 0) return
   const earliest = await admin.fetchTopicOffsets(topic)
-  await admin.setOffsets({ groupId, topic, partitions: earliest.filter(({ partition }) => missing.has(partition)).map(({ partition, low }) => ({ partition, offset: low })) })
+  await admin.setOffsets({
+    groupId,
+    topic,
+    partitions: earliest.filter(({ partition }) => missing.has(partition)).map(({ partition, low }) => ({ partition, offset: low })),
+  })
 }
 
 /** Deletes a group that may already be gone. */

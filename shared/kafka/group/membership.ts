@@ -46,7 +46,9 @@ export async function openMembership(options: MembershipOptions): Promise<Member
   consumer.on('consumer:group:join', ({ memberId, generationId, assignments }) => {
     if (closed || !memberId) return
     const partitions = assignments?.find(({ topic }) => topic === options.topic)?.partitions ?? []
-    options.onAssigned(Object.freeze({ memberId, generationId: generationId ?? 0, partitions: Object.freeze(partitions.toSorted((a, b) => a - b)) }))
+    options.onAssigned(
+      Object.freeze({ memberId, generationId: generationId ?? 0, partitions: Object.freeze(partitions.toSorted((a, b) => a - b)) }),
+    )
   })
   consumer.on('consumer:group:rebalance', () => revoke('the group is rebalancing'))
   consumer.on('consumer:heartbeat:error', () => revoke('a heartbeat failed'))

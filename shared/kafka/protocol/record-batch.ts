@@ -144,7 +144,13 @@ function writeBytes(target: Buffer, bytes: Buffer | null, at: number): number {
 export function encodeRecords(records: KafkaRecord[]): Buffer {
   const bodies = records.map((record) => {
     const headerKeys = record.headers.map(([key]) => Buffer.from(key, 'utf8'))
-    let size = 1 + varlongSize(record.timestampDelta) + varintSize(record.offsetDelta) + bytesSize(record.key) + bytesSize(record.value) + varintSize(record.headers.length)
+    let size =
+      1 +
+      varlongSize(record.timestampDelta) +
+      varintSize(record.offsetDelta) +
+      bytesSize(record.key) +
+      bytesSize(record.value) +
+      varintSize(record.headers.length)
     for (const [index, [, value]] of record.headers.entries()) size += bytesSize(headerKeys[index]!) + bytesSize(value)
     return { size, headerKeys }
   })
@@ -158,7 +164,8 @@ export function encodeRecords(records: KafkaRecord[]): Buffer {
     at = writeBytes(target, record.key, at)
     at = writeBytes(target, record.value, at)
     at = writeVarint(target, record.headers.length, at)
-    for (const [h, [, value]] of record.headers.entries()) at = writeBytes(target, value, writeBytes(target, bodies[index]!.headerKeys[h]!, at))
+    for (const [h, [, value]] of record.headers.entries())
+      at = writeBytes(target, value, writeBytes(target, bodies[index]!.headerKeys[h]!, at))
   }
   return target
 }
@@ -168,7 +175,10 @@ export function encodeBatch(records: KafkaRecord[], baseTimestamp: bigint, attri
   const section = encodeRecords(records)
   const batch = Buffer.allocUnsafeSlow(BATCH_HEADER_BYTES + section.length)
   section.copy(batch, BATCH_HEADER_BYTES)
-  const maxTimestamp = records.reduce((max, record) => (baseTimestamp + record.timestampDelta > max ? baseTimestamp + record.timestampDelta : max), baseTimestamp)
+  const maxTimestamp = records.reduce(
+    (max, record) => (baseTimestamp + record.timestampDelta > max ? baseTimestamp + record.timestampDelta : max),
+    baseTimestamp,
+  )
   writeBatchHeader(batch, { attributes, recordCount: records.length, baseTimestamp, maxTimestamp })
   return batch
 }

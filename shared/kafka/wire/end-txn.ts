@@ -7,7 +7,12 @@ import { createAPI, Writer, type Connection, type Reader } from '@platformatic/k
 export type EndTxnAnswer = { errorCode: number; producerId: bigint; producerEpoch: number }
 
 function createRequest(transactionalId: string, producerId: bigint, producerEpoch: number, commit: boolean): Writer {
-  return Writer.create().appendString(transactionalId, true).appendInt64(producerId).appendInt16(producerEpoch).appendBoolean(commit).appendTaggedFields()
+  return Writer.create()
+    .appendString(transactionalId, true)
+    .appendInt64(producerId)
+    .appendInt16(producerEpoch)
+    .appendBoolean(commit)
+    .appendTaggedFields()
 }
 
 function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: number, reader: Reader): EndTxnAnswer {
@@ -18,6 +23,12 @@ function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: num
 const api = createAPI<[string, bigint, number, boolean], EndTxnAnswer>(26, 5, createRequest, parseResponse)
 
 /** Ends the transaction. Rejects when the connection fails: then nobody knows, and the producer must re-initialise. */
-export function endTransaction(connection: Connection, transactionalId: string, producerId: bigint, producerEpoch: number, commit: boolean): Promise<EndTxnAnswer> {
+export function endTransaction(
+  connection: Connection,
+  transactionalId: string,
+  producerId: bigint,
+  producerEpoch: number,
+  commit: boolean,
+): Promise<EndTxnAnswer> {
   return api.async(connection, transactionalId, producerId, producerEpoch, commit)
 }

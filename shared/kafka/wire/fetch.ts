@@ -35,9 +35,17 @@ function createRequest(request: FetchRequest): Writer {
     .appendInt32(0)
     .appendInt32(NO_EPOCH)
     .appendArray([request], (writer, { topicId, partitions }) =>
-      writer.appendUUID(topicId).appendArray(partitions, (inner, { partition, offset, bytesMax }) =>
-        inner.appendInt32(partition).appendInt32(NO_EPOCH).appendInt64(offset).appendInt32(NO_EPOCH).appendInt64(-1n).appendInt32(bytesMax),
-      ),
+      writer
+        .appendUUID(topicId)
+        .appendArray(partitions, (inner, { partition, offset, bytesMax }) =>
+          inner
+            .appendInt32(partition)
+            .appendInt32(NO_EPOCH)
+            .appendInt64(offset)
+            .appendInt32(NO_EPOCH)
+            .appendInt64(-1n)
+            .appendInt32(bytesMax),
+        ),
     )
     .appendArray([], () => {})
     .appendString('')
@@ -63,7 +71,15 @@ function parsePartition(reader: Reader): FetchedPartition {
   reader.readInt32()
   // A compact nullable byte string: its length plus one, 0 for null.
   const length = reader.readUnsignedVarInt() - 1
-  return { partition, errorCode, highWatermark, lastStableOffset, logStartOffset, aborted, bytes: length > 0 ? takeBytes(reader, length) : undefined }
+  return {
+    partition,
+    errorCode,
+    highWatermark,
+    lastStableOffset,
+    logStartOffset,
+    aborted,
+    bytes: length > 0 ? takeBytes(reader, length) : undefined,
+  }
 }
 
 /** `errorCode` is the whole answer's; the partitions carry their own. */

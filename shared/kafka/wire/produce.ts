@@ -49,6 +49,10 @@ function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: num
 const api = createAPI<[string | null, ProduceTopic[]], ProducedPartition[]>(0, 12, createRequest, parseResponse)
 
 /** Produces at acks=all. Rejects only when the connection fails; broker errors come as codes per partition. */
-export function produceBatches(connection: Connection, transactionalId: string | null, topics: ProduceTopic[]): Promise<ProducedPartition[]> {
+export function produceBatches(
+  connection: Connection,
+  transactionalId: string | null,
+  topics: ProduceTopic[],
+): Promise<ProducedPartition[]> {
   return api.async(connection, transactionalId, topics)
 }

@@ -28,7 +28,9 @@ function createRequest(request: TxnOffsetCommitRequest) {
     committedMetadata: metadata,
   }))
   // The body of v5 is that of v4; only what the broker does with it differs.
-  return txnOffsetCommitV4.createRequest(transactionalId, groupId, producerId, producerEpoch, generationId, memberId, null, [{ name: topic, partitions }])
+  return txnOffsetCommitV4.createRequest(transactionalId, groupId, producerId, producerEpoch, generationId, memberId, null, [
+    { name: topic, partitions },
+  ])
 }
 
 function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: number, reader: Reader): Answer {

@@ -72,6 +72,9 @@ export const BUILT_INS: readonly BuiltIn[] = [
 /** The built-ins with their compiled binaries; the first call on a machine compiles them, later ones read the cache. */
 export async function builtInSmartModules(cacheFolder: string): Promise<(BuiltIn & { binary: Uint8Array<ArrayBuffer> })[]> {
   return Promise.all(
-    BUILT_INS.map(async (builtIn) => ({ ...builtIn, binary: await compileCached(join(import.meta.dirname, builtIn.name.slice('dps/'.length), 'module.ts'), 'smartmodule', cacheFolder) })),
+    BUILT_INS.map(async (builtIn) => ({
+      ...builtIn,
+      binary: await compileCached(join(import.meta.dirname, builtIn.name.slice('dps/'.length), 'module.ts'), 'smartmodule', cacheFolder),
+    })),
   )
 }

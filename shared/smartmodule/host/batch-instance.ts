@@ -11,10 +11,17 @@ import type { BatchContext, StepInstance } from './step.ts'
 const RESULT_BYTES = 36
 
 /** Opens an instance and runs `dps_init`. Throws SmartModuleTrap with the guest's own refusal of its config. */
-export async function openBatchInstance(module: WebAssembly.Module, document: InitDocument, log: (line: string) => void): Promise<StepInstance> {
+export async function openBatchInstance(
+  module: WebAssembly.Module,
+  document: InitDocument,
+  log: (line: string) => void,
+): Promise<StepInstance> {
   const step = document.step
   const call: CallSeed & { memoryOf?: WebAssembly.Memory } = { timestampMs: 0, offset: 0n, log, memory: () => call.memoryOf }
-  const plugin = await createPlugin({ wasm: [{ module }] }, { useWasi: false, functions: hostFunctions(call), logger: silentLogger(log), config: {} })
+  const plugin = await createPlugin(
+    { wasm: [{ module }] },
+    { useWasi: false, functions: hostFunctions(call), logger: silentLogger(log), config: {} },
+  )
   const exports = (await plugin.getInstance()).exports as unknown as BatchExports & { _initialize?: () => void }
   call.memoryOf = exports.memory
   try {
@@ -40,7 +47,8 @@ function initialise(exports: BatchExports, document: InitDocument): void {
 function bytesOf(exports: BatchExports, pointer: number, length: number, step: number): Buffer {
   const at = pointer >>> 0
   const size = length >>> 0
-  if (at + size > exports.memory.buffer.byteLength) throw new SmartModuleTrap(step, `answered a range outside of its memory (${at}+${size})`)
+  if (at + size > exports.memory.buffer.byteLength)
+    throw new SmartModuleTrap(step, `answered a range outside of its memory (${at}+${size})`)
   return Buffer.from(exports.memory.buffer, at, size)
 }
 
@@ -53,7 +61,16 @@ function runBatch(exports: BatchExports, call: CallSeed, step: number, kernel: K
   try {
     const pointer = exports.dps_alloc(length)
     bytesOf(exports, pointer, length, step).set(new Uint8Array(kernel.memory.buffer, kernel.currentPtr(), length))
-    result = exports.dps_process(pointer, length, count, context.partition, context.baseOffset, context.baseTimestamp, context.maxTimestamp, context.attributes)
+    result = exports.dps_process(
+      pointer,
+      length,
+      count,
+      context.partition,
+      context.baseOffset,
+      context.baseTimestamp,
+      context.maxTimestamp,
+      context.attributes,
+    )
   } catch (error) {
     throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, messageOf(error))
   }
@@ -62,18 +79,30 @@ function runBatch(exports: BatchExports, call: CallSeed, step: number, kernel: K
   const outLength = block.getUint32(4, true)
   const outCount = block.getUint32(8, true)
   if (outLength > length * SMARTMODULE_LIMITS.output_bytes_per_input + SMARTMODULE_LIMITS.output_bytes_extra) {
-    throw new SmartModuleTrap(step, `answered ${outLength} bytes for ${length}: more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
+    throw new SmartModuleTrap(
+      step,
+      `answered ${outLength} bytes for ${length}: more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`,
+    )
   }
   const errorCount = block.getUint32(20, true)
   if (errorCount > 0) readErrors(exports, block, errorCount, count, step, kernel, context)
   const out = bytesOf(exports, block.getUint32(0, true), outLength, step)
   fillSection(kernel, out)
   // The kernel counts steps from 1: 0 is the source itself.
-  if (kernel.take(outLength, outCount, step + 1) < 0) throw new SmartModuleTrap(step, 'answered records that are malformed, out of order, or not from its input')
+  if (kernel.take(outLength, outCount, step + 1) < 0)
+    throw new SmartModuleTrap(step, 'answered records that are malformed, out of order, or not from its input')
 }
 
 /** The guest's error entries: u32 ordinal, u32 code, u32 length, text. Read before `take`, which forgets the input's ordinals. */
-function readErrors(exports: BatchExports, block: DataView, errorCount: number, count: number, step: number, kernel: Kernel, context: BatchContext): void {
+function readErrors(
+  exports: BatchExports,
+  block: DataView,
+  errorCount: number,
+  count: number,
+  step: number,
+  kernel: Kernel,
+  context: BatchContext,
+): void {
   const entries = bytesOf(exports, block.getUint32(12, true), block.getUint32(16, true), step)
   if (errorCount > count) throw new SmartModuleTrap(step, 'reported more errors than it got records')
   let at = 0

@@ -56,7 +56,9 @@ export type Chain = {
 export class CorruptBatch extends Error {}
 
 function openStep(spec: StepSpec, log: (line: string) => void): Promise<StepInstance> {
-  return spec.kind === 'batch' ? openBatchInstance(spec.module, spec.document, log) : openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, log)
+  return spec.kind === 'batch'
+    ? openBatchInstance(spec.module, spec.document, log)
+    : openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, log)
 }
 
 /** Opens an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
@@ -152,14 +154,21 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   function append(batch: SourceBatch, sink: BatchSink): void {
     const fixedTime = (batch.attributes & 8) !== 0 ? batch.maxTimestamp : -1n
     const count = kernel.currentCount()
-    for (let from = 0; (from = kernel.append(from, sink.batchBytesMax, batch.baseTimestamp, fixedTime)) < count; ) {
+    for (let from = 0; (from = kernel.append(from, sink.batchBytesMax, batch.baseTimestamp, fixedTime)) < count;) {
       sink.seal()
       kernel.begin(batch.baseTimestamp)
     }
   }
 
   /** Runs one stretch of a batch; when a SmartModule is lost over it, halves it until the one record at fault is found. */
-  async function runStretch(section: Uint8Array, count: number, batch: SourceBatch, sink: BatchSink, counts: Float64Array, failures: RecordFailure[]): Promise<void> {
+  async function runStretch(
+    section: Uint8Array,
+    count: number,
+    batch: SourceBatch,
+    sink: BatchSink,
+    counts: Float64Array,
+    failures: RecordFailure[],
+  ): Promise<void> {
     try {
       await attempt(section, count, batch)
       finish(sink.batchBytesMax)
@@ -186,7 +195,13 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   }
 
   /** Accounts for a single record that no instance of the step survives. */
-  function failAlone(section: Uint8Array, batch: SourceBatch, trap: SmartModuleTrap, counts: Float64Array, failures: RecordFailure[]): void {
+  function failAlone(
+    section: Uint8Array,
+    batch: SourceBatch,
+    trap: SmartModuleTrap,
+    counts: Float64Array,
+    failures: RecordFailure[],
+  ): void {
     fillSection(kernel, section)
     kernel.openBatch(section.length, 1, batch.lastOffsetDelta, 0)
     failures.push({ delta: kernel.deltaOf(0), step: trap.step, code: 'module_trapped', message: trap.message.slice(0, 1024) })
@@ -201,7 +216,8 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
 
   /** The section cut at the position and into calls of bounded size. The common batch is one stretch and no copy. */
   function stretches(batch: SourceBatch): { section: Uint8Array; count: number }[] {
-    if (batch.firstDelta === 0 && batch.section.length <= SMARTMODULE_LIMITS.call_bytes_max) return [{ section: batch.section, count: batch.recordCount }]
+    if (batch.firstDelta === 0 && batch.section.length <= SMARTMODULE_LIMITS.call_bytes_max)
+      return [{ section: batch.section, count: batch.recordCount }]
     const length = batch.section.length
     fillSection(kernel, batch.section)
     if (kernel.openBatch(length, batch.recordCount, batch.lastOffsetDelta, batch.firstDelta) < 0) {
@@ -209,7 +225,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     }
     const kept = new Uint8Array(kernel.memory.buffer, kernel.currentPtr(), kernel.currentLength()).slice()
     const parts = []
-    for (let from = 0; from < kept.length; ) {
+    for (let from = 0; from < kept.length;) {
       const size = kernel.run(from, SMARTMODULE_LIMITS.call_bytes_max)
       parts.push({ section: kept.subarray(from, from + size), count: kernel.runCount() })
       from += size

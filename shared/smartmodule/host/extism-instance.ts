@@ -18,13 +18,23 @@ type Plugin = Awaited<ReturnType<typeof createPlugin>>
 type Verdict = 'keep' | 'drop' | Buffer[]
 
 /** Opens a plug-in. The step's config reaches it as Extism config: strings as they are, anything else as JSON. */
-export async function openExtismInstance(module: WebAssembly.Module, functionName: ExtismFunction, document: InitDocument, log: (line: string) => void): Promise<StepInstance> {
+export async function openExtismInstance(
+  module: WebAssembly.Module,
+  functionName: ExtismFunction,
+  document: InitDocument,
+  log: (line: string) => void,
+): Promise<StepInstance> {
   const call: CallSeed & { memoryOf?: WebAssembly.Memory } = { timestampMs: 0, offset: 0n, log, memory: () => call.memoryOf }
   const given = (document.config ?? {}) as Record<string, unknown>
-  const config = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]))
+  const config = Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+  )
   let plugin: Plugin
   try {
-    plugin = await createPlugin({ wasm: [{ module }] }, { useWasi: false, functions: hostFunctions(call), logger: silentLogger(log), config })
+    plugin = await createPlugin(
+      { wasm: [{ module }] },
+      { useWasi: false, functions: hostFunctions(call), logger: silentLogger(log), config },
+    )
     const exports = (await plugin.getInstance()).exports as { memory: WebAssembly.Memory; _initialize?: () => void }
     call.memoryOf = exports.memory
     exports._initialize?.()
@@ -35,7 +45,15 @@ export async function openExtismInstance(module: WebAssembly.Module, functionNam
   return { run: (kernel, context) => runRecords(plugin, functionName, document, prefix, call, kernel, context) }
 }
 
-async function runRecords(plugin: Plugin, functionName: ExtismFunction, document: InitDocument, prefix: Buffer, seed: CallSeed, kernel: Kernel, context: BatchContext): Promise<void> {
+async function runRecords(
+  plugin: Plugin,
+  functionName: ExtismFunction,
+  document: InitDocument,
+  prefix: Buffer,
+  seed: CallSeed,
+  kernel: Kernel,
+  context: BatchContext,
+): Promise<void> {
   const section = Buffer.from(kernel.memory.buffer.slice(kernel.currentPtr(), kernel.currentPtr() + kernel.currentLength()))
   const records = decodeRecords(section, kernel.currentCount())
   const out: KafkaRecord[] = []
@@ -66,13 +84,15 @@ async function runRecords(plugin: Plugin, functionName: ExtismFunction, document
     if (verdict === 'drop') continue
     for (const value of verdict === 'keep' ? [input] : verdict) {
       produced += value.length
-      if (produced > most) throw new SmartModuleTrap(document.step, `answered more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
+      if (produced > most)
+        throw new SmartModuleTrap(document.step, `answered more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
       out.push({ ...record, value: Buffer.concat([prefix, value]) })
     }
   }
   const encoded = encodeRecords(out)
   fillSection(kernel, encoded)
-  if (kernel.take(encoded.length, out.length, document.step + 1) < 0) throw new SmartModuleTrap(document.step, 'answered records that are not from its input')
+  if (kernel.take(encoded.length, out.length, document.step + 1) < 0)
+    throw new SmartModuleTrap(document.step, 'answered records that are not from its input')
 }
 
 async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: Buffer): Promise<Verdict> {

@@ -40,6 +40,10 @@ export const createToken = {
     // An unknown key takes as long as a wrong secret.
     const isRight = credentials.matches(secret, row?.secret_hash ?? Buffer.alloc(32))
     if (!row || !isRight) throw invalidCredentials('the API key or secret is wrong')
-    return { status: 200, body: { access_token: credentials.signToken(row.id, row.account_id), token_type: 'Bearer', expires_in: TOKEN_SECONDS }, headers: { 'Cache-Control': 'no-store' } }
+    return {
+      status: 200,
+      body: { access_token: credentials.signToken(row.id, row.account_id), token_type: 'Bearer', expires_in: TOKEN_SECONDS },
+      headers: { 'Cache-Control': 'no-store' },
+    }
   },
 }

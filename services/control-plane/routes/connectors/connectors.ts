@@ -15,7 +15,12 @@ export const listConnectorsOperation = operation(listConnectorsContract, async (
   const by = query.sort.replace('-', '') as 'name' | 'created_at'
   const sorted = matching.toSorted((a, b) => sign * (a[by] < b[by] ? -1 : 1))
   const from = (query.page - 1) * query.page_size
-  return listReply('connectors', { items: sorted.slice(from, from + query.page_size), total: sorted.length, nextCursor: undefined }, query, show)
+  return listReply(
+    'connectors',
+    { items: sorted.slice(from, from + query.page_size), total: sorted.length, nextCursor: undefined },
+    query,
+    show,
+  )
 })
 
 export const getConnectorOperation = operation(getConnectorContract, async (_deps, _caller, { params }) => {

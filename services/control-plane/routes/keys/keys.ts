@@ -10,7 +10,9 @@ import { operation } from '../operation.ts'
 
 const show = ({ id, name, scopes, created_at }: KeyRow) => ({ id, name, scopes, created_at })
 
-export const listKeysOperation = operation(listKeysContract, async ({ db }, caller, { query }) => listReply('keys', await listKeys(db, caller.accountId, query), query, show))
+export const listKeysOperation = operation(listKeysContract, async ({ db }, caller, { query }) =>
+  listReply('keys', await listKeys(db, caller.accountId, query), query, show),
+)
 
 export const createKeyOperation = operation(createKeyContract, async ({ db, credentials }, caller, { body }) => {
   const scopes = [...new Set(body.scopes ?? SCOPES)]
@@ -18,8 +20,18 @@ export const createKeyOperation = operation(createKeyContract, async ({ db, cred
   if (beyond.length > 0) throw new ServiceError('forbidden', `a key can't give away scopes that it lacks: ${beyond.join(', ')}`)
   const secret = credentials.newSecret()
   try {
-    const row = await insertKey(db, { id: newId('key'), account_id: caller.accountId, name: body.name, scopes, secret_hash: credentials.hashOf(secret) })
-    return { status: 201, body: { ...show(row), api_key: row.id, api_secret: secret }, headers: { Location: `/keys/${row.id}`, 'Cache-Control': 'no-store' } }
+    const row = await insertKey(db, {
+      id: newId('key'),
+      account_id: caller.accountId,
+      name: body.name,
+      scopes,
+      secret_hash: credentials.hashOf(secret),
+    })
+    return {
+      status: 201,
+      body: { ...show(row), api_key: row.id, api_secret: secret },
+      headers: { Location: `/keys/${row.id}`, 'Cache-Control': 'no-store' },
+    }
   } catch (error) {
     if (isUniqueViolation(error)) throw new ServiceError('conflict', `a key named "${body.name}" exists already`, { cause: error })
     throw error

@@ -18,7 +18,13 @@ import { assertChainStarts, resolveSteps } from './resolve-steps.ts'
 type Endpoint = PipelineRequest['source']
 
 /** The stream that a source or sink names; faults are added to `details`. */
-async function resolveEndpoint(trx: Queryable, accountId: string, side: 'source' | 'sink', endpoint: Endpoint, details: Detail[]): Promise<StreamRow | undefined> {
+async function resolveEndpoint(
+  trx: Queryable,
+  accountId: string,
+  side: 'source' | 'sink',
+  endpoint: Endpoint,
+  details: Detail[],
+): Promise<StreamRow | undefined> {
   const connector = findConnector(endpoint.connector_id)
   if (!connector || (connector.kind !== 'both' && connector.kind !== side)) {
     details.push({ path: `/${side}/connector_id`, message: connector ? `the connector is no ${side}` : 'is not the id of a connector' })
@@ -32,7 +38,10 @@ async function resolveEndpoint(trx: Queryable, accountId: string, side: 'source'
   if (connector.id !== streamConnector.id) return undefined
   const stream = await lockStream(trx, accountId, StreamConfig.parse(config.value).stream_id)
   if (stream?.status === 'active') return stream
-  details.push({ path: `/${side}/config/stream_id`, message: stream ? `the stream is ${stream.status}, not active` : 'is not the id of a stream' })
+  details.push({
+    path: `/${side}/config/stream_id`,
+    message: stream ? `the stream is ${stream.status}, not active` : 'is not the id of a stream',
+  })
   return undefined
 }
 
@@ -43,8 +52,10 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
     const details: Detail[] = []
     const source = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
     const sink = await resolveEndpoint(trx, caller.accountId, 'sink', body.sink, details)
-    if (source && sink && source.id === sink.id) details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
-    if (source && body.tasks > source.partitions) details.push({ path: '/tasks', message: `must be at most ${source.partitions}, the source's partitions` })
+    if (source && sink && source.id === sink.id)
+      details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
+    if (source && body.tasks > source.partitions)
+      details.push({ path: '/tasks', message: `must be at most ${source.partitions}, the source's partitions` })
     const steps = await resolveSteps(trx, caller.accountId, body.processors, details)
     if (details.length > 0 || !source || !sink) throw invalidRequest(details)
     await assertChainStarts(trx, id, steps)
@@ -70,7 +81,18 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
     ]
     return insertPipeline(
       trx,
-      { id, account_id: caller.accountId, name: body.name, description: body.description, status: 'creating', desired: definition.desired, revision: 1, attempt: 1, request: body, definition },
+      {
+        id,
+        account_id: caller.accountId,
+        name: body.name,
+        description: body.description,
+        status: 'creating',
+        desired: definition.desired,
+        revision: 1,
+        attempt: 1,
+        request: body,
+        definition,
+      },
       uses,
     )
   })
@@ -79,15 +101,25 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
 export const createPipeline = operation(createPipelineContract, async (deps, caller, { body }) => {
   const id = newId('pipeline')
   const row = await store(deps, caller, id, body).catch((error: unknown) => {
-    if (isUniqueViolation(error)) throw new ServiceError('conflict', `a pipeline named "${body.name}" exists already`, { cause: error, details: [{ path: '/name', message: 'is taken' }] })
+    if (isUniqueViolation(error))
+      throw new ServiceError('conflict', `a pipeline named "${body.name}" exists already`, {
+        cause: error,
+        details: [{ path: '/name', message: 'is taken' }],
+      })
     throw error
   })
   try {
     await withDeadline(finishPipeline(deps, row), 'creating the pipeline')
   } catch (error) {
     await updatePipeline(deps.db, id, { status: 'deleting', desired: 'stopped' }).catch(() => {})
-    await undoPipeline(deps, row).catch((reason: unknown) => deps.log.warn({ id, reason: String(reason) }, 'a pipeline will be undone later'))
+    await undoPipeline(deps, row).catch((reason: unknown) =>
+      deps.log.warn({ id, reason: String(reason) }, 'a pipeline will be undone later'),
+    )
     throw error
   }
-  return { status: 201, body: { pipeline_id: id, name: row.name, status: 'created', created_at: row.created_at }, headers: { Location: `/pipelines/${id}` } }
+  return {
+    status: 201,
+    body: { pipeline_id: id, name: row.name, status: 'created', created_at: row.created_at },
+    headers: { Location: `/pipelines/${id}` },
+  }
 })

@@ -1,14 +1,37 @@
 /** Pipelines read, deleted, steered. */
-import { deletePipelineContract, getPipelineContract, getPipelineStatusContract, listPipelinesContract, pipelineActionContracts } from '../../../../shared/api/pipelines.ts'
+import {
+  deletePipelineContract,
+  getPipelineContract,
+  getPipelineStatusContract,
+  listPipelinesContract,
+  pipelineActionContracts,
+} from '../../../../shared/api/pipelines.ts'
 import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import { DESIRED_AFTER, PIPELINE_ACTIONS, transition, type PipelineAction } from '../../../../shared/model/pipeline-status.ts'
-import { findPipeline, listObserved, listPipelines, lockPipeline, updatePipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
+import {
+  findPipeline,
+  listObserved,
+  listPipelines,
+  lockPipeline,
+  updatePipeline,
+  type PipelineRow,
+} from '../../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { isDrained, publishDefinition, undoPipeline } from '../../reconciler/pipelines.ts'
 import { etagOf, listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 
-const showItem = ({ id, name, description, status, status_reason, revision, created_at, updated_at }: PipelineRow) => ({ id, pipeline_id: id, name, description, status, status_reason, revision, created_at, updated_at })
+const showItem = ({ id, name, description, status, status_reason, revision, created_at, updated_at }: PipelineRow) => ({
+  id,
+  pipeline_id: id,
+  name,
+  description,
+  status,
+  status_reason,
+  revision,
+  created_at,
+  updated_at,
+})
 
 async function getPipeline({ db }: Deps, caller: Caller, id: string): Promise<PipelineRow> {
   const row = await findPipeline(db, caller.accountId, id)
@@ -16,12 +39,18 @@ async function getPipeline({ db }: Deps, caller: Caller, id: string): Promise<Pi
   return row
 }
 
-export const listPipelinesOperation = operation(listPipelinesContract, async ({ db }, caller, { query }) => listReply('pipelines', await listPipelines(db, caller.accountId, query), query, showItem))
+export const listPipelinesOperation = operation(listPipelinesContract, async ({ db }, caller, { query }) =>
+  listReply('pipelines', await listPipelines(db, caller.accountId, query), query, showItem),
+)
 
 export const getPipelineOperation = operation(getPipelineContract, async (deps, caller, { params }) => {
   const row = await getPipeline(deps, caller, params.id)
   const processors = row.definition.steps.map(({ module_id, name, version, config }) => ({ module_id, name, version, config }))
-  return { status: 200, body: { ...showItem(row), source: row.request.source, processors, sink: row.request.sink, tasks: row.definition.tasks }, headers: etagOf(row) }
+  return {
+    status: 200,
+    body: { ...showItem(row), source: row.request.source, processors, sink: row.request.sink, tasks: row.definition.tasks },
+    headers: etagOf(row),
+  }
 })
 
 export const getPipelineStatus = operation(getPipelineStatusContract, async (deps, caller, { params }) => {
@@ -66,7 +95,10 @@ async function act(deps: Deps, caller: Caller, id: string, action: PipelineActio
 }
 
 export const pipelineActions = pipelineActionContracts.map((contract, index) =>
-  operation(contract, async (deps, caller, { params }) => ({ status: 200, body: showItem(await act(deps, caller, params.id, PIPELINE_ACTIONS[index]!)) })),
+  operation(contract, async (deps, caller, { params }) => ({
+    status: 200,
+    body: showItem(await act(deps, caller, params.id, PIPELINE_ACTIONS[index]!)),
+  })),
 )
 
 const DRAIN_WAIT_MS = 10_000
@@ -81,7 +113,8 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
   })
   deps.pokePublisher()
   // Its tasks finish their round first, so that what they deliver is accounted for.
-  for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row.id)); ) await new Promise((resolve) => setTimeout(resolve, 100))
+  for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row.id));)
+    await new Promise((resolve) => setTimeout(resolve, 100))
   if (!(await isDrained(deps.db, row.id))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' } }
   const isGone = await undoPipeline(deps, row).then(
     () => true,

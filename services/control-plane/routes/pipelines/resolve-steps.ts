@@ -23,7 +23,12 @@ function configFaults(parameters: unknown, config: unknown, root: string): Detai
   })
 }
 
-export async function resolveSteps(trx: Queryable, accountId: string, entries: PipelineRequest['processors'], details: Detail[]): Promise<Step[]> {
+export async function resolveSteps(
+  trx: Queryable,
+  accountId: string,
+  entries: PipelineRequest['processors'],
+  details: Detail[],
+): Promise<Step[]> {
   const steps: Step[] = []
   for (const [index, { module_id, version, config }] of entries.entries()) {
     const current = await findSmartModule(trx, accountId, module_id)
@@ -63,9 +68,21 @@ export async function assertChainStarts(trx: Queryable, pipelineId: string, step
         binary: new Uint8Array(await getBinary(trx, sha256)),
         kind,
         ...(extism_function ? { extismFunction: extism_function } : {}),
-        document: { config, input_format, output_format, input_prefix_length: 5, output_prefix: '', pipeline: pipelineId, step, partition: 0 },
+        document: {
+          config,
+          input_format,
+          output_format,
+          input_prefix_length: 5,
+          output_prefix: '',
+          pipeline: pipelineId,
+          step,
+          partition: 0,
+        },
       })),
     ),
   })
-  if ('refused' in started) throw invalidRequest([{ path: started.step === undefined ? '/processors' : `/processors/${started.step}/config`, message: started.refused }])
+  if ('refused' in started)
+    throw invalidRequest([
+      { path: started.step === undefined ? '/processors' : `/processors/${started.step}/config`, message: started.refused },
+    ])
 }

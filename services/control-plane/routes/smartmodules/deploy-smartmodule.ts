@@ -6,7 +6,15 @@ import { newId } from '../../../../shared/model/ids.ts'
 import { SMARTMODULE_LIMITS } from '../../../../shared/smartmodule/abi.ts'
 import { runInSandbox } from '../../../../shared/smartmodule/sandbox.ts'
 import { isUniqueViolation } from '../../../../shared/store/database.ts'
-import { insertSmartModule, insertVersion, listVersions, lockSmartModule, sha256Of, updateDescription, type VersionRow } from '../../../../shared/store/smartmodules.ts'
+import {
+  insertSmartModule,
+  insertVersion,
+  listVersions,
+  lockSmartModule,
+  sha256Of,
+  updateDescription,
+  type VersionRow,
+} from '../../../../shared/store/smartmodules.ts'
 import { operation } from '../operation.ts'
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
@@ -14,7 +22,8 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 function decodeBinary(text: string): Buffer {
   if (!BASE64.test(text)) throw invalidRequest([{ path: '/wasm_binary', message: 'is not base64' }])
   const binary = Buffer.from(text, 'base64')
-  if (binary.length > SMARTMODULE_LIMITS.file_bytes_max) throw invalidRequest([{ path: '/wasm_binary', message: `is larger than ${SMARTMODULE_LIMITS.file_bytes_max >> 20} MiB` }])
+  if (binary.length > SMARTMODULE_LIMITS.file_bytes_max)
+    throw invalidRequest([{ path: '/wasm_binary', message: `is larger than ${SMARTMODULE_LIMITS.file_bytes_max >> 20} MiB` }])
   return binary
 }
 
@@ -23,7 +32,9 @@ function assertParameters(parameters: Record<string, unknown> | undefined): void
   try {
     new Ajv.Ajv({ strict: false }).compile(parameters)
   } catch (error) {
-    throw invalidRequest([{ path: '/config/parameters', message: `is not a JSON Schema: ${error instanceof Error ? error.message : String(error)}` }])
+    throw invalidRequest([
+      { path: '/config/parameters', message: `is not a JSON Schema: ${error instanceof Error ? error.message : String(error)}` },
+    ])
   }
 }
 
@@ -42,7 +53,10 @@ function nextVersion(versions: VersionRow[], asked: string | undefined): string 
     const [major, minor, patch] = numbers(newest)
     return `${major}.${minor}.${patch! + 1}`
   }
-  if (newest !== undefined && !isNewer(asked, newest)) throw new ServiceError('conflict', `version ${asked} is not newer than ${newest}; versions are immutable`, { details: [{ path: '/version', message: `must be newer than ${newest}` }] })
+  if (newest !== undefined && !isNewer(asked, newest))
+    throw new ServiceError('conflict', `version ${asked} is not newer than ${newest}; versions are immutable`, {
+      details: [{ path: '/version', message: `must be newer than ${newest}` }],
+    })
   return asked
 }
 
@@ -50,22 +64,50 @@ export const deploySmartModule = operation(deploySmartModuleContract, async ({ d
   const upload = decodeBinary(body.wasm_binary)
   assertParameters(body.config.parameters)
   const answer = await runInSandbox({ task: 'inspect', binary: upload })
-  if (!('inspected' in answer)) throw invalidRequest([{ path: '/wasm_binary', message: 'refused' in answer ? answer.refused : 'could not be examined' }])
+  if (!('inspected' in answer))
+    throw invalidRequest([{ path: '/wasm_binary', message: 'refused' in answer ? answer.refused : 'could not be examined' }])
   const { kind, extismFunction, binary } = answer.inspected
   const sha256 = sha256Of(binary)
   try {
     return await db.transaction(async (trx) => {
       const known = await lockSmartModule(trx, caller.accountId, body.name)
-      const row = known ?? (await insertSmartModule(trx, { id: newId('smartModule'), account_id: caller.accountId, name: body.name, description: body.description ?? '', status: 'deployed' }))
+      const row =
+        known ??
+        (await insertSmartModule(trx, {
+          id: newId('smartModule'),
+          account_id: caller.accountId,
+          name: body.name,
+          description: body.description ?? '',
+          status: 'deployed',
+        }))
       if (known && body.description !== undefined) await updateDescription(trx, known.id, body.description)
       const versions = await listVersions(trx, row.id)
       const version = nextVersion(versions, body.version)
       const { input_format, output_format, ...config } = body.config
-      await insertVersion(trx, { smartmodule_id: row.id, version, ordinal: (versions[0]?.ordinal ?? 0) + 1, sha256, kind, extism_function: extismFunction ?? null, input_format, output_format, config }, binary)
-      return { status: 201, body: { id: row.id, name: row.name, status: row.status, version }, headers: { Location: `/smartmodules/${row.id}` } }
+      await insertVersion(
+        trx,
+        {
+          smartmodule_id: row.id,
+          version,
+          ordinal: (versions[0]?.ordinal ?? 0) + 1,
+          sha256,
+          kind,
+          extism_function: extismFunction ?? null,
+          input_format,
+          output_format,
+          config,
+        },
+        binary,
+      )
+      return {
+        status: 201,
+        body: { id: row.id, name: row.name, status: row.status, version },
+        headers: { Location: `/smartmodules/${row.id}` },
+      }
     })
   } catch (error) {
-    if (isUniqueViolation(error)) throw new ServiceError('conflict', `another upload of "${body.name}" came first; try again`, { cause: error })
+    if (isUniqueViolation(error))
+      throw new ServiceError('conflict', `another upload of "${body.name}" came first; try again`, { cause: error })
     throw error
   }
 })

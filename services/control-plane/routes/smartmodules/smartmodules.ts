@@ -8,13 +8,19 @@ import { operation } from '../operation.ts'
 
 const show = ({ id, name, description, version, created_at }: CurrentSmartModule) => ({ id, name, description, version, created_at })
 
-export const listSmartModulesOperation = operation(listSmartModulesContract, async ({ db }, caller, { query }) => listReply('modules', await listSmartModules(db, caller.accountId, query), query, show))
+export const listSmartModulesOperation = operation(listSmartModulesContract, async ({ db }, caller, { query }) =>
+  listReply('modules', await listSmartModules(db, caller.accountId, query), query, show),
+)
 
 export const getSmartModuleOperation = operation(getSmartModuleContract, async ({ db }, caller, { params }) => {
   const row = await findSmartModule(db, caller.accountId, params.id)
   if (!row) throw notFound('the SmartModule')
   const { status, kind, sha256, bytes, account_id, config, input_format, output_format } = row
-  return { status: 200, body: { ...show(row), status, kind, sha256, bytes, built_in: account_id === null, config: { input_format, output_format, ...config } }, headers: etagOf(row, `-${row.version}`) }
+  return {
+    status: 200,
+    body: { ...show(row), status, kind, sha256, bytes, built_in: account_id === null, config: { input_format, output_format, ...config } },
+    headers: etagOf(row, `-${row.version}`),
+  }
 })
 
 export const deleteSmartModuleOperation = operation(deleteSmartModuleContract, async ({ db }, caller, { params }) => {

@@ -26,7 +26,11 @@ export const createStream = operation(createStreamContract, async (deps, caller,
     status: 'creating',
     topic: names.streamTopic(caller.accountId, id),
   }).catch((error: unknown) => {
-    if (isUniqueViolation(error)) throw new ServiceError('conflict', `a stream named "${name}" exists already`, { cause: error, details: [{ path: '/name', message: 'is taken' }] })
+    if (isUniqueViolation(error))
+      throw new ServiceError('conflict', `a stream named "${name}" exists already`, {
+        cause: error,
+        details: [{ path: '/name', message: 'is taken' }],
+      })
     throw error
   })
   try {

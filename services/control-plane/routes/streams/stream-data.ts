@@ -14,7 +14,8 @@ async function activeStream(db: Database, accountId: string, id: string): Promis
 
 export const getStreamData = operation(getStreamDataContract, async ({ db, streamData }, caller, { params, query }) => {
   const stream = await activeStream(db, caller.accountId, params.id)
-  if (query.partition !== undefined && query.partition >= stream.partitions) throw invalidRequest([{ path: '/query/partition', message: `must be below ${stream.partitions}` }])
+  if (query.partition !== undefined && query.partition >= stream.partitions)
+    throw invalidRequest([{ path: '/query/partition', message: `must be below ${stream.partitions}` }])
   return { status: 200, body: await streamData.readPage(stream, query) }
 })
 

@@ -6,7 +6,15 @@ import { undoStream } from '../../reconciler/streams.ts'
 import { etagOf, listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 
-const showItem = ({ id, name, description, status, status_reason, created_at, updated_at }: StreamRow) => ({ id, name, description, status, status_reason, created_at, updated_at })
+const showItem = ({ id, name, description, status, status_reason, created_at, updated_at }: StreamRow) => ({
+  id,
+  name,
+  description,
+  status,
+  status_reason,
+  created_at,
+  updated_at,
+})
 const show = (row: StreamRow) => ({
   ...showItem(row),
   schema: row.schema,
@@ -19,7 +27,9 @@ const show = (row: StreamRow) => ({
   key: row.key_field,
 })
 
-export const listStreamsOperation = operation(listStreamsContract, async ({ db }, caller, { query }) => listReply('streams', await listStreams(db, caller.accountId, query), query, showItem))
+export const listStreamsOperation = operation(listStreamsContract, async ({ db }, caller, { query }) =>
+  listReply('streams', await listStreams(db, caller.accountId, query), query, showItem),
+)
 
 export const getStreamOperation = operation(getStreamContract, async ({ db }, caller, { params }) => {
   const row = await findStream(db, caller.accountId, params.id)
@@ -37,6 +47,8 @@ export const deleteStreamOperation = operation(deleteStreamContract, async (deps
     return locked
   })
   // It is gone for clients from here on; what can't be removed now, the reconciler removes.
-  await undoStream(deps, row).catch((error: unknown) => deps.log.warn({ id: row.id, reason: String(error) }, 'a stream will be removed later'))
+  await undoStream(deps, row).catch((error: unknown) =>
+    deps.log.warn({ id: row.id, reason: String(error) }, 'a stream will be removed later'),
+  )
   return { status: 204 }
 })

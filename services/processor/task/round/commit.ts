@@ -13,7 +13,11 @@ export class AssignmentLost extends Error {}
 
 const RETRIES_MAX = 400
 const LOST: ReadonlySet<number> = new Set([KAFKA_ERRORS.illegalGeneration, KAFKA_ERRORS.unknownMemberId, KAFKA_ERRORS.rebalanceInProgress])
-const WAIT: ReadonlySet<number> = new Set([KAFKA_ERRORS.concurrentTransactions, KAFKA_ERRORS.coordinatorLoadInProgress, KAFKA_ERRORS.requestTimedOut])
+const WAIT: ReadonlySet<number> = new Set([
+  KAFKA_ERRORS.concurrentTransactions,
+  KAFKA_ERRORS.coordinatorLoadInProgress,
+  KAFKA_ERRORS.requestTimedOut,
+])
 
 export type GroupCoordinator = { nodeId: number | undefined }
 

@@ -70,7 +70,9 @@ async function sendFirst(connections: Connections, lanes: Lane[], targets: Targe
     const refused: Lane[] = []
     let moved = false
     const answers = await Promise.all(
-      [...requestsFor(open, 0, targets)].map(async ([leader, topics]) => produceBatches(await connectionTo(connections, leader), transactionalId, topics)),
+      [...requestsFor(open, 0, targets)].map(async ([leader, topics]) =>
+        produceBatches(await connectionTo(connections, leader), transactionalId, topics),
+      ),
     )
     for (const { topic, partition, errorCode, errorMessage } of answers.flat()) {
       if (errorCode === 0 || errorCode === KAFKA_ERRORS.duplicateSequence) continue
@@ -94,7 +96,12 @@ async function connectionTo(connections: Connections, leader: number) {
  * Writes everything of a round into the transaction. Answers whether anything was written. Throws TransactionBroken or TakenOver; then
  * nothing of the round counts.
  */
-export async function deliver(connections: Connections, outcomes: PartitionOutcome[], targets: Targets, producer: Producer): Promise<boolean> {
+export async function deliver(
+  connections: Connections,
+  outcomes: PartitionOutcome[],
+  targets: Targets,
+  producer: Producer,
+): Promise<boolean> {
   const lanes = stampBatches(outcomes, targets, producer)
   if (lanes.length === 0) return false
   try {

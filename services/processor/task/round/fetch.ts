@@ -71,7 +71,9 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     const batches: FetchedBatches[] = []
     for (const answer of answers) {
       if (answer.errorCode === KAFKA_ERRORS.offsetOutOfRange) {
-        throw new PositionLost(`position ${positions.get(answer.partition)} of partition ${answer.partition} is outside of what ${layout.topic} holds (from ${answer.logStartOffset})`)
+        throw new PositionLost(
+          `position ${positions.get(answer.partition)} of partition ${answer.partition} is outside of what ${layout.topic} holds (from ${answer.logStartOffset})`,
+        )
       }
       if (answer.errorCode !== 0) throw new Error(`fetching partition ${answer.partition}: ${kafkaErrorName(answer.errorCode)}`)
       ends.set(answer.partition, answer.lastStableOffset)
@@ -140,7 +142,11 @@ export function openFetcher(options: FetcherOptions): Fetcher {
         takenSignals.delete(part)
       }
       const granted = parts.reduce((sum, part) => sum + part.granted, 0)
-      return { batches: parts.flatMap((part) => part.batches), bytes: parts.reduce((sum, part) => sum + part.bytes, 0), release: () => budget.give(granted) }
+      return {
+        batches: parts.flatMap((part) => part.batches),
+        bytes: parts.reduce((sum, part) => sum + part.bytes, 0),
+        release: () => budget.give(granted),
+      }
     },
     close() {
       closed = true

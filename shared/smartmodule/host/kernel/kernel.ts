@@ -6,6 +6,8 @@
  * Format: KIP-98 / https://kafka.apache.org/documentation/#record
  */
 
+import { copyFast, grow, roomFor, sizeOf, write, zigzag, zigzagLong } from './bytes'
+
 /** Where a growing region lives; memory is never given back, it is bounded by the largest batch ever seen. */
 let sectionPtr: usize = 0
 let sectionCapacity: u32 = 0
@@ -39,30 +41,6 @@ let builtMax: i64 = 0
 let at: usize = 0
 let end: usize = 0
 let bad: bool = false
-
-/**
- * Copies forward, 16 bytes at a time, past the end by up to 15 bytes: both sides must have that slack, and the target is written in
- * ascending order, so that what is overwritten is written again. A call of `memory.copy` costs more than copying a short record.
- */
-// @ts-ignore: decorator
-@inline
-function copyFast(to: usize, from: usize, length: usize): void {
-  if (length > 512) {
-    memory.copy(to, from, length)
-    return
-  }
-  for (let i: usize = 0; i < length; i += 16) v128.store(to + i, v128.load(from + i))
-}
-
-function grow(pointer: usize, capacity: u32, need: u32): usize {
-  if (need <= capacity) return pointer
-  if (pointer != 0) heap.free(pointer)
-  return heap.alloc(need)
-}
-
-function roomFor(need: u32): u32 {
-  return need + (need >> 2) + 1024
-}
 
 // @ts-ignore: decorator
 @inline
@@ -98,35 +76,6 @@ function readVarlong(): i64 {
     shift += 7
   }
   return ((result >>> 1) as i64) ^ -((result & 1) as i64)
-}
-
-// @ts-ignore: decorator
-@inline
-function zigzag(value: i32): u32 {
-  return ((value << 1) ^ (value >> 31)) as u32
-}
-
-// @ts-ignore: decorator
-@inline
-function zigzagLong(value: i64): u64 {
-  return ((value << 1) ^ (value >> 63)) as u64
-}
-
-// @ts-ignore: decorator
-@inline
-function sizeOf(value: u64): u32 {
-  return value == 0 ? 1 : ((70 - (clz(value) as u32)) / 7)
-}
-
-// @ts-ignore: decorator
-@inline
-function write(p: usize, value: u64): usize {
-  while (value >= 128) {
-    store<u8>(p++, ((value & 0x7f) | 0x80) as u8)
-    value >>= 7
-  }
-  store<u8>(p++, value as u8)
-  return p
 }
 
 /** Skips key, value and headers of a record that ends at `stop`; sets `bad` unless they fill it exactly. */

@@ -1,5 +1,6 @@
 /** ABI 1: turns records sections into `Record`s and back. Authors never see this file; the entry that `compile` writes calls it. */
-import { Kind, textOf } from './json'
+import { Kind } from './json'
+import { textOf } from './text'
 import { Path, Slice } from './path'
 import { Record, Writer, copyFast } from './record'
 

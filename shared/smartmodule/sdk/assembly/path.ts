@@ -1,5 +1,6 @@
 /** Dotted paths (`customer.address.city`, `items.0.sku`) into a checked document. */
-import { Kind, closeOf, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, unescape, valueEnd, valueStart } from './json'
+import { Kind, closeOf, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, valueEnd, valueStart } from './json'
+import { unescape } from './text'
 
 /** What `find` found: the bytes of a value inside the record, valid until the next record. */
 export class Slice {

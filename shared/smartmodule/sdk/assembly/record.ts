@@ -1,5 +1,6 @@
 /** The record an author's function sees: one object for all records, its bytes valid until the function returns. */
-import { Kind, escapeTo, memberCount, parse, refusal, valueEnd, valueStart } from './json'
+import { Kind, memberCount, parse, refusal, valueEnd, valueStart } from './json'
+import { escapeTo } from './text'
 import { Path, Segment, Slice, findMember, findPath } from './path'
 
 /**

@@ -1,0 +1,37 @@
+# Verbs of the project; `make help` lists them. Every target puts the project's own Node 24 first on the PATH.
+SHELL := /bin/bash
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+NODE := node --no-warnings
+.DEFAULT_GOAL := help
+.PHONY: help run test check format bench account docs
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+# npm comes with the machine's Node; the package `node` then brings Node 24 into node_modules/.bin.
+node_modules/.installed: package.json package-lock.json
+	npm ci --no-fund --no-audit --loglevel=error
+	@touch $@
+
+run: node_modules/.installed ## start everything and take the tour (PROCESSORS=2, TOUR=0, PORT=8080)
+	@exec $(NODE) deploy/local/run.ts
+
+test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and registry (ONLY=path to run some)
+	@$(NODE) test/run.ts $(ONLY)
+
+check: node_modules/.installed ## format, lint, types
+	@oxfmt --check .
+	@oxlint --deny-warnings
+	@tsc --noEmit
+
+format: node_modules/.installed ## write the format that check wants
+	@oxfmt --write .
+
+bench: node_modules/.installed ## measure, side by side, verified; writes test/bench/latest.json
+	@$(NODE) test/bench/bench.ts
+
+docs: node_modules/.installed ## write docs/errors.md from the error table
+	@$(NODE) docs/write-errors.ts
+
+account: node_modules/.installed ## make an account and key: NAME=… TYPE=developer|professional|enterprise, with the control plane's environment
+	@$(NODE) services/control-plane/create-account.ts "$(NAME)" "$(TYPE)"

@@ -1,0 +1,56 @@
+/** Memory, varints and copying, for the kernel. */
+
+/**
+ * Copies forward, 16 bytes at a time, past the end by up to 15 bytes: both sides must have that slack, and the target is written in
+ * ascending order, so that what is overwritten is written again. A call of `memory.copy` costs more than copying a short record.
+ */
+// @ts-ignore: decorator
+@inline
+export function copyFast(to: usize, from: usize, length: usize): void {
+  if (length > 512) {
+    memory.copy(to, from, length)
+    return
+  }
+  for (let i: usize = 0; i < length; i += 16) v128.store(to + i, v128.load(from + i))
+}
+
+// @ts-ignore: decorator
+@inline
+export function zigzag(value: i32): u32 {
+  return ((value << 1) ^ (value >> 31)) as u32
+}
+
+// @ts-ignore: decorator
+@inline
+export function zigzagLong(value: i64): u64 {
+  return ((value << 1) ^ (value >> 63)) as u64
+}
+
+// @ts-ignore: decorator
+@inline
+export function sizeOf(value: u64): u32 {
+  return value == 0 ? 1 : ((70 - (clz(value) as u32)) / 7)
+}
+
+// @ts-ignore: decorator
+@inline
+export function write(p: usize, value: u64): usize {
+  while (value >= 128) {
+    store<u8>(p++, ((value & 0x7f) | 0x80) as u8)
+    value >>= 7
+  }
+  store<u8>(p++, value as u8)
+  return p
+}
+
+/** A region of at least `need` bytes; its content is not kept. */
+export function grow(pointer: usize, capacity: u32, need: u32): usize {
+  if (need <= capacity) return pointer
+  if (pointer != 0) heap.free(pointer)
+  return heap.alloc(need)
+}
+
+/** What to ask for, so that growing is rare. */
+export function roomFor(need: u32): u32 {
+  return need + (need >> 2) + 1024
+}

@@ -1,0 +1,132 @@
+/** JSON's scalars as text and numbers: escapes decoded and written, numbers parsed. Works on bytes that `parse` has checked. */
+
+function hexValue(c: u32): u32 {
+  return c < 58 ? c - 48 : (c | 32) - 87
+}
+
+export function hex4(p: usize): u32 {
+  return (hexValue(load<u8>(p)) << 12) | (hexValue(load<u8>(p, 1)) << 8) | (hexValue(load<u8>(p, 2)) << 4) | hexValue(load<u8>(p, 3))
+}
+
+/** Writes a code point as UTF-8; a lone surrogate becomes U+FFFD, as every decoder does. */
+export function putCodePoint(to: usize, code: u32): usize {
+  if (code < 0x80) {
+    store<u8>(to, code as u8)
+    return to + 1
+  }
+  if (code < 0x800) {
+    store<u8>(to, (0xc0 | (code >> 6)) as u8)
+    store<u8>(to, (0x80 | (code & 63)) as u8, 1)
+    return to + 2
+  }
+  if (code - 0xd800 < 0x800) code = 0xfffd
+  if (code < 0x10000) {
+    store<u8>(to, (0xe0 | (code >> 12)) as u8)
+    store<u8>(to, (0x80 | ((code >> 6) & 63)) as u8, 1)
+    store<u8>(to, (0x80 | (code & 63)) as u8, 2)
+    return to + 3
+  }
+  store<u8>(to, (0xf0 | (code >> 18)) as u8)
+  store<u8>(to, (0x80 | ((code >> 12) & 63)) as u8, 1)
+  store<u8>(to, (0x80 | ((code >> 6) & 63)) as u8, 2)
+  store<u8>(to, (0x80 | (code & 63)) as u8, 3)
+  return to + 4
+}
+
+/** Decodes the escapes of a checked string's content [p, end) to plain UTF-8 at `to`; returns the end of what was written. Never longer. */
+export function unescape(p: usize, end: usize, to: usize): usize {
+  while (p < end) {
+    const c: u32 = load<u8>(p)
+    if (c != 92) {
+      store<u8>(to++, c as u8)
+      p++
+      continue
+    }
+    const e: u32 = load<u8>(p, 1)
+    p += 2
+    if (e == 117) {
+      let code = hex4(p)
+      p += 4
+      if (code - 0xd800 < 0x400 && p + 6 <= end && load<u8>(p) == 92 && load<u8>(p, 1) == 117) {
+        const low = hex4(p + 2)
+        if (low - 0xdc00 < 0x400) {
+          code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00)
+          p += 6
+        }
+      }
+      to = putCodePoint(to, code)
+    } else store<u8>(to++, (e == 98 ? 8 : e == 102 ? 12 : e == 110 ? 10 : e == 114 ? 13 : e == 116 ? 9 : e) as u8)
+  }
+  return to
+}
+
+/** Writes plain UTF-8 [p, end) as the content of a JSON string at `to` (room: 6 × its length); returns the end of what was written. */
+export function escapeTo(p: usize, end: usize, to: usize): usize {
+  while (p < end) {
+    const c: u32 = load<u8>(p++)
+    if (c == 34 || c == 92) {
+      store<u8>(to++, 92)
+      store<u8>(to++, c as u8)
+    } else if (c >= 32) store<u8>(to++, c as u8)
+    else {
+      store<u8>(to++, 92)
+      if (c == 10) store<u8>(to++, 110)
+      else if (c == 13) store<u8>(to++, 114)
+      else if (c == 9) store<u8>(to++, 116)
+      else if (c == 8) store<u8>(to++, 98)
+      else if (c == 12) store<u8>(to++, 102)
+      else {
+        store<u8>(to++, 117)
+        store<u8>(to++, 48)
+        store<u8>(to++, 48)
+        store<u8>(to++, (48 + (c >> 4)) as u8)
+        store<u8>(to++, ((c & 15) < 10 ? 48 + (c & 15) : 87 + (c & 15)) as u8)
+      }
+    }
+  }
+  return to
+}
+
+/** The text of a checked JSON string value (quotes included) [p, end), escapes decoded. Allocates. */
+export function textOf(p: usize, end: usize): string {
+  const length = end - p - 2
+  const scratch = heap.alloc(length + 8)
+  const stop = unescape(p + 1, end - 1, scratch)
+  const text = String.UTF8.decodeUnsafe(scratch, stop - scratch)
+  heap.free(scratch)
+  return text
+}
+
+/** The number of a checked JSON number [p, end): exact up to 15 digits, else by the language's own parser. */
+export function numberOf(p: usize, end: usize): f64 {
+  let q = p
+  let negative = false
+  if (load<u8>(q) == 45) {
+    negative = true
+    q++
+  }
+  let digits: u64 = 0
+  let scale = 0
+  let count = 0
+  let seenPoint = false
+  while (q < end) {
+    const c: u32 = load<u8>(q)
+    if (c - 48 < 10) {
+      digits = digits * 10 + (c - 48)
+      count++
+      if (seenPoint) scale++
+    } else if (c == 46) seenPoint = true
+    else break
+    q++
+    if (count > 15) break
+  }
+  // Up to 15 digits and 10^22 both sides of the division are exact, so it rounds once (Clinger's fast path).
+  if (q == end && count <= 15 && scale <= 22) {
+    let value = digits as f64
+    if (scale > 0) value /= POWERS[scale]
+    return negative ? -value : value
+  }
+  return F64.parseFloat(String.UTF8.decodeUnsafe(p, end - p))
+}
+
+const POWERS: StaticArray<f64> = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22]

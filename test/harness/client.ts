@@ -1,0 +1,68 @@
+/** An HTTP client for tests that keeps status, headers and body apart, and a poll for named conditions. */
+import { inject } from 'vitest'
+import type { Key } from '../../deploy/local/launcher.ts'
+import type { Shared } from './global-setup.ts'
+
+export type Answer<T = Record<string, never>> = {
+  status: number
+  headers: Headers
+  body: T &
+    Record<string, unknown> & { error?: { code: string; message: string; status: number; details?: { path: string; message: string }[] } }
+}
+export type Client = {
+  call<T = Record<string, never>>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>
+  token: string | undefined
+}
+
+export function service(): Shared {
+  const shared = inject('service')
+  if (!shared) throw new Error('this test needs the launched service: its folder is not in NEEDS_SERVICE')
+  return shared
+}
+
+export function anonymous(token?: string): Client {
+  const { apiUrl } = service()
+  return {
+    token,
+    async call<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer<T>> {
+      const isText = typeof body === 'string'
+      const answer = await fetch(`${apiUrl}${path}`, {
+        method,
+        headers: {
+          ...(token ? { Authorization: `Bearer ${token}` } : {}),
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        body: body === undefined ? undefined : isText ? body : JSON.stringify(body),
+      })
+      const text = await answer.text()
+      return { status: answer.status, headers: answer.headers, body: text === '' ? {} : JSON.parse(text) } as Answer<T>
+    },
+  }
+}
+
+/** A client with a token for the key. */
+export async function loggedIn({ api_key, api_secret }: Key): Promise<Client> {
+  const answer = await anonymous().call<{ access_token: string }>('POST', '/api/v1/auth/token', { api_key, api_secret })
+  if (answer.status !== 200) throw new Error(`the token call answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+  return anonymous(answer.body.access_token)
+}
+
+/** Polls until `condition` answers something other than undefined or false; fails naming what was waited for. */
+export async function eventually<T>(what: string, condition: () => Promise<T | undefined | false>, deadlineMs = 30_000): Promise<T> {
+  let last: unknown
+  for (const deadline = Date.now() + deadlineMs; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 100))) {
+    try {
+      const found = await condition()
+      if (found !== undefined && found !== false) return found
+      last = found
+    } catch (error) {
+      last = error
+    }
+  }
+  throw new Error(`${what}: not within ${deadlineMs / 1000} s (last: ${String(last)})`)
+}
+
+let counter = 0
+/** A name no other test has. */
+export const unique = (prefix: string): string => `${prefix}-${process.pid}-${Date.now().toString(36)}-${++counter}`

@@ -1,0 +1,60 @@
+/** One launched service for the whole run: the stack, a control plane, two processors, accounts. Kinds that need none of it stay quick. */
+import type { TestProject } from 'vitest/node'
+import { launch, type Account, type Launched } from '../../deploy/local/launcher.ts'
+
+export type Shared = {
+  apiUrl: string
+  brokers: string[]
+  registryUrl: string
+  databaseUrl: string
+  redisUrl: string
+  metricsUrls: string[]
+  env: Record<string, string>
+  accounts: { enterprise: Account; other: Account; developer: Account; professional: Account }
+  pids: { controlPlane: number; processors: number[] }
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    service: Shared | undefined
+  }
+}
+
+const NEEDS_SERVICE = /\/(contract|integration|property\/kafka)/
+
+let launched: Launched | undefined
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const files = (await project.globTestFiles()).testFiles
+  if (!files.some((file) => NEEDS_SERVICE.test(file))) {
+    project.provide('service', undefined)
+    return async () => {}
+  }
+  const say = (line: string) => process.stdout.write(`${line}\n`)
+  launched = await launch({ processors: 2, say, prefix: `test${process.pid}`, env: { LOG_LEVEL: 'info' } })
+  const stop = () => void launched?.close().then(() => process.exit(1))
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+  const [enterprise, other, developer, professional] = await Promise.all([
+    launched.createAccount('Enterprise', 'enterprise', true),
+    launched.createAccount('Other', 'enterprise'),
+    launched.createAccount('Developer', 'developer'),
+    launched.createAccount('Professional', 'professional'),
+  ])
+  project.provide('service', {
+    apiUrl: launched.apiUrl,
+    brokers: launched.stack.kafkaBrokers,
+    registryUrl: launched.stack.registryUrl,
+    databaseUrl: launched.stack.databaseUrl,
+    redisUrl: launched.stack.redisUrl,
+    metricsUrls: launched.metricsUrls,
+    env: launched.env,
+    accounts: { enterprise, other, developer, professional },
+    pids: { controlPlane: launched.controlPlane.pid()!, processors: launched.processors.map((processor) => processor.pid()!) },
+  })
+  return async () => {
+    process.off('SIGINT', stop)
+    process.off('SIGTERM', stop)
+    await launched?.close()
+  }
+}

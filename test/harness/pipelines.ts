@@ -1,0 +1,73 @@
+/** Streams and pipelines for tests, made over HTTP as a user makes them. */
+import { eventually, unique, type Client } from './client.ts'
+
+export type NewStream = { id: string; topic: string; schema_id: number }
+
+export async function createStream(client: Client, schema: Record<string, string>, more: Record<string, unknown> = {}): Promise<NewStream> {
+  const created = await client.call<{ id: string }>('POST', '/v1/streams', { name: unique('stream'), description: '', schema, ...more })
+  if (created.status !== 201) throw new Error(`creating a stream answered ${created.status}: ${JSON.stringify(created.body)}`)
+  return (await client.call<NewStream>('GET', `/v1/streams/${created.body.id}`)).body
+}
+
+export type Step = { name: string; config: Record<string, unknown> }
+
+export async function moduleId(client: Client, name: string): Promise<string> {
+  const found = await client.call<{ modules: { id: string }[] }>('GET', `/v1/smartmodules?name=${encodeURIComponent(name)}`)
+  const id = found.body.modules[0]?.id
+  if (id === undefined) throw new Error(`there is no SmartModule ${name}`)
+  return id
+}
+
+export async function createPipeline(
+  client: Client,
+  source: string,
+  steps: Step[],
+  sink: string,
+  more: Record<string, unknown> = {},
+): Promise<string> {
+  const processors = await Promise.all(steps.map(async ({ name, config }) => ({ module_id: await moduleId(client, name), config })))
+  const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
+    name: unique('pipeline'),
+    source: { connector_id: 'conn_stream', config: { stream_id: source } },
+    processors,
+    sink: { connector_id: 'conn_stream', config: { stream_id: sink } },
+    ...more,
+  })
+  if (created.status !== 201) throw new Error(`creating a pipeline answered ${created.status}: ${JSON.stringify(created.body)}`)
+  return created.body.pipeline_id
+}
+
+export async function waitForStatus(client: Client, pipelineId: string, status: string): Promise<Record<string, unknown>> {
+  return eventually(`pipeline ${pipelineId} is ${status}`, async () => {
+    const { body } = await client.call('GET', `/v1/pipelines/${pipelineId}/status`)
+    return body.status === status && body
+  })
+}
+
+export async function write(client: Client, streamId: string, records: unknown[]): Promise<void> {
+  const answer = await client.call('POST', `/v1/streams/${streamId}/data`, { records })
+  if (answer.status !== 201) throw new Error(`writing answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+}
+
+export type Page = {
+  data: Record<string, unknown>[]
+  pagination: { total: number; page: number; limit: number; next_cursor?: string; undecodable?: unknown[] }
+}
+
+export async function waitForTotal(client: Client, streamId: string, total: number): Promise<void> {
+  await eventually(
+    `stream ${streamId} has ${total} records`,
+    async () => (await client.call<Page>('GET', `/v1/streams/${streamId}/data?limit=1`)).body.pagination.total >= total,
+  )
+}
+
+/** All records, by cursor. */
+export async function readAll(client: Client, streamId: string): Promise<Record<string, unknown>[]> {
+  const records: Record<string, unknown>[] = []
+  for (let cursor = ''; ;) {
+    const { body } = await client.call<Page>('GET', `/v1/streams/${streamId}/data?limit=1000${cursor}`)
+    records.push(...body.data)
+    if (body.pagination.next_cursor === undefined) return records
+    cursor = `&cursor=${body.pagination.next_cursor}`
+  }
+}

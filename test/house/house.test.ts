@@ -1,0 +1,157 @@
+/** The house rules that a machine can check (docs/ARCHITECTURE.md): breaking one is a red test with a sentence. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' }).split('\n').filter((path) => path !== '' && existsSync(join(ROOT, path)))
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const GUEST = /^(shared\/smartmodule\/(sdk\/assembly|catalogue\/[^/]+|host\/kernel)\/|deploy\/local\/tour\/word-count\/|test\/fixtures\/smartmodules\/)/
+const isGuest = (path: string): boolean => GUEST.test(path) && path !== 'shared/smartmodule/host/kernel.ts'
+const code = tracked.filter((path) => /^(services|shared|deploy|test)\/.*\.ts$/.test(path) && !isGuest(path))
+
+/** Relative imports of a file as paths from the root. */
+function importsOf(path: string): string[] {
+  return [...read(path).matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map(([, target]) => normalize(join(dirname(path), target!)))
+}
+const packagesOf = (path: string): string[] => [...read(path).matchAll(/(?:from|import)\s*\(?\s*'([^.'][^']*)'/g)].map(([, target]) => target!)
+
+/** Which rooms of `shared` a room may import from. */
+const MAY_IMPORT: Record<string, string[]> = {
+  errors: [],
+  telemetry: ['model'],
+  config: [],
+  model: ['errors'],
+  api: ['model', 'errors'],
+  kafka: ['model', 'errors', 'telemetry'],
+  smartmodule: ['model', 'errors', 'kafka'],
+  registry: ['model', 'errors', 'telemetry'],
+  store: ['model', 'errors', 'telemetry', 'api'],
+  connectors: ['model', 'errors', 'telemetry', 'api', 'kafka', 'registry', 'store'],
+  client: ['api', 'model', 'errors'],
+}
+
+describe('import direction', () => {
+  it('goes from services to shared, never back, never from service to service', () => {
+    const wrong = code.flatMap((path) =>
+      importsOf(path)
+        .filter((target) => {
+          if (path.startsWith('shared/')) return !target.startsWith('shared/')
+          const service = /^services\/([^/]+)\//.exec(path)?.[1]
+          return service !== undefined && !target.startsWith('shared/') && !target.startsWith(`services/${service}/`)
+        })
+        .map((target) => `${path} imports ${target}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('keeps to the order of the rooms in shared', () => {
+    const wrong = code.flatMap((path) => {
+      const room = /^shared\/([^/]+)\//.exec(path)?.[1]
+      if (room === undefined) return []
+      return importsOf(path)
+        .map((target) => [target, /^shared\/([^/]+)\//.exec(target)?.[1]] as const)
+        .filter(([, other]) => other !== undefined && other !== room && !MAY_IMPORT[room]?.includes(other))
+        .map(([target]) => `${path} imports ${target}`)
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('leaves knex to the store, kafkajs to administration and the control plane, Extism to the SmartModule room', () => {
+    const only: [string, RegExp][] = [
+      ['knex', /^shared\/(store|connectors\/table)\//],
+      ['kafkajs', /^(shared\/kafka\/admin|services\/control-plane|test)\//],
+      ['@extism/extism', /^shared\/smartmodule\//],
+      ['koa', /^services\/control-plane\//],
+    ]
+    const wrong = code.flatMap((path) => packagesOf(path).filter((name) => only.some(([owned, rooms]) => name === owned && !rooms.test(path))).map((name) => `${path} imports ${name}`))
+    expect(wrong).toEqual([])
+  })
+
+  it('reads the environment in shared/config alone', () => {
+    const wrong = code.filter((path) => /^(services|shared)\//.test(path) && !path.startsWith('shared/config/') && read(path).includes('process.env'))
+    expect(wrong).toEqual([])
+    const importers = code.filter((path) => path.startsWith('services/') && importsOf(path).some((target) => target.startsWith('shared/config/')))
+    expect(importers.filter((path) => !/\/(main|create-account)\.ts$/.test(path))).toEqual([])
+  })
+
+  it('lets no connector.ts import a driver', () => {
+    const wrong = code.filter((path) => path.endsWith('/connector.ts')).flatMap((path) => packagesOf(path).filter((name) => name !== 'zod').map((name) => `${path} imports ${name}`))
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('files', () => {
+  it('have at most 400 lines', () => {
+    const long = tracked.filter((path) => /^(services|shared|deploy|test)\/.*\.ts$/.test(path)).map((path) => [path, read(path).split('\n').length - 1] as const).filter(([, lines]) => lines > 400)
+    expect(long).toEqual([])
+  })
+
+  it('are all reached from an entry: a main, a test, a script of the Makefile, a worker', () => {
+    const entries = code.filter((path) => /(^test\/|\/main\.ts$|\/create-account\.ts$|^deploy\/local\/run\.ts$)/.test(path))
+    const reached = new Set<string>()
+    const visit = (path: string): void => {
+      if (reached.has(path) || !existsSync(join(ROOT, path))) return
+      reached.add(path)
+      for (const target of importsOf(path)) visit(target)
+      // Workers are named by URL, not imported.
+      for (const [, worker] of read(path).matchAll(/new URL\('(\.[^']+\.ts)', import\.meta\.url\)/g)) visit(normalize(join(dirname(path), worker!)))
+    }
+    entries.forEach(visit)
+    expect(code.filter((path) => !reached.has(path))).toEqual([])
+  })
+
+  it('start with a line that says what belongs there', () => {
+    const silent = code.filter((path) => !read(path).startsWith('/**') && !read(path).startsWith('#!'))
+    expect(silent).toEqual([])
+  })
+})
+
+describe('hot rooms', () => {
+  const HOT = code.filter((path) => /^(services\/processor\/(task\/round|lane)|shared\/kafka\/wire)\//.test(path) || path === 'shared/smartmodule/host/chain.ts')
+  it('parse and print no JSON', () => {
+    expect(HOT.filter((path) => /JSON\.(parse|stringify)/.test(read(path)))).toEqual([])
+  })
+})
+
+describe('words', () => {
+  /** The glossary's "never" words, as whole words inside exported names, and where the contract or a library owns the word. */
+  const NEVER = ['message', 'event', 'payload', 'plugin', 'worker', 'runner', 'tenant', 'flow', 'queue', 'checkpoint', 'bookmark', 'shard', 'destination', 'utils', 'helpers']
+  const ALLOWED: Record<string, string[]> = JSON.parse(read('test/house/allowed-words.json'))
+  const wordsOf = (name: string): string[] => name.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2').split(/[\s_]+/).map((word) => word.toLowerCase())
+
+  it('of exported names are the glossary’s', () => {
+    const wrong = code
+      .filter((path) => /^(services|shared)\//.test(path))
+      .flatMap((path) =>
+        [...read(path).matchAll(/^export (?:async )?(?:const|function|type|class) (\w+)/gm)]
+          .map(([, name]) => name!)
+          .filter((name) => wordsOf(name).some((word) => NEVER.includes(word)) && !ALLOWED[path]?.includes(name))
+          .map((name) => `${path}: ${name}`),
+      )
+    expect(wrong).toEqual([])
+  })
+
+  it('of folders and files are no utils, helpers or common', () => {
+    expect(tracked.filter((path) => /(^|\/)(utils?|helpers?|misc|shared\/common)(\/|\.ts$)/.test(path))).toEqual([])
+  })
+})
+
+describe('documents', () => {
+  it('link only to files that exist', () => {
+    const broken = tracked
+      .filter((path) => path.endsWith('.md'))
+      .flatMap((path) =>
+        [...read(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, target]) => [path, join(dirname(path), target!)] as const).filter(([, target]) => !existsSync(join(ROOT, target))),
+      )
+      .map(([path, target]) => `${path} → ${relative(ROOT, join(ROOT, target))}`)
+    expect(broken).toEqual([])
+  })
+
+  it('name every error code of the table', () => {
+    const table = read('docs/errors.md')
+    const codes = [...read('shared/errors/codes.ts').matchAll(/^ {2}(\w+): \{ status/gm)].map(([, code_]) => code_!)
+    expect(codes.filter((each) => !table.includes(`\`${each}\``))).toEqual([])
+  })
+})

@@ -1,0 +1,63 @@
+/** The arithmetic that pages are cut by, and the status table. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { rangesOf } from '../../services/control-plane/stream-data/interleave.ts'
+import { PIPELINE_ACTIONS, PIPELINE_STATUSES, statusFrom, transition } from '../../shared/model/pipeline-status.ts'
+import { placeTask } from '../../services/processor/supervisor/placement.ts'
+
+const counts = fc.array(fc.nat(40), { minLength: 1, maxLength: 6 })
+
+describe('pages of a stream', () => {
+  it('together hold every record of every partition exactly once, in order', () => {
+    fc.assert(
+      fc.property(counts, fc.integer({ min: 1, max: 17 }), (sizes, limit) => {
+        const total = sizes.reduce((sum, size) => sum + size, 0)
+        const next = sizes.map(() => 0)
+        for (let from = 0; from < total; from += limit) {
+          const ranges = rangesOf(sizes, from, from + limit)
+          expect(ranges.reduce((sum, range) => sum + range.to - range.from, 0)).toBe(Math.min(limit, total - from))
+          for (const range of ranges) {
+            expect(range.from).toBe(next[range.partition])
+            next[range.partition] = range.to
+          }
+        }
+        expect(next).toEqual(sizes)
+      }),
+    )
+  })
+
+  it('behind the end are empty', () => {
+    expect(rangesOf([3, 2], 5, 10).every(({ from, to }) => from === to)).toBe(true)
+  })
+})
+
+describe('the status table', () => {
+  it('has an entry for every status and action, and an action in effect changes nothing', () => {
+    for (const action of PIPELINE_ACTIONS) {
+      for (const status of PIPELINE_STATUSES) {
+        const next = transition(status, action)
+        if (next !== undefined && next !== 'same') expect(PIPELINE_STATUSES).toContain(next)
+        if (next !== undefined && next !== 'same') expect([undefined, 'same', next]).toContain(transition(next, action))
+      }
+    }
+  })
+
+  it('says failed only for a task of this revision and attempt', () => {
+    const failed = { status: 'failed', reason: 'why', revision: 1, attempt: 1 } as const
+    expect(statusFrom('running', 1, 'running', [failed], 1, 1)).toEqual({ status: 'failed', reason: 'why' })
+    expect(statusFrom('running', 1, 'starting', [failed], 1, 2)).toEqual({ status: 'starting', reason: null })
+  })
+})
+
+describe('placement', () => {
+  it('moves only the tasks of a member that leaves', () => {
+    const members = ['a', 'b', 'c', 'd']
+    for (let i = 0; i < 200; i++) {
+      const before = placeTask(members, `pl_${i}`, 0)!
+      const after = placeTask(members.filter((member) => member !== 'b'), `pl_${i}`, 0)!
+      if (before !== 'b') expect(after).toBe(before)
+    }
+    const shares = Map.groupBy(Array.from({ length: 1000 }, (_, i) => placeTask(members, `pl_${i}`, 0)), (member) => member)
+    for (const share of shares.values()) expect(share.length).toBeGreaterThan(150)
+  })
+})
