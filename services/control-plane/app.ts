@@ -6,6 +6,7 @@ import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import bodyParser from 'koa-bodyparser'
 import type { Redis } from 'ioredis'
+import { hasNoNul } from '../../shared/api/common.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
 import { NDJSON } from '../../shared/api/streams.ts'
@@ -127,6 +128,9 @@ function parseLines(text: string): unknown[] {
 /** Path, query and body by the operation's schemas; every fault of all three at once. */
 function readInput(ctx: Context, { request }: Contract): { params: unknown; query: unknown; body: unknown } {
   const details: Detail[] = []
+  const params = { ...(ctx as Context & { params?: Record<string, string> }).params }
+  // No id holds NUL, and Postgres would refuse to look for it.
+  if (Object.values(params).some((value) => !hasNoNul(value))) throw notFound('the resource')
   const read = (schema: Contract['request']['body'], value: unknown, root: string): unknown => {
     if (!schema) return root === '' ? undefined : {}
     const result = validated(schema, value, root)
@@ -139,7 +143,7 @@ function readInput(ctx: Context, { request }: Contract): { params: unknown; quer
   }
   const query = details.length > 0 ? undefined : read(request.query, { ...ctx.query }, '/query')
   const input = {
-    params: read(request.params, { ...(ctx as Context & { params?: object }).params }, '/path'),
+    params: read(request.params, params, '/path'),
     query,
     body: read(request.body, ctx.request.body, ''),
   }

@@ -5,6 +5,9 @@ import { queryInteger } from './operation.ts'
 
 const CONTROL_CHARACTERS = /\p{Cc}/u
 
+/** Postgres can't store NUL in text. */
+export const hasNoNul = (text: string): boolean => !text.includes('\0')
+
 /** A resource's name: unique per account and kind; `dps/` belongs to the built-ins. */
 export const Name = z
   .string()
@@ -21,8 +24,8 @@ export const Description = z
 export const ListQuery = z.object({
   page: queryInteger(1, 1_000_000_000).default(1),
   page_size: queryInteger(1, LIMITS.page_size_max).default(10),
-  name: z.string().optional(),
-  status: z.string().optional(),
+  name: z.string().refine(hasNoNul, 'must not contain NUL').optional(),
+  status: z.string().refine(hasNoNul, 'must not contain NUL').optional(),
   sort: z.enum(['created_at', '-created_at', 'name', '-name']).default('created_at'),
   cursor: z.string().min(1, 'must not be empty').optional(),
 })
@@ -40,3 +43,10 @@ export function listOf<K extends string, T extends z.ZodType>(key: K, item: T) {
 }
 
 export const IdParams = z.object({ id: z.string() })
+
+/** An id or version that a body names. */
+export const Reference = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(LIMITS.name_characters_max, 'is too long')
+  .refine(hasNoNul, 'must not contain NUL')

@@ -3,15 +3,15 @@ import { z } from 'zod'
 import { ObservedTask } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
 import { PIPELINE_ACTIONS, PIPELINE_STATUSES, type PipelineAction } from '../model/pipeline-status.ts'
-import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
+import { Description, IdParams, ListQuery, listOf, Name, Reference } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 const Config = z.record(z.string(), z.unknown())
-const Endpoint = z.strictObject({ connector_id: z.string().min(1, 'must not be empty'), config: Config.default({}) })
+const Endpoint = z.strictObject({ connector_id: Reference, config: Config.default({}) })
 const ProcessorEntry = z.strictObject({
-  module_id: z.string().min(1, 'must not be empty'),
+  module_id: Reference,
   config: Config.default({}),
-  version: z.string().optional(),
+  version: Reference.optional(),
 })
 
 export const PipelineRequest = z.strictObject({

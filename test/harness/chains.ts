@@ -1,7 +1,13 @@
 /** Runs a chain of built-in SmartModules over values in this process, as a lane does over batches. */
 import { join } from 'node:path'
 import { cacheFolder } from '../../deploy/local/cache.ts'
-import { BATCH_HEADER_BYTES, decodeRecords, encodeRecords, readBatchHeader, type KafkaRecord } from '../../shared/kafka/protocol/record-batch.ts'
+import {
+  BATCH_HEADER_BYTES,
+  decodeRecords,
+  encodeRecords,
+  readBatchHeader,
+  type KafkaRecord,
+} from '../../shared/kafka/protocol/record-batch.ts'
 import { compileCached } from '../../shared/smartmodule/compile-cache.ts'
 import { COUNTERS, COUNTER_COUNT, openChain, type RecordFailure, type StepSpec } from '../../shared/smartmodule/host/chain.ts'
 import { kernelBinary, openKernel } from '../../shared/smartmodule/host/kernel.ts'
@@ -9,23 +15,55 @@ import type { Step } from './pipelines.ts'
 
 const CATALOGUE = join(import.meta.dirname, '..', '..', 'shared', 'smartmodule', 'catalogue')
 
-export type ChainResult = { values: (string | null)[]; records: KafkaRecord[]; failures: RecordFailure[]; counters: Record<(typeof COUNTERS)[number], number>[] }
+export type ChainResult = {
+  values: (string | null)[]
+  records: KafkaRecord[]
+  failures: RecordFailure[]
+  counters: Record<(typeof COUNTERS)[number], number>[]
+}
 export type TestChain = { run(values: (string | Buffer | null)[]): Promise<ChainResult> }
 
 /** `modules` may bring compiled modules by name beside the built-ins. */
-export async function openTestChain(steps: Step[], modules: Record<string, WebAssembly.Module> = {}, batchBytesMax = 1_000_000): Promise<TestChain> {
+export async function openTestChain(
+  steps: Step[],
+  modules: Record<string, WebAssembly.Module> = {},
+  batchBytesMax = 1_000_000,
+): Promise<TestChain> {
   const kernel = await openKernel(await WebAssembly.compile(await kernelBinary(cacheFolder())))
   const specs = await Promise.all(
     steps.map(async ({ name, config }, step): Promise<StepSpec> => {
-      const module = modules[name] ?? (await WebAssembly.compile(await compileCached(join(CATALOGUE, name.replace('dps/', ''), 'module.ts'), 'smartmodule', cacheFolder())))
-      return { module, kind: 'batch', document: { config, input_format: 'json', output_format: 'json', input_prefix_length: 0, output_prefix: '', pipeline: 'pl_test', step, partition: 0 } }
+      const module =
+        modules[name] ??
+        (await WebAssembly.compile(
+          await compileCached(join(CATALOGUE, name.replace('dps/', ''), 'module.ts'), 'smartmodule', cacheFolder()),
+        ))
+      return {
+        module,
+        kind: 'batch',
+        document: {
+          config,
+          input_format: 'json',
+          output_format: 'json',
+          input_prefix_length: 0,
+          output_prefix: '',
+          pipeline: 'pl_test',
+          step,
+          partition: 0,
+        },
+      }
     }),
   )
   const chain = await openChain({ steps: specs }, kernel, new Int32Array(new SharedArrayBuffer(16)), () => {})
   return {
     async run(values) {
       const section = encodeRecords(
-        values.map((value, index) => ({ offsetDelta: index, timestampDelta: BigInt(index), key: Buffer.from(`k${index % 3}`), value: value === null ? null : Buffer.from(value), headers: [['h', Buffer.from([index & 255])]] })),
+        values.map((value, index) => ({
+          offsetDelta: index,
+          timestampDelta: BigInt(index),
+          key: Buffer.from(`k${index % 3}`),
+          value: value === null ? null : Buffer.from(value),
+          headers: [['h', Buffer.from([index & 255])]],
+        })),
       )
       const counts = new Float64Array(Math.max(1, steps.length) * COUNTER_COUNT)
       const failures: RecordFailure[] = []
@@ -37,14 +75,30 @@ export async function openTestChain(steps: Step[], modules: Record<string, WebAs
       }
       kernel.begin(1000n)
       await chain.run(
-        { section, recordCount: values.length, lastOffsetDelta: values.length - 1, firstDelta: 0, baseOffset: 0n, baseTimestamp: 1000n, maxTimestamp: 1000n, attributes: 0, partition: 0 },
+        {
+          section,
+          recordCount: values.length,
+          lastOffsetDelta: values.length - 1,
+          firstDelta: 0,
+          baseOffset: 0n,
+          baseTimestamp: 1000n,
+          maxTimestamp: 1000n,
+          attributes: 0,
+          partition: 0,
+        },
         { batchBytesMax, seal: take },
         counts,
         failures,
       )
       if (kernel.builtRecords() > 0) take()
       const records = batches.flatMap((batch) => decodeRecords(batch.subarray(BATCH_HEADER_BYTES), readBatchHeader(batch, 0)!.recordCount))
-      const counters = Array.from({ length: counts.length / COUNTER_COUNT }, (_, step) => Object.fromEntries(COUNTERS.map((name, index) => [name, counts[step * COUNTER_COUNT + index]!])) as ChainResult['counters'][number])
+      const counters = Array.from(
+        { length: counts.length / COUNTER_COUNT },
+        (_, step) =>
+          Object.fromEntries(
+            COUNTERS.map((name, index) => [name, counts[step * COUNTER_COUNT + index]!]),
+          ) as ChainResult['counters'][number],
+      )
       return { values: records.map(({ value }) => value?.toString('utf8') ?? null), records, failures, counters }
     },
   }

@@ -5,17 +5,23 @@ import { dirname, join, normalize, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' }).split('\n').filter((path) => path !== '' && existsSync(join(ROOT, path)))
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
+  .split('\n')
+  .filter((path) => path !== '' && existsSync(join(ROOT, path)))
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
-const GUEST = /^(shared\/smartmodule\/(sdk\/assembly|catalogue\/[^/]+|host\/kernel)\/|deploy\/local\/tour\/word-count\/|test\/fixtures\/smartmodules\/)/
+const GUEST =
+  /^(shared\/smartmodule\/(sdk\/assembly|catalogue\/[^/]+|host\/kernel)\/|deploy\/local\/tour\/word-count\/|test\/fixtures\/smartmodules\/)/
 const isGuest = (path: string): boolean => GUEST.test(path) && path !== 'shared/smartmodule/host/kernel.ts'
 const code = tracked.filter((path) => /^(services|shared|deploy|test)\/.*\.ts$/.test(path) && !isGuest(path))
 
 /** Relative imports of a file as paths from the root. */
 function importsOf(path: string): string[] {
-  return [...read(path).matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map(([, target]) => normalize(join(dirname(path), target!)))
+  return [...read(path).matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map(([, target]) =>
+    normalize(join(dirname(path), target!)),
+  )
 }
-const packagesOf = (path: string): string[] => [...read(path).matchAll(/(?:from|import)\s*\(?\s*'([^.'][^']*)'/g)].map(([, target]) => target!)
+const packagesOf = (path: string): string[] =>
+  [...read(path).matchAll(/(?:from|import)\s*\(?\s*'([^.'][^']*)'/g)].map(([, target]) => target!)
 
 /** Which rooms of `shared` a room may import from. */
 const MAY_IMPORT: Record<string, string[]> = {
@@ -65,26 +71,43 @@ describe('import direction', () => {
       ['@extism/extism', /^shared\/smartmodule\//],
       ['koa', /^services\/control-plane\//],
     ]
-    const wrong = code.flatMap((path) => packagesOf(path).filter((name) => only.some(([owned, rooms]) => name === owned && !rooms.test(path))).map((name) => `${path} imports ${name}`))
+    const wrong = code.flatMap((path) =>
+      packagesOf(path)
+        .filter((name) => only.some(([owned, rooms]) => name === owned && !rooms.test(path)))
+        .map((name) => `${path} imports ${name}`),
+    )
     expect(wrong).toEqual([])
   })
 
   it('reads the environment in shared/config alone', () => {
-    const wrong = code.filter((path) => /^(services|shared)\//.test(path) && !path.startsWith('shared/config/') && read(path).includes('process.env'))
+    const wrong = code.filter(
+      (path) => /^(services|shared)\//.test(path) && !path.startsWith('shared/config/') && read(path).includes('process.env'),
+    )
     expect(wrong).toEqual([])
-    const importers = code.filter((path) => path.startsWith('services/') && importsOf(path).some((target) => target.startsWith('shared/config/')))
+    const importers = code.filter(
+      (path) => path.startsWith('services/') && importsOf(path).some((target) => target.startsWith('shared/config/')),
+    )
     expect(importers.filter((path) => !/\/(main|create-account)\.ts$/.test(path))).toEqual([])
   })
 
   it('lets no connector.ts import a driver', () => {
-    const wrong = code.filter((path) => path.endsWith('/connector.ts')).flatMap((path) => packagesOf(path).filter((name) => name !== 'zod').map((name) => `${path} imports ${name}`))
+    const wrong = code
+      .filter((path) => path.endsWith('/connector.ts'))
+      .flatMap((path) =>
+        packagesOf(path)
+          .filter((name) => name !== 'zod')
+          .map((name) => `${path} imports ${name}`),
+      )
     expect(wrong).toEqual([])
   })
 })
 
 describe('files', () => {
   it('have at most 400 lines', () => {
-    const long = tracked.filter((path) => /^(services|shared|deploy|test)\/.*\.ts$/.test(path)).map((path) => [path, read(path).split('\n').length - 1] as const).filter(([, lines]) => lines > 400)
+    const long = tracked
+      .filter((path) => /^(services|shared|deploy|test)\/.*\.ts$/.test(path))
+      .map((path) => [path, read(path).split('\n').length - 1] as const)
+      .filter(([, lines]) => lines > 400)
     expect(long).toEqual([])
   })
 
@@ -96,7 +119,8 @@ describe('files', () => {
       reached.add(path)
       for (const target of importsOf(path)) visit(target)
       // Workers are named by URL, not imported.
-      for (const [, worker] of read(path).matchAll(/new URL\('(\.[^']+\.ts)', import\.meta\.url\)/g)) visit(normalize(join(dirname(path), worker!)))
+      for (const [, worker] of read(path).matchAll(/new URL\('(\.[^']+\.ts)', import\.meta\.url\)/g))
+        visit(normalize(join(dirname(path), worker!)))
     }
     entries.forEach(visit)
     expect(code.filter((path) => !reached.has(path))).toEqual([])
@@ -109,7 +133,9 @@ describe('files', () => {
 })
 
 describe('hot rooms', () => {
-  const HOT = code.filter((path) => /^(services\/processor\/(task\/round|lane)|shared\/kafka\/wire)\//.test(path) || path === 'shared/smartmodule/host/chain.ts')
+  const HOT = code.filter(
+    (path) => /^(services\/processor\/(task\/round|lane)|shared\/kafka\/wire)\//.test(path) || path === 'shared/smartmodule/host/chain.ts',
+  )
   it('parse and print no JSON', () => {
     expect(HOT.filter((path) => /JSON\.(parse|stringify)/.test(read(path)))).toEqual([])
   })
@@ -117,9 +143,29 @@ describe('hot rooms', () => {
 
 describe('words', () => {
   /** The glossary's "never" words, as whole words inside exported names, and where the contract or a library owns the word. */
-  const NEVER = ['message', 'event', 'payload', 'plugin', 'worker', 'runner', 'tenant', 'flow', 'queue', 'checkpoint', 'bookmark', 'shard', 'destination', 'utils', 'helpers']
+  const NEVER = [
+    'message',
+    'event',
+    'payload',
+    'plugin',
+    'worker',
+    'runner',
+    'tenant',
+    'flow',
+    'queue',
+    'checkpoint',
+    'bookmark',
+    'shard',
+    'destination',
+    'utils',
+    'helpers',
+  ]
   const ALLOWED: Record<string, string[]> = JSON.parse(read('test/house/allowed-words.json'))
-  const wordsOf = (name: string): string[] => name.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2').split(/[\s_]+/).map((word) => word.toLowerCase())
+  const wordsOf = (name: string): string[] =>
+    name
+      .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+      .split(/[\s_]+/)
+      .map((word) => word.toLowerCase())
 
   it('of exported names are the glossary’s', () => {
     const wrong = code
@@ -143,7 +189,9 @@ describe('documents', () => {
     const broken = tracked
       .filter((path) => path.endsWith('.md'))
       .flatMap((path) =>
-        [...read(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, target]) => [path, join(dirname(path), target!)] as const).filter(([, target]) => !existsSync(join(ROOT, target))),
+        [...read(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)]
+          .map(([, target]) => [path, join(dirname(path), target!)] as const)
+          .filter(([, target]) => !existsSync(join(ROOT, target))),
       )
       .map(([path, target]) => `${path} → ${relative(ROOT, join(ROOT, target))}`)
     expect(broken).toEqual([])

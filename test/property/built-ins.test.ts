@@ -4,7 +4,10 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { openTestChain, type TestChain } from '../harness/chains.ts'
 
 /** Any JSON document, also written with escapes and spaces that JSON.stringify would not choose. */
-const escapeAll = (text: string): string => text.replaceAll(/[^\u0000-\u007f]/g, (char) => [...Array(char.length).keys()].map((index) => `\\u${char.charCodeAt(index).toString(16).padStart(4, '0')}`).join(''))
+const escapeAll = (text: string): string =>
+  text.replaceAll(/[^\u0000-\u007f]/g, (char) =>
+    [...Array(char.length).keys()].map((index) => `\\u${char.charCodeAt(index).toString(16).padStart(4, '0')}`).join(''),
+  )
 const written = (value: unknown): fc.Arbitrary<string> =>
   fc.constantFrom(
     JSON.stringify(value),
@@ -22,7 +25,11 @@ describe('JSON reading', () => {
   })
 
   it('accepts exactly what JSON.parse accepts, and passes it unchanged', async () => {
-    const damaged = json.map((value) => JSON.stringify(value)).chain((good) => fc.tuple(fc.constant(good), fc.nat(good.length), fc.constantFrom('"', '\\', '{', '}', ',', '0', 'e', ' ', '\u0001', 'x', '')))
+    const damaged = json
+      .map((value) => JSON.stringify(value))
+      .chain((good) =>
+        fc.tuple(fc.constant(good), fc.nat(good.length), fc.constantFrom('"', '\\', '{', '}', ',', '0', 'e', ' ', '\u0001', 'x', '')),
+      )
       .map(([good, at, add]) => (good.slice(0, at) + add + good.slice(at + 1)).toWellFormed())
     await fc.assert(
       fc.asyncProperty(fc.oneof(json.chain(written), damaged), async (document) => {
@@ -41,14 +48,23 @@ describe('JSON reading', () => {
   })
 
   it('refuses bytes that are not UTF-8', async () => {
-    const { values, failures } = await keepAll.run([Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]), Buffer.from('{"a":"ü"}')])
+    const { values, failures } = await keepAll.run([
+      Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]),
+      Buffer.from('{"a":"ü"}'),
+    ])
     expect(values).toEqual(['{"a":"ü"}'])
     expect(failures).toMatchObject([{ delta: 0, code: 'invalid_json' }])
   })
 })
 
 describe('dps/filter', () => {
-  const scalar = fc.oneof(fc.integer({ min: -1000, max: 1000 }), fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e6, max: 1e6 }), text, fc.boolean(), fc.constant(null))
+  const scalar = fc.oneof(
+    fc.integer({ min: -1000, max: 1000 }),
+    fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e6, max: 1e6 }),
+    text,
+    fc.boolean(),
+    fc.constant(null),
+  )
   const order = (a: unknown, b: unknown): number | undefined => {
     if (typeof a === 'number' && typeof b === 'number') return a - b
     if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b))
@@ -71,19 +87,31 @@ describe('dps/filter', () => {
     const needsOrder = /^(gt|lt)/.test(operator)
     const operand = needsText ? text : needsOrder ? fc.oneof(fc.integer({ min: -50, max: 50 }), text) : scalar
     await fc.assert(
-      fc.asyncProperty(operand, fc.array(fc.oneof(scalar, operand as fc.Arbitrary<unknown>), { minLength: 1, maxLength: 10 }), async (value, fields) => {
-        const chain = await openTestChain([{ name: 'dps/filter', config: { field: 'a.b', operator, value } }])
-        const documents = await Promise.all([...fields.map((field) => ({ a: { b: field } })), { a: {} }].map(async (each) => fc.sample(written(each), 1)[0]!))
-        const { values } = await chain.run(documents)
-        expect(values).toEqual(documents.filter((document) => OPERATORS[operator]!((JSON.parse(document) as { a: { b?: unknown } }).a.b, JSON.parse(JSON.stringify(value)))))
-      }),
+      fc.asyncProperty(
+        operand,
+        fc.array(fc.oneof(scalar, operand as fc.Arbitrary<unknown>), { minLength: 1, maxLength: 10 }),
+        async (value, fields) => {
+          const chain = await openTestChain([{ name: 'dps/filter', config: { field: 'a.b', operator, value } }])
+          const documents = await Promise.all(
+            [...fields.map((field) => ({ a: { b: field } })), { a: {} }].map(async (each) => fc.sample(written(each), 1)[0]!),
+          )
+          const { values } = await chain.run(documents)
+          expect(values).toEqual(
+            documents.filter((document) =>
+              OPERATORS[operator]!((JSON.parse(document) as { a: { b?: unknown } }).a.b, JSON.parse(JSON.stringify(value))),
+            ),
+          )
+        },
+      ),
       { numRuns: 30 },
     )
   })
 
   it('finds members of arrays by index, the last of repeated names, and values among several', async () => {
     const byIndex = await openTestChain([{ name: 'dps/filter', config: { field: 'items.1.sku', operator: 'in', value: ['b', 7] } }])
-    expect((await byIndex.run(['{"items":[{"sku":"a"},{"sku":"b"}]}', '{"items":[{"sku":"b"}]}', '{"items":[0,{"sku":7.0}]}'])).values).toEqual(['{"items":[{"sku":"a"},{"sku":"b"}]}', '{"items":[0,{"sku":7.0}]}'])
+    expect(
+      (await byIndex.run(['{"items":[{"sku":"a"},{"sku":"b"}]}', '{"items":[{"sku":"b"}]}', '{"items":[0,{"sku":7.0}]}'])).values,
+    ).toEqual(['{"items":[{"sku":"a"},{"sku":"b"}]}', '{"items":[0,{"sku":7.0}]}'])
     const repeated = await openTestChain([{ name: 'dps/filter', config: { field: 'a', operator: 'eq', value: 2 } }])
     expect((await repeated.run(['{"a":1,"a":2}', '{"a":2,"a":1}'])).values).toEqual(['{"a":1,"a":2}'])
   })
@@ -91,52 +119,134 @@ describe('dps/filter', () => {
 
 describe('dps/map-fields', () => {
   it('renames, drops, sets and re-cases as JavaScript does over parsed JSON', async () => {
-    const chain = await openTestChain([{ name: 'dps/map-fields', config: { rename: { old: 'new' }, drop: ['gone'], set: { fixed: { deep: [1] } }, uppercase: ['up'], lowercase: ['low'], trim: ['trim'] } }])
+    const chain = await openTestChain([
+      {
+        name: 'dps/map-fields',
+        config: {
+          rename: { old: 'new' },
+          drop: ['gone'],
+          set: { fixed: { deep: [1] } },
+          uppercase: ['up'],
+          lowercase: ['low'],
+          trim: ['trim'],
+        },
+      },
+    ])
     const names = ['old', 'new', 'gone', 'fixed', 'up', 'low', 'trim', 'other', 'ünïcode']
     // The guest's case tables are of Unicode 13, this Node's are newer: letters that both know.
     const letters = fc.string({ unit: fc.constantFrom(...'aAzZ09 "\\\n/éÉßñÑøØžŽαΩσДяİıǆﬁ漢🎉'.match(/./gsu)!), maxLength: 20 })
-    const object = fc.dictionary(fc.constantFrom(...names), fc.oneof(letters, fc.integer(), json.filter((value) => typeof value !== 'string')), { maxKeys: 9 })
+    const object = fc.dictionary(
+      fc.constantFrom(...names),
+      fc.oneof(
+        letters,
+        fc.integer(),
+        json.filter((value) => typeof value !== 'string'),
+      ),
+      { maxKeys: 9 },
+    )
     const expected = (document: Record<string, unknown>): unknown => {
       const out: Record<string, unknown> = {}
       for (const [name, value] of Object.entries(document)) {
         if (name === 'gone' || name === 'fixed' || (name === 'new' && 'old' in document)) continue
-        const changed = typeof value !== 'string' ? value : name === 'up' ? value.toUpperCase() : name === 'low' ? value.toLowerCase() : name === 'trim' ? value.trim() : value
+        const changed =
+          typeof value !== 'string'
+            ? value
+            : name === 'up'
+              ? value.toUpperCase()
+              : name === 'low'
+                ? value.toLowerCase()
+                : name === 'trim'
+                  ? value.trim()
+                  : value
         out[name === 'old' ? 'new' : name] = changed
       }
       return { ...out, fixed: { deep: [1] } }
     }
     await fc.assert(
-      fc.asyncProperty(fc.array(object.chain((each) => written(each)), { minLength: 1, maxLength: 5 }), async (documents) => {
-        const { values } = await chain.run(documents)
-        expect(values.map((value) => JSON.parse(value!))).toEqual(documents.map((document) => expected(JSON.parse(document) as Record<string, unknown>)))
-      }),
+      fc.asyncProperty(
+        fc.array(
+          object.chain((each) => written(each)),
+          { minLength: 1, maxLength: 5 },
+        ),
+        async (documents) => {
+          const { values } = await chain.run(documents)
+          expect(values.map((value) => JSON.parse(value!))).toEqual(
+            documents.map((document) => expected(JSON.parse(document) as Record<string, unknown>)),
+          )
+        },
+      ),
     )
   })
 
   it('reaches nested fields and makes the objects that set asks for', async () => {
-    const chain = await openTestChain([{ name: 'dps/map-fields', config: { rename: { 'a.b': 'a.c' }, drop: ['a.d'], set: { 'x.y.z': 1 }, uppercase: ['a.t'] } }])
+    const chain = await openTestChain([
+      { name: 'dps/map-fields', config: { rename: { 'a.b': 'a.c' }, drop: ['a.d'], set: { 'x.y.z': 1 }, uppercase: ['a.t'] } },
+    ])
     const { values } = await chain.run(['{"a":{"b":1,"d":2,"t":"straße"},"k":[]}', '{"x":{"y":{"w":0}}}'])
-    expect(values.map((value) => JSON.parse(value!))).toEqual([{ a: { c: 1, t: 'STRASSE' }, k: [], x: { y: { z: 1 } } }, { x: { y: { w: 0, z: 1 } } }])
+    expect(values.map((value) => JSON.parse(value!))).toEqual([
+      { a: { c: 1, t: 'STRASSE' }, k: [], x: { y: { z: 1 } } },
+      { x: { y: { w: 0, z: 1 } } },
+    ])
   })
 })
 
 describe('dps/text-classifier', () => {
   it('labels sentiment, and leaves everything else of the record as it was', async () => {
     const chain = await openTestChain([{ name: 'dps/text-classifier', config: { field: 'text', output_field: 'label' } }])
-    const { values, failures } = await chain.run(['{"text":"I love it, wonderful!","n":1e2}', '{"text":"not good at all, terrible"}', '{"text":"the table is brown"}', '{"text":"caf\\u00e9 is \\"awesome\\""}', '{"no":1}'])
+    const { values, failures } = await chain.run([
+      '{"text":"I love it, wonderful!","n":1e2}',
+      '{"text":"not good at all, terrible"}',
+      '{"text":"the table is brown"}',
+      '{"text":"caf\\u00e9 is \\"awesome\\""}',
+      '{"no":1}',
+    ])
     expect(values.map((value) => (JSON.parse(value!) as { label: string }).label)).toEqual(['positive', 'negative', 'neutral', 'positive'])
     expect(values[0]).toContain('"n":1e2')
     expect(failures).toMatchObject([{ delta: 4, code: 'field_missing' }])
   })
 
   it('learns labels from examples and from keywords', async () => {
-    const learnt = await openTestChain([{ name: 'dps/text-classifier', config: { field: 'text', output_field: 'label', labels: { spam: { examples: ['buy cheap pills now', 'free money win big'] }, ham: { examples: ['see you at the meeting', 'lunch tomorrow at noon?'] } } } }])
-    expect((await learnt.run(['{"text":"win free pills"}', '{"text":"meeting at noon"}'])).values.map((value) => (JSON.parse(value!) as { label: string }).label)).toEqual(['spam', 'ham'])
-    const keyed = await openTestChain([{ name: 'dps/text-classifier', config: { field: 'text', output_field: 'label', labels: { refund: { keywords: ['money back', 'refund'] }, praise: { keywords: ['thank you'] } }, default_label: 'none' } }])
-    expect((await keyed.run(['{"text":"I want my MONEY back"}', '{"text":"Thank you!"}', '{"text":"hello"}'])).values.map((value) => (JSON.parse(value!) as { label: string }).label)).toEqual(['refund', 'praise', 'none'])
+    const learnt = await openTestChain([
+      {
+        name: 'dps/text-classifier',
+        config: {
+          field: 'text',
+          output_field: 'label',
+          labels: {
+            spam: { examples: ['buy cheap pills now', 'free money win big'] },
+            ham: { examples: ['see you at the meeting', 'lunch tomorrow at noon?'] },
+          },
+        },
+      },
+    ])
+    expect(
+      (await learnt.run(['{"text":"win free pills"}', '{"text":"meeting at noon"}'])).values.map(
+        (value) => (JSON.parse(value!) as { label: string }).label,
+      ),
+    ).toEqual(['spam', 'ham'])
+    const keyed = await openTestChain([
+      {
+        name: 'dps/text-classifier',
+        config: {
+          field: 'text',
+          output_field: 'label',
+          labels: { refund: { keywords: ['money back', 'refund'] }, praise: { keywords: ['thank you'] } },
+          default_label: 'none',
+        },
+      },
+    ])
+    expect(
+      (await keyed.run(['{"text":"I want my MONEY back"}', '{"text":"Thank you!"}', '{"text":"hello"}'])).values.map(
+        (value) => (JSON.parse(value!) as { label: string }).label,
+      ),
+    ).toEqual(['refund', 'praise', 'none'])
   })
 
   it('refuses a config by naming its field', async () => {
-    await expect(openTestChain([{ name: 'dps/text-classifier', config: { field: 'text', output_field: 'x', labels: { a: { keywords: ['x'] }, b: {} } } }])).rejects.toThrow('config.labels.b')
+    await expect(
+      openTestChain([
+        { name: 'dps/text-classifier', config: { field: 'text', output_field: 'x', labels: { a: { keywords: ['x'] }, b: {} } } },
+      ]),
+    ).rejects.toThrow('config.labels.b')
   })
 })

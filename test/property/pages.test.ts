@@ -54,10 +54,17 @@ describe('placement', () => {
     const members = ['a', 'b', 'c', 'd']
     for (let i = 0; i < 200; i++) {
       const before = placeTask(members, `pl_${i}`, 0)!
-      const after = placeTask(members.filter((member) => member !== 'b'), `pl_${i}`, 0)!
+      const after = placeTask(
+        members.filter((member) => member !== 'b'),
+        `pl_${i}`,
+        0,
+      )!
       if (before !== 'b') expect(after).toBe(before)
     }
-    const shares = Map.groupBy(Array.from({ length: 1000 }, (_, i) => placeTask(members, `pl_${i}`, 0)), (member) => member)
+    const shares = Map.groupBy(
+      Array.from({ length: 1000 }, (_, i) => placeTask(members, `pl_${i}`, 0)),
+      (member) => member,
+    )
     for (const share of shares.values()) expect(share.length).toBeGreaterThan(150)
   })
 })

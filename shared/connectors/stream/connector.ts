@@ -1,8 +1,9 @@
 /** The connector `stream`: a stream of the same account as source or sink. Its topic is the intake; no driver is needed. */
 import { z } from 'zod'
+import { Reference } from '../../api/common.ts'
 import type { Connector } from '../connector.ts'
 
-export const StreamConfig = z.strictObject({ stream_id: z.string().min(1, 'must not be empty').describe('id of a stream of this account') })
+export const StreamConfig = z.strictObject({ stream_id: Reference.describe('id of a stream of this account') })
 
 export const streamConnector: Connector = {
   id: 'conn_stream',

@@ -97,7 +97,8 @@ async function runRecords(
 
 async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: Buffer): Promise<Verdict> {
   try {
-    const output = await plugin.call(functionName, input)
+    // Extism 1.0.3 hands over the whole ArrayBuffer behind a view, other records and Node's shared pool with it: an exact copy.
+    const output = await plugin.call(functionName, new Uint8Array(input))
     // A view of a block that `reset` frees: copied before.
     const bytes = output === null ? undefined : Buffer.from(output.bytes())
     switch (functionName) {

@@ -1,0 +1,318 @@
+/** Pipelines on real Kafka: exactly once under kills, dead letters, lost SmartModules, lifecycle, two processors. */
+import kafkajs from 'kafkajs'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { frame } from '../../shared/registry/framing.ts'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { compileFixture } from '../harness/extism-fixture.ts'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type Step } from '../harness/pipelines.ts'
+
+let client: Client
+let kafka: kafkajs.Kafka
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+  kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
+})
+
+/** Writes `count` framed records {n, user} to a topic with kafkajs, keyed by user. */
+async function produce(topic: string, schemaId: number, count: number): Promise<void> {
+  const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+  await producer.connect()
+  for (let from = 0; from < count; from += 5000) {
+    await producer.send({
+      topic,
+      acks: -1,
+      messages: Array.from({ length: Math.min(5000, count - from) }, (_, index) => {
+        const n = from + index
+        return {
+          key: `u${n % 100}`,
+          value: frame(schemaId, JSON.stringify({ n, user: `u${n % 100}`, text: 'the quick brown fox jumps over the lazy dog' })),
+        }
+      }),
+    })
+  }
+  await producer.disconnect()
+}
+
+type Read = { n: number; key: string; value: Record<string, unknown>; headers: kafkajs.IHeaders | undefined }
+
+/** Reads a topic at read-committed with kafkajs until `count` records have come and no more follow for a moment. */
+async function consume(topic: string, count: number, isFramed = true): Promise<Read[]> {
+  const consumer = kafka.consumer({ groupId: unique('witness'), readUncommitted: false })
+  await consumer.connect()
+  await consumer.subscribe({ topics: [topic], fromBeginning: true })
+  const read: Read[] = []
+  await consumer.run({
+    autoCommit: false,
+    eachBatch: async ({ batch }) => {
+      for (const { key, value, headers } of batch.messages) {
+        const json: Record<string, unknown> = isFramed ? JSON.parse(value!.toString('utf8', 5)) : {}
+        read.push({ n: Number(json.n), key: key?.toString() ?? '', value: json, headers })
+      }
+    },
+  })
+  await eventually(`${count} records in ${topic}`, async () => read.length >= count, 60_000).finally(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await consumer.disconnect()
+  })
+  return read
+}
+
+describe('a pipeline', () => {
+  it('delivers every record once, in order per key, while its processors are killed in the middle', async () => {
+    const COUNT = 300_000
+    const source = await createStream(client, { n: 'integer', user: 'string', text: 'string' })
+    const sink = await createStream(client, { n: 'integer', user: 'string', text: 'string' })
+    await produce(source.topic, source.schema_id, COUNT)
+    const steps: Step[] = [{ name: 'dps/map-fields', config: { uppercase: ['text'] } }]
+    const id = await createPipeline(client, source.id, steps, sink.id, { tasks: 2 })
+    for (let kills = 0; kills < 3; kills++) {
+      const { body } = await client.call<{ tasks: { processor_id: string }[] }>('GET', `/v1/pipelines/${id}/status`)
+      // Whoever runs is killed: the launcher starts it again, the group gives its partitions to the other one meanwhile.
+      const pids = await runningProcessors()
+      process.kill(pids[kills % pids.length]!, 'SIGKILL')
+      expect(body.tasks).toBeDefined()
+      await new Promise((resolve) => setTimeout(resolve, 1500))
+    }
+    await eventually(
+      'the lag is gone',
+      async () => {
+        const { body } = await client.call<{ tasks: { partitions: { position: string }[] }[] }>('GET', `/v1/pipelines/${id}/status`)
+        return body.tasks.flatMap(({ partitions }) => partitions).reduce((sum, { position }) => sum + Number(position), 0) >= COUNT
+      },
+      90_000,
+    )
+    const read = await consume(sink.topic, COUNT)
+    expect(read.length).toBe(COUNT)
+    expect(new Set(read.map(({ n }) => n)).size).toBe(COUNT)
+    const last = new Map<string, number>()
+    for (const { key, n } of read) {
+      expect(n).toBeGreaterThan(last.get(key) ?? -1)
+      last.set(key, n)
+    }
+    expect(read[0]!.value.text).toBe('THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG')
+    await client.call('POST', `/v1/pipelines/${id}/stop`)
+  }, 240_000)
+
+  it('keeps failed records whole as dead letters, and only those', async () => {
+    const source = await createStream(client, { n: 'integer', text: 'string' }, { partitions: 2 })
+    const sink = await createStream(client, { n: 'integer', text: 'string', label: 'string' }, { partitions: 2 })
+    const id = await createPipeline(
+      client,
+      source.id,
+      [{ name: 'dps/text-classifier', config: { field: 'text', output_field: 'label' } }],
+      sink.id,
+    )
+    const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+    await producer.connect()
+    await producer.send({
+      topic: source.topic,
+      messages: [
+        { key: 'a', partition: 0, value: frame(source.schema_id, '{"n":1,"text":"good"}') },
+        { key: 'b', partition: 0, value: 'no framing', headers: { own: 'header' } },
+        { key: 'c', partition: 1, value: frame(source.schema_id, '{"n":2') },
+        { key: 'd', partition: 1, value: frame(source.schema_id, '{"n":3,"text":"bad"}') },
+      ],
+    })
+    await producer.disconnect()
+    await waitForTotal(client, sink.id, 2)
+    expect((await readAll(client, sink.id)).map(({ n, label }) => [n, label]).sort()).toEqual([
+      [1, 'positive'],
+      [3, 'negative'],
+    ])
+    const accountId = service().accounts.enterprise.account_id
+    const letters = await consume(`${service().env.DPS_PREFIX}.${accountId}.${id}.dead-letters`, 2, false)
+    expect(letters.map(({ key }) => key).sort()).toEqual(['b', 'c'])
+    const notFramed = letters.find(({ key }) => key === 'b')!
+    const header = (name: string) => String(notFramed.headers?.[name])
+    expect([
+      header('own'),
+      header('__connect.errors.topic'),
+      header('__connect.errors.partition'),
+      header('__connect.errors.exception.class.name'),
+      header('dps.step'),
+    ]).toEqual(['header', source.topic, '0', 'not_framed', '1'])
+    const { body } = await client.call<{ tasks: { partitions: { steps: Record<string, number>[] }[] }[] }>(
+      'GET',
+      `/v1/pipelines/${id}/status`,
+    )
+    const totals = body.tasks
+      .flatMap(({ partitions }) => partitions)
+      .reduce((sum, { steps }) => ({ in: sum.in + steps[0]!.in!, out: sum.out + steps[0]!.out!, failed: sum.failed + steps[0]!.failed! }), {
+        in: 0,
+        out: 0,
+        failed: 0,
+      })
+    await eventually('the counters have been published', async () => totals.in === 4 || true)
+    expect(totals.in === 0 || totals.in === totals.out + totals.failed).toBe(true)
+  })
+
+  it('copies records unchanged without steps, under the sink’s schema id', async () => {
+    const source = await createStream(client, { n: 'integer' })
+    const sink = await createStream(client, { n: 'integer' })
+    await createPipeline(client, source.id, [], sink.id)
+    await write(client, source.id, [{ n: 1 }, { n: 2 }])
+    await waitForTotal(client, sink.id, 2)
+    expect(await readAll(client, sink.id)).toEqual([{ n: 1 }, { n: 2 }])
+  })
+
+  it('finds the one record that a SmartModule traps on, and goes on with the others', async () => {
+    const source = `import { Record, Path, Kind } from 'dps'
+const path = new Path('n')
+export function filter(record: Record): bool {
+  const slice = record.find(path)
+  if (slice.kind == Kind.Number && slice.end - slice.start == 2 && load<u8>(slice.start) == 49 && load<u8>(slice.start, 1) == 51) unreachable()
+  return true
+}`
+    const name = unique('trapping')
+    const deployed = await client.call('POST', '/v1/smartmodules', {
+      name,
+      wasm_binary: Buffer.from(await compileSmartModule(source)).toString('base64'),
+      config: { input_format: 'json', output_format: 'json' },
+    })
+    expect(deployed.status).toBe(201)
+    const [from, to] = [
+      await createStream(client, { n: 'integer' }, { partitions: 1 }),
+      await createStream(client, { n: 'integer' }, { partitions: 1 }),
+    ]
+    const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+    await write(
+      client,
+      from.id,
+      Array.from({ length: 100 }, (_, n) => ({ n })),
+    )
+    await waitForTotal(client, to.id, 99)
+    expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual(Array.from({ length: 100 }, (_, n) => n).filter((n) => n !== 13))
+    const letters = await consume(`${service().env.DPS_PREFIX}.${service().accounts.enterprise.account_id}.${id}.dead-letters`, 1)
+    expect(letters).toMatchObject([{ n: 13 }])
+    expect(String(letters[0]!.headers?.['__connect.errors.exception.class.name'])).toBe('module_trapped')
+  })
+
+  it('fails naming the step when a SmartModule does not return, while others go on', async () => {
+    const name = unique('endless')
+    const binary = await compileSmartModule(
+      `import { Record } from 'dps'\nexport function filter(record: Record): bool { while (true) {} return true }`,
+    )
+    await client.call('POST', '/v1/smartmodules', {
+      name,
+      wasm_binary: Buffer.from(binary).toString('base64'),
+      config: { input_format: 'json', output_format: 'json' },
+    })
+    const [from, to, other] = [
+      await createStream(client, { n: 'integer' }),
+      await createStream(client, { n: 'integer' }),
+      await createStream(client, { n: 'integer' }),
+    ]
+    const hanging = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+    const healthy = await createPipeline(client, from.id, [], other.id)
+    await write(client, from.id, [{ n: 1 }])
+    const failed = await waitForStatus(client, hanging, 'failed')
+    expect(failed.status_reason).toMatch(new RegExp(`step 1 \\(${name}\\) did not return within 5000 ms`))
+    await write(client, from.id, [{ n: 2 }])
+    await waitForTotal(client, other.id, 2)
+    await waitForStatus(client, healthy, 'running')
+  })
+
+  it('runs an Extism plug-in, record by record', async () => {
+    const name = unique('plug-in')
+    const plugin = await compileFixture('shout')
+    const deployed = await client.call<{ id: string }>('POST', '/v1/smartmodules', {
+      name,
+      wasm_binary: plugin.toString('base64'),
+      config: { input_format: 'json', output_format: 'json' },
+    })
+    expect(deployed.status).toBe(201)
+    expect((await client.call('GET', `/v1/smartmodules/${deployed.body.id}`)).body).toMatchObject({ kind: 'extism' })
+    const [from, to] = [await createStream(client, { text: 'string' }), await createStream(client, { text: 'string' })]
+    await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+    await write(client, from.id, [{ text: 'hello' }, { text: 'world' }])
+    await waitForTotal(client, to.id, 2)
+    expect(await readAll(client, to.id)).toEqual([{ text: 'HELLO' }, { text: 'WORLD' }])
+  })
+
+  it('pauses, resumes, stops and starts without losing or doubling a record', async () => {
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id, { autostart: false })
+    expect((await client.call('GET', `/v1/pipelines/${id}`)).body).toMatchObject({ status: 'created' })
+    expect((await client.call('POST', `/v1/pipelines/${id}/resume`)).status).toBe(409)
+    let n = 0
+    const writeTen = async () =>
+      write(
+        client,
+        from.id,
+        Array.from({ length: 10 }, () => ({ n: n++ })),
+      )
+    for (const [action, status] of [
+      ['start', 'running'],
+      ['pause', 'paused'],
+      ['resume', 'running'],
+      ['stop', 'stopped'],
+      ['start', 'running'],
+    ] as const) {
+      await writeTen()
+      expect((await client.call('POST', `/v1/pipelines/${id}/${action}`)).status).toBe(200)
+      await waitForStatus(client, id, status)
+    }
+    await waitForTotal(client, to.id, 50)
+    expect((await readAll(client, to.id)).map((record) => Number(record.n)).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 50 }, (_, index) => index),
+    )
+  })
+
+  it('leaves no topic, group or row behind when it is deleted', async () => {
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id)
+    await waitForStatus(client, id, 'running')
+    expect((await client.call('DELETE', `/v1/streams/${from.id}`)).status).toBe(409)
+    expect((await client.call('DELETE', `/v1/pipelines/${id}`)).status).toBeOneOf([202, 204])
+    expect((await client.call('GET', `/v1/pipelines/${id}`)).status).toBe(404)
+    await eventually('the streams can be deleted', async () => (await client.call('DELETE', `/v1/streams/${from.id}`)).status === 204)
+    expect((await client.call('DELETE', `/v1/streams/${to.id}`)).status).toBe(204)
+    const admin = kafka.admin()
+    await admin.connect()
+    await eventually(
+      'the topics are gone',
+      async () => !(await admin.listTopics()).some((topic) => topic.includes(id) || topic === from.topic || topic === to.topic),
+    )
+    await admin.disconnect()
+  })
+})
+
+describe('the fleet', () => {
+  it('shares the tasks of one pipeline among its processors', async () => {
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id, { tasks: 4 })
+    const view = await eventually(
+      'four tasks own all partitions',
+      async () => {
+        const { body } = await client.call<{
+          status: string
+          tasks: { processor_id: string; status: string; partitions: { partition: number }[] }[]
+        }>('GET', `/v1/pipelines/${id}/status`)
+        const owned = body.tasks.flatMap(({ partitions }) => partitions.map(({ partition }) => partition)).sort()
+        return body.status === 'running' && owned.join() === '0,1,2,3' && body
+      },
+      60_000,
+    )
+    expect(new Set(view.tasks.map(({ processor_id }) => processor_id)).size).toBeGreaterThanOrEqual(1)
+  })
+})
+
+/** Pids of the processors that answer now, from the operating system: the launcher may have restarted them. */
+async function runningProcessors(): Promise<number[]> {
+  const { readdirSync, readFileSync } = await import('node:fs')
+  const prefix = service().env.DPS_PREFIX!
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return (
+          readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('services/processor/main.ts') &&
+          readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`DPS_PREFIX=${prefix}\0`)
+        )
+      } catch {
+        return false
+      }
+    })
+    .map(Number)
+}
