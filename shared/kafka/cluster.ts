@@ -147,13 +147,15 @@ export function openCluster(options: ClusterOptions) {
      * continues, and is refused with producerFenced when somebody took over meanwhile (KIP-360).
      */
     async initProducer(
-      connection: Connection,
+      connect: () => Promise<Connection>,
       transactionalId: string,
       timeoutMs: number,
       producerId = -1n,
       producerEpoch = -1,
     ): Promise<{ producerId: bigint; producerEpoch: number }> {
-      const answer = await retryBroker(() => initProducerIdV5.api.async(connection, transactionalId, timeoutMs, producerId, producerEpoch))
+      const answer = await retryBroker(async () =>
+        initProducerIdV5.api.async(await connect(), transactionalId, timeoutMs, producerId, producerEpoch),
+      )
       return { producerId: answer.producerId, producerEpoch: answer.producerEpoch }
     },
 

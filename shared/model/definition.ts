@@ -32,6 +32,9 @@ export const PipelineDefinition = z.object({
   source_topic: z.string(),
   sink_topic: z.string(),
   sink_schema_id: z.number().int(),
+  /** `max.message.bytes` of the sink and of the dead-letter topic. */
+  sink_bytes_max: z.number().int(),
+  dead_letter_bytes_max: z.number().int(),
   dead_letter_topic: z.string(),
   group_id: z.string(),
   steps: z.array(StepDefinition),

@@ -14,6 +14,8 @@ export const LIMITS = {
   tasks_max: 64,
   details_max: 100,
   topic_batch_bytes_max: 8 << 20,
+  /** Dead letters keep key, value and headers and add headers of their own. */
+  dead_letter_batch_bytes_max: (8 << 20) + (64 << 10),
 } as const
 
 /** Requests per minute by account type (spec §8). */

@@ -40,7 +40,7 @@ export function dps_init(ptr: usize, length: i32): usize {
   return init(ptr, length, (config: Config): void => { ${exported('init') ? 'author.init(config)' : ''} })
 }
 export function dps_process(ptr: usize, length: i32, count: i32, partition: i32, baseOffset: i64, baseTimestamp: i64, maxTimestamp: i64, attributes: i32): usize {
-  return process(ptr, length, count, baseOffset, (attributes & 8) != 0 ? maxTimestamp : baseTimestamp, (record: Record): Verdict => ${call})
+  return process(ptr, length, count, baseOffset, (attributes & 8) != 0 ? maxTimestamp : baseTimestamp, (attributes & 8) != 0, (record: Record): Verdict => ${call})
 }
 `
 }

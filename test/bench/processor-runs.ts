@@ -62,6 +62,8 @@ export async function startProcessorRuns(
         source_topic: inputTopic,
         sink_topic: outputTopic,
         sink_schema_id: SCHEMA_ID,
+        sink_bytes_max: 1_048_588,
+        dead_letter_bytes_max: 1_048_588,
         dead_letter_topic: deadLetterTopic,
         group_id: groupId,
         steps: steps.map(({ name, config }) => ({

@@ -86,7 +86,7 @@ export async function openTestChain(
           attributes: 0,
           partition: 0,
         },
-        { batchBytesMax, seal: take },
+        { batchBytesMax, recordBytesMax: batchBytesMax, seal: take },
         counts,
         failures,
       )

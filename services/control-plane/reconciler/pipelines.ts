@@ -16,9 +16,6 @@ import type { Deps } from '../deps.ts'
 
 type PipelineDeps = Pick<Deps, 'db' | 'withAdmin' | 'cluster' | 'replicationFactor' | 'pokePublisher'>
 
-/** Dead letters keep key, value and headers and add headers of their own. */
-const DEAD_LETTER_EXTRA_BYTES = 64 << 10
-
 /** Makes the dead-letter topic, resolves the start of every partition once, and hands the definition to the processors. */
 export async function finishPipeline(
   { db, withAdmin, cluster, replicationFactor, pokePublisher }: PipelineDeps,
@@ -33,7 +30,7 @@ export async function finishPipeline(
         topic: definition.dead_letter_topic,
         partitions: source.leaders.length,
         replicationFactor,
-        config: { 'max.message.bytes': String(LIMITS.topic_batch_bytes_max + DEAD_LETTER_EXTRA_BYTES), 'retention.ms': '-1' },
+        config: { 'max.message.bytes': String(LIMITS.dead_letter_batch_bytes_max), 'retention.ms': '-1' },
       },
     ])
     await ensureStartOffsets(admin, definition.group_id, definition.source_topic)

@@ -1,5 +1,5 @@
 /** A failed record as its dead letter: key, value and headers byte for byte, plus headers that say what happened where. Cold path. */
-import { TRANSACTIONAL, encodeBatch, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
+import { TRANSACTIONAL, compressBatch, encodeBatch, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { RecordFailure } from '../../../shared/smartmodule/host/chain.ts'
 import type { LaneChain, OutputBatch } from './messages.ts'
 
@@ -41,15 +41,16 @@ export function deadLetterRecord(
   return { record: { ...record, headers }, bytes }
 }
 
-/** Groups dead letters into batches of at most `bytesMax`. */
-export function deadLetterBatches(letters: DeadLetter[], nowMs: number, bytesMax: number): OutputBatch[] {
+/** Groups dead letters into batches of about `bytesMax`; one that its topic would refuse (its source was compressed) is compressed. */
+export function deadLetterBatches(letters: DeadLetter[], nowMs: number, bytesMax: number, topicBytesMax: number): OutputBatch[] {
   const batches: OutputBatch[] = []
   let from = 0
   let bytes = 0
   const close = (to: number) => {
     if (to === from) return
     const records = letters.slice(from, to).map(({ record }, index) => ({ ...record, offsetDelta: index, timestampDelta: 0n }))
-    const batch = encodeBatch(records, BigInt(nowMs), TRANSACTIONAL)
+    const plain = encodeBatch(records, BigInt(nowMs), TRANSACTIONAL)
+    const batch = plain.length > topicBytesMax ? compressBatch(plain) : plain
     batches.push({ bytes: batch.buffer as ArrayBuffer, records: records.length })
     from = to
     bytes = 0

@@ -4,7 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
-import { openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts'
+import { CorruptBatch, openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts'
 import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, ToLane } from './messages.ts'
 import { runPartition } from './run-partition.ts'
@@ -19,6 +19,7 @@ function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
 }
 
 async function open(chainId: number, spec: LaneChain): Promise<void> {
+  Atomics.store(watch, 3, chainId)
   try {
     const chain = await openChain({ steps: spec.steps, reframe_schema_id: spec.reframeSchemaId }, kernel, watch, () => {})
     chains.set(chainId, { chain, spec })
@@ -34,8 +35,9 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
 }
 
 async function run({ chainId, roundId, partitions, nowMs }: Extract<ToLane, { type: 'run' }>): Promise<void> {
+  Atomics.store(watch, 3, chainId)
   const open = chains.get(chainId)
-  if (!open) return say({ type: 'broken', roundId, message: 'the chain is not open in this lane' })
+  if (!open) return say({ type: 'broken', roundId, message: 'the chain is not open in this lane', isFinal: false })
   try {
     const outcomes: PartitionOutcome[] = []
     for (const partition of partitions) outcomes.push(await runPartition(kernel, open.chain, open.spec, partition, nowMs))
@@ -46,7 +48,8 @@ async function run({ chainId, roundId, partitions, nowMs }: Extract<ToLane, { ty
     ])
     say({ type: 'done', roundId, outcomes }, transfer)
   } catch (error) {
-    say({ type: 'broken', roundId, message: error instanceof Error ? error.message : String(error) })
+    const isFinal = error instanceof CorruptBatch || error instanceof SmartModuleTrap
+    say({ type: 'broken', roundId, message: error instanceof Error ? error.message : String(error), isFinal })
   }
 }
 

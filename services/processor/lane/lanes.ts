@@ -41,7 +41,8 @@ type Lane = {
   worker: Worker
   watch: Int32Array
   seen: number
-  seenAt: number
+  /** Looks of the watchdog at which the same call was still under way. */
+  ticks: number
   chains: Map<number, Registered>
   queue: Job[]
   running?: Job
@@ -60,7 +61,7 @@ export function openLanes(options: LanesOptions): Lanes {
     const watch = new Int32Array(new SharedArrayBuffer(16))
     const data: LaneData = { kernel: options.kernel, watch }
     const worker = new Worker(new URL('./lane.ts', import.meta.url), { workerData: data, name: 'lane' })
-    const lane: Lane = { worker, watch, seen: 0, seenAt: options.now(), chains, queue: [], closed: false }
+    const lane: Lane = { worker, watch, seen: 0, ticks: 0, chains, queue: [], closed: false }
     worker.on('message', (message: FromLane) => onMessage(lane, message))
     worker.on('error', (error) => loseLane(lane, `a lane failed: ${error.message}`))
     for (const chain of chains.values()) post(lane, { type: 'open', chainId: chain.id, chain: chain.spec })
@@ -91,7 +92,7 @@ export function openLanes(options: LanesOptions): Lanes {
         if (!job || job.message.roundId !== message.roundId) return
         lane.running = undefined
         if (message.type === 'done') job.waiting.resolve(message.outcomes)
-        else job.waiting.reject(new ChainFailed(0, message.message))
+        else job.waiting.reject(message.isFinal ? new ChainFailed(0, message.message) : new RoundLost(message.message))
         next(lane)
       }
     }
@@ -133,20 +134,20 @@ export function openLanes(options: LanesOptions): Lanes {
   /** The first word of `watch` is odd while a call into a SmartModule is under way and changes with each call. */
   function watchLane(lane: Lane): void {
     const calls = Atomics.load(lane.watch, 0)
-    const now = options.now()
     if (calls !== lane.seen || (calls & 1) === 0) {
       lane.seen = calls
-      lane.seenAt = now
+      lane.ticks = 0
       return
     }
-    if (now - lane.seenAt < options.callTimeoutMs) return
+    // Looks are counted, not time: a process that was paused, or a clock that was set, must not blame the module.
+    if (++lane.ticks * WATCH_INTERVAL_MS < options.callTimeoutMs) return
     const step = Atomics.load(lane.watch, 1)
     const partition = Atomics.load(lane.watch, 2)
-    const chainId = lane.running?.message.chainId
-    const spec = chainId === undefined ? undefined : lane.chains.get(chainId)?.spec
-    const name = spec?.steps[step]?.name ?? 'a SmartModule'
-    const message = `step ${step + 1} (${name}) did not return within ${options.callTimeoutMs} ms on a batch of partition ${partition}`
-    loseLane(lane, message, chainId === undefined ? undefined : { chainId, error: new ChainFailed(step, message) })
+    const chainId = Atomics.load(lane.watch, 3)
+    const name = lane.chains.get(chainId)?.spec.steps[step]?.name ?? 'a SmartModule'
+    const where = partition < 0 ? 'while starting' : `on a batch of partition ${partition}`
+    const message = `step ${step + 1} (${name}) did not return within ${options.callTimeoutMs} ms ${where}`
+    loseLane(lane, message, { chainId, error: new ChainFailed(step, message) })
   }
   const timer = setInterval(() => lanes.forEach(watchLane), WATCH_INTERVAL_MS)
 
@@ -159,21 +160,12 @@ export function openLanes(options: LanesOptions): Lanes {
       lane.chains.set(chain.id, chain)
       const opened = Promise.withResolvers<void>()
       chain.opening = opened
-      // A module whose start function never returns is caught here: no call is watched yet.
-      const timeout = setTimeout(() => {
-        const error = new ChainFailed(0, `the chain did not start within ${options.callTimeoutMs} ms`)
-        const at = laneOf(chain.id)
-        if (at) loseLane(at, error.message, { chainId: chain.id, error })
-        opened.reject(error)
-      }, options.callTimeoutMs + 5000)
       post(lane, { type: 'open', chainId: chain.id, chain: spec })
       try {
         await opened.promise
       } catch (error) {
         laneOf(chain.id)?.chains.delete(chain.id)
         throw error
-      } finally {
-        clearTimeout(timeout)
       }
       return {
         run(partitions) {

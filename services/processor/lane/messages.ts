@@ -20,8 +20,11 @@ export type LaneChain = {
   sourceTopic: string
   steps: LaneStep[]
   reframeSchemaId: number
+  /** Batches are cut here. */
   sinkBatchBytesMax: number
-  deadLetterBatchBytesMax: number
+  /** `max.message.bytes` of the two topics. */
+  sinkRecordBytesMax: number
+  deadLetterBytesMax: number
 }
 
 /** Fetched bytes of one partition, from `position` on. */
@@ -56,7 +59,7 @@ export type FromLane =
   | { type: 'opened'; chainId: number }
   | { type: 'refused'; chainId: number; step: number; message: string }
   | { type: 'done'; roundId: number; outcomes: PartitionOutcome[] }
-  | { type: 'broken'; roundId: number; message: string }
+  | { type: 'broken'; roundId: number; message: string; /** No repetition would mend it. */ isFinal: boolean }
 
 /** What a lane is started with. `watch` is written by the chain around each call into a SmartModule. */
 export type LaneData = { kernel: WebAssembly.Module; watch: Int32Array }

@@ -73,6 +73,7 @@ export async function runPartition(
   let builtBase: bigint | undefined
   const output: BatchSink = {
     batchBytesMax: spec.sinkBatchBytesMax,
+    recordBytesMax: spec.sinkRecordBytesMax,
     seal() {
       sink.push(takeBuilt(kernel, builtBase!))
     },
@@ -97,6 +98,7 @@ export async function runPartition(
       const base = header.baseTimestamp
       const sealing: BatchSink = {
         batchBytesMax: output.batchBytesMax,
+        recordBytesMax: output.recordBytesMax,
         seal() {
           output.seal()
           builtBase = base
@@ -131,7 +133,7 @@ export async function runPartition(
     nextOffset: position,
     records,
     sink,
-    deadLetters: deadLetterBatches(deadLetters, nowMs, spec.deadLetterBatchBytesMax),
+    deadLetters: deadLetterBatches(deadLetters, nowMs, spec.sinkBatchBytesMax, spec.deadLetterBytesMax),
     counts,
   }
 }

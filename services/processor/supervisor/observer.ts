@@ -9,6 +9,10 @@ export type Observer = { /** Something changed: publish soon. */ poke(): void; c
 
 const PROGRESS_MS = 2000
 const SOON_MS = 50
+/** Below the broker's default limit of 1 MiB a batch. */
+const BATCH_BYTES_MAX = 500_000
+
+type Said = { key: string; gist: string; value: Buffer }
 
 export function openObserver(
   cluster: Cluster,
@@ -24,31 +28,39 @@ export function openObserver(
   let publishing: Promise<void> | undefined
 
   async function publish(): Promise<void> {
-    const records: KafkaRecord[] = []
-    const saying: [string, string][] = []
+    const waiting: Said[] = []
+    const keys = new Set<string>()
     for (const task of collect()) {
       const key = observedKey(task.pipeline_id, task.task)
+      keys.add(key)
       const gist = JSON.stringify({ ...task, at: '' })
-      if (published.get(key) === gist) continue
-      saying.push([key, gist])
-      records.push({
-        offsetDelta: records.length,
-        timestampDelta: 0n,
-        key: Buffer.from(key),
-        value: Buffer.from(JSON.stringify(task)),
-        headers: [],
-      })
+      if (published.get(key) !== gist) waiting.push({ key, gist, value: Buffer.from(JSON.stringify(task)) })
     }
-    if (records.length === 0) return
+    for (const key of published.keys()) if (!keys.has(key)) published.delete(key)
+    while (waiting.length > 0) {
+      let bytes = 0
+      const part = waiting.splice(0, waiting.findIndex(({ value }, index) => (bytes += value.length) > BATCH_BYTES_MAX && index > 0) >>> 0)
+      await send(part)
+    }
+  }
+
+  async function send(part: Said[]): Promise<void> {
     const layout = await cluster.describeTopic(topic)
     if (!layout) throw new Error(`topic ${topic} does not exist`)
+    const records = part.map(({ key, value }, offsetDelta): KafkaRecord => ({
+      offsetDelta,
+      timestampDelta: 0n,
+      key: Buffer.from(key),
+      value,
+      headers: [],
+    }))
     const batch = encodeBatch(records, BigInt(now()), 0)
     stampProducer(batch, -1n, -1, -1)
     const [answer] = await produceBatches(await connections.leader(layout.leaders[0]!), null, [
       { topic, partitions: [{ partition: 0, batch }] },
     ])
     if (!answer || answer.errorCode !== 0) throw new Error(`producing to ${topic}: ${kafkaErrorName(answer?.errorCode ?? -1)}`)
-    for (const [key, gist] of saying) published.set(key, gist)
+    for (const { key, gist } of part) published.set(key, gist)
   }
 
   function run(): Promise<void> {

@@ -44,10 +44,8 @@ type Slot = {
   recordsBefore: { at: number; done: number; rate: number }
 }
 
-/** Room left below the broker's default `max.message.bytes` of 1,048,588. */
+/** Batches are cut below the broker's default `max.message.bytes`: larger ones make consumers wait for memory, not faster. */
 const SINK_BATCH_BYTES_MAX = 1_000_000
-/** Dead-letter topics take a little more than the largest record of a stream (data-plane.md, "Failure"). */
-const DEAD_LETTER_BATCH_BYTES_MAX = SINK_BATCH_BYTES_MAX
 const CONFLUENT_PREFIX_BYTES = 5
 const RETRY_MS = 2000
 const PASS_MS = 1000
@@ -89,7 +87,8 @@ async function chainOf(definition: PipelineDefinition, definitions: Definitions)
     steps,
     reframeSchemaId: definition.sink_schema_id,
     sinkBatchBytesMax: SINK_BATCH_BYTES_MAX,
-    deadLetterBatchBytesMax: DEAD_LETTER_BATCH_BYTES_MAX,
+    sinkRecordBytesMax: definition.sink_bytes_max,
+    deadLetterBytesMax: definition.dead_letter_bytes_max,
   }
 }
 
@@ -220,6 +219,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
 
   /** A pipeline may be stopped before any task of it ran: somebody must say that nothing runs. */
   function reportStopped(): void {
+    for (const [key, { pipeline_id }] of finals) if (!definitions.pipelines.has(pipeline_id)) finals.delete(key)
     for (const definition of definitions.pipelines.values()) {
       if (definition.desired !== 'stopped') continue
       for (let index = 0; index < definition.tasks; index++) {

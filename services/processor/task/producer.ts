@@ -13,6 +13,9 @@ export class TakenOver extends Error {}
 /** The transaction's outcome is unknown or refused; `initialise` must run before the next one. */
 export class TransactionBroken extends Error {}
 
+/** The broker refuses a batch for what it is: no repetition mends that. */
+export class Undeliverable extends Error {}
+
 export type Producer = {
   readonly transactionalId: string
   readonly producerId: bigint
@@ -40,6 +43,12 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
     return connections.leader(coordinator)
   }
 
+  /** Looked up anew for each attempt: the coordinator may have moved. */
+  function freshConnection(): Promise<Connection> {
+    coordinator = undefined
+    return coordinatorConnection()
+  }
+
   function next(id: bigint, epoch: number): void {
     producerId = id
     producerEpoch = epoch
@@ -61,11 +70,10 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
       return sequence
     },
     async initialise(takeOver) {
-      coordinator = undefined
       const id = takeOver ? -1n : producerId
       const epoch = takeOver ? -1 : producerEpoch
       try {
-        const answer = await cluster.initProducer(await coordinatorConnection(), transactionalId, TRANSACTION_TIMEOUT_MS, id, epoch)
+        const answer = await cluster.initProducer(freshConnection, transactionalId, TRANSACTION_TIMEOUT_MS, id, epoch)
         next(answer.producerId, answer.producerEpoch)
       } catch (error) {
         // D5: fencing decides. A refused epoch means that somebody else holds this task now.

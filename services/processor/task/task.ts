@@ -13,7 +13,7 @@ import type { LaneChain, PartitionOutcome } from '../lane/messages.ts'
 import { ChainFailed, type Lanes, type OpenChain } from '../lane/lanes.ts'
 import { createAccounting } from './accounting.ts'
 import type { ByteBudget } from './byte-budget.ts'
-import { createProducer, TakenOver, type Producer } from './producer.ts'
+import { createProducer, TakenOver, Undeliverable, type Producer } from './producer.ts'
 import { AssignmentLost, commitRound, type GroupCoordinator } from './round/commit.ts'
 import { deliver, type Targets } from './round/deliver.ts'
 import { openFetcher, PositionLost, type FetchedRound, type Fetcher } from './round/fetch.ts'
@@ -156,7 +156,6 @@ export function startTask(options: TaskOptions): Task {
       for (const outcome of outcomes) quiet.set(outcome.partition, outcome.nextOffset)
       const hasRecords = outcomes.some(({ records }) => records > 0)
       if (hasRecords || now() - lastCommitAt > QUIET_COMMIT_MS) {
-        await deliver(connections, outcomes, targets, producer)
         const none = new Float64Array(Math.max(1, definition.steps.length) * 7)
         const countsOf = new Map(outcomes.map(({ partition, counts }) => [partition, counts]))
         const offsets = [...quiet].map(([partition, offset]) => ({
@@ -164,6 +163,7 @@ export function startTask(options: TaskOptions): Task {
           offset,
           metadata: accounting.metadataWith(partition, countsOf.get(partition) ?? none),
         }))
+        await deliver(connections, outcomes, targets, producer)
         await commitRound(
           cluster,
           connections,
@@ -228,7 +228,10 @@ export function startTask(options: TaskOptions): Task {
   /** Errors that no repetition mends: the pipeline is failed with this reason. */
   function isFinal(error: unknown): boolean {
     return (
-      error instanceof ChainFailed || error instanceof PositionLost || (error instanceof Error && error.message.startsWith('accounting of'))
+      error instanceof ChainFailed ||
+      error instanceof PositionLost ||
+      error instanceof Undeliverable ||
+      (error instanceof Error && error.message.startsWith('accounting of'))
     )
   }
 

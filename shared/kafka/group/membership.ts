@@ -51,7 +51,8 @@ export async function openMembership(options: MembershipOptions): Promise<Member
     )
   })
   consumer.on('consumer:group:rebalance', () => revoke('the group is rebalancing'))
-  consumer.on('consumer:heartbeat:error', () => revoke('a heartbeat failed'))
+  // A heartbeat error that wants no rejoin voids nothing: the library tries again, and a commit under a membership that is gone is
+  // refused by the broker.
   consumer.on('consumer:heartbeat:stalled', () => {
     revoke('heartbeats stopped')
     join()

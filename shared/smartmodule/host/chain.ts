@@ -41,9 +41,13 @@ const FAILED = 4
 const EMITTED = 6
 
 /** Where finished output batches go: called when a batch is full; the kernel still holds it. */
-export type BatchSink = { batchBytesMax: number; seal(): void }
+export type BatchSink = {
+  /** Batches are cut at this size. */ batchBytesMax: number
+  /** What no batch may exceed, a record alone in it included. */ recordBytesMax: number
+  seal(): void
+}
 
-/** Shared with the watchdog on the main thread: [calls begun × 2 + 1 while inside one, step, partition]. */
+/** Shared with the watchdog on the main thread: [grows, odd while inside a SmartModule; step; partition, -1 while starting; chain]. */
 export type CallWatch = Int32Array
 
 export type Chain = {
@@ -55,7 +59,18 @@ export type Chain = {
 /** The source's own bytes are damaged: nothing of ours or of an author's can be at fault. */
 export class CorruptBatch extends Error {}
 
-function openStep(spec: StepSpec, log: (line: string) => void): Promise<StepInstance> {
+async function openStep(spec: StepSpec, watch: CallWatch, log: (line: string) => void): Promise<StepInstance> {
+  watch[1] = spec.document.step
+  watch[2] = -1
+  Atomics.add(watch, 0, 1)
+  try {
+    return await openInstance(spec, log)
+  } finally {
+    Atomics.add(watch, 0, 1)
+  }
+}
+
+function openInstance(spec: StepSpec, log: (line: string) => void): Promise<StepInstance> {
   return spec.kind === 'batch'
     ? openBatchInstance(spec.module, spec.document, log)
     : openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, log)
@@ -64,7 +79,7 @@ function openStep(spec: StepSpec, log: (line: string) => void): Promise<StepInst
 /** Opens an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
 export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, log: (line: string) => void): Promise<Chain> {
   const instances: StepInstance[] = []
-  for (const step of spec.steps) instances.push(await openStep(step, log))
+  for (const step of spec.steps) instances.push(await openStep(step, watch, log))
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)
   let failedNow = 0
@@ -77,6 +92,9 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     baseTimestamp: 0n,
     maxTimestamp: 0n,
     attributes: 0,
+    alive(): void {
+      Atomics.add(watch, 0, 2)
+    },
     fail(delta: number, code: number, message: string): void {
       if (kernel.fail(delta) === 0) return
       failedNow++
@@ -115,7 +133,8 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       } finally {
         Atomics.add(watch, 0, 1)
       }
-      if (failedNow > 0) kernel.dropFailed()
+      // Also a record that failed earlier: a step may not bring it back.
+      if (failedNow > 0 || kernel.hasFailed() !== 0) kernel.dropFailed()
       local[into + FAILED] = failedNow
       local[into + OUT] = kernel.currentDistinct()
       local[into + EMITTED] = kernel.currentCount()
@@ -129,7 +148,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   }
 
   /** Reframes where there are no steps, and fails what no target batch could hold. */
-  function finish(batchBytesMax: number): void {
+  function finish(recordBytesMax: number): void {
     failedNow = 0
     if (stepCount === 0 && spec.reframe_schema_id !== undefined) {
       for (let at = kernel.reframe(0, spec.reframe_schema_id); at >= 0; at = kernel.reframe(at + 1, spec.reframe_schema_id)) {
@@ -137,10 +156,10 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       }
     }
     // The batch header takes 61 bytes, and renumbering may lengthen a record by up to 20.
-    const most = batchBytesMax - 81
+    const most = recordBytesMax - 81
     if (kernel.currentLargest() > most) {
       for (let at = kernel.findLarger(0, most); at >= 0; at = kernel.findLarger(at + 1, most)) {
-        failNamed(at, 'record_too_large', `the record is larger than the sink's limit of ${batchBytesMax} bytes`)
+        failNamed(at, 'record_too_large', `the record is larger than the sink's limit of ${recordBytesMax} bytes`)
       }
     }
     if (failedNow === 0) return
@@ -168,14 +187,15 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     sink: BatchSink,
     counts: Float64Array,
     failures: RecordFailure[],
+    isRepeated = false,
   ): Promise<void> {
     try {
       await attempt(section, count, batch)
-      finish(sink.batchBytesMax)
+      finish(sink.recordBytesMax)
     } catch (error) {
       if (!(error instanceof SmartModuleTrap)) throw error
       const step = error.step
-      instances[step] = await openStep(spec.steps[step]!, log)
+      instances[step] = await openStep(spec.steps[step]!, watch, log)
       if (count > 1) {
         // The kernel still has the source's marks, but its section may be half-way through the chain: open it again to cut it.
         fillSection(kernel, section)
@@ -186,6 +206,8 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
         await runStretch(section.subarray(cut), count - half, batch, sink, counts, failures)
         return
       }
+      // What an instance had piled up may be at fault, not the record: it gets one more chance, in a fresh one.
+      if (!isRepeated) return runStretch(section, 1, batch, sink, counts, failures, true)
       failAlone(section, batch, error, counts, failures)
       return
     }

@@ -76,6 +76,7 @@ async function runRecords(
     let verdict: Verdict
     try {
       verdict = await callPlugin(plugin, functionName, input)
+      context.alive()
     } catch (error) {
       if (error instanceof WebAssembly.RuntimeError) throw new SmartModuleTrap(document.step, messageOf(error))
       context.fail(record.offsetDelta, 1, messageOf(error).slice(0, 1024))

@@ -22,6 +22,7 @@ export type Kernel = {
   positionOf(ordinal: number): number
   findLarger(from: number, most: number): number
   dropFailed(): number
+  hasFailed(): number
   reframe(from: number, schemaId: number): number
   begin(baseTimestamp: bigint): void
   append(from: number, most: number, baseTimestamp: bigint, timestamp: bigint): number

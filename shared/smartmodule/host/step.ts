@@ -9,6 +9,8 @@ export type BatchContext = {
   maxTimestamp: bigint
   attributes: number
   fail(delta: number, code: number, message: string): void
+  /** Tells the watchdog that a plug-in which is called per record has come back. */
+  alive(): void
 }
 
 /**

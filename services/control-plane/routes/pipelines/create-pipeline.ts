@@ -4,6 +4,7 @@ import { findConnector } from '../../../../shared/connectors/catalogue.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { isUniqueViolation, type Queryable } from '../../../../shared/store/database.ts'
 import { insertPipeline, updatePipeline, type Use } from '../../../../shared/store/pipelines.ts'
@@ -70,6 +71,8 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
       source_topic: source.topic,
       sink_topic: sink.topic,
       sink_schema_id: sink.schema_id ?? 0,
+      sink_bytes_max: LIMITS.topic_batch_bytes_max,
+      dead_letter_bytes_max: LIMITS.dead_letter_batch_bytes_max,
       dead_letter_topic: names.deadLetterTopic(caller.accountId, id),
       group_id: names.pipelineGroup(id),
       steps,

@@ -9,7 +9,7 @@ import { stampProducer } from '../../../../shared/kafka/protocol/record-batch.ts
 import { KAFKA_ERRORS, hasMoved, isRetriable, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
 import { produceBatches, type ProduceTopic } from '../../../../shared/kafka/wire/produce.ts'
 import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
-import { TakenOver, TransactionBroken, type Producer } from '../producer.ts'
+import { TakenOver, TransactionBroken, Undeliverable, type Producer } from '../producer.ts'
 
 /** Layouts of the topics a task writes to; replaced by `refresh` when a leader moved. */
 export type Targets = { sink: TopicLayout; deadLetter: TopicLayout | undefined; refresh(): Promise<void> }
@@ -60,7 +60,8 @@ function requestsFor(lanes: Lane[], index: number, targets: Targets): Map<number
 /** Names what a refusal means for the transaction (data-plane.md, "The transaction's rules"). */
 function refuse(code: number, message: string | null): Error {
   const text = `produce: ${kafkaErrorName(code)}${message ? `: ${message}` : ''}`
-  return code === KAFKA_ERRORS.producerFenced ? new TakenOver(text) : new TransactionBroken(text)
+  if (code === KAFKA_ERRORS.producerFenced) return new TakenOver(text)
+  return code === KAFKA_ERRORS.messageTooLarge ? new Undeliverable(text) : new TransactionBroken(text)
 }
 
 /** Sends the first batch of each lane until every one is acknowledged. */
@@ -125,7 +126,7 @@ export async function deliver(
     const failed = settled.find((each) => each.status === 'rejected')
     if (failed) throw failed.reason
   } catch (error) {
-    if (error instanceof TakenOver || error instanceof TransactionBroken) throw error
+    if (error instanceof TakenOver || error instanceof TransactionBroken || error instanceof Undeliverable) throw error
     throw new TransactionBroken(error instanceof Error ? error.message : String(error))
   }
   return true

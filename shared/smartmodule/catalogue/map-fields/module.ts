@@ -1,5 +1,5 @@
 /** dps/map-fields: renames, drops, sets and re-cases fields of a JSON object, nested ones by dotted paths. */
-import { Config, Kind, Record, Segment, Slice, Writer, closeOf, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
+import { Config, Kind, Record, Segment, Slice, Writer, closeOf, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
 
 /** What happens to one field, and to the fields below it. */
 class Node {
@@ -122,6 +122,16 @@ export function init(config: Config): void {
   const trim = texts(config, 'trim')
   for (let i = 0; i < trim.length; i++) nodeAt(trim[i], false).trim = true
   if (problem.length > 0) config.refuse(problem)
+  present = new StaticArray<bool>(widest(root))
+}
+
+function widest(node: Node): i32 {
+  let most = node.children.length
+  for (let i = 0; i < node.children.length; i++) {
+    const below = widest(node.children[i])
+    if (below > most) most = below
+  }
+  return most
 }
 
 /** The node for a key without escapes, or null. */
@@ -225,13 +235,13 @@ function isReplaced(parent: Node, key: usize, close: usize): bool {
   const children = parent.children
   for (let i = 0; i < children.length; i++) {
     const node = children[i]
-    if (node.renamedTo !== null && node.renamedTo!.matches(key, close, false) && present[i]) return true
+    if (node.renamedTo !== null && i < present.length && present[i] && node.renamedTo!.matches(key, close, hasBackslash(key, close))) return true
   }
   return false
 }
 
-/** Per child of the object being written, whether its member is there. Only the first 64 renames of an object are looked at. */
-const present = new StaticArray<bool>(64)
+/** Per child of the object being written, whether its member is there; as long as the largest object of the config. */
+let present: StaticArray<bool> = new StaticArray<bool>(0)
 
 function isSet(parent: Node, name: Segment): bool {
   const bytes = changetype<usize>(name.bytes)
@@ -244,11 +254,11 @@ function isSet(parent: Node, name: Segment): bool {
 
 function markPresent(parent: Node, start: usize, end: usize): void {
   const children = parent.children
-  for (let i = 0; i < children.length && i < 64; i++) present[i] = false
+  for (let i = 0; i < children.length; i++) present[i] = false
   let p = skipSpace(start + 1, end)
   while (load<u8>(p) == 34) {
     const close = closeOf(p + 1)
-    for (let i = 0; i < children.length && i < 64; i++) if (children[i].name.matches(p + 1, close, false)) present[i] = true
+    for (let i = 0; i < children.length; i++) if (children[i].name.matches(p + 1, close, hasBackslash(p + 1, close))) present[i] = true
     let value = skipSpace(close + 1, end)
     value = skipSpace(value + 1, end)
     p = skipSpace(skipChecked(value), end)
@@ -286,7 +296,7 @@ function isThere(node: Node, start: usize, end: usize): bool {
   let p = skipSpace(start + 1, end)
   while (load<u8>(p) == 34) {
     const close = closeOf(p + 1)
-    if (node.name.matches(p + 1, close, false)) return true
+    if (node.name.matches(p + 1, close, hasBackslash(p + 1, close))) return true
     let value = skipSpace(close + 1, end)
     value = skipSpace(value + 1, end)
     p = skipSpace(skipChecked(value), end)
@@ -301,7 +311,7 @@ function hasRenames(node: Node): bool {
 }
 
 function clearPresent(node: Node): void {
-  for (let i = 0; i < node.children.length && i < 64; i++) present[i] = false
+  for (let i = 0; i < node.children.length; i++) present[i] = false
 }
 
 /** Writes a nested object as its node asks. */

@@ -78,47 +78,33 @@ function readVarlong(): i64 {
   return ((result >>> 1) as i64) ^ -((result & 1) as i64)
 }
 
+/** Skips a length-prefixed byte string that ends before `stop`; `least` is -1 where it may be null. Sets `bad` otherwise. */
+// @ts-ignore: decorator
+@inline
+function skipBytes(stop: usize, least: i32): void {
+  const length = readVarint()
+  if (length < least || (length > 0 && (length as usize) > stop - at)) bad = true
+  else if (length > 0) at += length
+}
+
 /** Skips key, value and headers of a record that ends at `stop`; sets `bad` unless they fill it exactly. */
 // @ts-ignore: decorator
 @inline
 function skipBody(stop: usize): void {
-  const key = readVarint()
-  if (key < -1 || (key > 0 && (key as usize) > stop - at)) {
-    bad = true
-    return
-  }
-  if (key > 0) at += key
-  const value = readVarint()
-  if (value < -1 || (value > 0 && (value as usize) > stop - at)) {
-    bad = true
-    return
-  }
-  if (value > 0) at += value
-  const headers = readVarint()
-  if (headers < 0) {
-    bad = true
-    return
-  }
+  skipBytes(stop, -1)
+  if (!bad) skipBytes(stop, -1)
+  const headers = bad ? 0 : readVarint()
   for (let i = 0; i < headers && !bad; i++) {
-    const name = readVarint()
-    if (name < 0 || (name as usize) > stop - at) {
-      bad = true
-      return
-    }
-    at += name
-    const content = readVarint()
-    if (content < -1 || (content > 0 && (content as usize) > stop - at)) {
-      bad = true
-      return
-    }
-    if (content > 0) at += content
+    skipBytes(stop, 0)
+    if (!bad) skipBytes(stop, -1)
   }
-  if (at != stop) bad = true
+  if (headers < 0 || at != stop) bad = true
 }
 
 /** A place for `length` bytes of a section that the host is about to copy in. */
 export function reserve(length: u32): usize {
-  if (length > sectionCapacity) {
+  // 16 bytes of slack, for copies in steps of 16.
+  if (length + 16 > sectionCapacity) {
     const need = roomFor(length + 16)
     sectionPtr = grow(sectionPtr, sectionCapacity, need)
     sectionCapacity = need
@@ -168,6 +154,7 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
   let largest: u32 = 0
   let kept: u32 = 0
   let keptFrom: usize = sectionPtr
+  sawFailed = false
   for (let i: u32 = 0; i < count; i++) {
     const from = at
     const size = readVarint()
@@ -190,8 +177,9 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
       }
     }
     const mark = load<u8>(marksPtr + delta)
-    if (mark == reaches || mark == FAILED) {
-      // One more output of the same source record, or an output of a failed one, which `dropFailed` takes out.
+    if (mark == FAILED) sawFailed = true
+    else if (mark == reaches) {
+      // One more output of the same source record.
     } else if (mark == reached) {
       store<u8>(marksPtr + delta, reaches)
       distinct++
@@ -210,6 +198,10 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
   sectionDistinct = distinct
   return kept
 }
+
+/** True when the section holds records whose source record has failed; `dropFailed` takes them out. */
+let sawFailed: bool = false
+export function hasFailed(): bool { return sawFailed }
 
 export function currentPtr(): usize { return sectionPtr }
 export function currentLength(): u32 { return sectionLength }
@@ -267,15 +259,29 @@ export function positionOf(ordinal: u32): u32 {
   return (at - sectionPtr) as u32
 }
 
+/** Where the last scan stopped, so that going on behind it does not begin anew. */
+let resumeOrdinal: u32 = 0
+let resumeAt: u32 = 0
+
+function stopBehind(ordinal: u32): i32 {
+  resumeOrdinal = ordinal + 1
+  resumeAt = (at - sectionPtr) as u32
+  return ordinal as i32
+}
+
+function resumePosition(from: u32): u32 {
+  return from > 0 && from == resumeOrdinal ? resumeAt : positionOf(from)
+}
+
 /** Marks as failed every record longer than `most` bytes; answers its ordinal, from `from` on, or -1 when there is none. */
 export function findLarger(from: u32, most: u32): i32 {
-  at = sectionPtr + positionOf(from)
+  at = sectionPtr + resumePosition(from)
   end = sectionPtr + sectionLength
   for (let i = from; i < sectionCount; i++) {
     const start = at
     const size = readVarint()
     at += size
-    if (at - start > (most as usize)) return i as i32
+    if (at - start > (most as usize)) return stopBehind(i)
   }
   return -1
 }
@@ -313,7 +319,7 @@ export function dropFailed(): u32 {
  * A value without a prefix fails its record: its ordinal is answered (call again from there), -1 when all are done.
  */
 export function reframe(from: u32, schemaId: u32): i32 {
-  at = sectionPtr + positionOf(from)
+  at = sectionPtr + resumePosition(from)
   end = sectionPtr + sectionLength
   for (let i = from; i < sectionCount; i++) {
     const size = readVarint()
@@ -325,7 +331,10 @@ export function reframe(from: u32, schemaId: u32): i32 {
     if (key > 0) at += key
     const value = readVarint()
     if (value >= 0) {
-      if (value < 5 || load<u8>(at) != 0) return i as i32
+      if (value < 5 || load<u8>(at) != 0) {
+        at = recordEnd
+        return stopBehind(i)
+      }
       store<u32>(at + 1, bswap<u32>(schemaId))
     }
     at = recordEnd

@@ -37,7 +37,10 @@ let prefixLength: i32 = 0
 let json: bool = true
 let initText: usize = 0
 let outCount: i32 = 0
-let calls: i32 = 0
+/** Bytes of records seen since the last collection; garbage is in proportion to them. */
+let seenBytes: i32 = 0
+const COLLECT_BYTES: i32 = 512 << 10
+const RECORD_COST: i32 = 256
 let errorCount: i32 = 0
 /** Set while a record is being handled, for `emit`. */
 let emitDelta: i32 = 0
@@ -197,7 +200,7 @@ function failRecord(ordinal: i32): void {
 }
 
 /** Runs the author's function over a records section. Returns the result block. */
-export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, baseTimestamp: i64, author: (record: Record) => Verdict): usize {
+export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, baseTimestamp: i64, logAppendTime: bool, author: (record: Record) => Verdict): usize {
   out.clear()
   errors.clear()
   outCount = 0
@@ -206,9 +209,13 @@ export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, ba
   at = ptr
   for (let i = 0; i < count; i++) {
     // Between records nothing but globals holds references: the only safe moment to collect an author's garbage.
-    if ((i & 1023) == 1023) __collect()
+    if (seenBytes > COLLECT_BYTES) {
+      seenBytes = 0
+      __collect()
+    }
     const from = at
     const size = varint()
+    seenBytes += size + RECORD_COST
     const next = at + size
     at++
     emitTime = varlong()
@@ -230,7 +237,7 @@ export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, ba
     emitHeadersEnd = next
     at = next
     record.failure = null
-    record.timestamp = baseTimestamp + emitTime
+    record.timestamp = logAppendTime ? baseTimestamp : baseTimestamp + emitTime
     record.offset = baseOffset + emitDelta
     record.start = value + inputPrefix
     record.end = value + valueLength
@@ -253,7 +260,6 @@ export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, ba
       } else emit(value + inputPrefix, value + valueLength)
     }
   }
-  if (++calls % 64 == 0) __collect()
   store<u32>(result, out.start as u32)
   store<u32>(result, out.length as u32, 4)
   store<u32>(result, outCount, 8)
