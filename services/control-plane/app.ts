@@ -6,13 +6,13 @@ import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import bodyParser from 'koa-bodyparser'
 import type { Redis } from 'ioredis'
-import { hasNoNul } from '../../shared/api/common.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
 import { NDJSON } from '../../shared/api/streams.ts'
 import { INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
 import { invalidRequest, notFound, ServiceError, type Detail } from '../../shared/errors/service-error.ts'
 import { LIMITS } from '../../shared/model/limits.ts'
+import { isStorable } from '../../shared/model/text.ts'
 import type { Caller, Deps, Reply } from './deps.ts'
 import { docsPage } from './docs-page.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
@@ -54,7 +54,7 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
 
   function register(target: Router, prefix: string, { contract, handle }: Operation): void {
     const respond = async (ctx: Context): Promise<void> => {
-      const caller = await authenticate(ctx)
+      const caller = { ...(await authenticate(ctx)), ifMatch: ctx.get('If-Match') || undefined }
       await limits.account(ctx, caller)
       assertScope(contract, caller)
       if (contract.request.body) await readBody(ctx, contract)
@@ -63,7 +63,7 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
       const key = ctx.get('Idempotency-Key')
       const reply =
         contract.isIdempotent && key !== ''
-          ? await withIdempotency(deps.db, caller.accountId, key, contract.id, ctx.path, input.body, work)
+          ? await withIdempotency(deps.db, caller.accountId, key, contract.id, ctx.path.slice(prefix.length), input.body, work)
           : await work()
       send(ctx, reply, prefix)
     }
@@ -72,7 +72,10 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
 
   app.use(router.routes())
   // What no operation took: a wrong method where the path exists, else an unknown path.
-  app.use((ctx) => {
+  app.use(async (ctx) => {
+    // Whoever shows a valid token is counted here too.
+    const caller = await authenticate(ctx).catch(() => undefined)
+    if (caller) await limits.account(ctx, caller)
     const allowed = router.stack.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods)
     if (allowed.length === 0) throw notFound('the path')
     throw new ServiceError('invalid_request', `${ctx.method} is not possible here`, {
@@ -96,6 +99,10 @@ async function readBody(ctx: Context, contract: Contract): Promise<void> {
     throw new ServiceError('invalid_request', `the Content-Type must be ${accepted.join(' or ')}`, {
       status: INVALID_REQUEST_STATUSES.unsupportedMediaType,
     })
+  }
+  const charset = ctx.request.charset.toLowerCase()
+  if (hasBody && charset !== '' && charset !== 'utf-8' && charset !== 'utf8') {
+    throw new ServiceError('invalid_request', 'the charset must be utf-8', { status: INVALID_REQUEST_STATUSES.unsupportedMediaType })
   }
   const limit = `${contract.bodyBytesMax ?? LIMITS.body_bytes_max}b`
   const parse = bodyParser({
@@ -130,7 +137,7 @@ function readInput(ctx: Context, { request }: Contract): { params: unknown; quer
   const details: Detail[] = []
   const params = { ...(ctx as Context & { params?: Record<string, string> }).params }
   // No id holds NUL, and Postgres would refuse to look for it.
-  if (Object.values(params).some((value) => !hasNoNul(value))) throw notFound('the resource')
+  if (Object.values(params).some((value) => !isStorable(value))) throw notFound('the resource')
   const read = (schema: Contract['request']['body'], value: unknown, root: string): unknown => {
     if (!schema) return root === '' ? undefined : {}
     const result = validated(schema, value, root)

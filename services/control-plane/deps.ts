@@ -27,7 +27,13 @@ export type Deps = {
 }
 
 /** Who is asking. */
-export type Caller = { accountId: string; accountType: AccountType; keyId: string; scopes: readonly Scope[] }
+export type Caller = {
+  accountId: string
+  accountType: AccountType
+  keyId: string
+  scopes: readonly Scope[]
+  /** If-Match, where given. */ ifMatch?: string
+}
 
 /** What a handler answers. */
 export type Reply = { status: number; body?: unknown; headers?: Record<string, string> }

@@ -40,7 +40,7 @@ export const listKeysContract = contract({
   summary: 'List API keys',
   tag: 'Authentication',
   scope: 'keys:read',
-  request: { query: ListQuery },
+  request: { query: ListQuery.omit({ status: true }) },
   responses: { 200: listOf('keys', ApiKey) },
 })
 

@@ -1,19 +1,20 @@
 /** Parts that several resources share: names, descriptions, paging. */
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
+import { isStorable } from '../model/text.ts'
 import { queryInteger } from './operation.ts'
 
 const CONTROL_CHARACTERS = /\p{Cc}/u
-
-/** Postgres can't store NUL in text. */
-export const hasNoNul = (text: string): boolean => !text.includes('\0')
 
 /** A resource's name: unique per account and kind; `dps/` belongs to the built-ins. */
 export const Name = z
   .string()
   .min(1, 'must not be empty')
   .max(LIMITS.name_characters_max, `must have at most ${LIMITS.name_characters_max} characters`)
-  .refine((name) => name.trim() === name && !CONTROL_CHARACTERS.test(name), 'must not have surrounding space or control characters')
+  .refine(
+    (name) => name.trim() === name && !CONTROL_CHARACTERS.test(name) && isStorable(name),
+    'must not have surrounding space, control characters or half a surrogate pair',
+  )
   .refine((name) => !name.startsWith('dps/'), 'must not start with dps/, which is reserved')
 
 export const Description = z
@@ -24,8 +25,8 @@ export const Description = z
 export const ListQuery = z.object({
   page: queryInteger(1, 1_000_000_000).default(1),
   page_size: queryInteger(1, LIMITS.page_size_max).default(10),
-  name: z.string().refine(hasNoNul, 'must not contain NUL').optional(),
-  status: z.string().refine(hasNoNul, 'must not contain NUL').optional(),
+  name: z.string().refine(isStorable, 'must not contain NUL or half a surrogate pair').optional(),
+  status: z.string().refine(isStorable, 'must not contain NUL or half a surrogate pair').optional(),
   sort: z.enum(['created_at', '-created_at', 'name', '-name']).default('created_at'),
   cursor: z.string().min(1, 'must not be empty').optional(),
 })
@@ -49,4 +50,4 @@ export const Reference = z
   .string()
   .min(1, 'must not be empty')
   .max(LIMITS.name_characters_max, 'is too long')
-  .refine(hasNoNul, 'must not contain NUL')
+  .refine(isStorable, 'must not contain NUL or half a surrogate pair')

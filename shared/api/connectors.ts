@@ -19,7 +19,7 @@ export const listConnectorsContract = contract({
   summary: 'List connectors',
   tag: 'Connectors',
   scope: 'connectors:read',
-  request: { query: ListQuery },
+  request: { query: ListQuery.omit({ cursor: true }).extend({ kind: z.enum(['source', 'sink', 'both']).optional() }) },
   responses: { 200: listOf('connectors', ConnectorItem) },
 })
 

@@ -125,7 +125,7 @@ export const pipelineActionContracts = PIPELINE_ACTIONS.map((action) =>
     summary: SUMMARIES[action],
     tag: 'Pipelines',
     scope: 'pipelines:write',
-    request: { params: IdParams },
+    request: { params: IdParams, body: z.strictObject({}).optional() },
     responses: { 200: PipelineItem },
   }),
 )

@@ -46,7 +46,7 @@ export const listSmartModulesContract = contract({
   summary: 'List SmartModules, the built-in ones included',
   tag: 'SmartModules',
   scope: 'smartmodules:read',
-  request: { query: ListQuery },
+  request: { query: ListQuery.extend({ kind: z.enum(SMARTMODULE_KINDS).optional() }) },
   responses: { 200: listOf('modules', SmartModuleItem) },
 })
 

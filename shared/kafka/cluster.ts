@@ -10,6 +10,7 @@ import {
   initProducerIdV5,
   listOffsetsV9,
   metadataV12,
+  offsetCommitV9,
   offsetFetchV9,
   type Connection,
   type ConnectionOptions,
@@ -79,7 +80,7 @@ export function openCluster(options: ClusterOptions) {
     return coordinator.nodeId
   }
 
-  return {
+  const cluster = {
     openConnections(purpose: string): Connections {
       const own = new ConnectionPool(`${options.clientId}-${purpose}`, options.connection ?? {})
       return {
@@ -159,8 +160,32 @@ export function openCluster(options: ClusterOptions) {
       return { producerId: answer.producerId, producerEpoch: answer.producerEpoch }
     },
 
+    /**
+     * Commits the first offset of every partition that has none for the group: a pipeline's start, resolved once. The group has no
+     * members at that time; a partition that already has a position keeps it.
+     */
+    async ensureStartOffsets(groupId: string, layout: TopicLayout): Promise<void> {
+      const partitions = layout.leaders.map((_, partition) => partition)
+      const committed = await cluster.committedOffsets(groupId, layout.topic, partitions)
+      const missing = partitions.filter((partition) => !committed.has(partition))
+      if (missing.length === 0) return
+      const earliest = await cluster.offsets(layout, missing, 'earliest')
+      const offsets = missing.map((partitionIndex) => ({
+        partitionIndex,
+        committedOffset: earliest.get(partitionIndex) ?? 0n,
+        committedLeaderEpoch: -1,
+        committedMetadata: '',
+      }))
+      await retryBroker(async () => {
+        const connection = await pool.get(await addressOf(await coordinatorOf(COORDINATOR_GROUP, groupId)))
+        // Generation -1 and no member: a commit from outside, accepted only while the group is empty.
+        return offsetCommitV9.api.async(connection, groupId, -1, '', null, [{ name: layout.topic, partitions: offsets }])
+      })
+    },
+
     close: () => pool.close(),
   }
+  return cluster
 
   /** Repeats on retriable broker errors, for 20 s at most, then throws naming the code. */
   async function retryBroker<T>(attempt: () => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 /** Inside the sandbox: one request, one answer. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { SmartModuleTrap } from './abi.ts'
+import { configFaults } from './config-faults.ts'
 import { openBatchInstance } from './host/batch-instance.ts'
 import { openExtismInstance } from './host/extism-instance.ts'
 import { boundMemory, InspectionError, inspectModule } from './inspect.ts'
@@ -17,7 +18,12 @@ function inspect(upload: Uint8Array): SandboxAnswer {
   return { inspected: { ...inspectModule(module), binary } }
 }
 
-async function start(steps: SandboxStep[]): Promise<SandboxAnswer> {
+async function start(steps: SandboxStep[], isDryRun: boolean): Promise<SandboxAnswer> {
+  const faults = steps.flatMap(({ parameters, document }) =>
+    configFaults(parameters, document.config).map((fault) => ({ ...fault, step: document.step })),
+  )
+  if (faults.length > 0) return { faults }
+  if (isDryRun) return { started: true }
   for (const { binary, kind, extismFunction, document } of steps) {
     const module = await WebAssembly.compile(new Uint8Array(binary))
     if (kind === 'batch') await openBatchInstance(module, document, () => {})
@@ -28,7 +34,7 @@ async function start(steps: SandboxStep[]): Promise<SandboxAnswer> {
 
 const request = workerData as SandboxRequest
 try {
-  parentPort!.postMessage(request.task === 'inspect' ? inspect(request.binary) : await start(request.steps))
+  parentPort!.postMessage(request.task === 'inspect' ? inspect(request.binary) : await start(request.steps, request.isDryRun))
 } catch (error) {
   const refused = error instanceof Error ? error.message : String(error)
   parentPort!.postMessage(error instanceof SmartModuleTrap ? { refused, step: error.step } : { refused })

@@ -5,13 +5,22 @@
 import { Worker } from 'node:worker_threads'
 import type { ExtismFunction, SmartModuleKind } from '../model/smartmodule-kind.ts'
 import { SMARTMODULE_LIMITS, type InitDocument } from './abi.ts'
+import type { ConfigFault } from './config-faults.ts'
 import type { Inspection } from './inspect.ts'
 
-export type SandboxStep = { binary: Uint8Array; kind: SmartModuleKind; extismFunction?: ExtismFunction; document: InitDocument }
-export type SandboxRequest = { task: 'inspect'; binary: Uint8Array } | { task: 'start'; steps: SandboxStep[] }
+export type SandboxStep = {
+  binary: Uint8Array
+  kind: SmartModuleKind
+  extismFunction?: ExtismFunction
+  parameters: unknown
+  document: InitDocument
+}
+/** A dry run checks the configs alone. */
+export type SandboxRequest = { task: 'inspect'; binary: Uint8Array } | { task: 'start'; steps: SandboxStep[]; isDryRun: boolean }
 export type SandboxAnswer =
   | { inspected: Inspection & { binary: Uint8Array<ArrayBuffer> } }
   | { started: true }
+  | { faults: (ConfigFault & { step: number })[] }
   | { refused: string; step?: number }
 
 const HEAP_MIB = 256

@@ -1,20 +1,30 @@
 /** One page of a list: filters, sort, total, and a keyset cursor for deep lists. */
+import { isStorable } from '../model/text.ts'
 import { invalidRequest } from '../errors/service-error.ts'
 import type { Knex } from 'knex'
 
-export type PageRequest = { page: number; page_size: number; sort: string; name?: string; status?: string; cursor?: string }
+export type PageRequest = { page: number; page_size: number; sort: string; name?: string; status?: string; kind?: string; cursor?: string }
 export type Page<T> = { items: T[]; total: number; nextCursor: string | undefined }
 
 type Keyed = { id: string; name: string; created_at: Date }
 /** Where a page ended: the sort value and the id of its last item. */
 type Cursor = { sort: string; value: string; id: string }
 
+const CURSOR_ID = /^[a-z]+_[0-9a-z_]+$/
+const CURSOR_TIME = /^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
 function parseCursor(text: string, sort: string): Cursor {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
     if (typeof value === 'object' && value !== null) {
       const { s, v, i } = value as { s?: unknown; v?: unknown; i?: unknown }
-      if (s === sort && typeof v === 'string' && typeof i === 'string' && (sort.endsWith('name') || !Number.isNaN(Date.parse(v))))
+      if (
+        s === sort &&
+        typeof v === 'string' &&
+        typeof i === 'string' &&
+        CURSOR_ID.test(i) &&
+        (sort.endsWith('name') ? isStorable(v) : CURSOR_TIME.test(v) && !Number.isNaN(Date.parse(v)))
+      )
         return { sort, value: v, id: i }
     }
   } catch {
@@ -27,6 +37,7 @@ function parseCursor(text: string, sort: string): Cursor {
 export async function findPage<T extends Keyed>(scope: Knex.QueryBuilder, request: PageRequest): Promise<Page<T>> {
   const filtered = scope.clone()
   if (request.name !== undefined) void filtered.where('name', request.name)
+  if (request.kind !== undefined) void filtered.where('kind', request.kind)
   if (request.status !== undefined) void filtered.where('status', request.status)
   const [{ count }] = (await filtered.clone().clearSelect().count('* as count')) as [{ count: string }]
   const isDescending = request.sort.startsWith('-')

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import type { Kafka } from 'kafkajs'
-import { ensureServiceTopics, ensureStartOffsets, ensureTopics } from '../../shared/kafka/admin/admin.ts'
+import { ensureServiceTopics, ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { definitionKeys, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
 import { builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
@@ -50,7 +50,7 @@ export async function startProcessorRuns(
       const groupId = names.pipelineGroup(id)
       const deadLetterTopic = `${outputTopic}.dead-letters`
       await ensureTopics(admin, [{ topic: deadLetterTopic, partitions: PARTITIONS, replicationFactor: 1 }])
-      await ensureStartOffsets(admin, groupId, inputTopic)
+      await cluster.ensureStartOffsets(groupId, (await cluster.describeTopic(inputTopic))!)
       const definition = (desired: PipelineDefinition['desired']): PipelineDefinition => ({
         pipeline_id: id,
         account_id: 'acc_bench',

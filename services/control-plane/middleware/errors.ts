@@ -33,15 +33,18 @@ export function awayPart(error: unknown): string | undefined {
 /** What body parsers and routers throw: http-errors with a status. */
 function fromHttpError(error: unknown): ServiceError | undefined {
   if (typeof error !== 'object' || error === null) return undefined
-  const { status, type } = error as { status?: unknown; type?: unknown }
+  const { status, type, code } = error as { status?: unknown; type?: unknown; code?: unknown }
   if (status === INVALID_REQUEST_STATUSES.tooLarge)
-    return new ServiceError('invalid_request', 'the body is too large', { status, cause: error })
+    return new ServiceError('invalid_request', 'the body is too large', { status, cause: error, headers: { Connection: 'close' } })
   if (status === INVALID_REQUEST_STATUSES.unsupportedMediaType)
     return new ServiceError('invalid_request', 'the body’s encoding or charset is not supported', { status, cause: error })
+  if (typeof code === 'string' && (code.startsWith('Z_') || code.startsWith('ERR_BROTLI') || code === 'ERR__ERROR_FORMAT_PADDING_1')) {
+    return new ServiceError('invalid_request', 'the body does not decompress as its Content-Encoding says', { cause: error })
+  }
   if (type === 'request.aborted' || status === 400)
-    return new ServiceError('invalid_request', 'the body is not valid JSON', {
+    return new ServiceError('invalid_request', 'the body is not valid JSON (or has a member named __proto__)', {
       cause: error,
-      details: [{ path: '', message: 'the body is not valid JSON' }],
+      details: [{ path: '', message: 'the body is not valid JSON (or has a member named __proto__)' }],
     })
   return undefined
 }

@@ -9,10 +9,18 @@ export function pokeIndexesOf({ db, streamData, log }: Pick<Deps, 'db' | 'stream
   if (due.length === 0) return
   if (last.size > 10_000) last.clear()
   for (const id of due) last.set(id, Date.now())
-  db('pipelines')
-    .join('streams', 'streams.topic', db.raw(`pipelines.definition->>'sink_topic'`))
-    .whereIn('pipelines.id', due)
-    .select('streams.id', 'streams.topic')
-    .then((streams: { id: string; topic: string }[]) => streams.forEach(streamData.pokeIndex))
+  findSinks(db, due)
+    .then((streams) => streams.forEach(streamData.pokeIndex))
     .catch((error: unknown) => log.debug({ reason: String(error) }, 'an index was not extended'))
+}
+
+/** In two queries: reading a member inside json fails on a config that holds \\u0000. */
+async function findSinks(db: Deps['db'], pipelineIds: string[]): Promise<{ id: string; topic: string }[]> {
+  const rows: { definition: { sink_topic: string } }[] = await db('pipelines').whereIn('id', pipelineIds).select('definition')
+  return db('streams')
+    .whereIn(
+      'topic',
+      rows.map(({ definition }) => definition.sink_topic),
+    )
+    .select('id', 'topic')
 }

@@ -1,5 +1,5 @@
 /** The idempotent steps that make a pipeline real, or undo it. Handlers run them at once; the reconciler runs them again after a crash. */
-import { ensureStartOffsets, ensureTopics, removeGroup, removeTopics } from '../../../shared/kafka/admin/admin.ts'
+import { ensureTopics, removeGroup, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import {
   deletePipelineRow,
@@ -33,8 +33,8 @@ export async function finishPipeline(
         config: { 'max.message.bytes': String(LIMITS.dead_letter_batch_bytes_max), 'retention.ms': '-1' },
       },
     ])
-    await ensureStartOffsets(admin, definition.group_id, definition.source_topic)
   })
+  await cluster.ensureStartOffsets(definition.group_id, source)
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (row?.status !== 'creating') return

@@ -1,6 +1,7 @@
 /** A page as the contract's list envelope. */
 import type { Page } from '../../../shared/store/paging.ts'
-import type { Reply } from '../deps.ts'
+import { ServiceError } from '../../../shared/errors/service-error.ts'
+import type { Caller, Reply } from '../deps.ts'
 
 export function listReply<T, R>(key: string, page: Page<T>, request: { page: number; page_size: number }, show: (item: T) => R): Reply {
   return {
@@ -13,6 +14,13 @@ export function listReply<T, R>(key: string, page: Page<T>, request: { page: num
       ...(page.nextCursor === undefined ? {} : { next_cursor: page.nextCursor }),
     },
   }
+}
+
+/** Throws 412 when the caller's If-Match names none of the resource's tags (RFC 9110 §13.1.1). */
+export function assertIfMatch({ ifMatch }: Caller, headers: Record<string, string>): void {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return
+  if (!ifMatch.split(',').some((tag) => tag.trim() === headers.ETag))
+    throw new ServiceError('precondition_failed', 'the resource has changed: its ETag is not the one of If-Match')
 }
 
 /** ETag of a row: changes whenever the row does. */

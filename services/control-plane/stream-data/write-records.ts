@@ -1,12 +1,17 @@
 /** Writes validated records by an idempotent kafkajs producer, without a transaction. After any error the producer is replaced. */
 import kafkajs, { type Kafka, type Message, type Producer } from 'kafkajs'
+import { errorTypes } from '../../../shared/kafka/admin/admin.ts'
 import { frame } from '../../../shared/registry/framing.ts'
 
 export type Written = { records: number; partitions: { partition: number; first_offset: string; records: number }[] }
 type Target = { id: string; topic: string; partitions: number; schema_id: number | null; key_field: string | null }
 
+/** Longer than any send may take. */
+const RETIRE_MS = 30_000
+
 export function createRecordWriter(kafka: Kafka) {
   let connecting: Promise<Producer> | undefined
+  let current: Producer | undefined
   /** Without a key each request goes to the next partition, whole. */
   const turns = new Map<string, number>()
   const murmur2 = kafkajs.Partitioners.DefaultPartitioner()
@@ -19,6 +24,7 @@ export function createRecordWriter(kafka: Kafka) {
         createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
       })
       await producer.connect()
+      current = producer
       return producer
     })()
     connecting.catch(() => (connecting = undefined))
@@ -45,20 +51,11 @@ export function createRecordWriter(kafka: Kafka) {
   return {
     async write(stream: Target, records: Record<string, unknown>[]): Promise<Written> {
       const messages = messagesFor(stream, records)
-      const producer = await connect()
       try {
-        const answers = await producer.send({ topic: stream.topic, messages, acks: -1, timeout: 10_000 })
-        const counts = new Map<number, number>()
-        for (const { partition } of messages) counts.set(partition!, (counts.get(partition!) ?? 0) + 1)
-        const partitions = answers.map(({ partition, baseOffset }) => ({
-          partition,
-          first_offset: baseOffset ?? '0',
-          records: counts.get(partition) ?? 0,
-        }))
-        return { records: records.length, partitions: partitions.sort((a, b) => a.partition - b.partition) }
+        return await send(stream, messages)
       } catch (error) {
-        connecting = undefined
-        await producer.disconnect().catch(() => {})
+        // kafkajs asks for the metadata of every topic it ever wrote to, deleted ones too; nothing was written then, and a new producer forgets.
+        if (errorTypes(error).includes('UNKNOWN_TOPIC_OR_PARTITION')) return send(stream, messages)
         throw error
       }
     },
@@ -66,5 +63,29 @@ export function createRecordWriter(kafka: Kafka) {
       const producer = await connecting?.catch(() => undefined)
       await producer?.disconnect().catch(() => {})
     },
+  }
+
+  /** The next write gets a new producer; what others still send through this one may finish. */
+  function retire(producer: Producer): void {
+    if (current === producer) connecting = undefined
+    setTimeout(() => void producer.disconnect().catch(() => {}), RETIRE_MS).unref()
+  }
+
+  async function send(stream: Target, messages: Message[]): Promise<Written> {
+    const producer = await connect()
+    try {
+      const answers = await producer.send({ topic: stream.topic, messages, acks: -1, timeout: 10_000 })
+      const counts = new Map<number, number>()
+      for (const { partition } of messages) counts.set(partition!, (counts.get(partition!) ?? 0) + 1)
+      const partitions = answers.map(({ partition, baseOffset }) => ({
+        partition,
+        first_offset: baseOffset ?? '0',
+        records: counts.get(partition) ?? 0,
+      }))
+      return { records: messages.length, partitions: partitions.sort((a, b) => a.partition - b.partition) }
+    } catch (error) {
+      retire(producer)
+      throw error
+    }
   }
 }

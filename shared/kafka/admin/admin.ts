@@ -19,7 +19,7 @@ export function createKafka(brokers: string[], clientId: string): Kafka {
 }
 
 /** Error type of the broker's answer inside a kafkajs error, also where several topics were asked for. */
-function errorTypes(error: unknown): string[] {
+export function errorTypes(error: unknown): string[] {
   if (typeof error !== 'object' || error === null) return []
   const { type, errors, cause } = error as { type?: unknown; errors?: unknown; cause?: unknown }
   const nested = Array.isArray(errors) ? errors.flatMap(errorTypes) : []
@@ -73,22 +73,6 @@ export async function ensureServiceTopics(
     { topic: names.observed, partitions: 1, replicationFactor, config: { 'cleanup.policy': 'compact', 'segment.ms': '600000' } },
     { topic: names.fleet, partitions: 1, replicationFactor },
   ])
-}
-
-/**
- * Commits the first offset of every partition that has none for the group: a pipeline's start, resolved once. The group has no members
- * at that time; a partition that already has a position keeps it.
- */
-export async function ensureStartOffsets(admin: KafkaAdmin, groupId: string, topic: string): Promise<void> {
-  const [committed] = await admin.fetchOffsets({ groupId, topics: [topic] })
-  const missing = new Set(committed?.partitions.filter(({ offset }) => Number(offset) < 0).map(({ partition }) => partition))
-  if (missing.size === 0) return
-  const earliest = await admin.fetchTopicOffsets(topic)
-  await admin.setOffsets({
-    groupId,
-    topic,
-    partitions: earliest.filter(({ partition }) => missing.has(partition)).map(({ partition, low }) => ({ partition, offset: low })),
-  })
 }
 
 /** Deletes a group that may already be gone. */

@@ -10,7 +10,9 @@ import { operation } from '../operation.ts'
 const show = ({ id, name, description, version, kind, created_at }: Connector) => ({ id, name, description, version, kind, created_at })
 
 export const listConnectorsOperation = operation(listConnectorsContract, async (_deps, _caller, { query }) => {
-  const matching = CONNECTORS.filter(({ name }) => query.name === undefined || name === query.name)
+  const matching = CONNECTORS.filter(
+    ({ name, kind }) => (query.name === undefined || name === query.name) && (query.kind === undefined || kind === query.kind),
+  )
   const sign = query.sort.startsWith('-') ? -1 : 1
   const by = query.sort.replace('-', '') as 'name' | 'created_at'
   const sorted = matching.toSorted((a, b) => sign * (a[by] < b[by] ? -1 : 1))

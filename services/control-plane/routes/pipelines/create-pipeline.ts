@@ -57,9 +57,10 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
       details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
     if (source && body.tasks > source.partitions)
       details.push({ path: '/tasks', message: `must be at most ${source.partitions}, the source's partitions` })
-    const steps = await resolveSteps(trx, caller.accountId, body.processors, details)
-    if (details.length > 0 || !source || !sink) throw invalidRequest(details)
-    await assertChainStarts(trx, id, steps)
+    const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
+    await assertChainStarts(trx, id, resolved, details)
+    if (!source || !sink) throw invalidRequest(details)
+    const steps = resolved.map((step) => step.definition)
     const definition: PipelineDefinition = {
       pipeline_id: id,
       account_id: caller.accountId,

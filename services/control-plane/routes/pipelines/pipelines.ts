@@ -18,7 +18,7 @@ import {
 } from '../../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { isDrained, publishDefinition, undoPipeline } from '../../reconciler/pipelines.ts'
-import { etagOf, listReply } from '../list-reply.ts'
+import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 
 const showItem = ({ id, name, description, status, status_reason, revision, created_at, updated_at }: PipelineRow) => ({
@@ -77,6 +77,7 @@ async function act(deps: Deps, caller: Caller, id: string, action: PipelineActio
   const changed = await deps.db.transaction(async (trx) => {
     const row = await lockPipeline(trx, id)
     if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
+    assertIfMatch(caller, etagOf(row))
     const next = transition(row.status, action)
     if (next === undefined) throw new ServiceError('conflict', `a pipeline that is ${row.status} can't ${action}`)
     if (next === 'same') return row
@@ -107,6 +108,7 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
   const row = await deps.db.transaction(async (trx) => {
     const locked = await lockPipeline(trx, params.id)
     if (!locked || locked.account_id !== caller.accountId || locked.status === 'deleting') throw notFound('the pipeline')
+    assertIfMatch(caller, etagOf(locked))
     const updated = await updatePipeline(trx, locked.id, { status: 'deleting', desired: 'stopped' })
     await publishDefinition(trx, updated)
     return updated

@@ -1,6 +1,4 @@
 /** The chain of a pipeline request: modules found, versions pinned, configs checked against their schemas and by starting them. */
-import Ajv from 'ajv'
-import addFormats from 'ajv-formats'
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { invalidRequest, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
@@ -9,27 +7,16 @@ import type { Queryable } from '../../../../shared/store/database.ts'
 import { findSmartModule, findVersion, getBinary } from '../../../../shared/store/smartmodules.ts'
 
 type Step = PipelineDefinition['steps'][number]
-
-/** Faults of a config against its module's `parameters`, where it declares any. */
-function configFaults(parameters: unknown, config: unknown, root: string): Detail[] {
-  if (typeof parameters !== 'object' || parameters === null) return []
-  const ajv = addFormats.default(new Ajv.Ajv({ strict: false, allErrors: true }))
-  const validate = ajv.compile(parameters)
-  if (validate(config)) return []
-  return (validate.errors ?? []).map(({ instancePath, message, params }) => {
-    const member = params.missingProperty ?? params.additionalProperty
-    const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
-    return { path: `${root}${instancePath}${member === undefined ? '' : `/${member}`}`, message: `${message ?? 'is wrong'}${allowed}` }
-  })
-}
+/** `index` is the step's place in the request; entries that name nothing are left out. */
+export type ResolvedStep = { index: number; definition: Step; parameters: unknown }
 
 export async function resolveSteps(
   trx: Queryable,
   accountId: string,
   entries: PipelineRequest['processors'],
   details: Detail[],
-): Promise<Step[]> {
-  const steps: Step[] = []
+): Promise<ResolvedStep[]> {
+  const steps: ResolvedStep[] = []
   for (const [index, { module_id, version, config }] of entries.entries()) {
     const current = await findSmartModule(trx, accountId, module_id)
     if (!current) {
@@ -42,47 +29,60 @@ export async function resolveSteps(
       details.push({ path: `/processors/${index}/version`, message: `is not a version of ${current.name}` })
       continue
     }
-    details.push(...configFaults(pinned.config.parameters, config, `/processors/${index}/config`))
     steps.push({
-      module_id,
-      name: current.name,
-      version: pinned.version,
-      sha256: pinned.sha256,
-      kind: pinned.kind,
-      ...(pinned.extism_function ? { extism_function: pinned.extism_function } : {}),
-      input_format: pinned.input_format,
-      output_format: pinned.output_format,
-      config,
+      index,
+      parameters: pinned.config.parameters,
+      definition: {
+        module_id,
+        name: current.name,
+        version: pinned.version,
+        sha256: pinned.sha256,
+        kind: pinned.kind,
+        ...(pinned.extism_function ? { extism_function: pinned.extism_function } : {}),
+        input_format: pinned.input_format,
+        output_format: pinned.output_format,
+        config,
+      },
     })
   }
   return steps
 }
 
-/** Starts every step in the sandbox as a processor would. Throws 400 naming the config that a module refuses. */
-export async function assertChainStarts(trx: Queryable, pipelineId: string, steps: Step[]): Promise<void> {
-  if (steps.length === 0) return
-  const started = await runInSandbox({
-    task: 'start',
-    steps: await Promise.all(
-      steps.map(async ({ sha256, kind, extism_function, config, input_format, output_format }, step) => ({
-        binary: new Uint8Array(await getBinary(trx, sha256)),
-        kind,
-        ...(extism_function ? { extismFunction: extism_function } : {}),
-        document: {
-          config,
-          input_format,
-          output_format,
-          input_prefix_length: 5,
-          output_prefix: '',
-          pipeline: pipelineId,
-          step,
-          partition: 0,
-        },
-      })),
-    ),
-  })
-  if ('refused' in started)
-    throw invalidRequest([
-      { path: started.step === undefined ? '/processors' : `/processors/${started.step}/config`, message: started.refused },
-    ])
+/**
+ * Checks every config against its module's `parameters` and, when nothing is wrong so far, starts every step as a processor would; both in
+ * the sandbox, since patterns and modules are the account's. Throws 400 with the faults found before and here.
+ */
+export async function assertChainStarts(trx: Queryable, pipelineId: string, steps: ResolvedStep[], details: Detail[]): Promise<void> {
+  const answer =
+    steps.length === 0
+      ? { started: true as const }
+      : await runInSandbox({
+          task: 'start',
+          isDryRun: details.length > 0,
+          steps: await Promise.all(
+            steps.map(
+              async ({ definition: { sha256, kind, extism_function, config, input_format, output_format }, parameters, index }) => ({
+                binary: new Uint8Array(await getBinary(trx, sha256)),
+                kind,
+                ...(extism_function ? { extismFunction: extism_function } : {}),
+                parameters,
+                document: {
+                  config,
+                  input_format,
+                  output_format,
+                  input_prefix_length: 5,
+                  output_prefix: '',
+                  pipeline: pipelineId,
+                  step: index,
+                  partition: 0,
+                },
+              }),
+            ),
+          ),
+        })
+  if ('faults' in answer)
+    details.push(...answer.faults.map(({ step, path, message }) => ({ path: `/processors/${step}/config${path}`, message })))
+  if ('refused' in answer)
+    details.push({ path: answer.step === undefined ? '/processors' : `/processors/${answer.step}/config`, message: answer.refused })
+  if (details.length > 0) throw invalidRequest(details)
 }

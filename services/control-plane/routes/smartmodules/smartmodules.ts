@@ -3,7 +3,7 @@ import { deleteSmartModuleContract, getSmartModuleContract, listSmartModulesCont
 import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import { deleteSmartModuleRow, findSmartModule, listSmartModules, type CurrentSmartModule } from '../../../../shared/store/smartmodules.ts'
 import { listUsers } from '../../../../shared/store/streams.ts'
-import { etagOf, listReply } from '../list-reply.ts'
+import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 
 const show = ({ id, name, description, version, created_at }: CurrentSmartModule) => ({ id, name, description, version, created_at })
@@ -28,6 +28,7 @@ export const deleteSmartModuleOperation = operation(deleteSmartModuleContract, a
     const row = await findSmartModule(trx, caller.accountId, params.id)
     if (!row) throw notFound('the SmartModule')
     if (row.account_id === null) throw new ServiceError('forbidden', 'built-in SmartModules can’t be deleted')
+    assertIfMatch(caller, etagOf(row, `-${row.version}`))
     // Locked, so that no pipeline can start to use it meanwhile.
     await trx('smartmodules').where({ id: row.id }).forUpdate()
     const users = await listUsers(trx, 'smartmodule', row.id)

@@ -14,6 +14,11 @@ async function activeStream(db: Database, accountId: string, id: string): Promis
 
 export const getStreamData = operation(getStreamDataContract, async ({ db, streamData }, caller, { params, query }) => {
   const stream = await activeStream(db, caller.accountId, params.id)
+  if (query.cursor !== undefined && (query.partition !== undefined || query.order === 'desc' || query.page > 1)) {
+    throw invalidRequest([
+      { path: '/query/cursor', message: 'walks all partitions, oldest first: it can’t be combined with partition, order or page' },
+    ])
+  }
   if (query.partition !== undefined && query.partition >= stream.partitions)
     throw invalidRequest([{ path: '/query/partition', message: `must be below ${stream.partitions}` }])
   return { status: 200, body: await streamData.readPage(stream, query) }

@@ -3,7 +3,7 @@ import { deleteStreamContract, getStreamContract, listStreamsContract } from '..
 import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import { findStream, listStreams, listUsers, lockStream, updateStream, type StreamRow } from '../../../../shared/store/streams.ts'
 import { undoStream } from '../../reconciler/streams.ts'
-import { etagOf, listReply } from '../list-reply.ts'
+import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 
 const showItem = ({ id, name, description, status, status_reason, created_at, updated_at }: StreamRow) => ({
@@ -41,6 +41,7 @@ export const deleteStreamOperation = operation(deleteStreamContract, async (deps
   const row = await deps.db.transaction(async (trx) => {
     const locked = await lockStream(trx, caller.accountId, params.id)
     if (!locked) throw notFound('the stream')
+    assertIfMatch(caller, etagOf(locked))
     const users = await listUsers(trx, 'stream', locked.id)
     if (users.length > 0) throw new ServiceError('conflict', `the stream is used by: ${users.join(', ')}`)
     await updateStream(trx, locked.id, { status: 'deleting' })

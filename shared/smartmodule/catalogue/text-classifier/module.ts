@@ -94,12 +94,29 @@ function nextToken(p: usize, end: usize): usize {
     let c: u32 = load<u8>(p)
     if (!isWord(c)) break
     if (c - 65 < 26) c |= 32
+    else if (c >= 0xc3 && c <= 0xd0 && p + 1 < end) {
+      const pair = lower((c << 8) | load<u8>(p, 1))
+      hash = (hash ^ ((pair >> 8) as u64)) * 0x100000001b3
+      hash = (hash ^ ((pair & 255) as u64)) * 0x100000001b3
+      p += 2
+      continue
+    }
     // Apostrophes are left out, so that "don't" and "dont" are one word.
     if (c != 39) hash = (hash ^ (c as u64)) * 0x100000001b3
     p++
   }
   token = hash == 0 ? 1 : hash
   return p
+}
+
+/** Lower case of a letter of two bytes: Latin-1, Greek and Cyrillic; others stay as they are. */
+function lower(pair: u32): u32 {
+  if (pair >= 0xc380 && pair <= 0xc39e && pair != 0xc397) return pair + 0x20
+  if (pair >= 0xce91 && pair <= 0xce9f) return pair + 0x20
+  if (pair >= 0xcea0 && pair <= 0xcea9) return pair - 0xcea0 + 0xcf80
+  if (pair >= 0xd090 && pair <= 0xd09f) return pair + 0x20
+  if (pair >= 0xd0a0 && pair <= 0xd0af) return pair - 0xd0a0 + 0xd180
+  return pair
 }
 
 function isWord(c: u32): bool {

@@ -1,14 +1,12 @@
 /**
  * The host's own WebAssembly: walks, checks, splits and renumbers records sections (the part of a Kafka v2 record batch behind its
  * 61-byte header), so that no JavaScript ever looks at a record. Trusted code over untrusted bytes: every length is checked.
- * It holds one source batch at a time (`openBatch`), the section a step left (`take`), and the batch being built (`append`).
- *
- * Format: KIP-98 / https://kafka.apache.org/documentation/#record
+ * It holds one source batch at a time (`openBatch`), the section a step left (`take`), and the batch being built (`append`). Format:
+ * KIP-98 / https://kafka.apache.org/documentation/#record
  */
-
 import { copyFast, grow, roomFor, sizeOf, write, zigzag, zigzagLong } from './bytes'
 
-/** Where a growing region lives; memory is never given back, it is bounded by the largest batch ever seen. */
+// Growing regions: never given back, bounded by the largest batch ever seen.
 let sectionPtr: usize = 0
 let sectionCapacity: u32 = 0
 let builtPtr: usize = 0
@@ -31,7 +29,6 @@ let sectionCount: u32 = 0
 let sectionLargest: u32 = 0
 /** Distinct source records in the current section. */
 let sectionDistinct: u32 = 0
-
 let builtLength: u32 = 0
 let builtCount: u32 = 0
 let builtBase: i64 = 0
@@ -130,10 +127,9 @@ export function openBatch(length: u32, count: u32, lastDelta: i32, firstDelta: i
   return walk(length, count, 0, firstDelta)
 }
 
-/** Puts the section of the batch (as opened) under the current one again: `take` for what step `step` (1, 2, …) left. */
+/** Walks what step `step` (1, 2, …) left. */
 export function take(length: u32, count: u32, step: i32): i32 {
-  if (count > length) return -1
-  return walk(length, count, step, 0)
+  return count > length ? -1 : walk(length, count, step, 0)
 }
 
 /** Walks the section at `sectionPtr`. Step 0 is the source itself. Returns the number of records kept, -1 on a violation. */
@@ -199,10 +195,9 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
   return kept
 }
 
-/** True when the section holds records whose source record has failed; `dropFailed` takes them out. */
+/** True when the section holds records of failed source records; `dropFailed` takes them out. */
 let sawFailed: bool = false
 export function hasFailed(): bool { return sawFailed }
-
 export function currentPtr(): usize { return sectionPtr }
 export function currentLength(): u32 { return sectionLength }
 export function currentCount(): u32 { return sectionCount }
@@ -247,7 +242,6 @@ export function run(from: u32, most: u32): u32 {
 }
 let lastRunCount: u32 = 0
 export function runCount(): u32 { return lastRunCount }
-
 /** Byte position, within the section, of the `ordinal`-th record. */
 export function positionOf(ordinal: u32): u32 {
   at = sectionPtr
@@ -342,7 +336,7 @@ export function reframe(from: u32, schemaId: u32): i32 {
   return -1
 }
 
-/** Starts a new output batch whose timestamps are relative to `baseTimestamp`. */
+/** Starts a new output batch. */
 export function begin(baseTimestamp: i64): void {
   builtLength = 0
   builtCount = 0
