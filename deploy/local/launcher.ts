@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cacheFolder } from './cache.ts'
 import { freePort, startChild, usablePort, waitUntilUp } from './child.ts'
+import { PROCESSOR_NODE_FLAGS } from './node-flags.ts'
 import { superviseService, type Service } from './service.ts'
 import { openStack, type Stack, type StackOptions } from './stack.ts'
 
@@ -66,7 +67,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       ...options.env,
     }
     const metricsUrls: string[] = []
-    const open = async (name: string, main: string, own: Record<string, string>): Promise<Service> => {
+    const open = async (name: string, main: string, own: Record<string, string>, flags: string[] = []): Promise<Service> => {
       const metricsPort = await freePort()
       const serviceEnv = { ...env, ...own, METRICS_PORT: String(metricsPort) }
       const start = () =>
@@ -74,7 +75,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
           {
             name,
             command: process.execPath,
-            args: ['--no-warnings', join(ROOT, main)],
+            args: ['--no-warnings', ...flags, join(ROOT, main)],
             cwd: ROOT,
             env: serviceEnv,
             logFile: join(stack.folder, `${name}.log`),
@@ -92,7 +93,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
     const processors: Service[] = []
     let started = 0
     const addProcessor = async () => {
-      const service = await open(`processor-${++started}`, 'services/processor/main.ts', {})
+      const service = await open(`processor-${++started}`, 'services/processor/main.ts', {}, PROCESSOR_NODE_FLAGS)
       processors.push(service)
       return service
     }

@@ -7,6 +7,7 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { loadProcessorConfig } from '../../shared/config/config.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
+import { createFetch } from '../../shared/kafka/wire/fetch.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
@@ -17,6 +18,7 @@ import { openDefinitions } from './supervisor/definitions.ts'
 import { openFleet } from './supervisor/fleet.ts'
 import { openObserver, type Observer } from './supervisor/observer.ts'
 import { openSupervisor, type Supervisor } from './supervisor/supervisor.ts'
+import { createBufferPool } from './task/buffer-pool.ts'
 import { openByteBudget } from './task/byte-budget.ts'
 
 const config = loadProcessorConfig()
@@ -43,7 +45,10 @@ await withRetries('waiting for Kafka', async () => {
   await ensureServiceTopics(admin, names, 1).finally(() => admin.disconnect())
 })
 
+/** Fetched bytes go to a lane and come back when their round is done. */
+const inputs = createBufferPool(config.FETCH_BUDGET_BYTES)
 const lanes = openLanes({
+  inputs,
   count: config.LANES,
   kernel: await WebAssembly.compile(await kernelBinary(config.DPS_CACHE)),
   callTimeoutMs: config.CALL_TIMEOUT_MS,
@@ -74,6 +79,7 @@ supervisor = openSupervisor({
   fleet,
   lanes,
   budget: openByteBudget(config.FETCH_BUDGET_BYTES),
+  fetch: createFetch(inputs.take),
   roundBytesMax: config.ROUND_BYTES_MAX,
   sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
   names,

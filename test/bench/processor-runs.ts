@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import type { Kafka } from 'kafkajs'
+import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
 import { ensureServiceTopics, ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { definitionKeys, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
@@ -34,10 +35,14 @@ export async function startProcessorRuns(
   const publish = (key: string, value: Buffer | string) => producer.send({ topic: names.definitions, messages: [{ key, value }], acks: -1 })
   const sha256Of = new Map(builtIns.map(({ name, binary }) => [name, createHash('sha256').update(binary).digest('hex')]))
   for (const { name, binary } of builtIns) await publish(definitionKeys.smartModule(sha256Of.get(name)!), Buffer.from(binary))
-  const child: ChildProcess = spawn(process.execPath, ['--no-warnings', join(ROOT, 'services', 'processor', 'main.ts')], {
-    env: { ...process.env, KAFKA_BROKERS: broker, DPS_PREFIX: 'bench', DPS_CACHE: cache, LOG_LEVEL: process.env.BENCH_LOG ?? 'error' },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
+  const child: ChildProcess = spawn(
+    process.execPath,
+    ['--no-warnings', ...PROCESSOR_NODE_FLAGS, join(ROOT, 'services', 'processor', 'main.ts')],
+    {
+      env: { ...process.env, KAFKA_BROKERS: broker, DPS_PREFIX: 'bench', DPS_CACHE: cache, LOG_LEVEL: process.env.BENCH_LOG ?? 'error' },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    },
+  )
   await new Promise<void>((resolve, reject) => {
     child.once('message', () => resolve())
     child.once('exit', (code) => reject(new Error(`the processor stopped with code ${code}`)))

@@ -51,7 +51,7 @@ export function deadLetterBatches(letters: DeadLetter[], nowMs: number, bytesMax
     const records = letters.slice(from, to).map(({ record }, index) => ({ ...record, offsetDelta: index, timestampDelta: 0n }))
     const plain = encodeBatch(records, BigInt(nowMs), TRANSACTIONAL)
     const batch = plain.length > topicBytesMax ? compressBatch(plain) : plain
-    batches.push({ bytes: batch.buffer as ArrayBuffer, records: records.length })
+    batches.push({ bytes: batch.buffer as ArrayBuffer, length: batch.length, records: records.length })
     from = to
     bytes = 0
   }

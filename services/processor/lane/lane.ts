@@ -7,11 +7,14 @@ import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import { CorruptBatch, openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts'
 import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, ToLane } from './messages.ts'
+import { createBufferPool } from '../task/buffer-pool.ts'
 import { runPartition } from './run-partition.ts'
 
 const { kernel: kernelModule, watch } = workerData as LaneData
 const port = parentPort!
 const kernel = await openKernel(kernelModule)
+/** Buffers of output batches, which come back when they have been written out. */
+const buffers = createBufferPool(64 << 20)
 const chains = new Map<number, { chain: Chain; spec: LaneChain }>()
 
 function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
@@ -40,13 +43,14 @@ async function run({ chainId, roundId, partitions, nowMs }: Extract<ToLane, { ty
   if (!open) return say({ type: 'broken', roundId, message: 'the chain is not open in this lane', isFinal: false })
   try {
     const outcomes: PartitionOutcome[] = []
-    for (const partition of partitions) outcomes.push(await runPartition(kernel, open.chain, open.spec, partition, nowMs))
+    for (const partition of partitions) outcomes.push(await runPartition(kernel, buffers, open.chain, open.spec, partition, nowMs))
     const transfer = outcomes.flatMap(({ sink, deadLetters, counts }) => [
       ...sink.map(({ bytes }) => bytes),
       ...deadLetters.map(({ bytes }) => bytes),
       counts.buffer as ArrayBuffer,
     ])
-    say({ type: 'done', roundId, outcomes }, transfer)
+    const inputs = partitions.map(({ bytes }) => bytes)
+    say({ type: 'done', roundId, outcomes, inputs }, [...transfer, ...inputs])
   } catch (error) {
     const isFinal = error instanceof CorruptBatch || error instanceof SmartModuleTrap
     say({ type: 'broken', roundId, message: error instanceof Error ? error.message : String(error), isFinal })
@@ -59,7 +63,8 @@ port.on('message', (message: ToLane) => {
   turn = turn.then(() => {
     if (message.type === 'open') return open(message.chainId, message.chain)
     if (message.type === 'run') return run(message)
-    chains.delete(message.chainId)
+    if (message.type === 'recycle') buffers.give(message.buffers)
+    else chains.delete(message.chainId)
     return undefined
   })
 })

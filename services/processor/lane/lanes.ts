@@ -4,6 +4,7 @@
  * and replayed by their tasks.
  */
 import { Worker } from 'node:worker_threads'
+import type { BufferPool } from '../task/buffer-pool.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, RoundPartition, ToLane } from './messages.ts'
 
 /** The round did not finish; the task replays it from the committed offset. */
@@ -19,6 +20,8 @@ export class ChainFailed extends Error {
 }
 
 export type OpenChain = {
+  /** Gives back the output buffers of a round that has been committed. */
+  recycle(outcomes: PartitionOutcome[]): void
   /** Runs one round; rejects with RoundLost or ChainFailed. The buffers of `partitions` are gone afterwards. */
   run(partitions: RoundPartition[]): Promise<PartitionOutcome[]>
   close(): void
@@ -27,6 +30,8 @@ export type OpenChain = {
 export type Lanes = { open(chain: LaneChain): Promise<OpenChain>; close(): Promise<void> }
 
 export type LanesOptions = {
+  /** Where the buffers of finished rounds go. */
+  inputs: BufferPool
   count: number
   kernel: WebAssembly.Module
   callTimeoutMs: number
@@ -91,8 +96,10 @@ export function openLanes(options: LanesOptions): Lanes {
         const job = lane.running
         if (!job || job.message.roundId !== message.roundId) return
         lane.running = undefined
-        if (message.type === 'done') job.waiting.resolve(message.outcomes)
-        else job.waiting.reject(message.isFinal ? new ChainFailed(0, message.message) : new RoundLost(message.message))
+        if (message.type === 'done') {
+          options.inputs.give(message.inputs)
+          job.waiting.resolve(message.outcomes)
+        } else job.waiting.reject(message.isFinal ? new ChainFailed(0, message.message) : new RoundLost(message.message))
         next(lane)
       }
     }
@@ -178,6 +185,11 @@ export function openLanes(options: LanesOptions): Lanes {
             })
             if (!at.running) next(at)
           })
+        },
+        recycle(outcomes) {
+          const buffers = outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes))
+          const at = laneOf(chain.id)
+          if (at && buffers.length > 0) post(at, { type: 'recycle', buffers }, buffers)
         },
         close() {
           const at = laneOf(chain.id)

@@ -32,11 +32,14 @@ export type RoundPartition = {
   partition: number
   sinkPartition: number
   position: bigint
+  /** Of these bytes the first `length` count. */
   bytes: ArrayBuffer
+  length: number
   aborted: AbortedTransaction[]
 }
 
-export type OutputBatch = { bytes: ArrayBuffer; records: number }
+/** The first `length` bytes of `bytes` are the batch. */
+export type OutputBatch = { bytes: ArrayBuffer; length: number; records: number }
 
 /** What became of one partition's bytes: finished batches for the sink and the dead letters, and the counters (7 per step). */
 export type PartitionOutcome = {
@@ -52,13 +55,16 @@ export type PartitionOutcome = {
 export type ToLane =
   | { type: 'open'; chainId: number; chain: LaneChain }
   | { type: 'close'; chainId: number }
+  /** Output buffers that have been written out; the lane uses them again. */
+  | { type: 'recycle'; buffers: ArrayBuffer[] }
   | { type: 'run'; chainId: number; roundId: number; partitions: RoundPartition[]; nowMs: number }
 
 export type FromLane =
   | { type: 'ready' }
   | { type: 'opened'; chainId: number }
   | { type: 'refused'; chainId: number; step: number; message: string }
-  | { type: 'done'; roundId: number; outcomes: PartitionOutcome[] }
+  /** `inputs` are the buffers that the round came in. */
+  | { type: 'done'; roundId: number; outcomes: PartitionOutcome[]; inputs: ArrayBuffer[] }
   | { type: 'broken'; roundId: number; message: string; /** No repetition would mend it. */ isFinal: boolean }
 
 /** What a lane is started with. `watch` is written by the chain around each call into a SmartModule. */

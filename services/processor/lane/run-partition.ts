@@ -16,21 +16,24 @@ import {
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
 import { COUNTER_COUNT, CorruptBatch, type BatchSink, type Chain, type RecordFailure } from '../../../shared/smartmodule/host/chain.ts'
 import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
+import type { BufferPool } from '../task/buffer-pool.ts'
 import { deadLetterBatches, deadLetterRecord, type DeadLetter } from './dead-letter.ts'
 import type { LaneChain, OutputBatch, PartitionOutcome, RoundPartition } from './messages.ts'
 
 /** Takes the batch that the kernel has built, as a buffer of its own with its header written. */
-function takeBuilt(kernel: Kernel, baseTimestamp: bigint): OutputBatch {
+function takeBuilt(kernel: Kernel, buffers: BufferPool, baseTimestamp: bigint): OutputBatch {
   const from = kernel.builtAt()
-  const bytes = kernel.memory.buffer.slice(from, from + kernel.builtBytes())
+  const length = kernel.builtBytes()
+  const bytes = buffers.take(length)
+  new Uint8Array(bytes, 0, length).set(new Uint8Array(kernel.memory.buffer, from, length))
   const records = kernel.builtRecords()
-  writeBatchHeader(Buffer.from(bytes), {
+  writeBatchHeader(Buffer.from(bytes, 0, length), {
     attributes: TRANSACTIONAL,
     recordCount: records,
     baseTimestamp,
     maxTimestamp: kernel.builtMaxTimestamp(),
   })
-  return { bytes, records }
+  return { bytes, length, records }
 }
 
 /** Type of a control record, from its key: int16 version, int16 type (0 abort, 1 commit). */
@@ -58,12 +61,13 @@ function abortedFilter(aborted: RoundPartition['aborted']) {
 /** Runs the bytes of one partition. Throws CorruptBatch when the source's own bytes can't be read. */
 export async function runPartition(
   kernel: Kernel,
+  buffers: BufferPool,
   chain: Chain,
   spec: LaneChain,
   input: RoundPartition,
   nowMs: number,
 ): Promise<PartitionOutcome> {
-  const bytes = Buffer.from(input.bytes)
+  const bytes = Buffer.from(input.bytes, 0, input.length)
   const counts = new Float64Array(Math.max(1, chain.stepCount) * COUNTER_COUNT)
   const sink: OutputBatch[] = []
   const deadLetters: DeadLetter[] = []
@@ -75,7 +79,7 @@ export async function runPartition(
     batchBytesMax: spec.sinkBatchBytesMax,
     recordBytesMax: spec.sinkRecordBytesMax,
     seal() {
-      sink.push(takeBuilt(kernel, builtBase!))
+      sink.push(takeBuilt(kernel, buffers, builtBase!))
     },
   }
   for (let at = 0, header = readBatchHeader(bytes, at); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {

@@ -3,6 +3,7 @@
  * compares wanted with running; it may run any number of times and in any order of causes.
  */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import type { ObservedTask, PipelineDefinition, ServiceNames } from '../../../shared/model/definition.ts'
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 import type { Lanes } from '../lane/lanes.ts'
@@ -21,6 +22,7 @@ export type SupervisorOptions = {
   fleet: Fleet
   lanes: Lanes
   budget: ByteBudget
+  fetch: FetchBatches
   roundBytesMax: number
   sessionTimeoutMs: number
   names: ServiceNames
@@ -148,6 +150,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       lanes: options.lanes,
       chain,
       budget: options.budget,
+      fetch: options.fetch,
       roundBytesMax: options.roundBytesMax,
       sessionTimeoutMs: options.sessionTimeoutMs,
       now,

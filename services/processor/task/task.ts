@@ -8,6 +8,7 @@
  */
 import { KafkaError, type Cluster, type TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { openMembership, type Assignment, type Membership } from '../../../shared/kafka/group/membership.ts'
+import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { LaneChain, PartitionOutcome } from '../lane/messages.ts'
 import { ChainFailed, type Lanes, type OpenChain } from '../lane/lanes.ts'
@@ -46,6 +47,7 @@ export type TaskOptions = {
   lanes: Lanes
   chain: LaneChain
   budget: ByteBudget
+  fetch: FetchBatches
   roundBytesMax: number
   sessionTimeoutMs: number
   now: () => number
@@ -137,6 +139,7 @@ export function startTask(options: TaskOptions): Task {
     const layout = await layoutOf(definition.source_topic)
     positions = await loadPositions(owned)
     const fetching = openFetcher({
+      fetch: options.fetch,
       connections: fetchConnections,
       layout,
       positions: new Map(positions),
@@ -176,6 +179,7 @@ export function startTask(options: TaskOptions): Task {
         for (const [partition, counts] of countsOf) accounting.add(partition, counts)
         for (const { partition, offset } of offsets) positions.set(partition, offset)
         quiet.clear()
+        chain.recycle(outcomes)
         recordsDone += outcomes.reduce((sum, { records }) => sum + records, 0)
         options.onChange()
       }
@@ -192,11 +196,12 @@ export function startTask(options: TaskOptions): Task {
         lastBytes = round.bytes
         const sinkPartitions = targets.sink.leaders.length
         const outcomes = await chain.run(
-          round.batches.map(({ partition, position, bytes, aborted }) => ({
+          round.batches.map(({ partition, position, bytes, length, aborted }) => ({
             partition,
             sinkPartition: partition % sinkPartitions,
             position,
             bytes,
+            length,
             aborted,
           })),
         )

@@ -21,7 +21,16 @@ export type FetchedPartition = {
   bytes: Buffer | undefined
 }
 
-export type FetchRequest = { topicId: string; partitions: FetchPartition[]; waitMs: number; bytesMin: number; bytesMax: number }
+export type FetchRequest = {
+  topicId: string
+  partitions: FetchPartition[]
+  waitMs: number
+  bytesMin: number
+  bytesMax: number
+}
+
+/** Where a partition's bytes go: a buffer of at least that many bytes. */
+export type Allocate = (bytes: number) => ArrayBuffer
 
 const READ_COMMITTED = 1
 const NO_EPOCH = -1
@@ -53,15 +62,15 @@ function createRequest(request: FetchRequest): Writer {
 }
 
 /** Copies the next `length` bytes into memory of their own: the reader's chunks are shared with other answers, and not transferable. */
-function takeBytes(reader: Reader, length: number): Buffer {
-  const target = Buffer.allocUnsafeSlow(length)
+function takeBytes(reader: Reader, length: number, allocate: Allocate): Buffer {
+  const target = Buffer.from(allocate(length), 0, length)
   let at = 0
   for (const chunk of reader.buffer.subarray(reader.position, reader.position + length).buffers) at += chunk.copy(target, at)
   reader.skip(length)
   return target
 }
 
-function parsePartition(reader: Reader): FetchedPartition {
+function parsePartition(reader: Reader, allocate: Allocate): FetchedPartition {
   const partition = reader.readInt32()
   const errorCode = reader.readInt16()
   const highWatermark = reader.readInt64()
@@ -78,27 +87,33 @@ function parsePartition(reader: Reader): FetchedPartition {
     lastStableOffset,
     logStartOffset,
     aborted,
-    bytes: length > 0 ? takeBytes(reader, length) : undefined,
+    bytes: length > 0 ? takeBytes(reader, length, allocate) : undefined,
   }
 }
 
 /** `errorCode` is the whole answer's; the partitions carry their own. */
 export type FetchAnswer = { errorCode: number; partitions: FetchedPartition[] }
 
-function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: number, reader: Reader): FetchAnswer {
-  reader.readInt32()
-  const errorCode = reader.readInt16()
-  reader.readInt32()
-  const topics = reader.readArray((inner) => {
-    inner.readUUID()
-    return inner.readArray(parsePartition)
-  })
-  return { errorCode, partitions: topics.flat() }
+function parserWith(allocate: Allocate) {
+  return (_correlationId: number, _apiKey: number, _apiVersion: number, reader: Reader): FetchAnswer => {
+    reader.readInt32()
+    const errorCode = reader.readInt16()
+    reader.readInt32()
+    const topics = reader.readArray((inner) => {
+      inner.readUUID()
+      return inner.readArray((partition) => parsePartition(partition, allocate))
+    })
+    return { errorCode, partitions: topics.flat() }
+  }
 }
 
-const api = createAPI<[FetchRequest], FetchAnswer>(1, 17, createRequest, parseResponse)
+export type FetchBatches = (connection: Connection, request: FetchRequest) => Promise<FetchAnswer>
 
-/** Fetches at read-committed. Rejects only when the connection fails; broker errors come as codes. */
-export function fetchBatches(connection: Connection, request: FetchRequest): Promise<FetchAnswer> {
-  return api.async(connection, request)
+/** A fetch whose bytes go where `allocate` says. Rejects only when the connection fails; broker errors come as codes. */
+export function createFetch(allocate: Allocate): FetchBatches {
+  const api = createAPI<[FetchRequest], FetchAnswer>(1, 17, createRequest, parserWith(allocate))
+  return (connection, request) => api.async(connection, request)
 }
+
+/** Fetches at read-committed into buffers of their own. */
+export const fetchBatches: FetchBatches = createFetch((bytes) => Buffer.allocUnsafeSlow(bytes).buffer as ArrayBuffer)

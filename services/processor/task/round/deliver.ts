@@ -21,11 +21,11 @@ const FIRST_RETRIES_MAX = 400
 /** The batches of a round by target partition, stamped with producer, epoch and sequence. */
 function stampBatches(outcomes: PartitionOutcome[], targets: Targets, producer: Producer): Lane[] {
   const lanes = new Map<string, Lane>()
-  const add = (topic: string, partition: number, { bytes, records }: OutputBatch) => {
+  const add = (topic: string, partition: number, { bytes, length, records }: OutputBatch) => {
     const key = `${topic}/${partition}`
     let lane = lanes.get(key)
     if (!lane) lanes.set(key, (lane = { topic, partition, batches: [] }))
-    const batch = Buffer.from(bytes)
+    const batch = Buffer.from(bytes, 0, length)
     stampProducer(batch, producer.producerId, producer.producerEpoch, producer.takeSequence(topic, partition, records))
     lane.batches.push(batch)
   }

@@ -6,11 +6,19 @@
 import type { Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { readBatchHeader } from '../../../../shared/kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
-import { fetchBatches, type AbortedTransaction, type FetchedPartition } from '../../../../shared/kafka/wire/fetch.ts'
+import type { AbortedTransaction, FetchBatches, FetchedPartition } from '../../../../shared/kafka/wire/fetch.ts'
 import type { ByteBudget } from '../byte-budget.ts'
 
 /** Complete batches of one partition, from `position` up to `nextOffset`. */
-export type FetchedBatches = { partition: number; position: bigint; nextOffset: bigint; bytes: ArrayBuffer; aborted: AbortedTransaction[] }
+export type FetchedBatches = {
+  partition: number
+  position: bigint
+  nextOffset: bigint
+  /** May be longer than what was fetched into it. */
+  bytes: ArrayBuffer
+  length: number
+  aborted: AbortedTransaction[]
+}
 
 /** What one round works on. `release` gives its bytes back to the budget; called once, after the commit or when the round is dropped. */
 export type FetchedRound = { batches: FetchedBatches[]; bytes: number; release(): void }
@@ -27,6 +35,7 @@ export type Fetcher = {
 }
 
 export type FetcherOptions = {
+  fetch: FetchBatches
   connections: Connections
   layout: TopicLayout
   positions: Map<number, bigint>
@@ -50,11 +59,11 @@ function wholeBatches(answer: FetchedPartition, position: bigint): FetchedBatche
     nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
   }
   if (at === 0) return undefined
-  return { partition: answer.partition, position, nextOffset, bytes: bytes.buffer as ArrayBuffer, aborted: answer.aborted }
+  return { partition: answer.partition, position, nextOffset, bytes: bytes.buffer as ArrayBuffer, length: at, aborted: answer.aborted }
 }
 
 export function openFetcher(options: FetcherOptions): Fetcher {
-  const { connections, layout, positions, budget, roundBytesMax } = options
+  const { fetch, connections, layout, positions, budget, roundBytesMax } = options
   const ready: Ready[] = []
   const ends = new Map<number, bigint>()
   let closed = false
@@ -98,7 +107,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
       first++
       let batches: FetchedBatches[]
       try {
-        const answer = await fetchBatches(await connections.leader(nodeId), {
+        const answer = await fetch(await connections.leader(nodeId), {
           topicId: layout.topicId,
           partitions: order.map((partition) => ({ partition, offset: positions.get(partition)!, bytesMax: share })),
           waitMs: WAIT_MS,
@@ -112,8 +121,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
         budget.give(granted)
         return fail(error)
       }
-      const bytes = batches.reduce((sum, batch) => sum + batch.bytes.byteLength, 0)
-      wanted = bytes * 2 >= bytesMax ? Math.min(wanted * 4, roundBytesMax) : bytes * 8 < wanted ? GUARANTEED_BYTES : wanted
+      const bytes = batches.reduce((sum, batch) => sum + batch.length, 0)
+      wanted = bytes * 2 >= bytesMax ? roundBytesMax : bytes * 8 < wanted ? GUARANTEED_BYTES : wanted
       if (batches.length === 0) {
         budget.give(granted)
         continue
