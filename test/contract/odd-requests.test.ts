@@ -1,0 +1,75 @@
+/** Requests that nobody means, and some that somebody does: a clear answer each, never a 5xx, nothing left behind. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { createStream, moduleId } from '../harness/pipelines.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+describe('odd requests', () => {
+  it.each([
+    ['NUL in an id', 'GET', '/v1/pipelines/%00/status', undefined, 404],
+    ['NUL in a filter', 'GET', '/v1/keys?name=a%00b', undefined, 400],
+    [
+      'a forged cursor',
+      'GET',
+      `/v1/smartmodules?cursor=${Buffer.from('{"s":"created_at","v":"2020","i":"x"}').toString('base64url')}`,
+      undefined,
+      400,
+    ],
+    ['half a surrogate pair in a name', 'POST', '/v1/streams', '{"name":"\\ud800","schema":{"a":"string"}}', 400],
+    ['a body to an action', 'POST', '/v1/pipelines/pl_x/start', { x: 1 }, 400],
+    ['a cursor with an order', 'GET', '/v1/streams/st_x/data?cursor=abc&order=desc', undefined, 404],
+  ] as const)('get a clear answer: %s', async (_name, method, path, body, status) => {
+    expect((await client.call(method, path, body)).status).toBe(status)
+  })
+
+  it('with a body that does not decompress get 400', async () => {
+    const { status } = await client.call('POST', '/v1/streams', 'xx', { 'Content-Encoding': 'gzip' })
+    expect(status).toBe(400)
+  })
+
+  it('may carry any JSON in a step’s config, NUL and half surrogates too', async () => {
+    const [source, sink] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
+    const body = `{"name":"${unique('pipeline')}","source":{"connector_id":"conn_stream","config":{"stream_id":"${source.id}"}},"processors":[{"module_id":"${await moduleId(client, 'dps/filter')}","config":{"field":"a","operator":"eq","value":"x\\u0000\\ud800"}}],"sink":{"connector_id":"conn_stream","config":{"stream_id":"${sink.id}"}}}`
+    const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', body)
+    expect(created.status).toBe(201)
+    expect((await client.call('GET', `/v1/pipelines/${created.body.pipeline_id}`)).status).toBe(200)
+    await client.call('DELETE', `/v1/pipelines/${created.body.pipeline_id}`)
+  })
+
+  it('with a large binary are refused for what it is, not for its size', async () => {
+    const { status, body } = await client.call('POST', '/v1/smartmodules', {
+      name: unique('module'),
+      wasm_binary: Buffer.alloc(8 << 20).toString('base64'),
+    })
+    expect([status, body.error?.details?.[0]?.path]).toEqual([400, '/wasm_binary'])
+  })
+
+  it('with numbers that would lose digits are refused', async () => {
+    const stream = await createStream(client, { n: 'number?', o: 'object?', i: 'integer?' })
+    for (const record of ['{"n":1e400}', '{"o":{"x":[-1e999]}}', '{"o":{"x":12345678901234567890}}', '{"i":9007199254740993}']) {
+      expect((await client.call('POST', `/v1/streams/${stream.id}/data`, `{"records":[${record}]}`)).status).toBe(400)
+    }
+  })
+
+  it('with an If-Match of another version change nothing', async () => {
+    const stream = await createStream(client, { a: 'string' })
+    expect((await client.call('DELETE', `/v1/streams/${stream.id}`, undefined, { 'If-Match': '"nope"' })).body.error).toMatchObject({
+      code: 'precondition_failed',
+      status: 412,
+    })
+    const { headers } = await client.call('GET', `/v1/streams/${stream.id}`)
+    expect((await client.call('DELETE', `/v1/streams/${stream.id}`, undefined, { 'If-Match': headers.get('etag')! })).status).toBe(204)
+  })
+
+  it('to a new stream work after another one, written to before, was deleted', async () => {
+    for (let i = 0; i < 3; i++) {
+      const stream = await createStream(client, { a: 'string' })
+      expect((await client.call('POST', `/v1/streams/${stream.id}/data`, { records: [{ a: 'x' }] })).status).toBe(201)
+      expect((await client.call('DELETE', `/v1/streams/${stream.id}`)).status).toBe(204)
+    }
+  })
+})
