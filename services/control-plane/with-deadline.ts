@@ -2,6 +2,8 @@
 import { ServiceError } from '../../shared/errors/service-error.ts'
 
 export const FINISH_TIMEOUT_MS = 10_000
+/** The answer to a failed create waits this long for its undoing. */
+export const UNDO_TIMEOUT_MS = 2000
 
 export async function withDeadline<T>(work: Promise<T>, what: string, timeoutMs = FINISH_TIMEOUT_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined

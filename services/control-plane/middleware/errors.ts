@@ -8,12 +8,12 @@ import type { Logger } from '../../../shared/telemetry/log.ts'
 
 /** Errors of the libraries that mean: a part of the service is away. */
 export function awayPart(error: unknown): string | undefined {
-  if (isDatabaseAway(error)) return 'the database'
   if (error instanceof RegistryAway) return 'the schema registry'
   if (typeof error !== 'object' || error === null) return undefined
   const { name, code, message, stack } = error as { name?: unknown; code?: unknown; message?: unknown; stack?: unknown }
   if (typeof name === 'string' && name.startsWith('KafkaJS')) return 'Kafka'
   if (name === 'KafkaError' || (typeof code === 'string' && code.startsWith('PLT_KFK_'))) return 'Kafka'
+  if (isDatabaseAway(error)) return 'the database'
   if (
     typeof name === 'string' &&
     (name === 'ResponseError' || name.includes('SchemaRegistry')) &&

@@ -12,7 +12,7 @@ import { lockStream, type StreamRow } from '../../../../shared/store/streams.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { validated } from '../../middleware/validate.ts'
 import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
-import { withDeadline } from '../../with-deadline.ts'
+import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 import { assertChainStarts, resolveSteps } from './resolve-steps.ts'
 
@@ -116,7 +116,7 @@ export const createPipeline = operation(createPipelineContract, async (deps, cal
     await withDeadline(finishPipeline(deps, row), 'creating the pipeline')
   } catch (error) {
     await updatePipeline(deps.db, id, { status: 'deleting', desired: 'stopped' }).catch(() => {})
-    await undoPipeline(deps, row).catch((reason: unknown) =>
+    await withDeadline(undoPipeline(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
       deps.log.warn({ id, reason: String(reason) }, 'a pipeline will be undone later'),
     )
     throw error

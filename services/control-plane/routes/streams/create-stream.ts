@@ -5,7 +5,7 @@ import { newId } from '../../../../shared/model/ids.ts'
 import { isUniqueViolation } from '../../../../shared/store/database.ts'
 import { insertStream, updateStream } from '../../../../shared/store/streams.ts'
 import { finishStream, undoStream } from '../../reconciler/streams.ts'
-import { withDeadline } from '../../with-deadline.ts'
+import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 
 export const createStream = operation(createStreamContract, async (deps, caller, { body }) => {
@@ -38,7 +38,9 @@ export const createStream = operation(createStreamContract, async (deps, caller,
   } catch (error) {
     // Nothing half done stays: undone now if possible, else by the reconciler.
     await updateStream(db, id, { status: 'deleting' }).catch(() => {})
-    await undoStream(deps, row).catch((reason: unknown) => log.warn({ id, reason: String(reason) }, 'a stream will be undone later'))
+    await withDeadline(undoStream(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
+      log.warn({ id, reason: String(reason) }, 'a stream will be undone later'),
+    )
     throw error
   }
   return { status: 201, body: { id, name, status: 'active', created_at: row.created_at }, headers: { Location: `/streams/${id}` } }

@@ -3,6 +3,7 @@ import { getStreamDataContract, writeStreamDataContract } from '../../../../shar
 import { invalidRequest, notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import { findStream, type StreamRow } from '../../../../shared/store/streams.ts'
 import type { Database } from '../../../../shared/store/database.ts'
+import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 
 async function activeStream(db: Database, accountId: string, id: string): Promise<StreamRow> {
@@ -21,10 +22,10 @@ export const getStreamData = operation(getStreamDataContract, async ({ db, strea
   }
   if (query.partition !== undefined && query.partition >= stream.partitions)
     throw invalidRequest([{ path: '/query/partition', message: `must be below ${stream.partitions}` }])
-  return { status: 200, body: await streamData.readPage(stream, query) }
+  return { status: 200, body: await withDeadline(streamData.readPage(stream, query), 'reading the stream') }
 })
 
 export const writeStreamData = operation(writeStreamDataContract, async ({ db, streamData }, caller, { params, body }) => {
   const stream = await activeStream(db, caller.accountId, params.id)
-  return { status: 201, body: await streamData.write(stream, body.records) }
+  return { status: 201, body: await withDeadline(streamData.write(stream, body.records), 'writing to the stream') }
 })
