@@ -11,6 +11,7 @@ import { openRegistry } from '../../shared/registry/registry.ts'
 import { migrate, openDatabase } from '../../shared/store/database.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
+import { withRetries } from '../../shared/telemetry/with-retries.ts'
 import { createApp } from './app.ts'
 import { installBuiltIns } from './built-ins.ts'
 import { createCredentials } from './credentials.ts'
@@ -27,7 +28,7 @@ const now = () => Date.now()
 const names = serviceNames(config.DPS_PREFIX)
 
 const db = openDatabase(config.DATABASE_URL)
-await withRetries('waiting for Postgres', () => migrate(db))
+await withRetries(log, 'waiting for Postgres', () => migrate(db))
 await installBuiltIns(db, config.DPS_CACHE)
 
 const kafka = createKafka(config.KAFKA_BROKERS, 'control-plane')
@@ -49,7 +50,7 @@ async function withAdmin<T>(work: (client: Admin) => Promise<T>): Promise<T> {
   }
 }
 const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: 'control-plane', now })
-await withRetries('waiting for Kafka', () => withAdmin((client) => ensureServiceTopics(client, names, config.REPLICATION_FACTOR)))
+await withRetries(log, 'waiting for Kafka', () => withAdmin((client) => ensureServiceTopics(client, names, config.REPLICATION_FACTOR)))
 
 // Commands fail at once while Redis is away: the limiter then counts in memory.
 const redis = new Redis(config.REDIS_URL, {
@@ -76,7 +77,9 @@ const deps: Deps = {
   log,
   pokePublisher: publisher.poke,
 }
-const projector = await withRetries('starting the projector', () => startProjector(deps, names.observed, (ids) => pokeIndexesOf(deps, ids)))
+const projector = await withRetries(log, 'starting the projector', () =>
+  startProjector(deps, names.observed, (ids) => pokeIndexesOf(deps, ids)),
+)
 const reconciler = startReconciler(deps)
 
 const app = createApp(deps, redis, { prefix: config.DPS_PREFIX, tokenRequestsPerMinute: config.TOKEN_REQUESTS_PER_MINUTE, now })
@@ -122,16 +125,4 @@ async function drain(): Promise<void> {
   await Promise.allSettled([operations.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])
   redis.disconnect()
   process.exit(0)
-}
-
-/** Repeats a start-up step for as long as it takes: a control plane may start before its parts. */
-async function withRetries<T>(what: string, attempt: () => Promise<T>): Promise<T> {
-  for (let waitMs = 200; ; waitMs = Math.min(waitMs * 2, 5000)) {
-    try {
-      return await attempt()
-    } catch (error) {
-      log.warn({ reason: error instanceof Error ? error.message : String(error) }, what)
-      await new Promise((resolve) => setTimeout(resolve, waitMs))
-    }
-  }
 }

@@ -12,6 +12,7 @@ import { serviceNames } from '../../shared/model/definition.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
+import { withRetries } from '../../shared/telemetry/with-retries.ts'
 import { openLanes } from './lane/lanes.ts'
 import { registerTaskMetrics } from './metrics.ts'
 import { openDefinitions } from './supervisor/definitions.ts'
@@ -32,7 +33,7 @@ const warn = (what: string) => (error: Error) => log.warn({ reason: error.messag
 const TRANSACTION_VERSION_MIN = 2
 
 const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: processorId, now })
-await withRetries('waiting for Kafka', async () => {
+await withRetries(log, 'waiting for Kafka', async () => {
   const version = await cluster.finalisedFeature('transaction.version')
   if (version < TRANSACTION_VERSION_MIN) {
     log.fatal(
@@ -60,7 +61,7 @@ let supervisor: Supervisor | undefined
 let observer: Observer | undefined
 const definitions = openDefinitions(cluster, names.definitions, () => supervisor?.reconcile(), warn('definitions'))
 await definitions.caughtUp
-const fleet = await withRetries('joining the fleet', () =>
+const fleet = await withRetries(log, 'joining the fleet', () =>
   openFleet({
     cluster,
     brokers: config.KAFKA_BROKERS,
@@ -122,16 +123,4 @@ async function drain(signal: string): Promise<void> {
   await operations.close()
   await cluster.close()
   process.exit(0)
-}
-
-/** Repeats a start-up step for as long as it takes: a processor may start before its Kafka. */
-async function withRetries<T>(what: string, attempt: () => Promise<T>): Promise<T> {
-  for (let waitMs = 200; ; waitMs = Math.min(waitMs * 2, 5000)) {
-    try {
-      return await attempt()
-    } catch (error) {
-      log.warn({ reason: error instanceof Error ? error.message : String(error) }, what)
-      await new Promise((resolve) => setTimeout(resolve, waitMs))
-    }
-  }
 }
