@@ -1,38 +1,22 @@
 /** Records of one partition by raw fetches at read-committed, no consumer group: batches that count, and the records inside them. */
 import type { Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
+import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
 import {
   BATCH_HEADER_BYTES,
   COMPRESSION_MASK,
   CONTROL,
   LOG_APPEND_TIME,
-  TRANSACTIONAL,
   decodeRecords,
   readBatchHeader,
   type BatchHeader,
 } from '../../../shared/kafka/protocol/record-batch.ts'
 import { KafkaError } from '../../../shared/kafka/cluster.ts'
-import { fetchBatches, type AbortedTransaction } from '../../../shared/kafka/wire/fetch.ts'
+import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 
 export type ReadRecord = { partition: number; offset: bigint; timestamp: bigint; value: Buffer | null }
 /** A batch that holds records which count. */
 export type CountedBatch = { header: BatchHeader; bytes: Buffer; nextOffset: bigint }
-
-/** Sets of producers whose batches don't count, batch by batch. */
-function abortedBy(aborted: AbortedTransaction[]) {
-  const upcoming = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
-  const active = new Set<bigint>()
-  return (header: BatchHeader): boolean => {
-    while (upcoming.length > 0 && upcoming[0]!.firstOffset <= header.baseOffset + BigInt(header.lastOffsetDelta))
-      active.add(upcoming.shift()!.producerId)
-    if ((header.attributes & CONTROL) !== 0) {
-      // Any marker of the producer ends its transaction.
-      active.delete(header.producerId)
-      return false
-    }
-    return (header.attributes & TRANSACTIONAL) !== 0 && active.has(header.producerId)
-  }
-}
 
 /** One fetch from `offset`: its counting batches and where the next fetch goes on. `nextOffset` equals `offset` when nothing is there. */
 export async function fetchCounted(
@@ -55,7 +39,7 @@ export async function fetchCounted(
   const batches: CountedBatch[] = []
   let nextOffset = offset
   if (fetched?.bytes) {
-    const isAborted = abortedBy(fetched.aborted)
+    const isAborted = createAbortedFilter(fetched.aborted)
     for (
       let at = 0, header = readBatchHeader(fetched.bytes, 0);
       header !== undefined;

@@ -1,7 +1,7 @@
 /** What the main thread and a lane say to each other. Bytes travel as transferred ArrayBuffers, nothing is shared but the call watch. */
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 import type { SmartModuleKind, ExtismFunction } from '../../../shared/model/smartmodule-kind.ts'
-import type { AbortedTransaction } from '../../../shared/kafka/wire/fetch.ts'
+import type { AbortedTransaction } from '../../../shared/kafka/protocol/aborted.ts'
 
 /** A step as a lane needs it: the module compiled once per processor, posted by reference. */
 export type LaneStep = {

@@ -13,6 +13,7 @@ import {
   writeBatchHeader,
   type BatchHeader,
 } from '../../../shared/kafka/protocol/record-batch.ts'
+import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
 import { COUNTER_COUNT, CorruptBatch, type BatchSink, type Chain, type RecordFailure } from '../../../shared/smartmodule/host/chain.ts'
 import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
@@ -36,28 +37,6 @@ function takeBuilt(kernel: Kernel, buffers: BufferPool, baseTimestamp: bigint): 
   return { bytes, length, records }
 }
 
-/** Type of a control record, from its key: int16 version, int16 type (0 abort, 1 commit). */
-function isAbortMarker(batch: Buffer, header: BatchHeader): boolean {
-  const [marker] = decodeRecords(batch.subarray(BATCH_HEADER_BYTES), header.recordCount)
-  return marker?.key != null && marker.key.length >= 4 && marker.key.readInt16BE(2) === 0
-}
-
-/** Tells, batch by batch in offset order, which producers' batches belong to aborted transactions. */
-function abortedFilter(aborted: RoundPartition['aborted']) {
-  const upcoming = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
-  const active = new Set<bigint>()
-  return {
-    isAborted(header: BatchHeader): boolean {
-      const lastOffset = header.baseOffset + BigInt(header.lastOffsetDelta)
-      while (upcoming.length > 0 && upcoming[0]!.firstOffset <= lastOffset) active.add(upcoming.shift()!.producerId)
-      return (header.attributes & TRANSACTIONAL) !== 0 && active.has(header.producerId)
-    },
-    ended(producerId: bigint): void {
-      active.delete(producerId)
-    },
-  }
-}
-
 /** Runs the bytes of one partition. Throws CorruptBatch when the source's own bytes can't be read. */
 export async function runPartition(
   kernel: Kernel,
@@ -71,7 +50,7 @@ export async function runPartition(
   const counts = new Float64Array(Math.max(1, chain.stepCount) * COUNTER_COUNT)
   const sink: OutputBatch[] = []
   const deadLetters: DeadLetter[] = []
-  const filter = abortedFilter(input.aborted)
+  const isAborted = createAbortedFilter(input.aborted)
   let position = input.position
   let records = 0
   let builtBase: bigint | undefined
@@ -87,10 +66,8 @@ export async function runPartition(
     const lastOffset = header.baseOffset + BigInt(header.lastOffsetDelta)
     if (lastOffset < position) continue
     const batch = bytes.subarray(at, at + header.size)
-    const isAborted = filter.isAborted(header)
-    if ((header.attributes & CONTROL) !== 0) {
-      if (isAborted && isAbortMarker(batch, header)) filter.ended(header.producerId)
-    } else if (!isAborted && header.recordCount > 0) {
+    const isOut = isAborted(header)
+    if ((header.attributes & CONTROL) === 0 && !isOut && header.recordCount > 0) {
       if (builtBase === undefined) {
         builtBase = header.baseTimestamp
         kernel.begin(builtBase)

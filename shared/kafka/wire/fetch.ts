@@ -4,11 +4,9 @@
  * HOT: one call per round.
  */
 import { createAPI, Writer, type Connection, type Reader } from '@platformatic/kafka'
+import type { AbortedTransaction } from '../protocol/aborted.ts'
 
 export type FetchPartition = { partition: number; offset: bigint; bytesMax: number }
-
-/** A transaction that was aborted: its batches from `firstOffset` up to its abort marker don't count. */
-export type AbortedTransaction = { producerId: bigint; firstOffset: bigint }
 
 /** One partition's answer. `bytes` is a buffer of its own (transferable), undefined when there is nothing. */
 export type FetchedPartition = {

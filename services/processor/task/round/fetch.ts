@@ -6,7 +6,8 @@
 import type { Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { readBatchHeader } from '../../../../shared/kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
-import type { AbortedTransaction, FetchBatches, FetchedPartition } from '../../../../shared/kafka/wire/fetch.ts'
+import type { AbortedTransaction } from '../../../../shared/kafka/protocol/aborted.ts'
+import type { FetchBatches, FetchedPartition } from '../../../../shared/kafka/wire/fetch.ts'
 import type { ByteBudget } from '../byte-budget.ts'
 
 /** Complete batches of one partition, from `position` up to `nextOffset`. */
