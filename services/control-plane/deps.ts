@@ -8,6 +8,8 @@ import type { Database } from '../../shared/store/database.ts'
 import type { Logger } from '../../shared/telemetry/log.ts'
 import type { KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
 import type { Credentials } from './credentials.ts'
+import type { DeadLetterProjection } from './dead-letters/projection.ts'
+import type { SourceReader } from './trace/source-records.ts'
 import type { StreamData } from './stream-data/stream-data.ts'
 
 export type Deps = {
@@ -21,6 +23,11 @@ export type Deps = {
   replicationFactor: number
   credentials: Credentials
   streamData: StreamData
+  deadLetters: DeadLetterProjection
+  sourceReader: SourceReader
+  /** Waits until the ledger's projection holds what its topic holds now. */
+  catchUpLedger(): Promise<void>
+  cacheFolder: string
   log: Logger
   /** Something was put into the outbox. */
   pokePublisher(): void

@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
 import { collectDefaultMetrics, Histogram, Registry as MetricsRegistry } from 'prom-client'
-import { loadControlPlaneConfig } from '../../shared/config/config.ts'
+import { kafkaSecurityOf, loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
+import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { openRegistry } from '../../shared/registry/registry.ts'
 import { migrate, openDatabase } from '../../shared/store/database.ts'
@@ -17,10 +18,14 @@ import { installBuiltIns } from './built-ins.ts'
 import { createCredentials } from './credentials.ts'
 import type { Deps } from './deps.ts'
 import { startProjector } from './projector/projector.ts'
-import { pokeIndexesOf } from './projector/poke-indexes.ts'
+import { settleJob } from './jobs/jobs.ts'
+import { createDeadLetterProjection } from './dead-letters/projection.ts'
+import { startLedgerProjection } from './projector/ledger.ts'
+import { pokeProjectionsOf } from './projector/poke-projections.ts'
 import { startPublisher } from './publisher/publisher.ts'
 import { startReconciler } from './reconciler/reconciler.ts'
 import { createStreamData } from './stream-data/stream-data.ts'
+import { openSourceReader } from './trace/source-records.ts'
 
 const config = loadControlPlaneConfig()
 const log = createLogger('control-plane', config.LOG_LEVEL)
@@ -31,7 +36,8 @@ const db = openDatabase(config.DATABASE_URL)
 await withRetries(log, 'waiting for Postgres', () => migrate(db))
 await installBuiltIns(db, config.DPS_CACHE)
 
-const kafka = createKafka(config.KAFKA_BROKERS, 'control-plane')
+const security = openKafkaSecurity(kafkaSecurityOf(config))
+const kafka = createKafka(config.KAFKA_BROKERS, 'control-plane', security.kafkajs)
 let admin: Promise<Admin> | undefined
 /** One admin client, connected on first use and replaced after an error. */
 async function withAdmin<T>(work: (client: Admin) => Promise<T>): Promise<T> {
@@ -49,7 +55,7 @@ async function withAdmin<T>(work: (client: Admin) => Promise<T>): Promise<T> {
     throw error
   }
 }
-const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: 'control-plane', now })
+const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: 'control-plane', connection: security.connection, now })
 await withRetries(log, 'waiting for Kafka', () => withAdmin((client) => ensureServiceTopics(client, names, config.REPLICATION_FACTOR)))
 
 // Commands fail at once while Redis is away: the limiter then counts in memory.
@@ -64,7 +70,15 @@ redis.on('error', (error) => log.warn({ reason: error.message }, 'Redis is away,
 const registry = openRegistry(config.SCHEMA_REGISTRY_URL)
 const streamData = createStreamData(db, cluster, kafka, now)
 const publisher = startPublisher({ db, kafka, log }, names.definitions)
+const warnOf = (what: string) => (error: Error) => log.warn({ reason: error.message }, what)
+const deadLetters = createDeadLetterProjection(db, cluster, now, warnOf('dead letters: will be projected later'))
+const sourceReader = openSourceReader(cluster)
+const ledger = await withRetries(log, 'starting the ledger', () => startLedgerProjection({ db, cluster, log }, names.ledger))
 const deps: Deps = {
+  deadLetters,
+  sourceReader,
+  catchUpLedger: ledger.catchUp,
+  cacheFolder: config.DPS_CACHE,
   db,
   kafka,
   withAdmin,
@@ -78,7 +92,11 @@ const deps: Deps = {
   pokePublisher: publisher.poke,
 }
 const projector = await withRetries(log, 'starting the projector', () =>
-  startProjector(deps, names.observed, (ids) => pokeIndexesOf(deps, ids)),
+  startProjector(deps, names.observed, ({ pipelineIds, endedJobs }) => {
+    pokeProjectionsOf(deps, pipelineIds)
+    for (const { id, status, reason } of endedJobs)
+      settleJob(deps, id, status, reason).catch((error: unknown) => log.warn({ id, reason: String(error) }, 'a job will be settled later'))
+  }),
 )
 const reconciler = startReconciler(deps)
 
@@ -121,7 +139,15 @@ async function drain(): Promise<void> {
   server.close()
   server.closeIdleConnections()
   await Promise.race([once(server, 'close'), new Promise((resolve) => setTimeout(resolve, 5000))])
-  await Promise.allSettled([reconciler.close(), projector.close(), publisher.close(), streamData.close()])
+  await Promise.allSettled([
+    reconciler.close(),
+    projector.close(),
+    publisher.close(),
+    streamData.close(),
+    ledger.close(),
+    deadLetters.close(),
+    sourceReader.close(),
+  ])
   await Promise.allSettled([operations.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])
   redis.disconnect()
   process.exit(0)

@@ -4,10 +4,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import { loadProcessorConfig } from '../../shared/config/config.ts'
+import { kafkaSecurityOf, loadProcessorConfig } from '../../shared/config/config.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { createFetch } from '../../shared/kafka/wire/fetch.ts'
+import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
@@ -15,6 +16,8 @@ import { openOperationsServer } from '../../shared/telemetry/operations-server.t
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
 import { openLanes } from './lane/lanes.ts'
 import { registerTaskMetrics } from './metrics.ts'
+import type { Mutation } from './mutation.ts'
+import { openDeclined, type Declined } from './supervisor/declined.ts'
 import { openDefinitions } from './supervisor/definitions.ts'
 import { openFleet } from './supervisor/fleet.ts'
 import { openObserver, type Observer } from './supervisor/observer.ts'
@@ -32,7 +35,8 @@ const warn = (what: string) => (error: Error) => log.warn({ reason: error.messag
 /** Transactions V2 (KIP-890) since Kafka 4.0; with level 1 a later round is refused while EndTxn still answers 0. */
 const TRANSACTION_VERSION_MIN = 2
 
-const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: processorId, now })
+const security = openKafkaSecurity(kafkaSecurityOf(config))
+const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: processorId, connection: security.connection, now })
 await withRetries(log, 'waiting for Kafka', async () => {
   const version = await cluster.finalisedFeature('transaction.version')
   if (version < TRANSACTION_VERSION_MIN) {
@@ -41,9 +45,9 @@ await withRetries(log, 'waiting for Kafka', async () => {
     )
     process.exit(1)
   }
-  const admin = createKafka(config.KAFKA_BROKERS, processorId).admin()
+  const admin = createKafka(config.KAFKA_BROKERS, processorId, security.kafkajs).admin()
   await admin.connect()
-  await ensureServiceTopics(admin, names, 1).finally(() => admin.disconnect())
+  await ensureServiceTopics(admin, names, config.REPLICATION_FACTOR).finally(() => admin.disconnect())
 })
 
 /** Fetched bytes go to a lane and come back when their round is done. */
@@ -59,6 +63,7 @@ const lanes = openLanes({
 
 let supervisor: Supervisor | undefined
 let observer: Observer | undefined
+let declined: Declined | undefined
 const definitions = openDefinitions(cluster, names.definitions, () => supervisor?.reconcile(), warn('definitions'))
 await definitions.caughtUp
 const fleet = await withRetries(log, 'joining the fleet', () =>
@@ -72,7 +77,11 @@ const fleet = await withRetries(log, 'joining the fleet', () =>
     onError: warn('fleet'),
   }),
 )
+declined = openDeclined(cluster, names.fleet, processorId, now, () => supervisor?.reconcile(), warn('declined tasks'))
+await declined.caughtUp
 supervisor = openSupervisor({
+  declined,
+  mutation: config.DPS_MUTATION as Mutation | undefined,
   processorId,
   brokers: config.KAFKA_BROKERS,
   cluster,
@@ -115,9 +124,12 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => vo
 /** D7: stop fetching, finish the round, commit, leave the groups. */
 async function drain(signal: string): Promise<void> {
   log.info({ signal }, 'draining')
+  // The others hear of it first, so that they are in the groups when this one's tasks leave them.
+  supervisor?.drain()
+  await fleet.close()
   await supervisor?.close()
   await observer?.close()
-  await fleet.close()
+  await declined?.close()
   await definitions.close()
   await lanes.close()
   await operations.close()

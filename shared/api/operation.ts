@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Scope } from '../model/limits.ts'
 
-export type Method = 'GET' | 'POST' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** The contract of one operation. `scope` null: any valid token; `isPublic`: no token at all. */
 export type Contract = {

@@ -1,6 +1,6 @@
 /** Pipelines: source → processors (steps of the chain) → sink. The contract's word `processors` stays in this file. */
 import { z } from 'zod'
-import { ObservedTask } from '../model/definition.ts'
+import { ObservedTask, OnError, ON_ERROR_DEFAULT, POLICIES } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
 import { PIPELINE_ACTIONS, PIPELINE_STATUSES, type PipelineAction } from '../model/pipeline-status.ts'
 import { Description, IdParams, ListQuery, listOf, Name, Reference } from './common.ts'
@@ -8,21 +8,55 @@ import { contract, Id, Timestamp } from './operation.ts'
 
 const Config = z.record(z.string(), z.unknown())
 const Endpoint = z.strictObject({ connector_id: Reference, config: Config.default({}) })
+const OnErrorRequest = z.strictObject({
+  policy: z.enum(POLICIES).default(ON_ERROR_DEFAULT.policy),
+  retries_max: z.number().int().min(0).max(LIMITS.retries_max).default(ON_ERROR_DEFAULT.retries_max),
+  backoff_ms: z.number().int().min(0).max(LIMITS.backoff_ms_max).default(ON_ERROR_DEFAULT.backoff_ms),
+})
 const ProcessorEntry = z.strictObject({
   module_id: Reference,
   config: Config.default({}),
   version: Reference.optional(),
+  on_error: OnErrorRequest.optional(),
+  timeout_ms: z.number().int().min(LIMITS.call_timeout_ms_min).max(LIMITS.call_timeout_ms_max).optional(),
+  changes_keys: z.boolean().default(false).describe('the SmartModule writes other keys: records go to the partition of their new key'),
 })
+const Processors = z.array(ProcessorEntry).max(LIMITS.chain_steps_max, `must have at most ${LIMITS.chain_steps_max} entries`)
+const Tasks = z.number().int().min(1).max(LIMITS.tasks_max)
+const FailureThreshold = z.number().gt(0).max(1).describe('pauses the pipeline when more than this share of its records fails; 1: never')
+
+const Offsets = z.record(
+  z.string().regex(/^(0|[1-9]\d{0,4})$/, 'must be a partition'),
+  z.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
+)
+/** A place in a stream: an end of it, the first record not older than a time, or an offset per partition. */
+export const StreamPlace = z.union(
+  [z.enum(['earliest', 'latest']), z.strictObject({ timestamp: z.iso.datetime({ offset: true }) }), z.strictObject({ offsets: Offsets })],
+  { error: 'must be "earliest", "latest", {"timestamp": "<ISO 8601>"} or {"offsets": {"<partition>": <offset>}}' },
+)
+export type StreamPlace = z.output<typeof StreamPlace>
 
 export const PipelineRequest = z.strictObject({
   name: Name,
   description: Description.default(''),
   source: Endpoint,
-  processors: z.array(ProcessorEntry).max(LIMITS.chain_steps_max, `must have at most ${LIMITS.chain_steps_max} entries`).default([]),
+  processors: Processors.default([]),
   sink: Endpoint,
-  tasks: z.number().int().min(1).max(LIMITS.tasks_max).default(1),
+  tasks: Tasks.default(1),
   autostart: z.boolean().default(true),
-  start: z.literal('earliest', { error: 'must be "earliest"' }).default('earliest'),
+  start: StreamPlace.default('earliest'),
+  on_error: OnErrorRequest.default(ON_ERROR_DEFAULT),
+  failure_threshold: FailureThreshold.default(0.5),
+})
+
+/** What is left out stays; source and sink are fixed. */
+export const PipelineChange = z.strictObject({
+  name: Name.optional(),
+  description: Description.optional(),
+  processors: Processors.optional(),
+  tasks: Tasks.optional(),
+  on_error: OnErrorRequest.optional(),
+  failure_threshold: FailureThreshold.optional(),
 })
 export type PipelineRequest = z.output<typeof PipelineRequest>
 
@@ -40,9 +74,20 @@ export const PipelineItem = z.object({
 })
 export const Pipeline = PipelineItem.extend({
   source: Endpoint,
-  processors: z.array(z.object({ module_id: Id, name: z.string(), version: z.string(), config: Config })),
+  processors: z.array(
+    z.object({
+      module_id: Id,
+      name: z.string(),
+      version: z.string(),
+      config: Config,
+      on_error: OnError,
+      timeout_ms: z.number().int().optional(),
+      changes_keys: z.boolean().optional(),
+    }),
+  ),
   sink: Endpoint,
   tasks: z.number().int(),
+  failure_threshold: z.number(),
 })
 
 export const createPipelineContract = contract({
@@ -75,6 +120,16 @@ export const getPipelineContract = contract({
   tag: 'Pipelines',
   scope: 'pipelines:read',
   request: { params: IdParams },
+  responses: { 200: Pipeline },
+})
+export const updatePipelineContract = contract({
+  id: 'updatePipeline',
+  method: 'PATCH',
+  path: '/pipelines/:id',
+  summary: 'Change a pipeline: what it runs becomes its next revision, which running tasks take over between two rounds',
+  tag: 'Pipelines',
+  scope: 'pipelines:write',
+  request: { params: IdParams, body: PipelineChange },
   responses: { 200: Pipeline },
 })
 export const deletePipelineContract = contract({
@@ -115,6 +170,7 @@ const SUMMARIES: Record<PipelineAction, string> = {
   pause: 'Pause after the round under way',
   resume: 'Go on after a pause',
   stop: 'Finish the round under way and stop',
+  restart: 'Start the tasks anew',
 }
 
 export const pipelineActionContracts = PIPELINE_ACTIONS.map((action) =>

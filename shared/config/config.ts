@@ -12,8 +12,23 @@ const list = z
   .min(1)
   .transform((text) => text.split(',').map((part) => part.trim()))
 
+const flag = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((text) => text === 'true')
+
 const Shared = {
   KAFKA_BROKERS: list,
+  /** TLS towards the brokers; PEM files for a private CA and a client certificate. */
+  KAFKA_TLS: flag,
+  KAFKA_TLS_CA_FILE: z.string().optional(),
+  KAFKA_TLS_CERT_FILE: z.string().optional(),
+  KAFKA_TLS_KEY_FILE: z.string().optional(),
+  KAFKA_SASL_MECHANISM: z.enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512']).optional(),
+  KAFKA_SASL_USERNAME: z.string().optional(),
+  KAFKA_SASL_PASSWORD: z.string().optional(),
+  /** Of the topics that the service makes. */
+  REPLICATION_FACTOR: integer(1, 1, 10),
   /** Prefix of the service's topics and groups, so that installations can share a cluster. */
   DPS_PREFIX: z
     .string()
@@ -34,6 +49,9 @@ const ProcessorSchema = z.object({
   FETCH_BUDGET_BYTES: integer(256 << 20, 16 << 20, 1 << 40),
   CALL_TIMEOUT_MS: integer(5000, 100, 600_000),
   SESSION_TIMEOUT_MS: integer(6000, 6000, 300_000),
+  /** A deliberate fault, for the chaos harness; refused unless NODE_ENV is test. */
+  DPS_MUTATION: z.string().optional(),
+  NODE_ENV: z.string().optional(),
 })
 
 const ControlPlaneSchema = z.object({
@@ -55,7 +73,6 @@ const ControlPlaneSchema = z.object({
   /** Key of the hash under which API secrets are stored. */
   SECRET_HASH_KEY: z.string().min(32),
   TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000),
-  REPLICATION_FACTOR: integer(1, 1, 10),
 })
 
 export type ProcessorConfig = Readonly<z.infer<typeof ProcessorSchema>>
@@ -71,7 +88,24 @@ function load<T>(schema: z.ZodType<T>, env: NodeJS.ProcessEnv): Readonly<T> {
 
 /** Throws naming every setting that is missing or wrong. */
 export function loadProcessorConfig(env: NodeJS.ProcessEnv = process.env): ProcessorConfig {
-  return load(ProcessorSchema, env)
+  const config = load(ProcessorSchema, env)
+  if (config.DPS_MUTATION !== undefined && config.NODE_ENV !== 'test')
+    throw new Error('the environment is not usable:\n  DPS_MUTATION: is for tests alone (NODE_ENV=test)')
+  return config
+}
+
+/** How to reach the brokers, for `openKafkaSecurity`. Throws when SASL is set by halves. */
+export function kafkaSecurityOf(config: ProcessorConfig | ControlPlaneConfig) {
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = config
+  if (mechanism !== undefined && (username === undefined || password === undefined))
+    throw new Error('the environment is not usable:\n  KAFKA_SASL_MECHANISM: needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD')
+  return {
+    tls: config.KAFKA_TLS,
+    caFile: config.KAFKA_TLS_CA_FILE,
+    certFile: config.KAFKA_TLS_CERT_FILE,
+    keyFile: config.KAFKA_TLS_KEY_FILE,
+    ...(mechanism !== undefined ? { sasl: { mechanism, username: username!, password: password! } } : {}),
+  }
 }
 
 /** Throws naming every setting that is missing or wrong. */

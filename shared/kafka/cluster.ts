@@ -27,6 +27,13 @@ export type CommittedOffset = { offset: bigint; metadata: string }
 
 export type ClusterOptions = { brokers: string[]; clientId: string; connection?: ConnectionOptions; now: () => number }
 
+/**
+ * A request without an answer for this long has failed, and its connection is closed: well below the transaction timeout (15 s), and
+ * above what a broker may take for a produce request (`TIMEOUT_MS` in wire/produce.ts).
+ */
+const REQUEST_TIMEOUT_MS = 8000
+const CONNECT_TIMEOUT_MS = 3000
+
 /** Connections of one owner (a task, the data endpoint); closed by it. */
 export type Connections = {
   leader(nodeId: number): Promise<Connection>
@@ -47,7 +54,12 @@ export function openCluster(options: ClusterOptions) {
     const at = broker.lastIndexOf(':')
     return { host: broker.slice(0, at), port: Number(broker.slice(at + 1)) }
   })
-  const pool = new ConnectionPool(options.clientId, options.connection ?? {})
+  const connectionOptions: ConnectionOptions = {
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    ...options.connection,
+  }
+  const pool = new ConnectionPool(options.clientId, connectionOptions)
   let addresses = new Map<number, Address>()
 
   /** Any broker that answers: for metadata and look-ups. */
@@ -81,8 +93,11 @@ export function openCluster(options: ClusterOptions) {
   }
 
   const cluster = {
+    /** TLS and SASL, for clients that open their own connections. */
+    connectionOptions: options.connection,
+
     openConnections(purpose: string): Connections {
-      const own = new ConnectionPool(`${options.clientId}-${purpose}`, options.connection ?? {})
+      const own = new ConnectionPool(`${options.clientId}-${purpose}`, connectionOptions)
       return {
         leader: async (nodeId) => own.get(await addressOf(nodeId)),
         close: () => own.close(),
@@ -108,15 +123,18 @@ export function openCluster(options: ClusterOptions) {
       return answer.finalizedFeatures?.find((feature) => feature.name === name)?.maxVersionLevel ?? 0
     },
 
-    /** First and next offsets of partitions, at read-committed, by partition. */
-    async offsets(layout: TopicLayout, partitions: number[], which: 'earliest' | 'latest'): Promise<Map<number, bigint>> {
+    /**
+     * First and next offsets of partitions, at read-committed, by partition; or, for a time in milliseconds, of the first record that is
+     * not older (-1 where there is none).
+     */
+    async offsets(layout: TopicLayout, partitions: number[], which: 'earliest' | 'latest' | number): Promise<Map<number, bigint>> {
       const byLeader = Map.groupBy(partitions, (partition) => layout.leaders[partition]!)
       const found = new Map<number, bigint>()
       for (const [nodeId, owned] of byLeader) {
         const wanted = owned.map((partitionIndex) => ({
           partitionIndex,
           currentLeaderEpoch: -1,
-          timestamp: which === 'earliest' ? EARLIEST : LATEST,
+          timestamp: which === 'earliest' ? EARLIEST : which === 'latest' ? LATEST : BigInt(which),
         }))
         const answer = await retryBroker(async () =>
           listOffsetsV9.api.async(await pool.get(await addressOf(nodeId)), -1, 1, [{ name: layout.topic, partitions: wanted }]),
@@ -164,7 +182,7 @@ export function openCluster(options: ClusterOptions) {
      * Commits the first offset of every partition that has none for the group: a pipeline's start, resolved once. The group has no
      * members at that time; a partition that already has a position keeps it.
      */
-    async ensureStartOffsets(groupId: string, layout: TopicLayout): Promise<void> {
+    async ensureStartOffsets(groupId: string, layout: TopicLayout, start?: ReadonlyMap<number, bigint>): Promise<void> {
       const partitions = layout.leaders.map((_, partition) => partition)
       const committed = await cluster.committedOffsets(groupId, layout.topic, partitions)
       const missing = partitions.filter((partition) => !committed.has(partition))
@@ -172,7 +190,7 @@ export function openCluster(options: ClusterOptions) {
       const earliest = await cluster.offsets(layout, missing, 'earliest')
       const offsets = missing.map((partitionIndex) => ({
         partitionIndex,
-        committedOffset: earliest.get(partitionIndex) ?? 0n,
+        committedOffset: start?.get(partitionIndex) ?? earliest.get(partitionIndex) ?? 0n,
         committedLeaderEpoch: -1,
         committedMetadata: '',
       }))

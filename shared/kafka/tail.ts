@@ -1,5 +1,6 @@
 /** Reads a one-partition topic of ours from its beginning and follows it: definitions in the processors, observations in the control plane. */
 import type { Cluster } from './cluster.ts'
+import { createAbortedFilter, type AbortedTransaction } from './protocol/aborted.ts'
 import { inflate } from './protocol/compression.ts'
 import { BATCH_HEADER_BYTES, COMPRESSION_MASK, CONTROL, decodeRecords, readBatchHeader } from './protocol/record-batch.ts'
 import { fetchBatches } from './wire/fetch.ts'
@@ -15,6 +16,8 @@ export type TailOptions = {
   from: bigint
   /** Called in order, with all records of one answer; the next fetch waits for it. An error is retried from the same place. */
   onRecords: (records: TailRecord[], nextOffset: bigint) => Promise<void> | void
+  /** Called whenever the tail has moved on, over markers too. */
+  onPosition?: (nextOffset: bigint) => void
   onError: (error: Error) => void
 }
 
@@ -52,9 +55,10 @@ export function openTail(options: TailOptions): Tail {
       const errorCode = answer.errorCode || (fetched?.errorCode ?? 0)
       if (errorCode !== 0) throw new Error(`fetching ${topic}: ${kafkaErrorName(errorCode)}`)
       if (!fetched?.bytes) continue
-      const { records, nextOffset } = recordsOf(fetched.bytes, position)
+      const { records, nextOffset } = recordsOf(fetched.bytes, position, fetched.aborted)
       if (records.length > 0) await options.onRecords(records, nextOffset)
       position = nextOffset
+      options.onPosition?.(position)
     }
   }
 
@@ -83,13 +87,14 @@ export function openTail(options: TailOptions): Tail {
   }
 }
 
-/** Decodes whole batches from `position` on. Our own service topics hold no transactions. */
-function recordsOf(bytes: Buffer, position: bigint): { records: TailRecord[]; nextOffset: bigint } {
+/** Decodes whole batches from `position` on; what an aborted transaction left does not count. */
+function recordsOf(bytes: Buffer, position: bigint, aborted: AbortedTransaction[]): { records: TailRecord[]; nextOffset: bigint } {
   const records: TailRecord[] = []
   let nextOffset = position
+  const isAborted = createAbortedFilter(aborted)
   for (let at = 0, header = readBatchHeader(bytes, 0); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
     nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
-    if ((header.attributes & CONTROL) !== 0) continue
+    if (isAborted(header) || (header.attributes & CONTROL) !== 0) continue
     const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
     for (const { offsetDelta, key, value } of decodeRecords(section, header.recordCount)) {
       const offset = header.baseOffset + BigInt(offsetDelta)

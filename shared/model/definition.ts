@@ -7,6 +7,17 @@ import { z } from 'zod'
 export const DESIRED_STATUSES = ['running', 'paused', 'stopped'] as const
 export type DesiredStatus = (typeof DESIRED_STATUSES)[number]
 
+/** What happens to a record that a step fails on. */
+export const POLICIES = ['dead_letter', 'skip', 'retry', 'fail'] as const
+export type Policy = (typeof POLICIES)[number]
+export const OnError = z.object({ policy: z.enum(POLICIES), retries_max: z.number().int(), backoff_ms: z.number().int() })
+export type OnError = z.infer<typeof OnError>
+export const ON_ERROR_DEFAULT: OnError = { policy: 'dead_letter', retries_max: 3, backoff_ms: 200 }
+
+/** Compression of what is written to the sink. */
+export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
+export type Compression = (typeof COMPRESSIONS)[number]
+
 export const StepDefinition = z.object({
   module_id: z.string(),
   name: z.string(),
@@ -17,7 +28,24 @@ export const StepDefinition = z.object({
   input_format: z.string(),
   output_format: z.string(),
   config: z.record(z.string(), z.unknown()),
+  on_error: OnError.default(ON_ERROR_DEFAULT),
+  /** Longest that one call into the SmartModule may take; the processor's own limit when left out. */
+  timeout_ms: z.number().int().optional(),
+  /** The module may write other keys: records are put into the sink's partitions by their new keys. */
+  changes_keys: z.boolean().default(false),
 })
+
+/**
+ * A job runs beside its pipeline: the chain of one revision over a bounded part of a topic, once. `ranges` are the offsets that count, by
+ * partition, as [from, until) in decimal; a redrive reads the dead-letter topic and undoes its framing.
+ */
+export const JobInput = z.object({
+  job_id: z.string(),
+  kind: z.enum(['redrive', 'replay']),
+  ranges: z.record(z.string(), z.array(z.tuple([z.string(), z.string()]))),
+  records_per_second_max: z.number().nullable(),
+})
+export type JobInput = z.infer<typeof JobInput>
 
 /** One revision of a pipeline, as a processor runs it. */
 export const PipelineDefinition = z.object({
@@ -38,12 +66,21 @@ export const PipelineDefinition = z.object({
   dead_letter_topic: z.string(),
   group_id: z.string(),
   steps: z.array(StepDefinition),
+  /** Partitions of the source when the start positions were set; those that came later start at 0. */
+  source_partitions: z.number().int().default(0),
+  compression: z.enum(COMPRESSIONS).default('none'),
+  /** The pipeline pauses itself when more than this share of at least 1,000 records within a minute failed; 1 is never. */
+  failure_threshold: z.number().default(0.5),
+  job: JobInput.optional(),
 })
 export type PipelineDefinition = z.infer<typeof PipelineDefinition>
 
-export const OBSERVED_STATUSES = ['starting', 'running', 'paused', 'stopped', 'failed'] as const
+/** What a processor runs is named by its pipeline's id, or by the job's. */
+export const runIdOf = ({ job, pipeline_id }: Pick<PipelineDefinition, 'job' | 'pipeline_id'>): string => job?.job_id ?? pipeline_id
 
-const StepCounters = z.object({
+export const OBSERVED_STATUSES = ['starting', 'running', 'paused', 'stopped', 'failed', 'finished'] as const
+
+export const Counters = z.object({
   in: z.number(),
   out: z.number(),
   filtered: z.number(),
@@ -52,6 +89,7 @@ const StepCounters = z.object({
   absorbed: z.number(),
   emitted: z.number(),
 })
+export type Counters = z.infer<typeof Counters>
 
 /** What one task looks like from its processor. Offsets are decimal strings: they may pass 2^53. */
 export const ObservedTask = z.object({
@@ -64,8 +102,22 @@ export const ObservedTask = z.object({
   reason: z.string().nullable(),
   at: z.string(),
   records_per_second: z.number(),
+  /** Records of rounds under way, not committed yet. */
+  in_flight: z.number().default(0),
+  /** The task paused itself: its failure threshold was passed. */
+  held_back: z.boolean().default(false),
+  /** Versions that this processor has quarantined for the pipeline, as sha-256. */
+  quarantined: z.array(z.string()).default([]),
   partitions: z.array(
-    z.object({ partition: z.number().int(), position: z.string(), end: z.string(), lag: z.string(), steps: z.array(StepCounters) }),
+    z.object({
+      partition: z.number().int(),
+      position: z.string(),
+      end: z.string(),
+      lag: z.string(),
+      steps: z.array(Counters),
+      /** Of the whole chain, over all revisions. */
+      totals: Counters.optional(),
+    }),
   ),
 })
 export type ObservedTask = z.infer<typeof ObservedTask>
@@ -76,15 +128,35 @@ export function serviceNames(prefix: string) {
     definitions: `${prefix}.definitions`,
     observed: `${prefix}.observed`,
     fleet: `${prefix}.fleet`,
+    ledger: `${prefix}.ledger`,
     streamTopic: (accountId: string, streamId: string) => `${prefix}.${accountId}.${streamId}`,
     deadLetterTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.dead-letters`,
     pipelineGroup: (pipelineId: string) => `${prefix}.${pipelineId}`,
-    transactionalId: (pipelineId: string, task: number) => `${prefix}.${pipelineId}.${task}`,
+    transactionalId: (runId: string, task: number) => `${prefix}.${runId}.${task}`,
   }
 }
 export type ServiceNames = ReturnType<typeof serviceNames>
 
 /** Keys on `dps.definitions`. */
-export const definitionKeys = { pipeline: (id: string) => `pipeline/${id}`, smartModule: (sha256: string) => `smartmodule/${sha256}` }
+export const definitionKeys = {
+  pipeline: (id: string) => `pipeline/${id}`,
+  job: (id: string) => `job/${id}`,
+  smartModule: (sha256: string) => `smartmodule/${sha256}`,
+}
 /** Keys on `dps.observed`. */
-export const observedKey = (pipelineId: string, task: number): string => `${pipelineId}/${task}`
+export const observedKey = (runId: string, task: number): string => `${runId}/${task}`
+
+/**
+ * An entry of the ledger: from this offset of the source's partition on, the revision handled the records. It is written in the
+ * transaction of the first round that the revision commits there, so the border in the ledger is the border in the data.
+ */
+export const LedgerEntry = z.object({
+  pipeline_id: z.string(),
+  partition: z.number().int(),
+  revision: z.number().int(),
+  from_offset: z.string(),
+  at: z.string(),
+})
+export type LedgerEntry = z.infer<typeof LedgerEntry>
+/** Keys on `dps.ledger`. */
+export const ledgerKey = (entry: LedgerEntry): string => `${entry.pipeline_id}/${entry.partition}/${entry.revision}`

@@ -1,7 +1,15 @@
 /** Resource ids: a prefix that tells the kind, and a UUIDv7 (RFC 9562) in lower-case base 32, so that ids sort by their time. */
 import { v7 } from 'uuid'
 
-export const ID_PREFIXES = { account: 'acc', key: 'key', smartModule: 'sm', connector: 'conn', pipeline: 'pl', stream: 'st' } as const
+export const ID_PREFIXES = {
+  account: 'acc',
+  key: 'key',
+  smartModule: 'sm',
+  connector: 'conn',
+  pipeline: 'pl',
+  stream: 'st',
+  job: 'job',
+} as const
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 

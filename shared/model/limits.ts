@@ -12,6 +12,15 @@ export const LIMITS = {
   data_limit_default: 100,
   chain_steps_max: 16,
   tasks_max: 64,
+  retries_max: 100,
+  backoff_ms_max: 60_000,
+  call_timeout_ms_min: 100,
+  call_timeout_ms_max: 60_000,
+  /** Dead letters of one redrive that don't lie side by side. */
+  job_ranges_max: 50_000,
+  preview_records_max: 100,
+  /** A dead letter that failed again so often is not redriven any more. */
+  redrives_max: 10,
   details_max: 100,
   topic_batch_bytes_max: 8 << 20,
   /** Dead letters keep key, value and headers and add headers of their own. */

@@ -1,8 +1,9 @@
 /**
- * The pipeline's status: what the API shows, from what is wanted and what the tasks report. Pure.
+ * The pipeline's status: what the API shows, from what is wanted and what the tasks report. Pure data and pure functions.
  *
  *   creating ─▶ created ─start▶ starting ─▶ running ─pause▶ pausing ─▶ paused ─resume▶ starting
  *   running, paused ─stop▶ stopping ─▶ stopped ─start▶ starting      any task failed ─▶ failed ─start▶ starting      any ─delete▶ deleting
+ *   running ─ too many records fail ─▶ paused      running, paused, failed, stopped ─restart▶ starting
  */
 import type { DesiredStatus, ObservedTask } from './definition.ts'
 
@@ -20,64 +21,170 @@ export const PIPELINE_STATUSES = [
 ] as const
 export type PipelineStatus = (typeof PIPELINE_STATUSES)[number]
 
-export const PIPELINE_ACTIONS = ['start', 'pause', 'resume', 'stop'] as const
+/** What a client may ask for. */
+export const PIPELINE_ACTIONS = ['start', 'pause', 'resume', 'stop', 'restart'] as const
 export type PipelineAction = (typeof PIPELINE_ACTIONS)[number]
 
-/** What an action makes of a status: the next one, `same` when it is already in effect, undefined when it is not possible. */
-type Transition = PipelineStatus | 'same' | undefined
-const ACTIONS: Record<PipelineAction, Record<PipelineStatus, Transition>> = {
-  start: {
-    creating: undefined,
-    created: 'starting',
-    starting: 'same',
-    running: 'same',
-    pausing: undefined,
-    paused: undefined,
-    stopping: undefined,
-    stopped: 'starting',
-    failed: 'starting',
-    deleting: undefined,
+/** What can happen to a pipeline: a client's action, a step of its making or removal, or what its tasks report. */
+export const PIPELINE_EVENTS = [
+  ...PIPELINE_ACTIONS,
+  'delete',
+  'update',
+  'made',
+  'tasks_starting',
+  'tasks_running',
+  'tasks_paused',
+  'tasks_stopped',
+  'task_held_back',
+  'task_failed',
+] as const
+export type PipelineEvent = (typeof PIPELINE_EVENTS)[number]
+
+/** The next status; `same`: already in effect, or of no consequence; `refused`: not possible. */
+export type Transition = PipelineStatus | 'same' | 'refused'
+
+const REFUSED_TO_CLIENTS = { start: 'refused', pause: 'refused', resume: 'refused', stop: 'refused', restart: 'refused' } as const
+const NOTHING_OBSERVED = {
+  tasks_starting: 'same',
+  tasks_running: 'same',
+  tasks_paused: 'same',
+  tasks_stopped: 'same',
+  task_held_back: 'same',
+  task_failed: 'same',
+} as const
+
+/** Complete: every status × every event. The docs (docs/specs/pipeline-status.md) show the same table. */
+export const TRANSITIONS: Record<PipelineStatus, Record<PipelineEvent, Transition>> = {
+  creating: { ...REFUSED_TO_CLIENTS, ...NOTHING_OBSERVED, delete: 'deleting', update: 'refused', made: 'created' },
+  // The first word of a task ends `created`; one that was never started reports nothing but that nothing runs.
+  created: {
+    ...NOTHING_OBSERVED,
+    start: 'starting',
+    pause: 'refused',
+    resume: 'refused',
+    stop: 'stopped',
+    restart: 'refused',
+    delete: 'deleting',
+    update: 'same',
+    made: 'same',
+    tasks_starting: 'starting',
+    tasks_running: 'running',
+    task_held_back: 'paused',
+    task_failed: 'failed',
   },
-  pause: {
-    creating: undefined,
-    created: undefined,
-    starting: 'pausing',
-    running: 'pausing',
-    pausing: 'same',
-    paused: 'same',
-    stopping: undefined,
-    stopped: undefined,
-    failed: undefined,
-    deleting: undefined,
+  starting: {
+    start: 'same',
+    pause: 'pausing',
+    resume: 'same',
+    stop: 'stopping',
+    restart: 'starting',
+    delete: 'deleting',
+    update: 'same',
+    made: 'same',
+    tasks_starting: 'same',
+    tasks_running: 'running',
+    tasks_paused: 'same',
+    tasks_stopped: 'same',
+    task_held_back: 'paused',
+    task_failed: 'failed',
   },
-  resume: {
-    creating: undefined,
-    created: undefined,
-    starting: 'same',
-    running: 'same',
-    pausing: 'starting',
-    paused: 'starting',
-    stopping: undefined,
-    stopped: undefined,
-    failed: undefined,
-    deleting: undefined,
+  running: {
+    start: 'same',
+    pause: 'pausing',
+    resume: 'same',
+    stop: 'stopping',
+    restart: 'starting',
+    delete: 'deleting',
+    update: 'same',
+    made: 'same',
+    tasks_starting: 'starting',
+    tasks_running: 'same',
+    tasks_paused: 'starting',
+    tasks_stopped: 'starting',
+    task_held_back: 'paused',
+    task_failed: 'failed',
   },
-  stop: {
-    creating: undefined,
-    created: 'stopped',
-    starting: 'stopping',
-    running: 'stopping',
-    pausing: 'stopping',
-    paused: 'stopping',
-    stopping: 'same',
-    stopped: 'same',
-    failed: 'stopped',
-    deleting: undefined,
+  pausing: {
+    start: 'refused',
+    pause: 'same',
+    resume: 'starting',
+    stop: 'stopping',
+    restart: 'refused',
+    delete: 'deleting',
+    update: 'same',
+    made: 'same',
+    tasks_starting: 'same',
+    tasks_running: 'same',
+    tasks_paused: 'paused',
+    tasks_stopped: 'same',
+    task_held_back: 'paused',
+    task_failed: 'failed',
+  },
+  paused: {
+    start: 'refused',
+    pause: 'same',
+    resume: 'starting',
+    stop: 'stopping',
+    restart: 'starting',
+    delete: 'deleting',
+    update: 'same',
+    made: 'same',
+    tasks_starting: 'pausing',
+    tasks_running: 'pausing',
+    tasks_paused: 'same',
+    tasks_stopped: 'pausing',
+    task_held_back: 'same',
+    task_failed: 'failed',
+  },
+  stopping: {
+    start: 'refused',
+    pause: 'refused',
+    resume: 'refused',
+    stop: 'same',
+    restart: 'refused',
+    delete: 'deleting',
+    update: 'same',
+    made: 'same',
+    tasks_starting: 'same',
+    tasks_running: 'same',
+    tasks_paused: 'same',
+    tasks_stopped: 'stopped',
+    task_held_back: 'same',
+    task_failed: 'stopped',
+  },
+  stopped: {
+    ...NOTHING_OBSERVED,
+    start: 'starting',
+    pause: 'refused',
+    resume: 'refused',
+    stop: 'same',
+    restart: 'starting',
+    delete: 'deleting',
+    update: 'same',
+    made: 'same',
+  },
+  failed: {
+    ...NOTHING_OBSERVED,
+    start: 'starting',
+    pause: 'refused',
+    resume: 'refused',
+    stop: 'stopped',
+    restart: 'starting',
+    delete: 'deleting',
+    update: 'same',
+    made: 'same',
+  },
+  deleting: {
+    ...REFUSED_TO_CLIENTS,
+    ...NOTHING_OBSERVED,
+    delete: 'same',
+    update: 'refused',
+    made: 'same',
   },
 }
 
-export function transition(status: PipelineStatus, action: PipelineAction): Transition {
-  return ACTIONS[action][status]
+export function transition(status: PipelineStatus, event: PipelineEvent): Transition {
+  return TRANSITIONS[status][event]
 }
 
 /** What is wanted after an action that is possible. */
@@ -86,31 +193,45 @@ export const DESIRED_AFTER: Record<PipelineAction, DesiredStatus> = {
   pause: 'paused',
   resume: 'running',
   stop: 'stopped',
+  restart: 'running',
 }
 
-export type Observation = Pick<ObservedTask, 'status' | 'reason' | 'revision' | 'attempt'>
+export type Observation = Pick<ObservedTask, 'task' | 'status' | 'reason' | 'attempt' | 'held_back'>
 
 /**
- * The status that follows from what all tasks of a pipeline report, given what is wanted. Reports of an older revision or attempt don't
- * count. Undefined: nothing new is known.
+ * What the reports of a pipeline's tasks amount to. Those of an older attempt, or of tasks that are no longer wanted, don't count; one of
+ * an older revision does: the task goes on with it until it swaps.
  */
+export function eventFrom(
+  desired: DesiredStatus,
+  tasks: number,
+  observations: Observation[],
+  attempt: number,
+): { event: PipelineEvent; reason: string | null } {
+  const known = observations.filter((each) => each.attempt === attempt && each.task < tasks)
+  const all = (...statuses: Observation['status'][]) => known.length >= tasks && known.every(({ status }) => statuses.includes(status))
+  if (desired === 'stopped') return { event: all('stopped', 'failed') ? 'tasks_stopped' : 'tasks_starting', reason: null }
+  const failed = known.find(({ status }) => status === 'failed')
+  if (failed) return { event: 'task_failed', reason: failed.reason }
+  const held = known.find(({ held_back }) => held_back)
+  if (held) return { event: 'task_held_back', reason: held.reason }
+  const reason = known.find((each) => each.reason !== null)?.reason ?? null
+  if (all('running')) return { event: 'tasks_running', reason }
+  if (all('paused')) return { event: 'tasks_paused', reason }
+  return { event: all('stopped') ? 'tasks_stopped' : 'tasks_starting', reason }
+}
+
+/** The status that follows from what the tasks report. Undefined: nothing that counts. */
 export function statusFrom(
   desired: DesiredStatus,
   tasks: number,
   current: PipelineStatus,
   observations: Observation[],
-  revision: number,
   attempt: number,
-): { status: PipelineStatus; reason: string | null } | undefined {
-  if (current === 'creating' || current === 'created' || current === 'deleting') return undefined
-  const known = observations.filter((each) => each.revision === revision && each.attempt === attempt)
-  const failed = known.find(({ status }) => status === 'failed')
-  if (failed && desired !== 'stopped') return { status: 'failed', reason: failed.reason }
-  const all = (status: Observation['status']) => known.length >= tasks && known.every((each) => each.status === status)
-  const reason = known.find((each) => each.reason !== null)?.reason ?? null
-  if (desired === 'running') return all('running') ? { status: 'running', reason } : { status: 'starting', reason }
-  if (desired === 'paused') return all('paused') ? { status: 'paused', reason } : { status: 'pausing', reason }
-  return known.every(({ status }) => status === 'stopped') && (known.length > 0 || current === 'stopped')
-    ? { status: 'stopped', reason: null }
-    : { status: 'stopping', reason }
+): { status: PipelineStatus; reason: string | null; event: PipelineEvent } | undefined {
+  if (current === 'creating' || current === 'deleting' || (current === 'created' && desired !== 'running')) return undefined
+  const { event, reason } = eventFrom(desired, tasks, observations, attempt)
+  const next = transition(current, event)
+  if (next === 'refused') return undefined
+  return { status: next === 'same' ? current : next, reason, event }
 }

@@ -5,7 +5,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { compileKernel, compileSmartModule } from './compile.ts'
+import { KERNEL_FILES, compileKernel, compileSmartModule } from './compile.ts'
 
 const ROOM = import.meta.dirname
 
@@ -14,7 +14,7 @@ async function inputHash(source: string, kind: string): Promise<string> {
     .update(kind)
     .update(source)
     .update(await readFile(join(ROOM, 'compile.ts')))
-    .update(await readFile(join(ROOM, 'host', 'kernel', 'bytes.ts')))
+  for (const name of KERNEL_FILES) hash.update(await readFile(join(ROOM, 'host', 'kernel', name)))
   const sdk = join(ROOM, 'sdk', 'assembly')
   for (const name of (await readdir(sdk)).sort()) hash.update(name).update(await readFile(join(sdk, name)))
   return hash.digest('hex')
@@ -32,7 +32,7 @@ export async function compileCached(
   try {
     return new Uint8Array(await readFile(file))
   } catch {
-    const binary = await (kind === 'kernel' ? compileKernel(source) : compileSmartModule(source))
+    const binary = await (kind === 'kernel' ? compileKernel() : compileSmartModule(source))
     await mkdir(folder, { recursive: true })
     const temporary = `${file}.${randomUUID()}`
     await writeFile(temporary, binary)

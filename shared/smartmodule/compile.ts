@@ -68,16 +68,14 @@ export async function compileSmartModule(source: string): Promise<Uint8Array<Arr
   return assemble(files, SMARTMODULE_OPTIONS)
 }
 
+/** Files of the host's own kernel, in `host/kernel`. */
+export const KERNEL_FILES = ['kernel.ts', 'build.ts', 'reader.ts', 'bytes.ts'] as const
+
 /** Compiles the host's own kernel. */
-export async function compileKernel(source: string): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = await readFile(join(ROOM, 'host', 'kernel', 'bytes.ts'), 'utf8')
-  return assemble(
-    new Map([
-      ['entry.ts', source],
-      ['bytes.ts', bytes],
-    ]),
-    KERNEL_OPTIONS,
-  )
+export async function compileKernel(): Promise<Uint8Array<ArrayBuffer>> {
+  const files = new Map([['entry.ts', "export * from './kernel'\nexport * from './build'\n"]])
+  for (const name of KERNEL_FILES) files.set(name, await readFile(join(ROOM, 'host', 'kernel', name), 'utf8'))
+  return assemble(files, KERNEL_OPTIONS)
 }
 
 async function assemble(files: Map<string, string>, options: string[]): Promise<Uint8Array<ArrayBuffer>> {

@@ -5,6 +5,7 @@ import { configFaults } from './config-faults.ts'
 import { openBatchInstance } from './host/batch-instance.ts'
 import { openExtismInstance } from './host/extism-instance.ts'
 import { boundMemory, InspectionError, inspectModule } from './inspect.ts'
+import { traceRecords } from './trace.ts'
 import type { SandboxAnswer, SandboxRequest, SandboxStep } from './sandbox.ts'
 
 function inspect(upload: Uint8Array): SandboxAnswer {
@@ -32,9 +33,22 @@ async function start(steps: SandboxStep[], isDryRun: boolean): Promise<SandboxAn
   return { started: true }
 }
 
+async function answer(asked: SandboxRequest): Promise<SandboxAnswer> {
+  switch (asked.task) {
+    case 'inspect':
+      return inspect(asked.binary)
+    case 'start':
+      return start(asked.steps, asked.isDryRun)
+    case 'trace': {
+      const kernel = await WebAssembly.compile(new Uint8Array(asked.kernel))
+      return { traced: await traceRecords(kernel, asked.steps, asked.sinkSchemaId, asked.records) }
+    }
+  }
+}
+
 const request = workerData as SandboxRequest
 try {
-  parentPort!.postMessage(request.task === 'inspect' ? inspect(request.binary) : await start(request.steps, request.isDryRun))
+  parentPort!.postMessage(await answer(request))
 } catch (error) {
   const refused = error instanceof Error ? error.message : String(error)
   parentPort!.postMessage(error instanceof SmartModuleTrap ? { refused, step: error.step } : { refused })

@@ -7,6 +7,7 @@ import type { ExtismFunction, SmartModuleKind } from '../model/smartmodule-kind.
 import { SMARTMODULE_LIMITS, type InitDocument } from './abi.ts'
 import type { ConfigFault } from './config-faults.ts'
 import type { Inspection } from './inspect.ts'
+import type { Traced, TraceInput } from './trace.ts'
 
 export type SandboxStep = {
   binary: Uint8Array
@@ -16,10 +17,14 @@ export type SandboxStep = {
   document: InitDocument
 }
 /** A dry run checks the configs alone. */
-export type SandboxRequest = { task: 'inspect'; binary: Uint8Array } | { task: 'start'; steps: SandboxStep[]; isDryRun: boolean }
+export type SandboxRequest =
+  | { task: 'inspect'; binary: Uint8Array }
+  | { task: 'start'; steps: SandboxStep[]; isDryRun: boolean }
+  | { task: 'trace'; kernel: Uint8Array; steps: SandboxStep[]; sinkSchemaId: number; records: TraceInput[] }
 export type SandboxAnswer =
   | { inspected: Inspection & { binary: Uint8Array<ArrayBuffer> } }
   | { started: true }
+  | { traced: Traced[] }
   | { faults: (ConfigFault & { step: number })[] }
   | { refused: string; step?: number }
 

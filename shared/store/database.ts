@@ -1,13 +1,17 @@
 /** Postgres through knex: the connection, transactions, and which errors mean that it is away. */
 import knex, { type Knex } from 'knex'
 import * as initial from './migrations/0001-initial.ts'
+import * as delivery from './migrations/0002-delivery.ts'
 
 export type Database = Knex
 export type Transaction = Knex.Transaction
 /** A connection or a transaction: what most queries run on. */
 export type Queryable = Knex | Knex.Transaction
 
-const MIGRATIONS = [{ name: '0001-initial', migration: initial }]
+const MIGRATIONS = [
+  { name: '0001-initial', migration: initial },
+  { name: '0002-delivery', migration: delivery },
+]
 
 /** Opens a pool of at most `connectionsMax`. Waits for a free connection 5 s at most. */
 export function openDatabase(url: string, connectionsMax = 20): Database {

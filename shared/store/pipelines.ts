@@ -1,6 +1,6 @@
 /** Pipelines as rows, the outbox that carries their definitions, and what their tasks report. */
 import { z } from 'zod'
-import { definitionKeys, ObservedTask, type DesiredStatus, type PipelineDefinition } from '../model/definition.ts'
+import { definitionKeys, ObservedTask, PipelineDefinition, type DesiredStatus, type LedgerEntry } from '../model/definition.ts'
 import type { PipelineStatus } from '../model/pipeline-status.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
@@ -31,16 +31,59 @@ export async function insertPipeline(db: Queryable, pipeline: NewPipeline, uses:
     .returning('*')
   const distinct = [...new Map(uses.map((use) => [`${use.kind}/${use.used_id}`, use])).values()]
   await db('pipeline_uses').insert(distinct.map((use) => ({ ...use, pipeline_id: pipeline.id })))
+  await insertRevision(db, pipeline.definition)
   return row
 }
 
+/** Replaces the SmartModules that a pipeline uses by those of its next revision. */
+export async function replaceSmartModuleUses(db: Queryable, pipelineId: string, moduleIds: string[]): Promise<void> {
+  await db('pipeline_uses').where({ pipeline_id: pipelineId, kind: 'smartmodule' }).delete()
+  const rows = [...new Set(moduleIds)].map((used_id) => ({ pipeline_id: pipelineId, kind: 'smartmodule', used_id }))
+  if (rows.length > 0) await db('pipeline_uses').insert(rows)
+}
+
+export type RevisionRow = { pipeline_id: string; revision: number; definition: PipelineDefinition; created_at: Date }
+
+export async function insertRevision(db: Queryable, definition: PipelineDefinition): Promise<void> {
+  const { pipeline_id, revision } = definition
+  await db('pipeline_revisions').insert({ pipeline_id, revision, definition: JSON.stringify(definition) })
+}
+
+/** Oldest first. */
+export async function listRevisions(db: Queryable, pipelineId: string): Promise<RevisionRow[]> {
+  const rows: RevisionRow[] = await db('pipeline_revisions').where({ pipeline_id: pipelineId }).orderBy('revision')
+  return rows.map((row) => ({ ...row, definition: PipelineDefinition.parse(row.definition) }))
+}
+
+export type LedgerRow = { partition: number; revision: number; from_offset: bigint; at: Date }
+
+/** In the order of partition and offset. */
+export async function listLedger(db: Queryable, pipelineId: string): Promise<LedgerRow[]> {
+  const rows = await db('ledger').where({ pipeline_id: pipelineId }).orderBy(['partition', 'from_offset', 'revision'])
+  return rows.map(({ partition, revision, from_offset, at }) => ({ partition, revision, from_offset: BigInt(from_offset), at }))
+}
+
+/** An entry that is there already stays: it is the border. One of a pipeline that is gone is left out. */
+export async function saveLedger(db: Queryable, { pipeline_id, partition, revision, from_offset, at }: LedgerEntry): Promise<void> {
+  await db.raw(
+    `INSERT INTO ledger (pipeline_id, partition, revision, from_offset, at)
+     SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM pipelines WHERE id = ?) ON CONFLICT DO NOTHING`,
+    [pipeline_id, partition, revision, from_offset, at, pipeline_id],
+  )
+}
+
+/** A row from before a definition had all of today's members. */
+function withDefaults<T extends PipelineRow | undefined>(row: T): T {
+  return row && { ...row, definition: PipelineDefinition.parse(row.definition) }
+}
+
 export async function findPipeline(db: Queryable, accountId: string, id: string): Promise<PipelineRow | undefined> {
-  return db('pipelines').where({ account_id: accountId, id }).whereNot('status', 'deleting').first()
+  return withDefaults(await db('pipelines').where({ account_id: accountId, id }).whereNot('status', 'deleting').first())
 }
 
 /** Locks the row until the transaction ends: outbox entries of one pipeline are then in the order of its changes. */
 export async function lockPipeline(db: Queryable, id: string): Promise<PipelineRow | undefined> {
-  return db('pipelines').where({ id }).forUpdate().first()
+  return withDefaults(await db('pipelines').where({ id }).forUpdate().first())
 }
 
 export async function listPipelines(db: Queryable, accountId: string, page: PageRequest): Promise<Page<PipelineRow>> {
@@ -50,14 +93,21 @@ export async function listPipelines(db: Queryable, accountId: string, page: Page
 export async function updatePipeline(
   db: Queryable,
   id: string,
-  change: Partial<Pick<PipelineRow, 'status' | 'status_reason' | 'desired' | 'attempt' | 'definition'>>,
+  change: Partial<
+    Pick<PipelineRow, 'name' | 'description' | 'status' | 'status_reason' | 'desired' | 'attempt' | 'revision' | 'definition' | 'request'>
+  >,
 ): Promise<PipelineRow> {
-  const { definition, ...rest } = change
+  const { definition, request, ...rest } = change
   const [row] = await db('pipelines')
     .where({ id })
-    .update({ ...rest, ...(definition ? { definition: JSON.stringify(definition) } : {}), updated_at: db.fn.now() })
+    .update({
+      ...rest,
+      ...(definition ? { definition: JSON.stringify(definition) } : {}),
+      ...(request ? { request: JSON.stringify(request) } : {}),
+      updated_at: db.fn.now(),
+    })
     .returning('*')
-  return row
+  return withDefaults(row)
 }
 
 export async function deletePipelineRow(db: Queryable, id: string): Promise<void> {
@@ -81,6 +131,11 @@ export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number
 /** Puts a pipeline's definition (or its end) into the outbox; the publisher carries it to the processors. */
 export async function enqueueDefinition(db: Queryable, id: string, definition: PipelineDefinition | null): Promise<void> {
   await db('outbox').insert({ key: definitionKeys.pipeline(id), value: definition && Buffer.from(JSON.stringify(definition)) })
+}
+
+/** Puts a job's definition (or its end) into the outbox. */
+export async function enqueueJob(db: Queryable, id: string, definition: PipelineDefinition | null): Promise<void> {
+  await db('outbox').insert({ key: definitionKeys.job(id), value: definition && Buffer.from(JSON.stringify(definition)) })
 }
 
 export async function enqueueBinary(db: Queryable, sha256: string, content: Buffer): Promise<void> {

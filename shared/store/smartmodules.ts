@@ -91,6 +91,23 @@ export async function claimUnpublished(db: Queryable, sha256s: string[]): Promis
     .returning(['sha256', 'content'])
 }
 
+/** Marks the SmartModules whose newest version is one of these builds; a mended version lifts it. Built-ins are left alone. */
+export async function quarantineVersions(db: Queryable, sha256s: string[]): Promise<void> {
+  if (sha256s.length === 0) return
+  await db('smartmodules')
+    .whereNotNull('account_id')
+    .where({ status: 'deployed' })
+    .whereRaw(
+      `(SELECT sha256 FROM smartmodule_versions v WHERE v.smartmodule_id = smartmodules.id ORDER BY ordinal DESC LIMIT 1) = ANY(?::text[])`,
+      [sha256s],
+    )
+    .update({ status: 'quarantined' })
+}
+
+export async function liftQuarantine(db: Queryable, id: string): Promise<void> {
+  await db('smartmodules').where({ id, status: 'quarantined' }).update({ status: 'deployed' })
+}
+
 export async function deleteSmartModuleRow(db: Queryable, id: string): Promise<void> {
   await db('smartmodules').where({ id }).delete()
 }

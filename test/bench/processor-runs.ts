@@ -6,7 +6,7 @@ import type { Kafka } from 'kafkajs'
 import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
 import { ensureServiceTopics, ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
-import { definitionKeys, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
+import { definitionKeys, ON_ERROR_DEFAULT, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
 import { builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import type { Run } from './child-runs.ts'
 import { PARTITIONS, RECORD_COUNT, SCHEMA_ID } from './records.ts'
@@ -80,7 +80,12 @@ export async function startProcessorRuns(
           input_format: 'json',
           output_format: 'json',
           config,
+          on_error: ON_ERROR_DEFAULT,
+          changes_keys: false,
         })),
+        source_partitions: PARTITIONS,
+        compression: 'none',
+        failure_threshold: 0.5,
       })
       // Joined and ready first, so that the run measures the work and not the start.
       await publish(definitionKeys.pipeline(id), JSON.stringify(definition('paused')))

@@ -9,7 +9,10 @@ import {
   type KafkaRecord,
 } from '../../shared/kafka/protocol/record-batch.ts'
 import { compileCached } from '../../shared/smartmodule/compile-cache.ts'
-import { COUNTERS, COUNTER_COUNT, openChain, type RecordFailure, type StepSpec } from '../../shared/smartmodule/host/chain.ts'
+import { COUNTERS, COUNTER_COUNT } from '../../shared/model/counters.ts'
+import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
+import { openChain } from '../../shared/smartmodule/host/chain.ts'
+import type { ChainOutput, Doubts, RecordFailure, StepSpec } from '../../shared/smartmodule/host/spec.ts'
 import { kernelBinary, openKernel } from '../../shared/smartmodule/host/kernel.ts'
 import type { Step } from './pipelines.ts'
 
@@ -19,9 +22,11 @@ export type ChainResult = {
   values: (string | null)[]
   records: KafkaRecord[]
   failures: RecordFailure[]
+  retries: bigint[]
+  lost: number[]
   counters: Record<(typeof COUNTERS)[number], number>[]
 }
-export type TestChain = { run(values: (string | Buffer | null)[]): Promise<ChainResult> }
+export type TestChain = { run(values: (string | Buffer | null)[], doubts?: Doubts): Promise<ChainResult> }
 
 /** `modules` may bring compiled modules by name beside the built-ins. */
 export async function openTestChain(
@@ -53,9 +58,9 @@ export async function openTestChain(
       }
     }),
   )
-  const chain = await openChain({ steps: specs }, kernel, new Int32Array(new SharedArrayBuffer(16)), () => {})
+  const chain = await openChain({ steps: specs }, kernel, callWatchOver(), () => {})
   return {
-    async run(values) {
+    async run(values, doubts) {
       const section = encodeRecords(
         values.map((value, index) => ({
           offsetDelta: index,
@@ -67,6 +72,8 @@ export async function openTestChain(
       )
       const counts = new Float64Array(Math.max(1, steps.length) * COUNTER_COUNT)
       const failures: RecordFailure[] = []
+      const lost = steps.map(() => 0)
+      const output: ChainOutput = { counts, failures, retries: [], lost, lostMax: steps.map(() => 1000) }
       const batches: Buffer[] = []
       const take = () => {
         const from = kernel.builtAt()
@@ -85,10 +92,11 @@ export async function openTestChain(
           maxTimestamp: 1000n,
           attributes: 0,
           partition: 0,
+          sinkPartition: 0,
         },
         { batchBytesMax, recordBytesMax: batchBytesMax, seal: take },
-        counts,
-        failures,
+        output,
+        doubts,
       )
       if (kernel.builtRecords() > 0) take()
       const records = batches.flatMap((batch) => decodeRecords(batch.subarray(BATCH_HEADER_BYTES), readBatchHeader(batch, 0)!.recordCount))
@@ -99,7 +107,14 @@ export async function openTestChain(
             COUNTERS.map((name, index) => [name, counts[step * COUNTER_COUNT + index]!]),
           ) as ChainResult['counters'][number],
       )
-      return { values: records.map(({ value }) => value?.toString('utf8') ?? null), records, failures, counters }
+      return {
+        retries: output.retries,
+        lost,
+        values: records.map(({ value }) => value?.toString('utf8') ?? null),
+        records,
+        failures,
+        counters,
+      }
     },
   }
 }

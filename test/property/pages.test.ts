@@ -1,8 +1,7 @@
-/** The arithmetic that pages are cut by, and the status table. */
+/** The arithmetic that pages are cut by, and tasks are placed by. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rangesOf } from '../../services/control-plane/stream-data/interleave.ts'
-import { PIPELINE_ACTIONS, PIPELINE_STATUSES, statusFrom, transition } from '../../shared/model/pipeline-status.ts'
 import { placeTask } from '../../services/processor/supervisor/placement.ts'
 
 const counts = fc.array(fc.nat(40), { minLength: 1, maxLength: 6 })
@@ -28,24 +27,6 @@ describe('pages of a stream', () => {
 
   it('behind the end are empty', () => {
     expect(rangesOf([3, 2], 5, 10).every(({ from, to }) => from === to)).toBe(true)
-  })
-})
-
-describe('the status table', () => {
-  it('has an entry for every status and action, and an action in effect changes nothing', () => {
-    for (const action of PIPELINE_ACTIONS) {
-      for (const status of PIPELINE_STATUSES) {
-        const next = transition(status, action)
-        if (next !== undefined && next !== 'same') expect(PIPELINE_STATUSES).toContain(next)
-        if (next !== undefined && next !== 'same') expect([undefined, 'same', next]).toContain(transition(next, action))
-      }
-    }
-  })
-
-  it('says failed only for a task of this revision and attempt', () => {
-    const failed = { status: 'failed', reason: 'why', revision: 1, attempt: 1 } as const
-    expect(statusFrom('running', 1, 'running', [failed], 1, 1)).toEqual({ status: 'failed', reason: 'why' })
-    expect(statusFrom('running', 1, 'starting', [failed], 1, 2)).toEqual({ status: 'starting', reason: null })
   })
 })
 

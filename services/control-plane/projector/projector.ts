@@ -1,4 +1,5 @@
-/** `dps.observed` → Postgres: what tasks report, and the pipelines' statuses that follow; rows and position in one database transaction. */
+/** `dps.observed` → Postgres: what tasks report, and the statuses that follow; rows and position in one database transaction. */
+import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { openTail, type Tail, type TailRecord } from '../../../shared/kafka/tail.ts'
 import { ObservedTask } from '../../../shared/model/definition.ts'
 import { statusFrom } from '../../../shared/model/pipeline-status.ts'
@@ -12,7 +13,10 @@ import {
   setProjectorPosition,
   updatePipeline,
 } from '../../../shared/store/pipelines.ts'
+import { quarantineVersions } from '../../../shared/store/smartmodules.ts'
 import type { Deps } from '../deps.ts'
+import { projectJob } from '../jobs/jobs.ts'
+import { publishDefinition } from '../publisher/enqueue.ts'
 
 const NAME = 'observed'
 
@@ -33,17 +37,29 @@ async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void
     await deleteObserved(trx, pipelineId)
     return
   }
-  // `created` ends with the first word of a task: from then on the tasks tell.
-  const current = row.status === 'created' && row.desired === 'running' ? 'starting' : row.status
-  const next = statusFrom(row.desired, row.definition.tasks, current, await listObserved(trx, pipelineId), row.revision, row.attempt)
-  if (next && (next.status !== row.status || next.reason !== row.status_reason))
-    await updatePipeline(trx, pipelineId, { status: next.status, status_reason: next.reason })
+  const observed = await listObserved(trx, pipelineId)
+  await quarantineVersions(
+    trx,
+    observed.flatMap(({ quarantined }) => quarantined),
+  )
+  const next = statusFrom(row.desired, row.definition.tasks, row.status, observed, row.attempt)
+  if (!next || (next.status === row.status && next.reason === row.status_reason)) return
+  const isHeldBack = next.event === 'task_held_back' && row.desired === 'running'
+  const updated = await updatePipeline(trx, pipelineId, {
+    status: next.status,
+    status_reason: next.reason,
+    ...(isHeldBack ? { desired: 'paused' } : {}),
+  })
+  // One task has held itself back: the others pause too, and a processor that takes the task over doesn't begin anew.
+  if (isHeldBack) await publishDefinition(trx, updated)
 }
 
+export type Projected = { pipelineIds: string[]; endedJobs: { id: string; status: JobStatus; reason: string | null }[] }
+
 export async function startProjector(
-  deps: Pick<Deps, 'db' | 'cluster' | 'log'>,
+  deps: Pick<Deps, 'db' | 'cluster' | 'log' | 'pokePublisher'>,
   topic: string,
-  onProgress: (pipelineIds: string[]) => void,
+  onProgress: (projected: Projected) => void,
 ): Promise<Tail> {
   const { db, cluster, log } = deps
   return openTail({
@@ -53,13 +69,21 @@ export async function startProjector(
     from: await getProjectorPosition(db, NAME),
     async onRecords(records, nextOffset) {
       const tasks = records.flatMap(parse)
-      const changed = [...new Set(tasks.map(({ pipeline_id }) => pipeline_id))].sort()
-      await db.transaction(async (trx) => {
+      const ids = [...new Set(tasks.map(({ pipeline_id }) => pipeline_id))].sort()
+      const pipelineIds = ids.filter((id) => !id.startsWith('job_'))
+      const endedJobs = await db.transaction(async (trx) => {
+        const ended: Projected['endedJobs'] = []
         for (const task of tasks) await saveObserved(trx, task)
-        for (const pipelineId of changed) await projectPipeline(trx, pipelineId)
+        for (const id of pipelineIds) await projectPipeline(trx, id)
+        for (const task of tasks.filter(({ pipeline_id }) => pipeline_id.startsWith('job_'))) {
+          const status = await projectJob(trx, task)
+          if (status) ended.push({ id: task.pipeline_id, status, reason: task.reason })
+        }
         await setProjectorPosition(trx, NAME, nextOffset)
+        return ended
       })
-      onProgress(changed)
+      deps.pokePublisher()
+      onProgress({ pipelineIds, endedJobs })
     },
     onError: (error) => log.warn({ reason: error.message }, 'projector: will try again'),
   })

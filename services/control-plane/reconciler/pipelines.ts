@@ -1,18 +1,19 @@
 /** The idempotent steps that make a pipeline real, or undo it. Handlers run them at once; the reconciler runs them again after a crash. */
 import { ensureTopics, removeGroup, removeTopics } from '../../../shared/kafka/admin/admin.ts'
+import { z } from 'zod'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import {
   deletePipelineRow,
-  enqueueBinary,
   enqueueDefinition,
   listObserved,
   lockPipeline,
   updatePipeline,
   type PipelineRow,
 } from '../../../shared/store/pipelines.ts'
-import { claimUnpublished } from '../../../shared/store/smartmodules.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
 import type { Deps } from '../deps.ts'
+import { removeJobsOf } from '../jobs/jobs.ts'
+import { publishDefinition } from '../publisher/enqueue.ts'
 
 type PipelineDeps = Pick<Deps, 'db' | 'withAdmin' | 'cluster' | 'replicationFactor' | 'pokePublisher'>
 
@@ -34,7 +35,7 @@ export async function finishPipeline(
       },
     ])
   })
-  await cluster.ensureStartOffsets(definition.group_id, source)
+  await cluster.ensureStartOffsets(definition.group_id, source, resolvedStart(pipeline))
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (row?.status !== 'creating') return
@@ -45,14 +46,14 @@ export async function finishPipeline(
   pokePublisher()
 }
 
-/** Puts the definition, and before it the binaries that no processor has yet, into the outbox of the caller's transaction. */
-export async function publishDefinition(trx: Queryable, row: PipelineRow): Promise<void> {
-  for (const { sha256, content } of await claimUnpublished(
-    trx,
-    row.definition.steps.map((step) => step.sha256),
-  ))
-    await enqueueBinary(trx, sha256, content)
-  await enqueueDefinition(trx, row.id, { ...row.definition, desired: row.desired, attempt: row.attempt, revision: row.revision })
+const ResolvedStart = z.object({ resolved_start: z.record(z.string(), z.string()) })
+
+/** Undefined for a pipeline from before starts were resolved at creation: the earliest offsets. */
+function resolvedStart({ request }: PipelineRow): Map<number, bigint> | undefined {
+  const parsed = ResolvedStart.safeParse(request)
+  return (
+    parsed.data && new Map(Object.entries(parsed.data.resolved_start).map(([partition, offset]) => [Number(partition), BigInt(offset)]))
+  )
 }
 
 /** True once no task of the pipeline runs any more, as far as their processors have told. */
@@ -62,6 +63,7 @@ export async function isDrained(db: Queryable, pipelineId: string): Promise<bool
 
 /** Removes the definition, the group, the dead letters and, last, the row. The tasks were told to stop before. */
 export async function undoPipeline({ db, withAdmin, pokePublisher }: PipelineDeps, pipeline: PipelineRow): Promise<void> {
+  await removeJobsOf({ db, withAdmin }, pipeline.id)
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (row) await enqueueDefinition(trx, row.id, null)

@@ -6,6 +6,7 @@ import { deleteOldKeys } from '../../../shared/store/idempotency.ts'
 import { listUnfinishedPipelines, updatePipeline } from '../../../shared/store/pipelines.ts'
 import { listUnfinishedStreams, updateStream } from '../../../shared/store/streams.ts'
 import type { Deps } from '../deps.ts'
+import { settleUnfinishedJobs } from '../jobs/unfinished.ts'
 import { finishPipeline, isDrained, undoPipeline } from './pipelines.ts'
 import { finishStream, undoStream } from './streams.ts'
 
@@ -53,6 +54,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
         } else if ((await isDrained(db, pipeline.id)) || Date.now() - pipeline.updated_at.getTime() > DRAIN_MAX_MS)
           await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
       }
+      await settleUnfinishedJobs(deps)
       await deleteOldKeys(db)
     })
   }

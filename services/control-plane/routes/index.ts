@@ -1,7 +1,11 @@
 /** Every operation behind a token, in the order of the docs. Another one is a file and a line here. */
 import type { Operation } from './operation.ts'
 import { getConnectorOperation, listConnectorsOperation } from './connectors/connectors.ts'
+import { getDeadLetterOperation, listDeadLettersOperation, redriveOperation } from './dead-letters/dead-letters.ts'
+import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs/jobs.ts'
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys/keys.ts'
+import { getAccounting, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
+import { explain, preview } from './operate/trace.ts'
 import { createPipeline } from './pipelines/create-pipeline.ts'
 import {
   deletePipelineOperation,
@@ -10,6 +14,7 @@ import {
   listPipelinesOperation,
   pipelineActions,
 } from './pipelines/pipelines.ts'
+import { updatePipelineOperation } from './pipelines/update-pipeline.ts'
 import { deploySmartModule } from './smartmodules/deploy-smartmodule.ts'
 import { deleteSmartModuleOperation, getSmartModuleOperation, listSmartModulesOperation } from './smartmodules/smartmodules.ts'
 import { createStream } from './streams/create-stream.ts'
@@ -29,9 +34,23 @@ export const OPERATIONS: readonly Operation[] = [
   listPipelinesOperation,
   createPipeline,
   getPipelineOperation,
+  updatePipelineOperation,
   deletePipelineOperation,
   getPipelineStatus,
   ...pipelineActions,
+  getOffsets,
+  getAccounting,
+  getMetrics,
+  getLedger,
+  explain,
+  preview,
+  listDeadLettersOperation,
+  redriveOperation,
+  getDeadLetterOperation,
+  replayOperation,
+  listJobsOperation,
+  getJobOperation,
+  cancelJobOperation,
   listStreamsOperation,
   createStream,
   getStreamOperation,

@@ -10,6 +10,7 @@ import {
   decodeRecords,
   readBatchHeader,
   type BatchHeader,
+  type KafkaRecord,
 } from '../../../shared/kafka/protocol/record-batch.ts'
 import { KafkaError } from '../../../shared/kafka/cluster.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
@@ -54,17 +55,24 @@ export async function fetchCounted(
   return { batches, nextOffset, bytes: fetched?.bytes?.length ?? 0 }
 }
 
-/** The records of a batch from `offset` on. */
-export function recordsOf({ header, bytes }: CountedBatch, partition: number, offset: bigint): ReadRecord[] {
+/** The records of a batch from `offset` on, whole: key, value, headers. */
+export function wholeRecordsOf(
+  { header, bytes }: CountedBatch,
+  offset: bigint,
+): { offset: bigint; timestamp: bigint; record: KafkaRecord }[] {
   const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(BATCH_HEADER_BYTES))
   return decodeRecords(section, header.recordCount)
-    .map(({ offsetDelta, timestampDelta, value }) => ({
-      partition,
-      offset: header.baseOffset + BigInt(offsetDelta),
-      timestamp: (header.attributes & LOG_APPEND_TIME) !== 0 ? header.maxTimestamp : header.baseTimestamp + timestampDelta,
-      value,
+    .map((record) => ({
+      offset: header.baseOffset + BigInt(record.offsetDelta),
+      timestamp: (header.attributes & LOG_APPEND_TIME) !== 0 ? header.maxTimestamp : header.baseTimestamp + record.timestampDelta,
+      record,
     }))
-    .filter((record) => record.offset >= offset)
+    .filter((each) => each.offset >= offset)
+}
+
+/** The records of a batch from `offset` on. */
+export function recordsOf(batch: CountedBatch, partition: number, from: bigint): ReadRecord[] {
+  return wholeRecordsOf(batch, from).map(({ offset, timestamp, record: { value } }) => ({ partition, offset, timestamp, value }))
 }
 
 const READ_BYTES = 1 << 20

@@ -1,24 +1,18 @@
 /** A failed record as its dead letter: key, value and headers byte for byte, plus headers that say what happened where. Cold path. */
 import { TRANSACTIONAL, compressBatch, encodeBatch, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
-import type { RecordFailure } from '../../../shared/smartmodule/host/chain.ts'
+import type { RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
+import type { Origin } from './job-input.ts'
 import type { LaneChain, OutputBatch } from './messages.ts'
 
 export type DeadLetter = { record: KafkaRecord; bytes: number }
 
 /** `__connect.errors.*` are Kafka Connect's names (KIP-298), so that its tools read our dead letters; `dps.*` say the rest. */
-export function deadLetterRecord(
-  record: KafkaRecord,
-  failure: RecordFailure,
-  spec: LaneChain,
-  partition: number,
-  offset: bigint,
-  nowMs: number,
-): DeadLetter {
+export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, spec: LaneChain, origin: Origin, nowMs: number): DeadLetter {
   const step = spec.steps[failure.step]
   const added: [string, string][] = [
-    ['__connect.errors.topic', spec.sourceTopic],
-    ['__connect.errors.partition', String(partition)],
-    ['__connect.errors.offset', String(offset)],
+    ['__connect.errors.topic', origin.topic],
+    ['__connect.errors.partition', String(origin.partition)],
+    ['__connect.errors.offset', String(origin.offset)],
     ['__connect.errors.stage', 'TRANSFORMATION'],
     ['__connect.errors.exception.class.name', failure.code],
     ['__connect.errors.exception.message', failure.message],
@@ -27,7 +21,8 @@ export function deadLetterRecord(
     ['dps.step', String(failure.step + 1)],
     ['dps.module', step?.name ?? ''],
     ['dps.module_version', step?.version ?? ''],
-    ['dps.attempt', '1'],
+    ['dps.attempt', String(origin.attempts + failure.attempts)],
+    ['dps.redrives', String(origin.redrives)],
     ['dps.failed_at', new Date(nowMs).toISOString()],
   ]
   const headers: KafkaRecord['headers'] = [
@@ -42,7 +37,13 @@ export function deadLetterRecord(
 }
 
 /** Groups dead letters into batches of about `bytesMax`; one that its topic would refuse (its source was compressed) is compressed. */
-export function deadLetterBatches(letters: DeadLetter[], nowMs: number, bytesMax: number, topicBytesMax: number): OutputBatch[] {
+export function deadLetterBatches(
+  letters: DeadLetter[],
+  partition: number,
+  nowMs: number,
+  bytesMax: number,
+  topicBytesMax: number,
+): OutputBatch[] {
   const batches: OutputBatch[] = []
   let from = 0
   let bytes = 0
@@ -50,8 +51,8 @@ export function deadLetterBatches(letters: DeadLetter[], nowMs: number, bytesMax
     if (to === from) return
     const records = letters.slice(from, to).map(({ record }, index) => ({ ...record, offsetDelta: index, timestampDelta: 0n }))
     const plain = encodeBatch(records, BigInt(nowMs), TRANSACTIONAL)
-    const batch = plain.length > topicBytesMax ? compressBatch(plain) : plain
-    batches.push({ bytes: batch.buffer as ArrayBuffer, length: batch.length, records: records.length })
+    const batch = plain.length > topicBytesMax ? compressBatch(plain, 'zstd') : plain
+    batches.push({ partition, bytes: batch.buffer as ArrayBuffer, length: batch.length, records: records.length })
     from = to
     bytes = 0
   }

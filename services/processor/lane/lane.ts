@@ -4,15 +4,19 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
-import { CorruptBatch, openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts'
+import { callWatchOver, enterChain } from '../../../shared/smartmodule/host/call-watch.ts'
+import { openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts'
+import { CorruptBatch, TooManyTraps } from '../../../shared/smartmodule/host/spec.ts'
 import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
-import type { FromLane, LaneChain, LaneData, PartitionOutcome, ToLane } from './messages.ts'
+import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
+import type { FromLane, LaneChain, LaneData, PartitionOutcome, Retries, ToLane } from './messages.ts'
 import { createBufferPool } from '../task/buffer-pool.ts'
 import { runPartition } from './run-partition.ts'
 
-const { kernel: kernelModule, watch } = workerData as LaneData
+const data = workerData as LaneData
 const port = parentPort!
-const kernel = await openKernel(kernelModule)
+const kernel = await openKernel(data.kernel)
+const watch = callWatchOver(data.watch)
 /** Buffers of output batches, which come back when they have been written out. */
 const buffers = createBufferPool(64 << 20)
 const chains = new Map<number, { chain: Chain; spec: LaneChain }>()
@@ -22,9 +26,14 @@ function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
 }
 
 async function open(chainId: number, spec: LaneChain): Promise<void> {
-  Atomics.store(watch, 3, chainId)
+  enterChain(watch, chainId)
   try {
-    const chain = await openChain({ steps: spec.steps, reframe_schema_id: spec.reframeSchemaId }, kernel, watch, () => {})
+    const chain = await openChain(
+      { steps: spec.steps, reframe_schema_id: spec.reframeSchemaId, partitions: spec.partitions },
+      kernel,
+      watch,
+      () => {},
+    )
     chains.set(chainId, { chain, spec })
     say({ type: 'opened', chainId })
   } catch (error) {
@@ -37,23 +46,36 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
   }
 }
 
-async function run({ chainId, roundId, partitions, nowMs }: Extract<ToLane, { type: 'run' }>): Promise<void> {
-  Atomics.store(watch, 3, chainId)
+async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToLane, { type: 'run' }>): Promise<void> {
+  enterChain(watch, chainId)
   const open = chains.get(chainId)
   if (!open) return say({ type: 'broken', roundId, message: 'the chain is not open in this lane', isFinal: false })
   try {
     const outcomes: PartitionOutcome[] = []
-    for (const partition of partitions) outcomes.push(await runPartition(kernel, buffers, open.chain, open.spec, partition, nowMs))
+    const retries: Retries = []
+    const lost = Array.from({ length: open.chain.stepCount }, () => 0)
+    for (const partition of partitions) {
+      const ran = await runPartition(kernel, buffers, open.chain, open.spec, partition, nowMs, lost, lostMax)
+      outcomes.push(ran.outcome)
+      if (ran.retries.length > 0) retries.push({ partition: partition.partition, offsets: ran.retries })
+    }
+    const inputs = partitions.map(({ bytes }) => bytes)
+    if (retries.length > 0) {
+      buffers.give(outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)))
+      const backoffMs = open.spec.steps.reduce((most, { onError }) => Math.max(most, onError.backoff_ms), 0)
+      return say({ type: 'retry', roundId, retries, inputs, backoffMs }, inputs)
+    }
     const transfer = outcomes.flatMap(({ sink, deadLetters, counts }) => [
       ...sink.map(({ bytes }) => bytes),
       ...deadLetters.map(({ bytes }) => bytes),
       counts.buffer as ArrayBuffer,
     ])
-    const inputs = partitions.map(({ bytes }) => bytes)
-    say({ type: 'done', roundId, outcomes, inputs }, [...transfer, ...inputs])
+    say({ type: 'done', roundId, outcomes, inputs, lost }, [...transfer, ...inputs])
   } catch (error) {
-    const isFinal = error instanceof CorruptBatch || error instanceof SmartModuleTrap
-    say({ type: 'broken', roundId, message: error instanceof Error ? error.message : String(error), isFinal })
+    const message = error instanceof Error ? error.message : String(error)
+    if (error instanceof TooManyTraps) return say({ type: 'trapped', roundId, step: error.step, message })
+    const isFinal = error instanceof CorruptBatch || error instanceof SmartModuleTrap || error instanceof RecordRefused
+    say({ type: 'broken', roundId, message, isFinal })
   }
 }
 

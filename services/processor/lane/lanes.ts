@@ -1,33 +1,49 @@
 /**
- * The lanes of a processor, seen from the main thread: which chain runs where, one round at a time per lane, and the watchdog that ends
- * a lane whose SmartModule does not come back. Chains that shared the lane are opened again in its successor; their rounds are lost
- * and replayed by their tasks.
+ * The lanes of a processor, seen from the main thread: which chain runs where, turns among the chains of a lane, and what happens when a
+ * SmartModule does not come back. Past the soft deadline the others move to another lane at once and the slow one keeps this one to
+ * itself; past the hard deadline the lane is ended and replaced, and the round is replayed by its task, cut where it hung.
  */
 import { Worker } from 'node:worker_threads'
+import { callUnderWay, callWatchOver, WATCH_BYTES, type CallWatch } from '../../../shared/smartmodule/host/call-watch.ts'
 import type { BufferPool } from '../task/buffer-pool.ts'
+import { createDoubtBook, type DoubtBook } from './doubts.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, RoundPartition, ToLane } from './messages.ts'
+import { createQuarantine, QUARANTINE_LOSSES, QUARANTINE_WINDOW_MS } from './quarantine.ts'
 
 /** The round did not finish; the task replays it from the committed offset. */
 export class RoundLost extends Error {}
 
-/** A SmartModule refused its config, trapped at start, or did not return in time: the pipeline can't go on by itself. */
+/** Records of the round want another attempt, after this time. */
+export class RetryLater extends Error {
+  readonly afterMs: number
+  constructor(afterMs: number) {
+    super('records failed whose policy is to try again')
+    this.afterMs = afterMs
+  }
+}
+
+/** A SmartModule refused its config, trapped at start, was quarantined, or a record was refused: the pipeline can't go on by itself. */
 export class ChainFailed extends Error {
-  readonly step: number
-  constructor(step: number, message: string) {
+  readonly quarantined: string | undefined
+  constructor(message: string, quarantined?: string) {
     super(message)
-    this.step = step
+    this.quarantined = quarantined
   }
 }
 
 export type OpenChain = {
   /** Gives back the output buffers of a round that has been committed. */
   recycle(outcomes: PartitionOutcome[]): void
-  /** Runs one round; rejects with RoundLost or ChainFailed. The buffers of `partitions` are gone afterwards. */
+  /** Runs one round; rejects with RoundLost, RetryLater or ChainFailed. The buffers of `partitions` are gone afterwards. */
   run(partitions: RoundPartition[]): Promise<PartitionOutcome[]>
   close(): void
 }
 
-export type Lanes = { open(chain: LaneChain): Promise<OpenChain>; close(): Promise<void> }
+export type Lanes = {
+  open(chain: LaneChain): Promise<OpenChain>
+  /** Lanes at work, slow ones of their own included. */ count(): number
+  close(): Promise<void>
+}
 
 export type LanesOptions = {
   /** Where the buffers of finished rounds go. */
@@ -39,34 +55,48 @@ export type LanesOptions = {
   onLost: (reason: string) => void
 }
 
-type Waiting = { resolve(outcomes: PartitionOutcome[]): void; reject(error: Error): void }
-type Job = { message: Extract<ToLane, { type: 'run' }>; waiting: Waiting }
-type Registered = { id: number; spec: LaneChain; opening?: { resolve(): void; reject(error: Error): void }; failure?: Error }
+type Job = {
+  chain: Registered
+  /** Parts that no lane has run yet. */
+  waiting: RoundPartition[]
+  outcomes: PartitionOutcome[]
+  roundId: number
+  settled: PromiseWithResolvers<PartitionOutcome[]>
+}
+type Registered = { id: number; spec: LaneChain; doubts: DoubtBook; opening: PromiseWithResolvers<void>; failure?: Error; isSlow: boolean }
 type Lane = {
   worker: Worker
-  watch: Int32Array
+  watch: CallWatch
   seen: number
   /** Looks of the watchdog at which the same call was still under way. */
   ticks: number
   chains: Map<number, Registered>
-  queue: Job[]
+  jobs: Job[]
   running?: Job
   closed: boolean
 }
 
-const WATCH_INTERVAL_MS = 100
+const WATCH_INTERVAL_MS = 50
+/** data-plane.md, 6. */
+const SOFT_DEADLINE_MS = 200
+/** Deadlines while a call that hung is being cut apart: of a part with several records, and of one alone. */
+const SEARCH_DEADLINE_MS = 250
+const SEARCH_LAST_DEADLINE_MS = 1000
+/** Lanes beyond the configured ones, for chains that are slow; more slow chains than that share them. */
+const LANES_APART_MAX = 4
 
 export function openLanes(options: LanesOptions): Lanes {
   let nextChain = 1
   let nextRound = 1
+  const quarantine = createQuarantine(options.now)
   const lanes: Lane[] = []
   for (let i = 0; i < options.count; i++) lanes.push(startLane(new Map()))
 
   function startLane(chains: Map<number, Registered>): Lane {
-    const watch = new Int32Array(new SharedArrayBuffer(16))
-    const data: LaneData = { kernel: options.kernel, watch }
+    const shared = new SharedArrayBuffer(WATCH_BYTES)
+    const data: LaneData = { kernel: options.kernel, watch: shared }
     const worker = new Worker(new URL('./lane.ts', import.meta.url), { workerData: data, name: 'lane' })
-    const lane: Lane = { worker, watch, seen: 0, ticks: 0, chains, queue: [], closed: false }
+    const lane: Lane = { worker, watch: callWatchOver(shared), seen: 0, ticks: 0, chains, jobs: [], closed: false }
     worker.on('message', (message: FromLane) => onMessage(lane, message))
     worker.on('error', (error) => loseLane(lane, `a lane failed: ${error.message}`))
     for (const chain of chains.values()) post(lane, { type: 'open', chainId: chain.id, chain: chain.spec })
@@ -78,125 +108,188 @@ export function openLanes(options: LanesOptions): Lanes {
   }
 
   function onMessage(lane: Lane, message: FromLane): void {
-    if (lane.closed) return
+    if (lane.closed || message.type === 'ready') return
+    if (message.type === 'opened') return lane.chains.get(message.chainId)?.opening.resolve()
+    if (message.type === 'refused') {
+      const chain = lane.chains.get(message.chainId)
+      if (!chain) return
+      chain.failure = new ChainFailed(message.message)
+      return chain.opening.reject(chain.failure)
+    }
+    const job = lane.running
+    // A late answer of a round that was given up.
+    if (!job || job.roundId !== message.roundId) return
+    lane.running = undefined
+    settle(lane, job, message)
+    next(lane)
+  }
+
+  function settle(lane: Lane, job: Job, message: Exclude<FromLane, { type: 'ready' | 'opened' | 'refused' }>): void {
+    const { chain, settled } = job
     switch (message.type) {
-      case 'ready':
-        return
-      case 'opened':
-        lane.chains.get(message.chainId)?.opening?.resolve()
-        return
-      case 'refused': {
-        const chain = lane.chains.get(message.chainId)
-        if (!chain) return
-        chain.failure = new ChainFailed(message.step, message.message)
-        chain.opening?.reject(chain.failure)
-        return
-      }
-      default: {
-        const job = lane.running
-        if (!job || job.message.roundId !== message.roundId) return
-        lane.running = undefined
-        if (message.type === 'done') {
-          options.inputs.give(message.inputs)
-          job.waiting.resolve(message.outcomes)
-        } else job.waiting.reject(message.isFinal ? new ChainFailed(0, message.message) : new RoundLost(message.message))
-        next(lane)
-      }
+      case 'done':
+        options.inputs.give(message.inputs)
+        job.outcomes.push(...message.outcomes)
+        for (const [step, lost] of message.lost.entries()) if (lost > 0) quarantine.add(chain.spec.steps[step]!.sha256, lost)
+        if (job.waiting.length > 0) return void lane.jobs.push(job)
+        chain.doubts.settle(job.outcomes)
+        return settled.resolve(job.outcomes)
+      case 'retry':
+        options.inputs.give(message.inputs)
+        chain.doubts.addAttempts(message.retries)
+        return settled.reject(new RetryLater(message.backoffMs))
+      case 'trapped':
+        chain.failure = quarantined(chain.spec, message.step, message.message)
+        return settled.reject(chain.failure)
+      default:
+        return settled.reject(message.isFinal ? new ChainFailed(message.message) : new RoundLost(message.message))
     }
   }
 
-  function next(lane: Lane): void {
-    const job = lane.queue.shift()
-    if (!job) return
-    lane.running = job
-    post(
-      lane,
-      job.message,
-      job.message.partitions.map(({ bytes }) => bytes),
+  function quarantined(spec: LaneChain, step: number, message: string): ChainFailed {
+    const { name, version, sha256 } = spec.steps[step]!
+    return new ChainFailed(
+      `step ${step + 1}: ${name} ${version} is quarantined: ${QUARANTINE_LOSSES} traps or missed deadlines within ${QUARANTINE_WINDOW_MS / 1000} s (the last: ${message})`,
+      sha256,
     )
   }
 
-  /** Ends a lane and puts another in its place. `culprit` is the chain that must not be opened again. */
-  function loseLane(lane: Lane, reason: string, culprit?: { chainId: number; error: ChainFailed }): void {
+  /** Gives the lane its next turn: a whole round when nobody else waits, else one partition of it, so that turns stay short. */
+  function next(lane: Lane): void {
+    const job = lane.jobs.shift()
+    if (!job) return
+    const partitions = lane.jobs.length === 0 ? job.waiting.splice(0) : job.waiting.splice(0, 1)
+    for (const each of partitions) each.doubts = job.chain.doubts.of(each.partition)
+    lane.running = job
+    const lostMax = job.chain.spec.steps.map(({ sha256 }) => quarantine.left(sha256) - 1)
+    post(
+      lane,
+      { type: 'run', chainId: job.chain.id, roundId: job.roundId, partitions, nowMs: options.now(), lostMax },
+      partitions.map(({ bytes }) => bytes),
+    )
+  }
+
+  function giveUp(lane: Lane, errorOf: (job: Job) => Error): void {
+    for (const job of [...(lane.running ? [lane.running] : []), ...lane.jobs]) job.settled.reject(errorOf(job))
+    lane.running = undefined
+    lane.jobs = []
+  }
+
+  /** Ends a lane and puts another in its place. A chain that has failed is not opened again. */
+  function loseLane(lane: Lane, reason: string): void {
     if (lane.closed) return
     lane.closed = true
     void lane.worker.terminate()
     options.onLost(reason)
-    const chains = new Map(lane.chains)
-    if (culprit) {
-      const chain = chains.get(culprit.chainId)
-      if (chain) {
-        chain.failure = culprit.error
-        chain.opening?.reject(culprit.error)
-      }
-      chains.delete(culprit.chainId)
-    }
-    const successor = startLane(chains)
-    lanes[lanes.indexOf(lane)] = successor
-    for (const job of [...(lane.running ? [lane.running] : []), ...lane.queue]) {
-      job.waiting.reject(culprit && job.message.chainId === culprit.chainId ? culprit.error : new RoundLost(reason))
-    }
+    const chains = new Map([...lane.chains].filter(([, { failure }]) => failure === undefined))
+    for (const [id, { failure, opening }] of lane.chains) if (!chains.has(id)) opening.reject(failure)
+    lanes[lanes.indexOf(lane)] = startLane(chains)
+    giveUp(lane, ({ chain }) => chain.failure ?? new RoundLost(reason))
   }
 
-  /** The first word of `watch` is odd while a call into a SmartModule is under way and changes with each call. */
+  /** Looks are counted, not time: a process that was paused, or a clock that was set, must not blame the module. */
   function watchLane(lane: Lane): void {
-    const calls = Atomics.load(lane.watch, 0)
-    if (calls !== lane.seen || (calls & 1) === 0) {
-      lane.seen = calls
+    const call = callUnderWay(lane.watch)
+    if (!call || call.number !== lane.seen) {
+      lane.seen = call?.number ?? 0
       lane.ticks = 0
       return
     }
-    // Looks are counted, not time: a process that was paused, or a clock that was set, must not blame the module.
-    if (++lane.ticks * WATCH_INTERVAL_MS < options.callTimeoutMs) return
-    const step = Atomics.load(lane.watch, 1)
-    const partition = Atomics.load(lane.watch, 2)
-    const chainId = Atomics.load(lane.watch, 3)
-    const name = lane.chains.get(chainId)?.spec.steps[step]?.name ?? 'a SmartModule'
-    const where = partition < 0 ? 'while starting' : `on a batch of partition ${partition}`
-    const message = `step ${step + 1} (${name}) did not return within ${options.callTimeoutMs} ms ${where}`
-    loseLane(lane, message, { chainId, error: new ChainFailed(step, message) })
+    const tookMs = ++lane.ticks * WATCH_INTERVAL_MS
+    const chain = lane.chains.get(call.chainId)
+    const step = chain?.spec.steps[call.step]
+    if (tookMs >= SOFT_DEADLINE_MS && chain) setApart(lane, chain)
+    if (tookMs < deadlineOf(chain, call)) return
+    const where = call.partition < 0 ? 'while starting' : `on a batch of partition ${call.partition}`
+    const message = `step ${call.step + 1} (${step?.name ?? 'a SmartModule'}) did not return within ${tookMs} ms ${where}`
+    if (chain && step) {
+      if (call.partition < 0) chain.failure = new ChainFailed(message)
+      else if (quarantine.add(step.sha256, 1)) chain.failure = quarantined(chain.spec, call.step, message)
+      else chain.doubts.suspect(call.partition, call.first, call.last, call.step, message)
+    }
+    loseLane(lane, message)
   }
-  const timer = setInterval(() => lanes.forEach(watchLane), WATCH_INTERVAL_MS)
 
-  const laneOf = (chainId: number): Lane | undefined => lanes.find(({ chains }) => chains.has(chainId))
+  function deadlineOf(chain: Registered | undefined, call: { step: number; partition: number; first: bigint; last: bigint }): number {
+    const whole = chain?.spec.steps[call.step]?.timeoutMs ?? options.callTimeoutMs
+    if (!chain || call.partition < 0 || !chain.doubts.isSearching(call.partition)) return whole
+    return Math.min(whole, call.first === call.last ? SEARCH_LAST_DEADLINE_MS : SEARCH_DEADLINE_MS)
+  }
+
+  /** The slow chain keeps its lane; the others, with the rounds that wait, go on in another one. */
+  function setApart(lane: Lane, slow: Registered): void {
+    slow.isSlow = true
+    const others = [...lane.chains.values()].filter(({ isSlow }) => !isSlow)
+    if (others.length === 0) return
+    let target = lanes.find((each) => each !== lane && [...each.chains.values()].every(({ isSlow }) => !isSlow) && !isStuck(each))
+    if (!target) {
+      if (lanes.length >= options.count + LANES_APART_MAX) return
+      lanes.push((target = startLane(new Map())))
+    }
+    for (const chain of others) {
+      lane.chains.delete(chain.id)
+      post(lane, { type: 'close', chainId: chain.id })
+      target.chains.set(chain.id, chain)
+      post(target, { type: 'open', chainId: chain.id, chain: chain.spec })
+    }
+    target.jobs.push(...lane.jobs.filter(({ chain }) => chain !== slow))
+    lane.jobs = lane.jobs.filter(({ chain }) => chain === slow)
+    if (!target.running) next(target)
+  }
+
+  const isStuck = (lane: Lane): boolean => lane.ticks * WATCH_INTERVAL_MS >= SOFT_DEADLINE_MS
+  const timer = setInterval(() => [...lanes].forEach(watchLane), WATCH_INTERVAL_MS)
+  const laneOf = (chain: Registered): Lane | undefined => lanes.find(({ chains }) => chains.has(chain.id))
+
+  /** A lane that was added for a slow chain goes with it. */
+  function close(chain: Registered): void {
+    const lane = laneOf(chain)
+    if (!lane) return
+    lane.chains.delete(chain.id)
+    post(lane, { type: 'close', chainId: chain.id })
+    if (lane.chains.size > 0 || lane.running || lane.jobs.length > 0 || lanes.length <= options.count) return
+    lane.closed = true
+    lanes.splice(lanes.indexOf(lane), 1)
+    void lane.worker.terminate()
+  }
 
   return {
+    count: () => lanes.length,
     async open(spec) {
-      const chain: Registered = { id: nextChain++, spec }
-      const lane = lanes.toSorted((a, b) => a.chains.size - b.chains.size)[0]!
+      const opening = Promise.withResolvers<void>()
+      const chain: Registered = { id: nextChain++, spec, doubts: createDoubtBook(), opening, isSlow: false }
+      // The least loaded; one that hangs, or belongs to a slow chain, only when there is no other.
+      const cost = (lane: Lane) => lane.chains.size + (isStuck(lane) || [...lane.chains.values()].some(({ isSlow }) => isSlow) ? 1e6 : 0)
+      const lane = lanes.toSorted((a, b) => cost(a) - cost(b))[0]!
       lane.chains.set(chain.id, chain)
-      const opened = Promise.withResolvers<void>()
-      chain.opening = opened
       post(lane, { type: 'open', chainId: chain.id, chain: spec })
       try {
-        await opened.promise
+        await opening.promise
       } catch (error) {
-        laneOf(chain.id)?.chains.delete(chain.id)
+        laneOf(chain)?.chains.delete(chain.id)
         throw error
       }
       return {
         run(partitions) {
-          const at = laneOf(chain.id)
+          const at = laneOf(chain)
           if (!at || chain.failure) return Promise.reject(chain.failure ?? new RoundLost('the chain is closed'))
-          return new Promise((resolve, reject) => {
-            at.queue.push({
-              message: { type: 'run', chainId: chain.id, roundId: nextRound++, partitions, nowMs: options.now() },
-              waiting: { resolve, reject },
-            })
-            if (!at.running) next(at)
-          })
+          const job: Job = {
+            chain,
+            waiting: partitions,
+            outcomes: [],
+            roundId: nextRound++,
+            settled: Promise.withResolvers<PartitionOutcome[]>(),
+          }
+          at.jobs.push(job)
+          if (!at.running) next(at)
+          return job.settled.promise
         },
         recycle(outcomes) {
-          const buffers = outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes))
-          const at = laneOf(chain.id)
+          const buffers = outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)).filter(({ byteLength }) => byteLength > 0)
+          const at = laneOf(chain)
           if (at && buffers.length > 0) post(at, { type: 'recycle', buffers }, buffers)
         },
-        close() {
-          const at = laneOf(chain.id)
-          if (!at) return
-          at.chains.delete(chain.id)
-          post(at, { type: 'close', chainId: chain.id })
-        },
+        close: () => close(chain),
       }
     },
     async close() {
@@ -204,8 +297,7 @@ export function openLanes(options: LanesOptions): Lanes {
       await Promise.all(
         lanes.map(async (lane) => {
           lane.closed = true
-          for (const job of [...(lane.running ? [lane.running] : []), ...lane.queue])
-            job.waiting.reject(new RoundLost('the processor is stopping'))
+          giveUp(lane, () => new RoundLost('the processor is stopping'))
           await lane.worker.terminate()
         }),
       )

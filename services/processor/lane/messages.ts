@@ -2,15 +2,21 @@
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 import type { SmartModuleKind, ExtismFunction } from '../../../shared/model/smartmodule-kind.ts'
 import type { AbortedTransaction } from '../../../shared/kafka/protocol/aborted.ts'
+import type { Compression, JobInput, OnError } from '../../../shared/model/definition.ts'
+import type { Doubts } from '../../../shared/smartmodule/host/spec.ts'
+import type { Mutation } from '../mutation.ts'
 
 /** A step as a lane needs it: the module compiled once per processor, posted by reference. */
 export type LaneStep = {
   name: string
   version: string
+  sha256: string
   module: WebAssembly.Module
   kind: SmartModuleKind
   extismFunction?: ExtismFunction
   document: InitDocument
+  onError: OnError
+  timeoutMs?: number
 }
 
 /** Everything a lane must know to run a pipeline's chain. Sizes in bytes. */
@@ -25,26 +31,33 @@ export type LaneChain = {
   /** `max.message.bytes` of the two topics. */
   sinkRecordBytesMax: number
   deadLetterBytesMax: number
+  compression: Compression
+  /** The sink's partitions, where records go by their keys; left out, each source partition has one of them. */
+  partitions?: number
+  job?: JobInput
+  mutation?: Mutation
 }
 
 /** Fetched bytes of one partition, from `position` on. */
 export type RoundPartition = {
   partition: number
+  /** Where records without a key, or all of them, go. */
   sinkPartition: number
+  deadLetterPartition: number
   position: bigint
   /** Of these bytes the first `length` count. */
   bytes: ArrayBuffer
   length: number
   aborted: AbortedTransaction[]
+  doubts?: Doubts
 }
 
-/** The first `length` bytes of `bytes` are the batch. */
-export type OutputBatch = { bytes: ArrayBuffer; length: number; records: number }
+/** The first `length` bytes of `bytes` are the batch, for that partition of its topic. */
+export type OutputBatch = { partition: number; bytes: ArrayBuffer; length: number; records: number }
 
 /** What became of one partition's bytes: finished batches for the sink and the dead letters, and the counters (7 per step). */
 export type PartitionOutcome = {
   partition: number
-  sinkPartition: number
   nextOffset: bigint
   records: number
   sink: OutputBatch[]
@@ -57,15 +70,20 @@ export type ToLane =
   | { type: 'close'; chainId: number }
   /** Output buffers that have been written out; the lane uses them again. */
   | { type: 'recycle'; buffers: ArrayBuffer[] }
-  | { type: 'run'; chainId: number; roundId: number; partitions: RoundPartition[]; nowMs: number }
+  | { type: 'run'; chainId: number; roundId: number; partitions: RoundPartition[]; nowMs: number; /** By step. */ lostMax: number[] }
+
+/** Records, by partition, whose policy wants another attempt. */
+export type Retries = { partition: number; offsets: bigint[] }[]
 
 export type FromLane =
   | { type: 'ready' }
   | { type: 'opened'; chainId: number }
   | { type: 'refused'; chainId: number; step: number; message: string }
-  /** `inputs` are the buffers that the round came in. */
-  | { type: 'done'; roundId: number; outcomes: PartitionOutcome[]; inputs: ArrayBuffer[] }
+  /** `inputs` are the buffers that the round came in; `lost` counts records that cost an instance, by step. */
+  | { type: 'done'; roundId: number; outcomes: PartitionOutcome[]; inputs: ArrayBuffer[]; lost: number[] }
+  | { type: 'retry'; roundId: number; retries: Retries; inputs: ArrayBuffer[]; backoffMs: number }
+  | { type: 'trapped'; roundId: number; step: number; message: string }
   | { type: 'broken'; roundId: number; message: string; /** No repetition would mend it. */ isFinal: boolean }
 
 /** What a lane is started with. `watch` is written by the chain around each call into a SmartModule. */
-export type LaneData = { kernel: WebAssembly.Module; watch: Int32Array }
+export type LaneData = { kernel: WebAssembly.Module; watch: SharedArrayBuffer }

@@ -1,28 +1,33 @@
 /**
  * One partition's bytes through a chain: source batches in, finished output batches out. Drops what does not count (control batches,
- * aborted transactions, what lies before the position) and advances past it.
- * HOT: work per batch; per record only for those that failed.
+ * aborted transactions, what lies before the position or outside of a job's ranges) and advances past it.
+ * HOT: work per batch; per record only for those that failed, and for jobs.
  */
 import {
   BATCH_HEADER_BYTES,
   COMPRESSION_MASK,
   CONTROL,
   TRANSACTIONAL,
+  compressBatch,
   decodeRecords,
   readBatchHeader,
   writeBatchHeader,
   type BatchHeader,
+  type KafkaRecord,
 } from '../../../shared/kafka/protocol/record-batch.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
-import { COUNTER_COUNT, CorruptBatch, type BatchSink, type Chain, type RecordFailure } from '../../../shared/smartmodule/host/chain.ts'
+import { COUNTER_COUNT } from '../../../shared/model/counters.ts'
+import type { Chain } from '../../../shared/smartmodule/host/chain.ts'
 import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
+import { CorruptBatch, type BatchSink, type ChainOutput, type RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
 import type { BufferPool } from '../task/buffer-pool.ts'
 import { deadLetterBatches, deadLetterRecord, type DeadLetter } from './dead-letter.ts'
+import { selectRecords, type Selected } from './job-input.ts'
 import type { LaneChain, OutputBatch, PartitionOutcome, RoundPartition } from './messages.ts'
 
-/** Takes the batch that the kernel has built, as a buffer of its own with its header written. */
-function takeBuilt(kernel: Kernel, buffers: BufferPool, baseTimestamp: bigint): OutputBatch {
+/** Takes the batch that the kernel has built, as a buffer of its own with its header written, and begins the next one. */
+function takeBuilt(kernel: Kernel, buffers: BufferPool, partition: number, compression: LaneChain['compression']): OutputBatch {
   const from = kernel.builtAt()
   const length = kernel.builtBytes()
   const bytes = buffers.take(length)
@@ -31,13 +36,19 @@ function takeBuilt(kernel: Kernel, buffers: BufferPool, baseTimestamp: bigint): 
   writeBatchHeader(Buffer.from(bytes, 0, length), {
     attributes: TRANSACTIONAL,
     recordCount: records,
-    baseTimestamp,
+    baseTimestamp: kernel.builtBaseTimestamp(),
     maxTimestamp: kernel.builtMaxTimestamp(),
   })
-  return { bytes, length, records }
+  kernel.begin(0n)
+  if (compression === 'none') return { partition, bytes, length, records }
+  const compressed = compressBatch(Buffer.from(bytes, 0, length), compression)
+  buffers.give([bytes])
+  return { partition, bytes: compressed.buffer as ArrayBuffer, length: compressed.length, records }
 }
 
-/** Runs the bytes of one partition. Throws CorruptBatch when the source's own bytes can't be read. */
+export type PartitionRun = { outcome: PartitionOutcome; retries: bigint[] }
+
+/** Runs the bytes of one partition; records that cost an instance are added to `lost`, by step. Throws CorruptBatch when the source's own bytes can't be read. */
 export async function runPartition(
   kernel: Kernel,
   buffers: BufferPool,
@@ -45,77 +56,86 @@ export async function runPartition(
   spec: LaneChain,
   input: RoundPartition,
   nowMs: number,
-): Promise<PartitionOutcome> {
+  lost: number[],
+  lostMax: readonly number[],
+): Promise<PartitionRun> {
   const bytes = Buffer.from(input.bytes, 0, input.length)
-  const counts = new Float64Array(Math.max(1, chain.stepCount) * COUNTER_COUNT)
+  const output: ChainOutput = {
+    counts: new Float64Array(Math.max(1, chain.stepCount) * COUNTER_COUNT),
+    failures: [],
+    retries: [],
+    lost,
+    lostMax,
+  }
   const sink: OutputBatch[] = []
   const deadLetters: DeadLetter[] = []
-  const isAborted = createAbortedFilter(input.aborted)
+  const isAborted = createAbortedFilter(spec.mutation === 'count_aborted' ? [] : input.aborted)
   let position = input.position
-  let records = 0
-  let builtBase: bigint | undefined
-  const output: BatchSink = {
+  const slots = spec.partitions ?? 1
+  for (let slot = 0; slot < slots; slot++) {
+    kernel.select(slot)
+    kernel.begin(0n)
+  }
+  kernel.select(0)
+  const target: BatchSink = {
     batchBytesMax: spec.sinkBatchBytesMax,
     recordBytesMax: spec.sinkRecordBytesMax,
-    seal() {
-      sink.push(takeBuilt(kernel, buffers, builtBase!))
+    seal: () => {
+      // With one batch a partition, the full one is the selected one, and its last record tells which.
+      const partition = spec.partitions === undefined ? input.sinkPartition : kernel.selected()
+      sink.push(takeBuilt(kernel, buffers, partition, spec.compression))
     },
   }
   for (let at = 0, header = readBatchHeader(bytes, at); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
     if (header.magic !== 2) throw new CorruptBatch(`the batch at offset ${header.baseOffset} has the retired format v${header.magic}`)
     const lastOffset = header.baseOffset + BigInt(header.lastOffsetDelta)
     if (lastOffset < position) continue
-    const batch = bytes.subarray(at, at + header.size)
     const isOut = isAborted(header)
     if ((header.attributes & CONTROL) === 0 && !isOut && header.recordCount > 0) {
-      if (builtBase === undefined) {
-        builtBase = header.baseTimestamp
-        kernel.begin(builtBase)
+      const section = openSection(bytes.subarray(at, at + header.size), header)
+      const selected = spec.job && selectRecords(section, header, input.partition, spec.job)
+      if (selected?.count !== 0) {
+        await chain.run(
+          {
+            section: selected?.section ?? section,
+            recordCount: selected?.count ?? header.recordCount,
+            lastOffsetDelta: header.lastOffsetDelta,
+            firstDelta: position > header.baseOffset ? Number(position - header.baseOffset) : 0,
+            baseOffset: header.baseOffset,
+            baseTimestamp: header.baseTimestamp,
+            maxTimestamp: header.maxTimestamp,
+            attributes: header.attributes,
+            partition: input.partition,
+            sinkPartition: input.sinkPartition,
+          },
+          target,
+          output,
+          input.doubts,
+        )
+        if (output.failures.length > 0) {
+          collectDeadLetters(deadLetters, output.failures, section, selected, header, spec, input.partition, nowMs)
+          output.failures.length = 0
+        }
       }
-      // The chain's `seal` is followed by `begin` with the batch's own base; remember the same.
-      const failures: RecordFailure[] = []
-      const section = openSection(batch, header)
-      const firstDelta = position > header.baseOffset ? Number(position - header.baseOffset) : 0
-      const base = header.baseTimestamp
-      const sealing: BatchSink = {
-        batchBytesMax: output.batchBytesMax,
-        recordBytesMax: output.recordBytesMax,
-        seal() {
-          output.seal()
-          builtBase = base
-        },
-      }
-      const before = counts[0]!
-      await chain.run(
-        {
-          section,
-          recordCount: header.recordCount,
-          lastOffsetDelta: header.lastOffsetDelta,
-          firstDelta,
-          baseOffset: header.baseOffset,
-          baseTimestamp: header.baseTimestamp,
-          maxTimestamp: header.maxTimestamp,
-          attributes: header.attributes,
-          partition: input.partition,
-        },
-        sealing,
-        counts,
-        failures,
-      )
-      records += counts[0]! - before
-      if (failures.length > 0) collectDeadLetters(deadLetters, failures, section, header, spec, input.partition, nowMs)
     }
     position = lastOffset + 1n
   }
-  if (builtBase !== undefined && kernel.builtRecords() > 0) output.seal()
+  for (let slot = 0; slot < slots; slot++) {
+    kernel.select(slot)
+    if (kernel.builtRecords() > 0) target.seal()
+  }
+  kernel.select(0)
+  const letters = spec.mutation === 'drop_failed' ? [] : deadLetters
   return {
-    partition: input.partition,
-    sinkPartition: input.sinkPartition,
-    nextOffset: position,
-    records,
-    sink,
-    deadLetters: deadLetterBatches(deadLetters, nowMs, spec.sinkBatchBytesMax, spec.deadLetterBytesMax),
-    counts,
+    retries: output.retries,
+    outcome: {
+      partition: input.partition,
+      nextOffset: position,
+      records: output.counts[0]!,
+      sink,
+      deadLetters: deadLetterBatches(letters, input.deadLetterPartition, nowMs, spec.sinkBatchBytesMax, spec.deadLetterBytesMax),
+      counts: output.counts,
+    },
   }
 }
 
@@ -134,14 +154,18 @@ function collectDeadLetters(
   into: DeadLetter[],
   failures: RecordFailure[],
   section: Buffer,
+  selected: Selected | undefined,
   header: BatchHeader,
   spec: LaneChain,
   partition: number,
   nowMs: number,
 ): void {
   const byDelta = new Map(failures.map((failure) => [failure.delta, failure]))
-  for (const record of decodeRecords(section, header.recordCount)) {
+  const records: KafkaRecord[] = selected?.records ?? decodeRecords(section, header.recordCount)
+  for (const record of records) {
     const failure = byDelta.get(record.offsetDelta)
-    if (failure) into.push(deadLetterRecord(record, failure, spec, partition, header.baseOffset + BigInt(record.offsetDelta), nowMs))
+    if (!failure) continue
+    const own = { topic: spec.sourceTopic, partition, offset: header.baseOffset + BigInt(record.offsetDelta), attempts: 0, redrives: 0 }
+    into.push(deadLetterRecord(record, failure, spec, selected?.originOf(record.offsetDelta) ?? own, nowMs))
   }
 }

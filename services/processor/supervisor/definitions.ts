@@ -5,6 +5,7 @@ import { openTail } from '../../../shared/kafka/tail.ts'
 import { PipelineDefinition } from '../../../shared/model/definition.ts'
 
 export type Definitions = {
+  /** Pipelines, and jobs beside them, by what they run under. */
   pipelines: ReadonlyMap<string, PipelineDefinition>
   /** Throws when the binary has not arrived or does not compile. */
   smartModule(sha256: string): Promise<WebAssembly.Module>
@@ -21,7 +22,8 @@ export function openDefinitions(cluster: Cluster, topic: string, onChange: () =>
     const slash = key.indexOf('/')
     const id = key.slice(slash + 1)
     switch (key.slice(0, slash)) {
-      case 'pipeline': {
+      case 'pipeline':
+      case 'job': {
         if (value === null) {
           pipelines.delete(id)
           return

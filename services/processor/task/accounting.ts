@@ -2,8 +2,11 @@
  * Where every record went, per partition and step, as cumulative counters that travel in the offset commit's metadata: a SIGKILL loses
  * none, and nothing is counted twice. D6: in = out + filtered + skipped + failed + absorbed, asserted at every commit.
  */
-import { z } from 'zod'
-import { COUNTERS, COUNTER_COUNT } from '../../../shared/smartmodule/host/chain.ts'
+import type { Counters } from '../../../shared/model/definition.ts'
+import { COUNTER_COUNT, namedCounters, parseCommitMetadata } from '../../../shared/model/counters.ts'
+
+/** The equation does not hold: a fault of ours, and reason enough to stop. */
+export class Unbalanced extends Error {}
 
 export type Accounting = {
   /** Takes over the counters of a partition from its committed metadata; unknown metadata starts at zero. */
@@ -13,14 +16,27 @@ export type Accounting = {
   /** Adds the counts of a committed round. */
   add(partition: number, counts: Float64Array): void
   forget(): void
-  snapshot(): { partition: number; steps: Record<(typeof COUNTERS)[number], number>[] }[]
+  /** Shows a partition from now on, at zero. */
+  open(partition: number): void
+  snapshot(): { partition: number; steps: Counters[]; totals: Counters }[]
+  /** The same partitions for another revision: its steps start at zero, the totals go on. */
+  forRevision(revision: number, stepCount: number): Accounting
+  /** The revision that last committed the partition, as its metadata told; undefined when none did. */
+  revisionOf(partition: number): number | undefined
 }
 
-const Metadata = z.object({ v: z.literal(1), r: z.number(), c: z.array(z.array(z.number()).length(COUNTER_COUNT)) })
+const NONE = Array.from({ length: COUNTER_COUNT }, () => 0)
 
-export function createAccounting(revision: number, stepCount: number): Accounting {
+type Totals = { counts: Float64Array; revision: number | undefined }
+
+export function createAccounting(revision: number, stepCount: number, totals = new Map<number, Totals>()): Accounting {
   const width = Math.max(1, stepCount) * COUNTER_COUNT
   const byPartition = new Map<number, Float64Array>()
+  const totalsOf = (partition: number): Totals => {
+    let known = totals.get(partition)
+    if (!known) totals.set(partition, (known = { counts: new Float64Array(COUNTER_COUNT), revision: undefined }))
+    return known
+  }
   const of = (partition: number): Float64Array => {
     let counts = byPartition.get(partition)
     if (!counts) byPartition.set(partition, (counts = new Float64Array(width)))
@@ -30,9 +46,10 @@ export function createAccounting(revision: number, stepCount: number): Accountin
     restore(partition, metadata) {
       const counts = new Float64Array(width)
       byPartition.set(partition, counts)
-      const parsed = Metadata.safeParse(parseJson(metadata))
+      const known = parseCommitMetadata(metadata)
+      totals.set(partition, { counts: Float64Array.from(known?.t ?? NONE), revision: known?.r })
       // Another revision may have other steps: its counters are not ours to continue.
-      if (parsed.success && parsed.data.r === revision && parsed.data.c.length * COUNTER_COUNT === width) counts.set(parsed.data.c.flat())
+      if (known?.r === revision && known.c.length * COUNTER_COUNT === width) counts.set(known.c.flat())
     },
     metadataWith(partition, added) {
       const base = of(partition)
@@ -42,40 +59,59 @@ export function createAccounting(revision: number, stepCount: number): Accountin
         assertBalance(row, partition, at / COUNTER_COUNT)
         rows.push(row)
       }
-      return JSON.stringify({ v: 1, r: revision, c: rows })
+      const whole = chainTotals(added)
+      const known = totalsOf(partition).counts
+      const sum = whole.map((value, index) => value + known[index]!)
+      assertBalance(sum, partition, -1)
+      return JSON.stringify({ v: 1, r: revision, c: rows, t: sum })
     },
     add(partition, added) {
       const base = of(partition)
       for (let i = 0; i < width; i++) base[i]! += added[i]!
+      const known = totalsOf(partition)
+      known.revision = revision
+      for (const [index, value] of chainTotals(added).entries()) known.counts[index]! += value
     },
     forget() {
       byPartition.clear()
+      totals.clear()
     },
+    revisionOf: (partition) => totals.get(partition)?.revision,
+    forRevision(next, steps) {
+      const following = createAccounting(next, steps, totals)
+      for (const partition of byPartition.keys()) following.open(partition)
+      return following
+    },
+    open: (partition) => void of(partition),
     snapshot() {
       return [...byPartition].map(([partition, counts]) => ({
         partition,
-        steps: Array.from({ length: width / COUNTER_COUNT }, (_, step) => {
-          const at = step * COUNTER_COUNT
-          const [input, out, filtered, skipped, failed, absorbed, emitted] = counts.subarray(at, at + COUNTER_COUNT)
-          return { in: input!, out: out!, filtered: filtered!, skipped: skipped!, failed: failed!, absorbed: absorbed!, emitted: emitted! }
-        }),
+        steps: Array.from({ length: width / COUNTER_COUNT }, (_, step) =>
+          namedCounters(counts.subarray(step * COUNTER_COUNT, (step + 1) * COUNTER_COUNT)),
+        ),
+        totals: namedCounters(totalsOf(partition).counts),
       }))
     },
   }
 }
 
+/** Of the chain as a whole: in at the first step, out and emitted at the last, what stayed in between summed up. */
+function chainTotals(counts: Float64Array): number[] {
+  const last = counts.length - COUNTER_COUNT
+  return Array.from({ length: COUNTER_COUNT }, (_, index) => {
+    if (index === 0) return counts[0]!
+    if (index === 1 || index === COUNTER_COUNT - 1) return counts[last + index]!
+    let sum = 0
+    for (let at = index; at < counts.length; at += COUNTER_COUNT) sum += counts[at]!
+    return sum
+  })
+}
+
+/** `step` -1 is the whole chain. */
 function assertBalance(row: number[], partition: number, step: number): void {
   const [input, out, filtered, skipped, failed, absorbed] = row as [number, number, number, number, number, number]
   if (input === out + filtered + skipped + failed + absorbed) return
-  throw new Error(
-    `accounting of partition ${partition}, step ${step + 1} does not balance: in ${input}, out ${out}, filtered ${filtered}, skipped ${skipped}, failed ${failed}, absorbed ${absorbed}`,
+  throw new Unbalanced(
+    `accounting of partition ${partition}, ${step < 0 ? 'whole chain' : `step ${step + 1}`} does not balance: in ${input}, out ${out}, filtered ${filtered}, skipped ${skipped}, failed ${failed}, absorbed ${absorbed}`,
   )
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -3,6 +3,8 @@ export type ByteBudget = {
   /** Takes up to `bytes`; answers what was granted, 0 when there is nothing. */
   take(bytes: number): number
   give(bytes: number): void
+  /** Counts bytes that are there already (a round's output): later fetches get less. */
+  use(bytes: number): void
 }
 
 export function openByteBudget(total: number): ByteBudget {
@@ -15,6 +17,9 @@ export function openByteBudget(total: number): ByteBudget {
     },
     give(bytes) {
       free += bytes
+    },
+    use(bytes) {
+      free -= bytes
     },
   }
 }

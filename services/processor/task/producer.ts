@@ -5,6 +5,7 @@
 import type { Connection } from '@platformatic/kafka'
 import { KafkaError, type Cluster, type Connections } from '../../../shared/kafka/cluster.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'
+import type { Mutation } from '../mutation.ts'
 import { endTransaction } from '../../../shared/kafka/wire/end-txn.ts'
 
 /** Another holder of the transactional id took over: this task must stop. */
@@ -32,7 +33,7 @@ export type Producer = {
 const TRANSACTION_TIMEOUT_MS = 15_000
 const END_RETRIES_MAX = 200
 
-export function createProducer(cluster: Cluster, connections: Connections, transactionalId: string): Producer {
+export function createProducer(cluster: Cluster, connections: Connections, transactionalId: string, mutation?: Mutation): Producer {
   let producerId = -1n
   let producerEpoch = -1
   let coordinator: number | undefined
@@ -65,7 +66,7 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
     },
     takeSequence(topic, partition, records) {
       const key = `${topic}/${partition}`
-      const sequence = sequences.get(key) ?? 0
+      const sequence = mutation === 'no_sequences' ? 0 : (sequences.get(key) ?? 0)
       sequences.set(key, sequence + records)
       return sequence
     },
@@ -81,6 +82,7 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
           error instanceof KafkaError &&
           (error.code === KAFKA_ERRORS.producerFenced || error.code === KAFKA_ERRORS.invalidProducerEpoch)
         ) {
+          if (mutation === 'no_producer_fencing' && !takeOver) return this.initialise(true)
           throw new TakenOver(`transactional id ${transactionalId} was taken over`)
         }
         throw error
@@ -89,7 +91,11 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
     async end(commit) {
       for (let attempt = 0; ; attempt++) {
         const answer = await endTransaction(await coordinatorConnection(), transactionalId, producerId, producerEpoch, commit).catch(
-          (error: unknown) => {
+          async (error: unknown) => {
+            if (mutation === 'assume_committed') {
+              await this.initialise(false)
+              return { errorCode: 0, producerId, producerEpoch }
+            }
             // Nobody knows whether it was committed: only a new epoch makes sure that a delayed EndTxn can't end a later transaction.
             throw new TransactionBroken(`no answer to EndTxn: ${error instanceof Error ? error.message : String(error)}`)
           },

@@ -3,44 +3,64 @@
  *
  *   starting ─ chain opens, joins, takes the transactional id over ─▶ running ◀──▶ paused
  *   running ─ broken transaction, lost lane, broker away ─▶ re-initialise, replay from the committed offsets ─▶ running
- *   any ─ stop() ─▶ stopped      any ─ refused config, hanging module, lost position ─▶ failed      any ─ fenced ─▶ taken over
- *   starting ─ broker away ─▶ broken (the supervisor starts it again)
+ *   running ─ next revision ─▶ running, without leaving the group      running ─ too many records fail ─▶ held back (paused)
+ *   any ─ stop() ─▶ stopped      any ─ refused config or record, quarantine, lost position ─▶ failed      any ─ fenced ─▶ taken over
+ *   starting ─ broker away ─▶ broken (the supervisor starts it again)      a job ─ at its end ─▶ finished
  */
-import { KafkaError, type Cluster, type TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openMembership, type Assignment, type Membership } from '../../../shared/kafka/group/membership.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import type { LaneChain, PartitionOutcome } from '../lane/messages.ts'
-import { ChainFailed, type Lanes, type OpenChain } from '../lane/lanes.ts'
-import { createAccounting } from './accounting.ts'
+import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { ChainFailed, RetryLater, type Lanes } from '../lane/lanes.ts'
+import type { LaneChain } from '../lane/messages.ts'
+import type { Mutation } from '../mutation.ts'
+import { createAccounting, type Accounting } from './accounting.ts'
 import type { ByteBudget } from './byte-budget.ts'
-import { createProducer, TakenOver, Undeliverable, type Producer } from './producer.ts'
-import { AssignmentLost, commitRound, type GroupCoordinator } from './round/commit.ts'
-import { deliver, type Targets } from './round/deliver.ts'
-import { openFetcher, PositionLost, type FetchedRound, type Fetcher } from './round/fetch.ts'
+import { isEnvironment, isFinal, messageOf } from './failures.ts'
+import { createFailureThreshold, ThresholdPassed } from './failure-threshold.ts'
+import { loadPositions, openTargets, PartitionsChanged, sourceLayout } from './places.ts'
+import { createProducer, TakenOver, type Producer } from './producer.ts'
+import { AssignmentLost, type GroupCoordinator } from './round/commit.ts'
+import type { Targets } from './round/deliver.ts'
+import type { Fetcher } from './round/fetch.ts'
+import { runRounds, type Running } from './round/rounds.ts'
 
-export type TaskStatus = 'starting' | 'running' | 'paused' | 'stopped' | 'failed'
-export type TaskEnd = { kind: 'stopped' } | { kind: 'taken_over' } | { kind: 'failed'; reason: string } | { kind: 'broken'; reason: string }
+export type TaskStatus = 'starting' | 'running' | 'paused' | 'stopped' | 'failed' | 'finished'
+export type TaskEnd =
+  | { kind: 'stopped' }
+  | { kind: 'taken_over' }
+  | { kind: 'finished' }
+  | { kind: 'failed'; reason: string; quarantined?: string }
+  | { kind: 'broken'; reason: string; isEnvironment: boolean }
 
 /** What the outside may see of a task at any moment. */
 export type TaskView = {
   status: TaskStatus
   reason: string | null
-  partitions: {
-    partition: number
-    position: bigint
-    end: bigint
-    steps: ReturnType<ReturnType<typeof createAccounting>['snapshot']>[number]['steps']
-  }[]
+  revision: number
+  heldBack: boolean
+  inFlight: number
+  partitions: ({ partition: number; position: bigint; end: bigint } & Pick<
+    ReturnType<Accounting['snapshot']>[number],
+    'steps' | 'totals'
+  >)[]
   recordsDone: number
 }
 
-export type Task = { view(): TaskView; setPaused(paused: boolean): void; stop(): Promise<void>; ended: Promise<TaskEnd> }
+export type Task = {
+  view(): TaskView
+  setPaused(paused: boolean): void
+  /** Goes on with another revision of the same pipeline, from the next round on. */
+  update(definition: PipelineDefinition, chain: LaneChain): void
+  stop(): Promise<void>
+  ended: Promise<TaskEnd>
+}
 
 export type TaskOptions = {
   definition: PipelineDefinition
   index: number
   transactionalId: string
+  ledgerTopic: string
   brokers: string[]
   clientId: string
   cluster: Cluster
@@ -53,38 +73,43 @@ export type TaskOptions = {
   now: () => number
   log: (level: 'info' | 'warn', message: string) => void
   onChange: () => void
+  mutation?: Mutation
 }
 
-/** An idle task commits its first round at once, later small ones no more often than this (a transaction has a price at the broker). */
-const COMMIT_INTERVAL_MS = 50
-const SMALL_ROUND_BYTES = 256 << 10
-/** Progress over control batches alone is committed once a minute. */
-const QUIET_COMMIT_MS = 60_000
 const BACKOFF_MAX_MS = 5000
+/** Failures in a row that are no matter of the brokers, before the pipeline is failed with their cause. */
+const FAILURES_MAX = 20
+/** Nothing tells a member that a topic grew. */
+const LAYOUT_POLL_MS = 15_000
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 export function startTask(options: TaskOptions): Task {
-  const { definition, cluster, lanes, now } = options
-  const accounting = createAccounting(definition.revision, definition.steps.length)
-  const connections = cluster.openConnections(`${definition.pipeline_id}-${options.index}`)
+  const { cluster, lanes, now, mutation } = options
+  const first = options.definition
+  const name = `${runIdOf(first)}-${options.index}`
+  const connections = cluster.openConnections(name)
   // A long-polling fetch would hold up everything behind it on the same connection.
-  const fetchConnections = cluster.openConnections(`${definition.pipeline_id}-${options.index}-fetch`)
+  const fetchConnections = cluster.openConnections(`${name}-fetch`)
   const coordinator: GroupCoordinator = { nodeId: undefined }
   let status: TaskStatus = 'starting'
   let reason: string | null = null
-  let paused = definition.desired === 'paused'
+  let heldBack: string | undefined
+  let paused = first.desired === 'paused'
   let stopping = false
   let assignment: Assignment | undefined
   let fetcher: Fetcher | undefined
+  let running: Running | undefined
+  let next: { definition: PipelineDefinition; chain: LaneChain } | undefined
+  let threshold = createFailureThreshold(first.failure_threshold, now)
   let positions = new Map<number, bigint>()
-  let ends = new Map<number, bigint>()
   let recordsDone = 0
+  let inFlight = 0
   let wake: (() => void) | undefined
 
-  function become(next: TaskStatus, why: string | null = null): void {
-    if (status === next && reason === why) return
-    status = next
+  function become(to: TaskStatus, why: string | null = null): void {
+    if (status === to && reason === why) return
+    status = to
     reason = why
     options.onChange()
   }
@@ -99,162 +124,100 @@ export function startTask(options: TaskOptions): Task {
     while (!condition()) await new Promise<void>((resolve) => (wake = resolve))
   }
 
-  async function layoutOf(topic: string): Promise<TopicLayout> {
-    // A topic made a moment ago may not have reached this broker's metadata yet.
-    for (const deadline = now() + 10_000; now() < deadline; await sleep(200)) {
-      const layout = await cluster.describeTopic(topic)
-      if (layout) return layout
-    }
-    throw new PositionLost(`topic ${topic} does not exist`)
+  const isHeld = () => paused || heldBack !== undefined
+
+  async function openRunning(definition: PipelineDefinition, chain: LaneChain, targets: Targets, partitions: number): Promise<Running> {
+    // Where each source partition has its own partition of the sink, order holds as it is; else records go by their keys.
+    const isByKey = targets.sink.leaders.length !== partitions || definition.steps.some(({ changes_keys }) => changes_keys)
+    const opened = await lanes.open({ ...chain, mutation, ...(isByKey ? { partitions: targets.sink.leaders.length } : {}) })
+    const { revision, steps } = definition
+    const accounting = running?.accounting.forRevision(revision, steps.length) ?? createAccounting(revision, steps.length)
+    return { definition, chain: opened, accounting }
   }
 
-  async function openTargets(): Promise<Targets> {
-    const targets: Targets = {
-      sink: await layoutOf(definition.sink_topic),
-      deadLetter: await layoutOf(definition.dead_letter_topic),
-      async refresh() {
-        targets.sink = await layoutOf(definition.sink_topic)
-        targets.deadLetter = await layoutOf(definition.dead_letter_topic)
-      },
-    }
-    return targets
+  /** Takes the next revision over; nothing is under way. Throws ChainFailed when its chain does not start. */
+  async function swap(targets: Targets, partitions: number): Promise<void> {
+    const coming = next
+    if (!coming || !running) return
+    next = undefined
+    const before = running
+    running = await openRunning(coming.definition, coming.chain, targets, partitions)
+    before.chain.close()
+    threshold = createFailureThreshold(coming.definition.failure_threshold, now)
+    options.log('info', `revision ${coming.definition.revision} took over from ${before.definition.revision}`)
+    options.onChange()
   }
 
-  /** Where the owned partitions go on, and their counters. A missing position is never guessed. */
-  async function loadPositions(owned: Assignment): Promise<Map<number, bigint>> {
-    const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...owned.partitions])
-    const loaded = new Map<number, bigint>()
-    accounting.forget()
-    for (const partition of owned.partitions) {
-      const found = committed.get(partition)
-      if (!found) throw new PositionLost(`partition ${partition} of ${definition.source_topic} has no committed position`)
-      loaded.set(partition, found.offset)
-      accounting.restore(partition, found.metadata)
-    }
-    return loaded
-  }
-
-  /** Runs rounds until the assignment is void, the task pauses or stops. Throws what broke it. */
-  async function runAssignment(owned: Assignment, chain: OpenChain, producer: Producer, targets: Targets): Promise<void> {
-    const layout = await layoutOf(definition.source_topic)
-    positions = await loadPositions(owned)
-    const fetching = openFetcher({
+  async function runAssignment(
+    owned: Assignment,
+    producer: Producer,
+    targets: Targets,
+    partitions: number,
+    keep: boolean,
+  ): Promise<boolean> {
+    const { definition, accounting } = running!
+    const layout = await sourceLayout(cluster, definition, now)
+    if (!keep) positions = await loadPositions(cluster, definition, layout, owned, accounting, mutation)
+    return runRounds({
+      cluster,
+      connections,
+      fetchConnections,
       fetch: options.fetch,
-      connections: fetchConnections,
-      layout,
-      positions: new Map(positions),
       budget: options.budget,
       roundBytesMax: options.roundBytesMax,
-    })
-    fetcher = fetching
-    ends = fetching.ends
-    const open = new Set<FetchedRound>()
-    const isMine = () => assignment === owned && !paused && !stopping
-    let committing: Promise<void> = Promise.resolve()
-    let lastCommitAt = 0
-    let lastBytes = 0
-    const quiet = new Map<number, bigint>()
-
-    async function finish(round: FetchedRound, outcomes: PartitionOutcome[]): Promise<void> {
-      for (const outcome of outcomes) quiet.set(outcome.partition, outcome.nextOffset)
-      const hasRecords = outcomes.some(({ records }) => records > 0)
-      if (hasRecords || now() - lastCommitAt > QUIET_COMMIT_MS) {
-        const none = new Float64Array(Math.max(1, definition.steps.length) * 7)
-        const countsOf = new Map(outcomes.map(({ partition, counts }) => [partition, counts]))
-        const offsets = [...quiet].map(([partition, offset]) => ({
-          partition,
-          offset,
-          metadata: accounting.metadataWith(partition, countsOf.get(partition) ?? none),
-        }))
-        await deliver(connections, outcomes, targets, producer)
-        await commitRound(
-          cluster,
-          connections,
-          coordinator,
-          { groupId: definition.group_id, topic: definition.source_topic, assignment: owned },
-          offsets,
-          producer,
-        )
-        lastCommitAt = now()
-        for (const [partition, counts] of countsOf) accounting.add(partition, counts)
-        for (const { partition, offset } of offsets) positions.set(partition, offset)
-        quiet.clear()
-        chain.recycle(outcomes)
-        recordsDone += outcomes.reduce((sum, { records }) => sum + records, 0)
+      coordinator,
+      producer,
+      targets,
+      threshold,
+      layout,
+      owned,
+      positions,
+      running: () => running!,
+      swap: () => swap(targets, partitions),
+      hasNext: () => next !== undefined,
+      isMine: () => assignment === owned && !isHeld() && !stopping,
+      onFetcher: (open) => (fetcher = open),
+      onInFlight: (records) => (inFlight = records),
+      onCommit(records) {
+        recordsDone += records
         options.onChange()
-      }
-      round.release()
-      open.delete(round)
-    }
-
-    try {
-      while (isMine()) {
-        const since = now() - lastCommitAt
-        if (lastBytes < SMALL_ROUND_BYTES && since < COMMIT_INTERVAL_MS) await sleep(COMMIT_INTERVAL_MS - since)
-        const round = await fetching.take()
-        open.add(round)
-        lastBytes = round.bytes
-        const sinkPartitions = targets.sink.leaders.length
-        const outcomes = await chain.run(
-          round.batches.map(({ partition, position, bytes, length, aborted }) => ({
-            partition,
-            sinkPartition: partition % sinkPartitions,
-            position,
-            bytes,
-            length,
-            aborted,
-          })),
-        )
-        await committing
-        if (!isMine()) break
-        committing = finish(round, outcomes)
-        committing.catch(() => fetching.close())
-      }
-    } catch (error) {
-      // A fetcher closed by an interrupt, or by a failed commit, is no failure of its own.
-      await committing
-      if (isMine()) throw error
-    } finally {
-      fetching.close()
-      fetcher = undefined
-      await committing.catch(() => {})
-      for (const round of open) round.release()
-    }
-    await committing
+      },
+      now,
+      mutation,
+    })
   }
 
-  async function startOver(producer: Producer, chainFailure: unknown): Promise<void> {
-    const message = chainFailure instanceof Error ? chainFailure.message : String(chainFailure)
-    options.log('warn', `round dropped, replaying from the committed offsets: ${message}`)
-    coordinator.nodeId = undefined
-    await producer.initialise(false)
+  /** Looks now and then whether the source or the sink has got more partitions: then the task starts anew and the group shares them. */
+  function pollLayouts(partitions: number, targets: Targets): NodeJS.Timeout {
+    return setInterval(() => {
+      void Promise.all([cluster.describeTopic(first.source_topic), cluster.describeTopic(first.sink_topic)])
+        .then(([source, sink]) => {
+          if (!source || !sink || (source.leaders.length === partitions && sink.leaders.length === targets.sink.leaders.length)) return
+          partitionsChanged = true
+          interrupt()
+        })
+        .catch(() => {})
+    }, LAYOUT_POLL_MS)
   }
-
-  /** Errors that no repetition mends: the pipeline is failed with this reason. */
-  function isFinal(error: unknown): boolean {
-    return (
-      error instanceof ChainFailed ||
-      error instanceof PositionLost ||
-      error instanceof Undeliverable ||
-      (error instanceof Error && error.message.startsWith('accounting of'))
-    )
-  }
+  let partitionsChanged = false
 
   async function run(): Promise<TaskEnd> {
     let membership: Membership | undefined
-    let chain: OpenChain | undefined
+    let poll: NodeJS.Timeout | undefined
     try {
-      chain = await lanes.open(options.chain)
-      const targets = await openTargets()
+      const targets = await openTargets(cluster, first, options.ledgerTopic, now)
+      const partitions = (await sourceLayout(cluster, first, now)).leaders.length
+      running = await openRunning(first, options.chain, targets, partitions)
       membership = await openMembership({
         brokers: options.brokers,
         clientId: options.clientId,
-        groupId: definition.group_id,
-        topic: definition.source_topic,
+        groupId: first.group_id,
+        topic: first.source_topic,
+        connection: cluster.connectionOptions,
         sessionTimeoutMs: options.sessionTimeoutMs,
         heartbeatMs: Math.min(1000, Math.floor(options.sessionTimeoutMs / 6)),
-        onAssigned(next) {
-          assignment = next
+        onAssigned(given) {
+          assignment = given
           interrupt()
         },
         onRevoked() {
@@ -263,54 +226,96 @@ export function startTask(options: TaskOptions): Task {
         },
         onError: (error) => options.log('warn', `group membership: ${error.message}`),
       })
-      const producer = createProducer(cluster, connections, options.transactionalId)
+      const producer = createProducer(cluster, connections, options.transactionalId, mutation)
       await producer.initialise(true)
-      let backoffMs = 100
-      let isBroken = false
-      while (!stopping) {
-        become(paused ? 'paused' : 'running')
-        await waitUntil(() => stopping || (assignment !== undefined && !paused))
-        if (stopping || !assignment) continue
-        const owned = assignment
-        try {
-          if (isBroken) await producer.initialise(false)
-          isBroken = false
-          become('running')
-          const before = recordsDone
-          await runAssignment(owned, chain, producer, targets)
-          if (recordsDone > before) backoffMs = 100
-        } catch (error) {
-          if (error instanceof TakenOver) return { kind: 'taken_over' }
-          if (isFinal(error)) return { kind: 'failed', reason: messageOf(error) }
-          if (error instanceof AssignmentLost && assignment === owned) assignment = undefined
-          isBroken = true
-          become('running', `retrying: ${messageOf(error)}`)
-          await startOver(producer, error).then(
-            () => (isBroken = false),
-            (again: unknown) => {
-              if (again instanceof TakenOver) throw again
-              options.log('warn', `the producer can't be re-initialised yet: ${messageOf(again)}`)
-            },
-          )
-          await sleep(backoffMs)
-          backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS)
-        }
-      }
-      return { kind: 'stopped' }
+      poll = pollLayouts(partitions, targets)
+      return await runAssignments(producer, targets, partitions)
     } catch (error) {
       if (error instanceof TakenOver) return { kind: 'taken_over' }
-      return { kind: isFinal(error) ? 'failed' : 'broken', reason: messageOf(error) }
+      return endBy(error)
     } finally {
+      clearInterval(poll)
       assignment = undefined
-      chain?.close()
+      running?.chain.close()
       await membership?.close()
       await Promise.allSettled([connections.close(), fetchConnections.close()])
     }
   }
 
+  async function runAssignments(producer: Producer, targets: Targets, partitions: number): Promise<TaskEnd> {
+    let backoffMs = 100
+    let failures = 0
+    let isBroken = false
+    let keep = false
+    while (!stopping) {
+      if (partitionsChanged) throw new PartitionsChanged('the topics have other partitions now')
+      become(isHeld() ? 'paused' : 'running', heldBack ?? null)
+      await waitUntil(() => stopping || partitionsChanged || next !== undefined || (assignment !== undefined && !isHeld()))
+      if (stopping) break
+      if (next) await swap(targets, partitions)
+      if (!assignment || isHeld()) continue
+      const owned = assignment
+      const before = recordsDone
+      try {
+        if (isBroken) await producer.initialise(false)
+        isBroken = false
+        become('running')
+        if (await runAssignment(owned, producer, targets, partitions, keep)) return { kind: 'finished' }
+        keep = false
+        backoffMs = 100
+        failures = 0
+      } catch (error) {
+        if (error instanceof TakenOver && mutation !== 'no_producer_fencing') throw error
+        if (recordsDone > before) [backoffMs, failures] = [100, 0]
+        if (error instanceof RetryLater) {
+          await sleep(error.afterMs)
+          continue
+        }
+        if (error instanceof ThresholdPassed) {
+          heldBack = error.message
+          continue
+        }
+        if (isFinal(error)) return endBy(error)
+        if (!isEnvironment(error) && ++failures >= FAILURES_MAX)
+          return { kind: 'failed', reason: `gave up after ${FAILURES_MAX} attempts: ${messageOf(error)}` }
+        if (error instanceof AssignmentLost && assignment === owned) assignment = undefined
+        isBroken = true
+        keep = mutation === 'skip_dropped_round'
+        become('running', `retrying: ${messageOf(error)}`)
+        isBroken = !(await startOver(producer, error))
+        await sleep(backoffMs)
+        backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS)
+      }
+    }
+    return { kind: 'stopped' }
+  }
+
+  /** After any doubt: a fresh epoch for the own producer id, then replay from the committed offsets. */
+  async function startOver(producer: Producer, cause: unknown): Promise<boolean> {
+    options.log('warn', `round dropped, replaying from the committed offsets: ${messageOf(cause)}`)
+    coordinator.nodeId = undefined
+    try {
+      await producer.initialise(false)
+      return true
+    } catch (error) {
+      if (error instanceof TakenOver) throw error
+      options.log('warn', `the producer can't be re-initialised yet: ${messageOf(error)}`)
+      return false
+    }
+  }
+
+  function endBy(error: unknown): TaskEnd {
+    if (isFinal(error)) {
+      const quarantined = error instanceof ChainFailed ? error.quarantined : undefined
+      return { kind: 'failed', reason: messageOf(error), ...(quarantined ? { quarantined } : {}) }
+    }
+    return { kind: 'broken', reason: messageOf(error), isEnvironment: isEnvironment(error) || error instanceof PartitionsChanged }
+  }
+
   const ended = run().then((end) => {
     if (end.kind === 'broken') become('starting', `retrying: ${end.reason}`)
-    else become(end.kind === 'failed' ? 'failed' : 'stopped', end.kind === 'failed' ? end.reason : null)
+    else if (end.kind === 'failed') become('failed', end.reason)
+    else become(end.kind === 'finished' ? 'finished' : 'stopped')
     return end
   })
 
@@ -319,18 +324,32 @@ export function startTask(options: TaskOptions): Task {
     view: () => ({
       status,
       reason,
+      revision: running?.definition.revision ?? first.revision,
+      heldBack: heldBack !== undefined,
+      inFlight,
       recordsDone,
-      partitions: accounting.snapshot().map(({ partition, steps }) => ({
+      partitions: (running?.accounting.snapshot() ?? []).map(({ partition, steps, totals }) => ({
         partition,
         position: positions.get(partition) ?? 0n,
-        end: ends.get(partition) ?? positions.get(partition) ?? 0n,
+        end: fetcher?.ends.get(partition) ?? positions.get(partition) ?? 0n,
         steps,
+        totals,
       })),
     }),
-    setPaused(next) {
-      if (paused === next) return
-      paused = next
+    setPaused(to) {
+      if (paused === to) return
+      paused = to
+      // Whoever resumes has seen why the task held itself back.
+      if (!to) {
+        heldBack = undefined
+        threshold = createFailureThreshold((running?.definition ?? first).failure_threshold, now)
+      }
       interrupt()
+    },
+    update(definition, chain) {
+      next = { definition, chain }
+      fetcher?.interrupt()
+      wake?.()
     },
     async stop() {
       stopping = true
@@ -338,9 +357,4 @@ export function startTask(options: TaskOptions): Task {
       await ended
     },
   }
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof KafkaError) return error.message
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,9 +1,13 @@
 /** The connector `stream`: a stream of the same account as source or sink. Its topic is the intake; no driver is needed. */
 import { z } from 'zod'
+import { COMPRESSIONS } from '../../model/definition.ts'
 import { Reference } from '../../api/common.ts'
 import type { Connector } from '../connector.ts'
 
-export const StreamConfig = z.strictObject({ stream_id: Reference.describe('id of a stream of this account') })
+export const StreamConfig = z.strictObject({
+  stream_id: Reference.describe('id of a stream of this account'),
+  compression: z.enum(COMPRESSIONS).optional().describe('of what is written; for a sink'),
+})
 
 export const streamConnector: Connector = {
   id: 'conn_stream',

@@ -1,5 +1,6 @@
 /** Administration of the cluster through kafkajs: topics, groups, offsets. Every function may be repeated without harm. */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import type { KafkaSecurity } from './security.ts'
 
 export type KafkaAdmin = Admin
 
@@ -7,13 +8,14 @@ const TOPIC_EXISTS = 'TOPIC_ALREADY_EXISTS'
 const UNKNOWN_TOPIC = 'UNKNOWN_TOPIC_OR_PARTITION'
 
 /** A kafkajs client; it connects lazily and gives up after a few seconds, so that a dead cluster becomes a 503 and not a hang. */
-export function createKafka(brokers: string[], clientId: string): Kafka {
+export function createKafka(brokers: string[], clientId: string, security: KafkaSecurity['kafkajs'] = {}): Kafka {
   return new kafkajs.Kafka({
     clientId,
     brokers,
     logLevel: kafkajs.logLevel.NOTHING,
     connectionTimeout: 3000,
     requestTimeout: 10_000,
+    ...security,
     retry: { retries: 3, initialRetryTime: 200, maxRetryTime: 1000 },
   })
 }
@@ -64,14 +66,15 @@ export async function removeTopics(admin: KafkaAdmin, topics: string[]): Promise
 /** The service's own topics: definitions and observations (compacted), and the one that the fleet's group stands on. */
 export async function ensureServiceTopics(
   admin: KafkaAdmin,
-  names: { definitions: string; observed: string; fleet: string },
+  names: { definitions: string; observed: string; fleet: string; ledger: string },
   replicationFactor: number,
 ): Promise<void> {
   const compacted = { 'cleanup.policy': 'compact', 'max.message.bytes': String(16 << 20) }
   await ensureTopics(admin, [
     { topic: names.definitions, partitions: 1, replicationFactor, config: compacted },
     { topic: names.observed, partitions: 1, replicationFactor, config: { 'cleanup.policy': 'compact', 'segment.ms': '600000' } },
-    { topic: names.fleet, partitions: 1, replicationFactor },
+    { topic: names.fleet, partitions: 1, replicationFactor, config: compacted },
+    { topic: names.ledger, partitions: 1, replicationFactor, config: compacted },
   ])
 }
 

@@ -1,32 +1,115 @@
-/** Inflates the records section of a compressed batch, never beyond a cap. Codes: https://kafka.apache.org/documentation/#recordbatch */
-import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+/**
+ * The records section of a compressed batch, inflated, never beyond a cap, and deflated. Codes:
+ * https://kafka.apache.org/documentation/#recordbatch
+ */
+import { gunzipSync, gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { compressionsAlgorithms } from '@platformatic/kafka'
+import type { Compression } from '../../model/definition.ts'
 
 /** Largest section a compressed batch may inflate to. */
 export const INFLATED_BYTES_MAX = 128 << 20
 
+/** Bits 0–2 of a batch's attributes. */
+export const CODECS = { gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const
+
+/** Compresses a section. */
+export function deflate(compression: Exclude<Compression, 'none'>, section: Buffer): Buffer {
+  switch (compression) {
+    case 'gzip':
+      return gzipSync(section, { level: 3 })
+    case 'zstd':
+      return zstdCompressSync(section)
+    default:
+      return compressionsAlgorithms[compression].compressSync(section)
+  }
+}
+
 /**
- * The uncompressed section. Throws on damaged data, an unknown codec, or more than `INFLATED_BYTES_MAX`.
+ * The uncompressed section. Throws on damaged data, an unknown codec, or more than `INFLATED_BYTES_MAX`, which is known before inflating.
  * @param codec bits 0–2 of the batch's attributes: 0 none, 1 gzip, 2 snappy, 3 lz4 (frame), 4 zstd
  */
 export function inflate(codec: number, section: Buffer): Buffer {
   switch (codec) {
     case 0:
       return section
-    case 1:
+    case CODECS.gzip:
       return gunzipSync(section, { maxOutputLength: INFLATED_BYTES_MAX })
-    case 2:
-      return capped(compressionsAlgorithms.snappy.decompressSync(section))
-    case 3:
-      return capped(compressionsAlgorithms.lz4.decompressSync(section))
-    case 4:
+    case CODECS.snappy:
+      assertCap(snappySize(section))
+      return compressionsAlgorithms.snappy.decompressSync(section)
+    case CODECS.lz4:
+      assertCap(lz4Size(section))
+      return compressionsAlgorithms.lz4.decompressSync(section)
+    case CODECS.zstd:
       return zstdDecompressSync(section, { maxOutputLength: INFLATED_BYTES_MAX })
     default:
       throw new RangeError(`compression codec ${codec} is unknown`)
   }
 }
 
-function capped(bytes: Buffer): Buffer {
-  if (bytes.length > INFLATED_BYTES_MAX) throw new RangeError(`a batch inflates to more than ${INFLATED_BYTES_MAX} bytes`)
-  return bytes
+function assertCap(bytes: number): void {
+  if (bytes > INFLATED_BYTES_MAX) throw new RangeError(`a batch inflates to more than ${INFLATED_BYTES_MAX} bytes`)
+}
+
+const XERIAL = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
+const XERIAL_HEADER_BYTES = 16
+
+/** The size that each block declares at its start (https://github.com/google/snappy/blob/main/format_description.txt, §1). */
+function snappySize(section: Buffer): number {
+  if (!section.subarray(0, XERIAL.length).equals(XERIAL)) return declaredSize(section, 0)
+  let total = 0
+  for (let at = XERIAL_HEADER_BYTES; at + 4 <= section.length; at += 4 + section.readUInt32BE(at)) total += declaredSize(section, at + 4)
+  return total
+}
+
+function declaredSize(section: Buffer, from: number): number {
+  let size = 0
+  for (let i = 0; i < 5; i++) {
+    const byte = section[from + i]
+    if (byte === undefined) throw new RangeError('a snappy block ends in its length')
+    size += (byte & 0x7f) * 2 ** (7 * i)
+    if (byte < 128) break
+  }
+  return size
+}
+
+/** Sums what the tokens of every block would write (lz4_Block_format.md, lz4_Frame_format.md); stops once past the cap. */
+function lz4Size(section: Buffer): number {
+  const flags = section[4] ?? 0
+  const hasBlockChecksum = (flags & 0x10) !== 0
+  let at = 7 + ((flags & 0x08) !== 0 ? 8 : 0) + ((flags & 0x01) !== 0 ? 4 : 0)
+  let total = 0
+  while (at + 4 <= section.length && total <= INFLATED_BYTES_MAX) {
+    const word = section.readUInt32LE(at)
+    at += 4
+    if (word === 0) break
+    const size = word & 0x7fffffff
+    total += (word & 0x80000000) !== 0 ? size : lz4BlockSize(section, at, Math.min(at + size, section.length))
+    at += size + (hasBlockChecksum ? 4 : 0)
+  }
+  return total
+}
+
+function lz4BlockSize(section: Buffer, from: number, end: number): number {
+  let total = 0
+  let at = from
+  const extended = (nibble: number): number => {
+    let length = nibble
+    if (nibble < 15) return length
+    for (let byte = 255; byte === 255 && at < end;) {
+      byte = section[at++]!
+      length += byte
+    }
+    return length
+  }
+  while (at < end) {
+    const token = section[at++]!
+    const literals = extended(token >> 4)
+    total += literals
+    at += literals + 2
+    // The last sequence has literals alone.
+    if (at > end) break
+    total += extended(token & 15) + 4
+  }
+  return total
 }

@@ -2,8 +2,9 @@
  * The Kafka record batch, format v2 (KIP-98): header fields, and a record codec for everything that is not hot. Pure functions over
  * bytes; nothing here knows of connections or pipelines.
  */
-import { zstdCompressSync } from 'node:zlib'
 import { crc32c } from '@node-rs/crc32'
+import type { Compression } from '../../model/definition.ts'
+import { CODECS, deflate } from './compression.ts'
 import { readVarint, readVarlong, varintSize, varlongSize, writeVarint, writeVarlong, type Cursor } from './varint.ts'
 
 /** Byte positions of the header's fields; the records section starts at `BATCH_HEADER_BYTES`. */
@@ -184,15 +185,13 @@ export function encodeBatch(records: KafkaRecord[], baseTimestamp: bigint, attri
   return batch
 }
 
-const ZSTD = 4
-
-/** The same batch, unstamped, with its records section compressed by zstd. */
-export function compressBatch(batch: Buffer): Buffer {
-  const section = zstdCompressSync(batch.subarray(BATCH_HEADER_BYTES))
+/** The same batch, unstamped, with its records section compressed. */
+export function compressBatch(batch: Buffer, compression: Exclude<Compression, 'none'>): Buffer {
+  const section = deflate(compression, batch.subarray(BATCH_HEADER_BYTES))
   const compressed = Buffer.allocUnsafeSlow(BATCH_HEADER_BYTES + section.length)
   batch.copy(compressed, 0, 0, BATCH_HEADER_BYTES)
   section.copy(compressed, BATCH_HEADER_BYTES)
   compressed.writeInt32BE(compressed.length - 12, BATCH_LENGTH)
-  compressed.writeInt16BE(batch.readInt16BE(ATTRIBUTES) | ZSTD, ATTRIBUTES)
+  compressed.writeInt16BE(batch.readInt16BE(ATTRIBUTES) | CODECS[compression], ATTRIBUTES)
   return compressed
 }

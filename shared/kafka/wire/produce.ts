@@ -10,7 +10,7 @@ export type ProduceTopic = { topic: string; partitions: ProducePartition[] }
 export type ProducedPartition = { topic: string; partition: number; errorCode: number; errorMessage: string | null; baseOffset: bigint }
 
 const ACKS_ALL = -1
-const TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 6000
 
 function createRequest(transactionalId: string | null, topics: ProduceTopic[]): Writer {
   return Writer.create()

@@ -3,77 +3,40 @@
  * happens between a source batch and the output batch it adds to (accounting, failures, bisecting). Not: where batches come from or go.
  * HOT: work per batch and per step; nothing is made per record unless it fails.
  */
-import { SMARTMODULE_LIMITS, SmartModuleTrap, recordErrorName, type InitDocument } from '../abi.ts'
-import type { ExtismFunction, SmartModuleKind } from '../../model/smartmodule-kind.ts'
+import { COUNTER_COUNT } from '../../model/counters.ts'
+import { SmartModuleTrap, recordErrorName } from '../abi.ts'
 import { openBatchInstance } from './batch-instance.ts'
+import { enterCall, enterStart, leaveCall, stillAlive, type CallWatch } from './call-watch.ts'
 import { openExtismInstance } from './extism-instance.ts'
-import { fillSection, type Kernel } from './kernel.ts'
+import type { Kernel } from './kernel.ts'
+import { TooManyTraps, type BatchSink, type ChainOutput, type ChainSpec, type Doubts, type SourceBatch, type StepSpec } from './spec.ts'
+import { openSection, stretchesOf } from './stretches.ts'
+import { createVerdicts } from './verdicts.ts'
 import type { StepInstance } from './step.ts'
 
-export type StepSpec = { module: WebAssembly.Module; kind: SmartModuleKind; extismFunction?: ExtismFunction; document: InitDocument }
-
-/** `reframe_schema_id`: for a chain without steps, the schema id its values carry afterwards. */
-export type ChainSpec = { steps: StepSpec[]; reframe_schema_id?: number }
-
-/** One source batch, inflated. `firstDelta` cuts off what lies before the position. */
-export type SourceBatch = {
-  section: Uint8Array
-  recordCount: number
-  lastOffsetDelta: number
-  firstDelta: number
-  baseOffset: bigint
-  baseTimestamp: bigint
-  maxTimestamp: bigint
-  attributes: number
-  partition: number
-}
-
-/** A source record that failed for good, and where. `step` counts from 0. */
-export type RecordFailure = { delta: number; step: number; code: string; message: string }
-
-/** Counters of one step, in the order of `COUNTERS`, all of distinct source records but the last. */
-export const COUNTERS = ['in', 'out', 'filtered', 'skipped', 'failed', 'absorbed', 'emitted'] as const
-export const COUNTER_COUNT = COUNTERS.length
+/** Places of the counters of one step (`COUNTERS` in shared/model/counters.ts). */
 const IN = 0
 const OUT = 1
 const FILTERED = 2
+const SKIPPED = 3
 const FAILED = 4
 const EMITTED = 6
 
-/** Where finished output batches go: called when a batch is full; the kernel still holds it. */
-export type BatchSink = {
-  /** Batches are cut at this size. */ batchBytesMax: number
-  /** What no batch may exceed, a record alone in it included. */ recordBytesMax: number
-  seal(): void
-}
-
-/** Shared with the watchdog on the main thread: [grows, odd while inside a SmartModule; step; partition, -1 while starting; chain]. */
-export type CallWatch = Int32Array
-
 export type Chain = {
   stepCount: number
-  /** Runs the batch through every step and appends what is left to the kernel's output batch. Counters are added to `counts`. */
-  run(batch: SourceBatch, sink: BatchSink, counts: Float64Array, failures: RecordFailure[]): Promise<void>
+  /** Runs the batch through every step and appends what is left to the kernel's output batches. */
+  run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, doubts?: Doubts): Promise<void>
 }
-
-/** The source's own bytes are damaged: nothing of ours or of an author's can be at fault. */
-export class CorruptBatch extends Error {}
 
 async function openStep(spec: StepSpec, watch: CallWatch, log: (line: string) => void): Promise<StepInstance> {
-  watch[1] = spec.document.step
-  watch[2] = -1
-  Atomics.add(watch, 0, 1)
+  enterStart(watch, spec.document.step)
   try {
-    return await openInstance(spec, log)
+    return spec.kind === 'batch'
+      ? await openBatchInstance(spec.module, spec.document, log)
+      : await openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, log)
   } finally {
-    Atomics.add(watch, 0, 1)
+    leaveCall(watch)
   }
-}
-
-function openInstance(spec: StepSpec, log: (line: string) => void): Promise<StepInstance> {
-  return spec.kind === 'batch'
-    ? openBatchInstance(spec.module, spec.document, log)
-    : openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, log)
 }
 
 /** Opens an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
@@ -82,8 +45,9 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   for (const step of spec.steps) instances.push(await openStep(step, watch, log))
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)
+  const verdicts = createVerdicts(spec)
+  let skippedNow = 0
   let failedNow = 0
-  let pending: RecordFailure[] = []
   let currentStep = 0
 
   const context = {
@@ -92,53 +56,45 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     baseTimestamp: 0n,
     maxTimestamp: 0n,
     attributes: 0,
-    alive(): void {
-      Atomics.add(watch, 0, 2)
-    },
+    alive: () => stillAlive(watch),
     fail(delta: number, code: number, message: string): void {
-      if (kernel.fail(delta) === 0) return
-      failedNow++
-      pending.push({ delta, step: currentStep, code: recordErrorName(code), message })
+      failDelta(delta, currentStep, recordErrorName(code), message)
     },
   }
 
-  function failNamed(ordinal: number, code: string, message: string): void {
-    const delta = kernel.deltaOf(ordinal)
+  function failDelta(delta: number, step: number, code: string, message: string): void {
     if (kernel.fail(delta) === 0) return
-    failedNow++
-    pending.push({ delta, step: Math.max(0, stepCount - 1), code, message })
+    if (verdicts.judge(delta, step, code, message) === 'skipped') skippedNow++
+    else failedNow++
   }
 
-  /** Opens the section in the kernel and runs the steps. The kernel holds the outcome; `local` and `pending` tell of it. */
+  /** Opens the section in the kernel and runs the steps. The kernel holds the outcome; `local` and the verdicts tell of it. */
   async function attempt(section: Uint8Array, count: number, batch: SourceBatch): Promise<void> {
     local.fill(0)
-    pending = []
-    fillSection(kernel, section)
-    if (kernel.openBatch(section.length, count, batch.lastOffsetDelta, batch.firstDelta) < 0) {
-      throw new CorruptBatch(`the batch at offset ${batch.baseOffset} of partition ${batch.partition} holds malformed records`)
-    }
+    verdicts.begin()
+    openSection(kernel, section, count, batch, batch.firstDelta)
     for (let step = 0; step < stepCount; step++) {
       currentStep = step
       failedNow = 0
+      skippedNow = 0
       const into = step * COUNTER_COUNT
       const before = kernel.currentDistinct()
       local[into + IN] = before
       if (kernel.currentCount() === 0) continue
-      watch[1] = step
-      watch[2] = batch.partition
-      Atomics.add(watch, 0, 1)
+      enterCall(watch, step, batch.partition, batch.baseOffset, kernel.deltaOf(0), kernel.deltaOf(kernel.currentCount() - 1))
       try {
         const running = instances[step]!.run(kernel, context)
         if (running) await running
       } finally {
-        Atomics.add(watch, 0, 1)
+        leaveCall(watch)
       }
       // Also a record that failed earlier: a step may not bring it back.
-      if (failedNow > 0 || kernel.hasFailed() !== 0) kernel.dropFailed()
+      if (failedNow + skippedNow > 0 || kernel.hasFailed() !== 0) kernel.dropFailed()
       local[into + FAILED] = failedNow
+      local[into + SKIPPED] = skippedNow
       local[into + OUT] = kernel.currentDistinct()
       local[into + EMITTED] = kernel.currentCount()
-      local[into + FILTERED] = before - kernel.currentDistinct() - failedNow
+      local[into + FILTERED] = before - kernel.currentDistinct() - failedNow - skippedNow
     }
     if (stepCount === 0) {
       local[IN] = kernel.currentDistinct()
@@ -150,32 +106,46 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   /** Reframes where there are no steps, and fails what no target batch could hold. */
   function finish(recordBytesMax: number): void {
     failedNow = 0
+    skippedNow = 0
+    const last = Math.max(0, stepCount - 1)
+    const failAt = (ordinal: number, code: string, message: string) => failDelta(kernel.deltaOf(ordinal), last, code, message)
     if (stepCount === 0 && spec.reframe_schema_id !== undefined) {
       for (let at = kernel.reframe(0, spec.reframe_schema_id); at >= 0; at = kernel.reframe(at + 1, spec.reframe_schema_id)) {
-        failNamed(at, 'not_framed', 'the value does not start with the schema registry prefix (magic byte 0)')
+        failAt(at, 'not_framed', 'the value does not start with the schema registry prefix (magic byte 0)')
       }
     }
     // The batch header takes 61 bytes, and renumbering may lengthen a record by up to 20.
     const most = recordBytesMax - 81
     if (kernel.currentLargest() > most) {
       for (let at = kernel.findLarger(0, most); at >= 0; at = kernel.findLarger(at + 1, most)) {
-        failNamed(at, 'record_too_large', `the record is larger than the sink's limit of ${recordBytesMax} bytes`)
+        failAt(at, 'record_too_large', `the record is larger than the sink's limit of ${recordBytesMax} bytes`)
       }
     }
-    if (failedNow === 0) return
+    if (failedNow + skippedNow === 0) return
     kernel.dropFailed()
-    const into = Math.max(0, stepCount - 1) * COUNTER_COUNT
+    const into = last * COUNTER_COUNT
     local[into + FAILED]! += failedNow
+    local[into + SKIPPED]! += skippedNow
     local[into + OUT] = kernel.currentDistinct()
     local[into + EMITTED] = kernel.currentCount()
   }
 
   function append(batch: SourceBatch, sink: BatchSink): void {
     const fixedTime = (batch.attributes & 8) !== 0 ? batch.maxTimestamp : -1n
+    const base = batch.baseTimestamp
     const count = kernel.currentCount()
-    for (let from = 0; (from = kernel.append(from, sink.batchBytesMax, batch.baseTimestamp, fixedTime)) < count;) {
+    const { partitions } = spec
+    if (partitions !== undefined) {
+      for (let from = 0; (from = kernel.scatter(from, partitions, batch.sinkPartition, sink.batchBytesMax, base, fixedTime)) < count;) {
+        sink.seal()
+        kernel.begin(base)
+      }
+      return
+    }
+    if (kernel.builtRecords() === 0) kernel.begin(base)
+    for (let from = 0; (from = kernel.append(from, sink.batchBytesMax, base, fixedTime)) < count;) {
       sink.seal()
-      kernel.begin(batch.baseTimestamp)
+      kernel.begin(base)
     }
   }
 
@@ -185,87 +155,70 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     count: number,
     batch: SourceBatch,
     sink: BatchSink,
-    counts: Float64Array,
-    failures: RecordFailure[],
+    output: ChainOutput,
     isRepeated = false,
   ): Promise<void> {
+    if (count === 1 && verdicts.hasPoison()) {
+      openSection(kernel, section, 1, batch, 0)
+      const known = verdicts.poisonAt(kernel.deltaOf(0))
+      if (known) return failAlone(section, batch, known.step, 'module_timeout', known.message, output)
+    }
     try {
       await attempt(section, count, batch)
       finish(sink.recordBytesMax)
     } catch (error) {
       if (!(error instanceof SmartModuleTrap)) throw error
-      const step = error.step
+      const { step } = error
       instances[step] = await openStep(spec.steps[step]!, watch, log)
       if (count > 1) {
         // The kernel still has the source's marks, but its section may be half-way through the chain: open it again to cut it.
-        fillSection(kernel, section)
-        kernel.openBatch(section.length, count, batch.lastOffsetDelta, 0)
+        openSection(kernel, section, count, batch, 0)
         const half = count >> 1
         const cut = kernel.positionOf(half)
-        await runStretch(section.subarray(0, cut), half, batch, sink, counts, failures)
-        await runStretch(section.subarray(cut), count - half, batch, sink, counts, failures)
+        await runStretch(section.subarray(0, cut), half, batch, sink, output)
+        await runStretch(section.subarray(cut), count - half, batch, sink, output)
         return
       }
       // What an instance had piled up may be at fault, not the record: it gets one more chance, in a fresh one.
-      if (!isRepeated) return runStretch(section, 1, batch, sink, counts, failures, true)
-      failAlone(section, batch, error, counts, failures)
+      if (!isRepeated) return runStretch(section, 1, batch, sink, output, true)
+      if (++output.lost[step]! > output.lostMax[step]!) throw new TooManyTraps(step, error.message)
+      failAlone(section, batch, step, 'module_trapped', error.message, output)
       return
     }
-    for (let i = 0; i < local.length; i++) counts[i]! += local[i]!
-    failures.push(...pending)
+    for (let i = 0; i < local.length; i++) output.counts[i]! += local[i]!
+    verdicts.hand(output)
     append(batch, sink)
   }
 
   /** Accounts for a single record that no instance of the step survives. */
-  function failAlone(
-    section: Uint8Array,
-    batch: SourceBatch,
-    trap: SmartModuleTrap,
-    counts: Float64Array,
-    failures: RecordFailure[],
-  ): void {
-    fillSection(kernel, section)
-    kernel.openBatch(section.length, 1, batch.lastOffsetDelta, 0)
-    failures.push({ delta: kernel.deltaOf(0), step: trap.step, code: 'module_trapped', message: trap.message.slice(0, 1024) })
-    for (let step = 0; step < trap.step; step++) {
-      counts[step * COUNTER_COUNT + IN]! += 1
-      counts[step * COUNTER_COUNT + OUT]! += 1
-      counts[step * COUNTER_COUNT + EMITTED]! += 1
+  function failAlone(section: Uint8Array, batch: SourceBatch, step: number, code: string, message: string, output: ChainOutput): void {
+    openSection(kernel, section, 1, batch, 0)
+    verdicts.begin()
+    const verdict = verdicts.judge(kernel.deltaOf(0), step, code, message.slice(0, 1024))
+    verdicts.hand(output)
+    for (let each = 0; each < step; each++) {
+      output.counts[each * COUNTER_COUNT + IN]! += 1
+      output.counts[each * COUNTER_COUNT + OUT]! += 1
+      output.counts[each * COUNTER_COUNT + EMITTED]! += 1
     }
-    counts[trap.step * COUNTER_COUNT + IN]! += 1
-    counts[trap.step * COUNTER_COUNT + FAILED]! += 1
-  }
-
-  /** The section cut at the position and into calls of bounded size. The common batch is one stretch and no copy. */
-  function stretches(batch: SourceBatch): { section: Uint8Array; count: number }[] {
-    if (batch.firstDelta === 0 && batch.section.length <= SMARTMODULE_LIMITS.call_bytes_max)
-      return [{ section: batch.section, count: batch.recordCount }]
-    const length = batch.section.length
-    fillSection(kernel, batch.section)
-    if (kernel.openBatch(length, batch.recordCount, batch.lastOffsetDelta, batch.firstDelta) < 0) {
-      throw new CorruptBatch(`the batch at offset ${batch.baseOffset} of partition ${batch.partition} holds malformed records`)
-    }
-    const kept = new Uint8Array(kernel.memory.buffer, kernel.currentPtr(), kernel.currentLength()).slice()
-    const parts = []
-    for (let from = 0; from < kept.length;) {
-      const size = kernel.run(from, SMARTMODULE_LIMITS.call_bytes_max)
-      parts.push({ section: kept.subarray(from, from + size), count: kernel.runCount() })
-      from += size
-    }
-    return parts
+    output.counts[step * COUNTER_COUNT + IN]! += 1
+    output.counts[step * COUNTER_COUNT + (verdict === 'skipped' ? SKIPPED : FAILED)]! += 1
   }
 
   return {
     stepCount,
-    async run(batch, sink, counts, failures) {
+    async run(batch, sink, output, doubts) {
       context.partition = batch.partition
       context.baseOffset = batch.baseOffset
       context.baseTimestamp = batch.baseTimestamp
       context.maxTimestamp = batch.maxTimestamp
       context.attributes = batch.attributes
-      const parts = stretches(batch)
+      verdicts.open(batch.partition, batch.baseOffset, doubts)
+      const parts = stretchesOf(kernel, batch, doubts?.cuts ?? NO_CUTS)
       const whole = batch.firstDelta === 0 ? batch : { ...batch, firstDelta: 0 }
-      for (const part of parts) await runStretch(part.section, part.count, whole, sink, counts, failures)
+      for (const part of parts) await runStretch(part.section, part.count, whole, sink, output)
     },
   }
 }
+
+const NO_CUTS: readonly bigint[] = []

@@ -24,11 +24,17 @@ export type Kernel = {
   dropFailed(): number
   hasFailed(): number
   reframe(from: number, schemaId: number): number
+  /** Takes another partition's batch; 0 is selected at first. */
+  select(slot: number): void
+  selected(): number
   begin(baseTimestamp: bigint): void
   append(from: number, most: number, baseTimestamp: bigint, timestamp: bigint): number
+  scatter(from: number, partitions: number, keyless: number, most: number, baseTimestamp: bigint, timestamp: bigint): number
+  hash(length: number): number
   builtAt(): number
   builtBytes(): number
   builtRecords(): number
+  builtBaseTimestamp(): bigint
   builtMaxTimestamp(): bigint
 }
 

@@ -2,7 +2,7 @@
 import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../../shared/connectors/catalogue.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
-import { invalidRequest, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
+import { invalidRequest, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
@@ -10,11 +10,12 @@ import { isUniqueViolation, type Queryable } from '../../../../shared/store/data
 import { insertPipeline, updatePipeline, type Use } from '../../../../shared/store/pipelines.ts'
 import { lockStream, type StreamRow } from '../../../../shared/store/streams.ts'
 import type { Caller, Deps } from '../../deps.ts'
+import { resolvePlace } from '../../jobs/places.ts'
 import { validated } from '../../middleware/validate.ts'
 import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
-import { assertChainStarts, resolveSteps } from './resolve-steps.ts'
+import { assertChainStarts, resolveSteps, withPolicies } from './resolve-steps.ts'
 
 type Endpoint = PipelineRequest['source']
 
@@ -46,6 +47,24 @@ async function resolveEndpoint(
   return undefined
 }
 
+/** Where the pipeline starts in each partition; faults are added to `details`. */
+async function resolveStart(
+  { cluster }: Deps,
+  topic: string,
+  start: PipelineRequest['start'],
+  details: Detail[],
+): Promise<Map<number, bigint> | undefined> {
+  const layout = await cluster.describeTopic(topic)
+  if (!layout) throw unavailable('the source’s topic')
+  try {
+    return await resolvePlace(cluster, layout, start, '/start')
+  } catch (error) {
+    if (!(error instanceof ServiceError) || !error.details) throw error
+    details.push(...error.details)
+    return undefined
+  }
+}
+
 /** Everything checked and stored in one transaction; the streams and SmartModules in use are locked against deletion meanwhile. */
 async function store(deps: Deps, caller: Caller, id: string, body: PipelineRequest) {
   const { db, names } = deps
@@ -57,10 +76,17 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
       details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
     if (source && body.tasks > source.partitions)
       details.push({ path: '/tasks', message: `must be at most ${source.partitions}, the source's partitions` })
+    if (body.source.config.compression !== undefined)
+      details.push({ path: '/source/config/compression', message: 'is for a sink: what is read is inflated whatever its compression' })
+    const start = source && (await resolveStart(deps, source.topic, body.start, details))
     const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
     await assertChainStarts(trx, id, resolved, details)
-    if (!source || !sink) throw invalidRequest(details)
-    const steps = resolved.map((step) => step.definition)
+    if (!source || !sink || !start) throw invalidRequest(details)
+    const steps = withPolicies(
+      resolved.map((step) => step.definition),
+      body.processors,
+      body.on_error,
+    )
     const definition: PipelineDefinition = {
       pipeline_id: id,
       account_id: caller.accountId,
@@ -77,6 +103,9 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
       dead_letter_topic: names.deadLetterTopic(caller.accountId, id),
       group_id: names.pipelineGroup(id),
       steps,
+      source_partitions: source.partitions,
+      compression: StreamConfig.parse(body.sink.config).compression ?? 'none',
+      failure_threshold: body.failure_threshold,
     }
     const uses: Use[] = [
       { kind: 'stream', used_id: source.id },
@@ -94,7 +123,8 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
         desired: definition.desired,
         revision: 1,
         attempt: 1,
-        request: body,
+        // Places are resolved once: a create that is finished later starts where it would have started now.
+        request: { ...body, resolved_start: Object.fromEntries([...start].map(([partition, offset]) => [partition, String(offset)])) },
         definition,
       },
       uses,

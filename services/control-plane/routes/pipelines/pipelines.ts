@@ -8,17 +8,13 @@ import {
 } from '../../../../shared/api/pipelines.ts'
 import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import { DESIRED_AFTER, PIPELINE_ACTIONS, transition, type PipelineAction } from '../../../../shared/model/pipeline-status.ts'
-import {
-  findPipeline,
-  listObserved,
-  listPipelines,
-  lockPipeline,
-  updatePipeline,
-  type PipelineRow,
-} from '../../../../shared/store/pipelines.ts'
+import { listObserved, listPipelines, lockPipeline, updatePipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
+import type { Queryable } from '../../../../shared/store/database.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { isDrained, publishDefinition, undoPipeline } from '../../reconciler/pipelines.ts'
+import { publishDefinition } from '../../publisher/enqueue.ts'
+import { isDrained, undoPipeline } from '../../reconciler/pipelines.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
+import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 
 const showItem = ({ id, name, description, status, status_reason, revision, created_at, updated_at }: PipelineRow) => ({
@@ -33,24 +29,33 @@ const showItem = ({ id, name, description, status, status_reason, revision, crea
   updated_at,
 })
 
-async function getPipeline({ db }: Deps, caller: Caller, id: string): Promise<PipelineRow> {
-  const row = await findPipeline(db, caller.accountId, id)
-  if (!row) throw notFound('the pipeline')
-  return row
-}
-
 export const listPipelinesOperation = operation(listPipelinesContract, async ({ db }, caller, { query }) =>
   listReply('pipelines', await listPipelines(db, caller.accountId, query), query, showItem),
 )
 
+export function showPipeline(row: PipelineRow) {
+  const { steps, tasks, failure_threshold } = row.definition
+  return {
+    ...showItem(row),
+    source: row.request.source,
+    processors: steps.map(({ module_id, name, version, config, on_error, timeout_ms, changes_keys }) => ({
+      module_id,
+      name,
+      version,
+      config,
+      on_error,
+      ...(timeout_ms === undefined ? {} : { timeout_ms }),
+      ...(changes_keys ? { changes_keys } : {}),
+    })),
+    sink: row.request.sink,
+    tasks,
+    failure_threshold,
+  }
+}
+
 export const getPipelineOperation = operation(getPipelineContract, async (deps, caller, { params }) => {
   const row = await getPipeline(deps, caller, params.id)
-  const processors = row.definition.steps.map(({ module_id, name, version, config }) => ({ module_id, name, version, config }))
-  return {
-    status: 200,
-    body: { ...showItem(row), source: row.request.source, processors, sink: row.request.sink, tasks: row.definition.tasks },
-    headers: etagOf(row),
-  }
+  return { status: 200, body: showPipeline(row), headers: etagOf(row) }
 })
 
 export const getPipelineStatus = operation(getPipelineStatusContract, async (deps, caller, { params }) => {
@@ -72,6 +77,12 @@ export const getPipelineStatus = operation(getPipelineStatusContract, async (dep
   }
 })
 
+/** A failed task, and one that held itself back, is tried again only under a new attempt; until then its last word stands. */
+async function needsAttempt(trx: Queryable, row: PipelineRow, action: PipelineAction): Promise<boolean> {
+  if (action === 'start' || action === 'restart') return true
+  return action === 'resume' && (await listObserved(trx, row.id)).some(({ held_back }) => held_back)
+}
+
 /** Changes status and what is wanted, and tells the processors, in one transaction. */
 async function act(deps: Deps, caller: Caller, id: string, action: PipelineAction): Promise<PipelineRow> {
   const changed = await deps.db.transaction(async (trx) => {
@@ -79,14 +90,13 @@ async function act(deps: Deps, caller: Caller, id: string, action: PipelineActio
     if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
     assertIfMatch(caller, etagOf(row))
     const next = transition(row.status, action)
-    if (next === undefined) throw new ServiceError('conflict', `a pipeline that is ${row.status} can't ${action}`)
+    if (next === 'refused') throw new ServiceError('conflict', `a pipeline that is ${row.status} can't ${action}`)
     if (next === 'same') return row
     const updated = await updatePipeline(trx, id, {
       status: next,
       status_reason: null,
       desired: DESIRED_AFTER[action],
-      // A failed task is tried again only under a new attempt.
-      attempt: action === 'start' ? row.attempt + 1 : row.attempt,
+      attempt: (await needsAttempt(trx, row, action)) ? row.attempt + 1 : row.attempt,
     })
     await publishDefinition(trx, updated)
     return updated

@@ -1,7 +1,7 @@
 /** The chain of a pipeline request: modules found, versions pinned, configs checked against their schemas and by starting them. */
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { invalidRequest, type Detail } from '../../../../shared/errors/service-error.ts'
-import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import { ON_ERROR_DEFAULT, type OnError, type PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { runInSandbox } from '../../../../shared/smartmodule/sandbox.ts'
 import type { Queryable } from '../../../../shared/store/database.ts'
 import { findSmartModule, findVersion, getBinary } from '../../../../shared/store/smartmodules.ts'
@@ -17,8 +17,15 @@ export async function resolveSteps(
   details: Detail[],
 ): Promise<ResolvedStep[]> {
   const steps: ResolvedStep[] = []
-  for (const [index, { module_id, version, config }] of entries.entries()) {
+  for (const [index, { module_id, version, config, on_error, timeout_ms, changes_keys }] of entries.entries()) {
     const current = await findSmartModule(trx, accountId, module_id)
+    if (current?.status === 'quarantined' && version === undefined) {
+      details.push({
+        path: `/processors/${index}/module_id`,
+        message: `names ${current.name}, which is quarantined; deploy a mended version`,
+      })
+      continue
+    }
     if (!current) {
       details.push({ path: `/processors/${index}/module_id`, message: 'is not the id of a SmartModule' })
       continue
@@ -42,10 +49,18 @@ export async function resolveSteps(
         input_format: pinned.input_format,
         output_format: pinned.output_format,
         config,
+        on_error: on_error ?? ON_ERROR_DEFAULT,
+        ...(timeout_ms === undefined ? {} : { timeout_ms }),
+        changes_keys,
       },
     })
   }
   return steps
+}
+
+/** Steps that were given no policy of their own have the pipeline's. */
+export function withPolicies(steps: Step[], entries: PipelineRequest['processors'], fallback: OnError): Step[] {
+  return steps.map((step, index) => ({ ...step, on_error: entries[index]?.on_error ?? fallback }))
 }
 
 /**

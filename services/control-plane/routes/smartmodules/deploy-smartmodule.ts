@@ -9,6 +9,7 @@ import { isUniqueViolation } from '../../../../shared/store/database.ts'
 import {
   insertSmartModule,
   insertVersion,
+  liftQuarantine,
   listVersions,
   lockSmartModule,
   sha256Of,
@@ -98,9 +99,10 @@ export const deploySmartModule = operation(deploySmartModuleContract, async ({ d
         },
         binary,
       )
+      await liftQuarantine(trx, row.id)
       return {
         status: 201,
-        body: { id: row.id, name: row.name, status: row.status, version },
+        body: { id: row.id, name: row.name, status: 'deployed', version },
         headers: { Location: `/smartmodules/${row.id}` },
       }
     })

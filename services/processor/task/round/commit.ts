@@ -6,6 +6,7 @@ import type { Cluster, Connections } from '../../../../shared/kafka/cluster.ts'
 import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
 import { commitOffsetsInTransaction, type TxnOffset } from '../../../../shared/kafka/wire/txn-offset-commit.ts'
+import type { Mutation } from '../../mutation.ts'
 import { TakenOver, TransactionBroken, type Producer } from '../producer.ts'
 
 /** The group moved on: the assignment is void, the transaction must be aborted. */
@@ -28,6 +29,7 @@ export async function commitRound(
   target: { groupId: string; topic: string; assignment: Assignment },
   offsets: TxnOffset[],
   producer: Producer,
+  mutation?: Mutation,
 ): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     coordinator.nodeId ??= await cluster.groupCoordinator(target.groupId)
@@ -36,8 +38,8 @@ export async function commitRound(
       groupId: target.groupId,
       producerId: producer.producerId,
       producerEpoch: producer.producerEpoch,
-      generationId: target.assignment.generationId,
-      memberId: target.assignment.memberId,
+      generationId: mutation === 'no_member_fencing' ? -1 : target.assignment.generationId,
+      memberId: mutation === 'no_member_fencing' ? '' : target.assignment.memberId,
       topic: target.topic,
       offsets,
     }).catch((error: unknown) => {

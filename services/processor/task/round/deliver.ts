@@ -9,36 +9,51 @@ import { stampProducer } from '../../../../shared/kafka/protocol/record-batch.ts
 import { KAFKA_ERRORS, hasMoved, isRetriable, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
 import { produceBatches, type ProduceTopic } from '../../../../shared/kafka/wire/produce.ts'
 import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
+import type { Mutation } from '../../mutation.ts'
 import { TakenOver, TransactionBroken, Undeliverable, type Producer } from '../producer.ts'
 
 /** Layouts of the topics a task writes to; replaced by `refresh` when a leader moved. */
-export type Targets = { sink: TopicLayout; deadLetter: TopicLayout | undefined; refresh(): Promise<void> }
+export type Targets = { sink: TopicLayout; deadLetter: TopicLayout; ledger: TopicLayout; refresh(): Promise<void> }
 
 type Lane = { topic: string; partition: number; batches: Buffer[] }
 
 const FIRST_RETRIES_MAX = 400
 
 /** The batches of a round by target partition, stamped with producer, epoch and sequence. */
-function stampBatches(outcomes: PartitionOutcome[], targets: Targets, producer: Producer): Lane[] {
+function stampBatches(
+  outcomes: PartitionOutcome[],
+  ledger: OutputBatch | undefined,
+  targets: Targets,
+  producer: Producer,
+  mutation: Mutation | undefined,
+): Lane[] {
   const lanes = new Map<string, Lane>()
-  const add = (topic: string, partition: number, { bytes, length, records }: OutputBatch) => {
+  const add = (topic: string, { partition, bytes, length, records }: OutputBatch) => {
     const key = `${topic}/${partition}`
     let lane = lanes.get(key)
     if (!lane) lanes.set(key, (lane = { topic, partition, batches: [] }))
     const batch = Buffer.from(bytes, 0, length)
-    stampProducer(batch, producer.producerId, producer.producerEpoch, producer.takeSequence(topic, partition, records))
+    if (mutation === 'output_outside_transaction') {
+      batch.writeInt16BE(0, ATTRIBUTES_AT)
+      stampProducer(batch, -1n, -1, -1)
+    } else stampProducer(batch, producer.producerId, producer.producerEpoch, producer.takeSequence(topic, partition, records))
     lane.batches.push(batch)
   }
   for (const outcome of outcomes) {
-    for (const batch of outcome.sink) add(targets.sink.topic, outcome.sinkPartition, batch)
-    for (const batch of outcome.deadLetters) add(targets.deadLetter!.topic, outcome.partition, batch)
+    const batches = mutation === 'reverse_batches' ? outcome.sink.toReversed() : outcome.sink
+    for (const batch of batches) add(targets.sink.topic, batch)
+    for (const batch of outcome.deadLetters) add(targets.deadLetter.topic, batch)
   }
+  if (ledger) add(targets.ledger.topic, ledger)
   return [...lanes.values()]
 }
 
+/** Where a batch's attributes stand; only a mutation writes them here. */
+const ATTRIBUTES_AT = 21
+
 function leaderOf(targets: Targets, { topic, partition }: Lane): number {
-  const layout = topic === targets.sink.topic ? targets.sink : targets.deadLetter!
-  return layout.leaders[partition] ?? -1
+  const layout = [targets.sink, targets.deadLetter, targets.ledger].find((each) => each.topic === topic)
+  return layout?.leaders[partition] ?? -1
 }
 
 /** The `index`-th batch of each lane as one request per leader. */
@@ -65,7 +80,7 @@ function refuse(code: number, message: string | null): Error {
 }
 
 /** Sends the first batch of each lane until every one is acknowledged. */
-async function sendFirst(connections: Connections, lanes: Lane[], targets: Targets, transactionalId: string): Promise<void> {
+async function sendFirst(connections: Connections, lanes: Lane[], targets: Targets, transactionalId: string | null): Promise<void> {
   let open = lanes
   for (let attempt = 0; open.length > 0; attempt++) {
     const refused: Lane[] = []
@@ -100,20 +115,23 @@ async function connectionTo(connections: Connections, leader: number) {
 export async function deliver(
   connections: Connections,
   outcomes: PartitionOutcome[],
+  ledger: OutputBatch | undefined,
   targets: Targets,
   producer: Producer,
+  mutation?: Mutation,
 ): Promise<boolean> {
-  const lanes = stampBatches(outcomes, targets, producer)
+  const lanes = stampBatches(outcomes, ledger, targets, producer, mutation)
+  const transactionalId = mutation === 'output_outside_transaction' ? null : producer.transactionalId
   if (lanes.length === 0) return false
   try {
-    await sendFirst(connections, lanes, targets, producer.transactionalId)
+    await sendFirst(connections, lanes, targets, transactionalId)
     const longest = lanes.reduce((most, { batches }) => Math.max(most, batches.length), 0)
     const inFlight: Promise<void>[] = []
     for (let index = 1; index < longest; index++) {
       for (const [leader, topics] of requestsFor(lanes, index, targets)) {
         inFlight.push(
           connectionTo(connections, leader)
-            .then((connection) => produceBatches(connection, producer.transactionalId, topics))
+            .then((connection) => produceBatches(connection, transactionalId, topics))
             .then((answers) => {
               const bad = answers.find(({ errorCode }) => errorCode !== 0 && errorCode !== KAFKA_ERRORS.duplicateSequence)
               if (bad) throw refuse(bad.errorCode, bad.errorMessage)

@@ -3,9 +3,9 @@
  * loop of its own; a round is what they have brought. D2: offsets only grow; gaps are normal.
  * HOT: work per batch.
  */
-import type { Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
+import { KafkaError, type Connections, type TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { readBatchHeader } from '../../../../shared/kafka/protocol/record-batch.ts'
-import { KAFKA_ERRORS, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
+import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
 import type { AbortedTransaction } from '../../../../shared/kafka/protocol/aborted.ts'
 import type { FetchBatches, FetchedPartition } from '../../../../shared/kafka/wire/fetch.ts'
 import type { ByteBudget } from '../byte-budget.ts'
@@ -19,6 +19,8 @@ export type FetchedBatches = {
   bytes: ArrayBuffer
   length: number
   aborted: AbortedTransaction[]
+  /** As the batches' headers say: control and aborted records included. */
+  records: number
 }
 
 /** What one round works on. `release` gives its bytes back to the budget; called once, after the commit or when the round is dropped. */
@@ -28,8 +30,15 @@ export type FetchedRound = { batches: FetchedBatches[]; bytes: number; release()
 export class PositionLost extends Error {}
 
 export type Fetcher = {
-  /** Resolves with everything that has arrived, once something has. Rejects when fetching must start anew. */
-  take(): Promise<FetchedRound>
+  /**
+   * Resolves with everything that has arrived, once something has; with undefined when interrupted, or when every partition has come to
+   * its end. Rejects when fetching must start anew.
+   */
+  take(): Promise<FetchedRound | undefined>
+  /** Makes a waiting `take` return. */
+  interrupt(): void
+  /** Every partition has come to the end that was set for it, and all of it was taken. */
+  isDone(): boolean
   /** Last stable offset of each partition, as of its latest fetch. */
   ends: Map<number, bigint>
   close(): void
@@ -42,6 +51,8 @@ export type FetcherOptions = {
   positions: Map<number, bigint>
   budget: ByteBudget
   roundBytesMax: number
+  /** A job's ends: partitions are read up to there and no further. */
+  until?: ReadonlyMap<number, bigint>
 }
 
 /** A fetch of this size needs no budget: each task is guaranteed one batch. */
@@ -55,12 +66,15 @@ function wholeBatches(answer: FetchedPartition, position: bigint): FetchedBatche
   const bytes = answer.bytes!
   let at = 0
   let nextOffset = position
+  let records = 0
   for (let header = readBatchHeader(bytes, 0); header !== undefined; header = readBatchHeader(bytes, at)) {
     at += header.size
+    records += header.recordCount
     nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
   }
   if (at === 0) return undefined
-  return { partition: answer.partition, position, nextOffset, bytes: bytes.buffer as ArrayBuffer, length: at, aborted: answer.aborted }
+  const { partition, aborted } = answer
+  return { partition, position, nextOffset, bytes: bytes.buffer as ArrayBuffer, length: at, aborted, records }
 }
 
 export function openFetcher(options: FetcherOptions): Fetcher {
@@ -68,6 +82,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   const ready: Ready[] = []
   const ends = new Map<number, bigint>()
   let closed = false
+  let interrupted = false
+  let loops = 0
   let failure: Error | undefined
   let wake: (() => void) | undefined
   const takenSignals = new Map<Ready, () => void>()
@@ -85,7 +101,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
           `position ${positions.get(answer.partition)} of partition ${answer.partition} is outside of what ${layout.topic} holds (from ${answer.logStartOffset})`,
         )
       }
-      if (answer.errorCode !== 0) throw new Error(`fetching partition ${answer.partition}: ${kafkaErrorName(answer.errorCode)}`)
+      if (answer.errorCode !== 0) throw new KafkaError(answer.errorCode)
       ends.set(answer.partition, answer.lastStableOffset)
       if (answer.bytes === undefined) continue
       const whole = wholeBatches(answer, positions.get(answer.partition)!)
@@ -96,10 +112,17 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     return batches
   }
 
-  async function fetchFrom(nodeId: number, partitions: number[]): Promise<void> {
+  const isBeforeEnd = (partition: number): boolean => {
+    const end = options.until?.get(partition)
+    return end === undefined || positions.get(partition)! < end
+  }
+
+  async function fetchFrom(nodeId: number, owned: number[]): Promise<void> {
     let wanted = GUARANTEED_BYTES
     let first = 0
     while (!closed) {
+      const partitions = options.until ? owned.filter(isBeforeEnd) : owned
+      if (partitions.length === 0) return
       const granted = budget.take(wanted - GUARANTEED_BYTES)
       const bytesMax = GUARANTEED_BYTES + granted
       const share = Math.max(GUARANTEED_BYTES, Math.floor(bytesMax / partitions.length))
@@ -115,7 +138,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
           bytesMin: 1,
           bytesMax,
         })
-        if (answer.errorCode !== 0) throw new Error(`fetching ${layout.topic}: ${kafkaErrorName(answer.errorCode)}`)
+        if (answer.errorCode !== 0) throw new KafkaError(answer.errorCode)
         if (closed) return budget.give(granted)
         batches = collect(answer.partitions)
       } catch (error) {
@@ -137,15 +160,24 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   }
 
   for (const [nodeId, owned] of Map.groupBy(positions.keys(), (partition) => layout.leaders[partition] ?? -1)) {
-    if (nodeId < 0) fail(new Error(`a partition of ${layout.topic} has no leader`))
-    else void fetchFrom(nodeId, owned)
+    if (nodeId < 0) fail(new KafkaError(KAFKA_ERRORS.leaderNotAvailable))
+    else {
+      loops++
+      void fetchFrom(nodeId, owned).finally(() => {
+        loops--
+        wake?.()
+      })
+    }
   }
 
   return {
     ends,
     async take() {
-      while (ready.length === 0 && failure === undefined) await new Promise<void>((resolve) => (wake = resolve))
+      while (ready.length === 0 && failure === undefined && !interrupted && (loops > 0 || !options.until))
+        await new Promise<void>((resolve) => (wake = resolve))
       if (failure) throw failure
+      interrupted = false
+      if (ready.length === 0) return undefined
       const parts = ready.splice(0)
       for (const part of parts) {
         takenSignals.get(part)?.()
@@ -158,6 +190,11 @@ export function openFetcher(options: FetcherOptions): Fetcher {
         release: () => budget.give(granted),
       }
     },
+    interrupt() {
+      interrupted = true
+      wake?.()
+    },
+    isDone: () => options.until !== undefined && loops === 0 && ready.length === 0 && failure === undefined,
     close() {
       closed = true
       for (const part of ready.splice(0)) {

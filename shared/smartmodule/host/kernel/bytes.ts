@@ -54,3 +54,27 @@ export function grow(pointer: usize, capacity: u32, need: u32): usize {
 export function roomFor(need: u32): u32 {
   return need + (need >> 2) + 1024
 }
+
+/** Kafka's murmur2, with its seed (org.apache.kafka.common.utils.Utils#murmur2). */
+export function murmur2(from: usize, length: u32): u32 {
+  const m: u32 = 0x5bd1e995
+  let h: u32 = 0x9747b28c ^ length
+  const whole = length & ~3
+  for (let i: u32 = 0; i < whole; i += 4) {
+    let k = load<u32>(from + i)
+    k *= m
+    k ^= k >>> 24
+    k *= m
+    h *= m
+    h ^= k
+  }
+  const rest = length & 3
+  if (rest > 0) {
+    for (let i: u32 = rest; i > 0; i--) h ^= (load<u8>(from + whole + i - 1) as u32) << (8 * (i - 1))
+    h *= m
+  }
+  h ^= h >>> 13
+  h *= m
+  h ^= h >>> 15
+  return h
+}

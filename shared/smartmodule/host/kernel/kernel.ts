@@ -4,13 +4,12 @@
  * It holds one source batch at a time (`openBatch`), the section a step left (`take`), and the batch being built (`append`). Format:
  * KIP-98 / https://kafka.apache.org/documentation/#record
  */
-import { copyFast, grow, roomFor, sizeOf, write, zigzag, zigzagLong } from './bytes'
+import { grow, roomFor } from './bytes'
+import { at, bad, end, readVarint, readVarlong, skipBody } from './reader'
 
 // Growing regions: never given back, bounded by the largest batch ever seen.
-let sectionPtr: usize = 0
+export let sectionPtr: usize = 0
 let sectionCapacity: u32 = 0
-let builtPtr: usize = 0
-let builtCapacity: u32 = 0
 /** Per record of the current section, its offsetDelta. */
 let deltasPtr: usize = 0
 let deltasCapacity: u32 = 0
@@ -19,84 +18,14 @@ let marksPtr: usize = 0
 let marksCapacity: u32 = 0
 
 const FAILED: u8 = 255
-/** Room for the batch header in front of what is built, so that the batch leaves in one copy. */
-const HEADER: u32 = 61
 
 let marksLength: u32 = 0
-let sectionLength: u32 = 0
-let sectionCount: u32 = 0
+export let sectionLength: u32 = 0
+export let sectionCount: u32 = 0
 /** Largest encoded record (its length prefix included) of the current section. */
 let sectionLargest: u32 = 0
 /** Distinct source records in the current section. */
 let sectionDistinct: u32 = 0
-let builtLength: u32 = 0
-let builtCount: u32 = 0
-let builtBase: i64 = 0
-let builtMax: i64 = 0
-
-// The varint reader's state: `at` moves, `bad` is set on anything malformed.
-let at: usize = 0
-let end: usize = 0
-let bad: bool = false
-
-// @ts-ignore: decorator
-@inline
-function readVarint(): i32 {
-  let result: u32 = 0
-  let shift: u32 = 0
-  while (true) {
-    if (at >= end || shift > 28) {
-      bad = true
-      return 0
-    }
-    const byte: u32 = load<u8>(at++)
-    result |= (byte & 0x7f) << shift
-    if (byte < 128) break
-    shift += 7
-  }
-  return ((result >>> 1) as i32) ^ -((result & 1) as i32)
-}
-
-// @ts-ignore: decorator
-@inline
-function readVarlong(): i64 {
-  let result: u64 = 0
-  let shift: u64 = 0
-  while (true) {
-    if (at >= end || shift > 63) {
-      bad = true
-      return 0
-    }
-    const byte: u64 = load<u8>(at++)
-    result |= (byte & 0x7f) << shift
-    if (byte < 128) break
-    shift += 7
-  }
-  return ((result >>> 1) as i64) ^ -((result & 1) as i64)
-}
-
-/** Skips a length-prefixed byte string that ends before `stop`; `least` is -1 where it may be null. Sets `bad` otherwise. */
-// @ts-ignore: decorator
-@inline
-function skipBytes(stop: usize, least: i32): void {
-  const length = readVarint()
-  if (length < least || (length > 0 && (length as usize) > stop - at)) bad = true
-  else if (length > 0) at += length
-}
-
-/** Skips key, value and headers of a record that ends at `stop`; sets `bad` unless they fill it exactly. */
-// @ts-ignore: decorator
-@inline
-function skipBody(stop: usize): void {
-  skipBytes(stop, -1)
-  if (!bad) skipBytes(stop, -1)
-  const headers = bad ? 0 : readVarint()
-  for (let i = 0; i < headers && !bad; i++) {
-    skipBytes(stop, 0)
-    if (!bad) skipBytes(stop, -1)
-  }
-  if (headers < 0 || at != stop) bad = true
-}
 
 /** A place for `length` bytes of a section that the host is about to copy in. */
 export function reserve(length: u32): usize {
@@ -335,65 +264,3 @@ export function reframe(from: u32, schemaId: u32): i32 {
   }
   return -1
 }
-
-/** Starts a new output batch. */
-export function begin(baseTimestamp: i64): void {
-  builtLength = 0
-  builtCount = 0
-  builtBase = baseTimestamp
-  builtMax = baseTimestamp
-}
-
-/**
- * Appends the section's records from the `from`-th on to the batch being built, renumbered, until it would pass `most` bytes (header
- * included). `timestamp` ≥ 0 replaces each record's time (log-append time); otherwise a record's time is `baseTimestamp` + its delta.
- * Returns the ordinal of the first record that did not fit; the section's count when all did.
- */
-export function append(from: u32, most: u32, baseTimestamp: i64, timestamp: i64): u32 {
-  // Renumbering can lengthen a record by a few bytes: offsetDelta ≤ 5, timestampDelta ≤ 10, the length itself ≤ 5.
-  const need: u32 = HEADER + builtLength + sectionLength + sectionCount * 20 + 16
-  if (need > builtCapacity) {
-    const room = roomFor(need)
-    const moved = heap.alloc(room)
-    if (builtPtr != 0) {
-      memory.copy(moved + HEADER, builtPtr + HEADER, builtLength)
-      heap.free(builtPtr)
-    }
-    builtPtr = moved
-    builtCapacity = room
-  }
-  at = sectionPtr + (from == 0 ? 0 : positionOf(from))
-  end = sectionPtr + sectionLength
-  let to = builtPtr + HEADER + builtLength
-  for (let i = from; i < sectionCount; i++) {
-    const size = readVarint()
-    const recordEnd = at + (size as usize)
-    at++
-    const time = timestamp >= 0 ? timestamp : baseTimestamp + readVarlong()
-    if (timestamp >= 0) readVarlong()
-    readVarint()
-    const timeDelta = zigzagLong(time - builtBase)
-    const offsetDelta = zigzag(builtCount as i32) as u64
-    const rest = (recordEnd - at) as u32
-    const body = 1 + sizeOf(timeDelta) + sizeOf(offsetDelta) + rest
-    const prefix = zigzag(body as i32) as u64
-    const encoded = sizeOf(prefix) + body
-    if (builtCount > 0 && HEADER + builtLength + encoded > most) return i
-    to = write(to, prefix)
-    store<u8>(to++, 0)
-    to = write(to, timeDelta)
-    to = write(to, offsetDelta)
-    copyFast(to, at, rest)
-    to += rest
-    at = recordEnd
-    builtLength += encoded
-    builtCount++
-    if (time > builtMax) builtMax = time
-  }
-  return sectionCount
-}
-
-export function builtAt(): usize { return builtPtr }
-export function builtBytes(): u32 { return HEADER + builtLength }
-export function builtRecords(): u32 { return builtCount }
-export function builtMaxTimestamp(): i64 { return builtMax }

@@ -1,0 +1,109 @@
+/**
+ * Dead-letter topic → Postgres, on demand and as pipelines make progress: a partition's rows and its next offset in one database
+ * transaction, so that nothing is projected twice or left out. The topic is the truth.
+ */
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
+import type { Database } from '../../../shared/store/database.ts'
+import { addDeadLetters, lockLetterPosition, type NewDeadLetter } from '../../../shared/store/dead-letters.ts'
+import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
+
+export type DeadLetterProjection = {
+  /** Projects what the topic holds at this moment. Throws when it takes longer than the deadline. */
+  catchUp(pipeline: { id: string; definition: { dead_letter_topic: string } }, deadlineMs?: number): Promise<void>
+  /** Soon, without waiting; failures are tried again with the next poke. */
+  poke(pipeline: { id: string; definition: { dead_letter_topic: string } }): void
+  close(): Promise<void>
+}
+
+const FETCH_BYTES = 4 << 20
+const DEADLINE_MS = 8000
+const OWN_HEADER = /^(__connect\.errors\.|dps\.)/
+
+/** A letter's own record, and what the headers we added tell. A later header of the same name wins: the record may have had one. */
+function parseLetter(pipelineId: string, partition: number, offset: bigint, { key, value, headers }: KafkaRecord): NewDeadLetter {
+  const told = (name: string) => headers.findLast(([each]) => each === name)?.[1]?.toString('utf8')
+  const number = (name: string, fallback = 0) => Number(told(name) ?? fallback) || fallback
+  const failedAt = new Date(told('dps.failed_at') ?? 0)
+  return {
+    pipeline_id: pipelineId,
+    letter_partition: partition,
+    letter_offset: String(offset),
+    partition: number('__connect.errors.partition'),
+    record_offset: told('__connect.errors.offset') ?? '0',
+    step: number('dps.step'),
+    module: told('dps.module') ?? '',
+    version: told('dps.module_version') ?? '',
+    revision: number('dps.revision'),
+    error_code: told('__connect.errors.exception.class.name') ?? '',
+    // Postgres takes no NUL in text.
+    error_message: (told('__connect.errors.exception.message') ?? '').replaceAll('\0', '�'),
+    attempts: number('dps.attempt', 1),
+    redrives: number('dps.redrives'),
+    failed_at: Number.isNaN(failedAt.getTime()) ? new Date(0) : failedAt,
+    key,
+    value,
+    headers: headers
+      .filter(([name]) => !OWN_HEADER.test(name))
+      .map(([name, bytes]) => ({ key: name, base64: bytes?.toString('base64') ?? null })),
+  }
+}
+
+export function createDeadLetterProjection(
+  db: Database,
+  cluster: Cluster,
+  now: () => number,
+  onError: (error: Error) => void,
+): DeadLetterProjection {
+  const connections = cluster.openConnections('dead-letters')
+  /** One catching up at a time and pipeline. */
+  const running = new Map<string, Promise<void>>()
+
+  async function project(pipelineId: string, topic: string, deadlineMs: number): Promise<void> {
+    const deadline = now() + deadlineMs
+    const layout = await cluster.describeTopic(topic)
+    if (!layout) return
+    const partitions = layout.leaders.map((_, partition) => partition)
+    const ends = await cluster.offsets(layout, partitions, 'latest')
+    for (const partition of partitions) {
+      const end = ends.get(partition) ?? 0n
+      if (end === 0n) continue
+      for (let isDone = false; !isDone;) {
+        if (now() > deadline) throw new Error(`the dead letters of ${pipelineId} could not be projected within ${deadlineMs} ms`)
+        isDone = await db.transaction(async (trx) => {
+          const position = await lockLetterPosition(trx, pipelineId, partition)
+          if (position >= end) return true
+          const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
+          const rows = batches.flatMap((batch) =>
+            wholeRecordsOf(batch, position).map(({ offset, record }) => parseLetter(pipelineId, partition, offset, record)),
+          )
+          await addDeadLetters(trx, pipelineId, partition, rows, nextOffset)
+          return nextOffset >= end || nextOffset === position
+        })
+      }
+    }
+  }
+
+  async function catchUp({ id, definition }: Parameters<DeadLetterProjection['catchUp']>[0], deadlineMs = DEADLINE_MS): Promise<void> {
+    // What was written before the call must be seen: one that is under way may have looked too early.
+    await running.get(id)?.catch(() => {})
+    const mine = (running.get(id) ?? Promise.resolve()).catch(() => {}).then(() => project(id, definition.dead_letter_topic, deadlineMs))
+    running.set(id, mine)
+    try {
+      await mine
+    } finally {
+      if (running.get(id) === mine) running.delete(id)
+    }
+  }
+
+  return {
+    catchUp,
+    poke(pipeline) {
+      if (!running.has(pipeline.id)) catchUp(pipeline, 60_000).catch(onError)
+    },
+    async close() {
+      await Promise.allSettled(running.values())
+      await connections.close().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,49 @@
+/** Bytes as the API shows them: whole in base64, and readable where they can be read. */
+import type { DeadLetterRow } from '../../../shared/store/dead-letters.ts'
+import { deadLetterId } from '../../../shared/store/dead-letters.ts'
+import { FRAMING_BYTES } from '../../../shared/registry/framing.ts'
+
+/** Undefined for bytes that are no UTF-8. */
+function textOf(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+export const showKey = (key: Buffer | null) => key && { base64: key.toString('base64'), text: textOf(key) ?? null }
+
+/** `json` is null where there is none. */
+export function showValue(value: Buffer | null) {
+  if (value === null) return null
+  const bare = value.length >= FRAMING_BYTES && value[0] === 0 ? value.subarray(FRAMING_BYTES) : value
+  let json: unknown = null
+  try {
+    json = JSON.parse(textOf(bare) ?? '')
+  } catch {
+    // Not JSON: the bytes say what it is.
+  }
+  return { base64: value.toString('base64'), json }
+}
+
+export const showHeader = ([key, value]: [string, Buffer | null]) => ({ key, base64: value?.toString('base64') ?? null })
+
+export const showDeadLetter = (row: DeadLetterRow) => ({
+  id: deadLetterId(row),
+  partition: row.partition,
+  offset: Number(row.record_offset),
+  step: row.step,
+  module: row.module,
+  version: row.version,
+  revision: row.revision,
+  error: { code: row.error_code, message: row.error_message },
+  attempts: row.attempts,
+  redrives: row.redrives,
+  failed_at: row.failed_at,
+  key: showKey(row.key),
+  value: showValue(row.value),
+  headers: row.headers,
+  status: row.status,
+  job_id: row.job_id,
+})

@@ -1,0 +1,152 @@
+/** Jobs from creation to end: a definition beside the pipeline's, a consumer group of its own, and what is left to do once it has ended. */
+import type { JobStatus } from '../../../shared/api/jobs.ts'
+import { removeGroup } from '../../../shared/kafka/admin/admin.ts'
+import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { JobInput, ObservedTask, PipelineDefinition, ServiceNames } from '../../../shared/model/definition.ts'
+import type { Queryable } from '../../../shared/store/database.ts'
+import { settleJobLetters } from '../../../shared/store/dead-letters.ts'
+import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow } from '../../../shared/store/jobs.ts'
+import { enqueueJob, lockPipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
+import type { Deps } from '../deps.ts'
+import { publishBinaries } from '../publisher/enqueue.ts'
+
+export type Ranges = JobInput['ranges']
+
+/** The pipeline's current revision over another input. */
+export function jobDefinition(
+  names: ServiceNames,
+  { definition, revision }: PipelineRow,
+  job: JobInput,
+  input: { topic: string; partitions: number },
+  sink: { sink_topic: string; sink_schema_id: number } | undefined,
+): PipelineDefinition {
+  return {
+    ...definition,
+    ...sink,
+    revision,
+    attempt: 1,
+    desired: 'running',
+    tasks: 1,
+    source_topic: input.topic,
+    source_partitions: input.partitions,
+    group_id: names.pipelineGroup(job.job_id),
+    failure_threshold: 1,
+    job,
+  }
+}
+
+/** Stores the job and hands it to the processors, once its group stands at the start of its ranges. In the caller's transaction. */
+export async function storeJob(trx: Queryable, definition: PipelineDefinition & { job: JobInput }, total: number): Promise<JobRow> {
+  const { job_id, kind } = definition.job
+  const row = await insertJob(trx, {
+    id: job_id,
+    account_id: definition.account_id,
+    pipeline_id: definition.pipeline_id,
+    kind,
+    revision: definition.revision,
+    definition,
+    total,
+  })
+  await publishBinaries(trx, definition)
+  await enqueueJob(trx, job_id, definition)
+  return row
+}
+
+/** The first offset of each partition's ranges becomes the committed one; partitions without any stand where nothing is left to do. */
+export async function commitJobStart(
+  { cluster }: Pick<Deps, 'cluster'>,
+  definition: PipelineDefinition & { job: JobInput },
+  layout: TopicLayout,
+): Promise<void> {
+  const start = new Map(layout.leaders.map((_, partition) => [partition, BigInt(definition.job.ranges[String(partition)]?.[0]?.[0] ?? 0)]))
+  await cluster.ensureStartOffsets(definition.group_id, layout, start)
+}
+
+const FINAL: readonly JobStatus[] = ['finished', 'cancelled', 'failed']
+export const isFinal = (status: JobStatus): boolean => FINAL.includes(status)
+
+function progressOf({ definition }: JobRow, positions: ReadonlyMap<number, bigint>): number {
+  let all = 0n
+  let done = 0n
+  for (const [partition, ranges] of Object.entries(definition.job?.ranges ?? {})) {
+    const from = BigInt(ranges[0]?.[0] ?? 0)
+    const until = BigInt(ranges.at(-1)?.[1] ?? 0)
+    const position = positions.get(Number(partition)) ?? from
+    all += until - from
+    done += (position < until ? position : until) - from
+  }
+  return all === 0n ? 1 : Number(done) / Number(all)
+}
+
+/** What the job's task reports, in the projector's transaction. Answers the status it has ended with, when it has. */
+export async function projectJob(trx: Queryable, observed: ObservedTask): Promise<JobStatus | undefined> {
+  const row = await lockJob(trx, observed.pipeline_id)
+  if (!row || isFinal(row.status)) return undefined
+  const records = { ...NO_RECORDS }
+  for (const { totals } of observed.partitions) {
+    for (const name of Object.keys(records) as (keyof typeof records)[]) records[name] += totals?.[name] ?? 0
+  }
+  const positions = new Map(observed.partitions.map(({ partition, position }) => [partition, BigInt(position)]))
+  const isKnown = observed.partitions.length > 0
+  await updateJob(trx, row.id, {
+    ...(isKnown ? { records, progress: progressOf(row, positions) } : {}),
+    ...(row.status === 'starting' && observed.status === 'running' ? { status: 'running' as const } : {}),
+    status_reason: observed.reason,
+  })
+  if (observed.status === 'finished' || observed.status === 'failed') return observed.status
+  return row.status === 'cancelling' && observed.status === 'stopped' ? 'cancelled' : undefined
+}
+
+/**
+ * Ends a job for good: its letters by what its group has committed, its row, its definition, its group. May be repeated. Kafka is asked
+ * before anything is written, since only the committed offsets tell what is done.
+ */
+export async function settleJob(
+  deps: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'pokePublisher'>,
+  id: string,
+  status: JobStatus,
+  reason: string | null,
+): Promise<void> {
+  const { db, cluster } = deps
+  const before = await db.transaction((trx) => lockJob(trx, id))
+  if (!before) return
+  const { definition } = before
+  const partitions = Object.keys(definition.job?.ranges ?? {}).map(Number)
+  const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, partitions)
+  const positions = new Map([...committed].map(([partition, { offset }]) => [partition, offset]))
+  await db.transaction(async (trx) => {
+    const row = await lockJob(trx, id)
+    if (!row || isFinal(row.status)) return
+    if (row.kind === 'redrive') await settleJobLetters(trx, id, positions)
+    await updateJob(trx, id, {
+      status,
+      status_reason: reason,
+      ...(status === 'finished' ? { progress: 1 } : { progress: progressOf(row, positions) }),
+    })
+    await enqueueJob(trx, id, null)
+  })
+  deps.pokePublisher()
+  await deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {})
+}
+
+/** Wants the job to end; its task's word that it has stopped settles it. */
+export async function cancelJob(deps: Pick<Deps, 'db' | 'pokePublisher'>, id: string): Promise<JobRow | undefined> {
+  const row = await deps.db.transaction(async (trx) => {
+    const locked = await lockJob(trx, id)
+    if (!locked || isFinal(locked.status) || locked.status === 'cancelling') return locked
+    await enqueueJob(trx, id, { ...locked.definition, desired: 'stopped' })
+    return updateJob(trx, id, { status: 'cancelling' })
+  })
+  deps.pokePublisher()
+  return row
+}
+
+/** Before a pipeline's row goes: its jobs' definitions and groups go. */
+export async function removeJobsOf(deps: Pick<Deps, 'db' | 'withAdmin'>, pipelineId: string): Promise<void> {
+  const jobs = await listJobsOf(deps.db, pipelineId)
+  await deps.db.transaction(async (trx) => {
+    if (!(await lockPipeline(trx, pipelineId))) return
+    for (const { id } of jobs) await enqueueJob(trx, id, null)
+  })
+  for (const { definition } of jobs) await deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {})
+}

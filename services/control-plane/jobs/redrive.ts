@@ -1,0 +1,93 @@
+/** Redrive: the dead letters of a selection become the input of a job. */
+import type { RedriveRequest } from '../../../shared/api/dead-letters.ts'
+import { invalidRequest, ServiceError } from '../../../shared/errors/service-error.ts'
+import { newId } from '../../../shared/model/ids.ts'
+import { LIMITS } from '../../../shared/model/limits.ts'
+import {
+  deadLetterId,
+  listOthers,
+  lockPending,
+  parseDeadLetterId,
+  takeForJob,
+  type DeadLetterRow,
+} from '../../../shared/store/dead-letters.ts'
+import type { JobRow } from '../../../shared/store/jobs.ts'
+import type { PipelineRow } from '../../../shared/store/pipelines.ts'
+import type { z } from 'zod'
+import type { Deps } from '../deps.ts'
+import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'
+
+type Taken = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>
+
+/** Offsets as [from, until) ranges; two neighbours are one range unless a letter that is not taken lies between them. */
+export function rangesOf(taken: Taken[], others: ReadonlyMap<number, bigint[]>): { ranges: Ranges; count: number } {
+  const ranges: Ranges = {}
+  let count = 0
+  for (const [partition, letters] of Map.groupBy(taken, (letter) => letter.letter_partition)) {
+    const left = others.get(partition) ?? []
+    let next = 0
+    const own: [string, string][] = []
+    let last: [bigint, bigint] | undefined
+    for (const { letter_offset } of letters) {
+      const offset = BigInt(letter_offset)
+      while (next < left.length && left[next]! < (last?.[1] ?? 0n)) next++
+      const isApart = !last || (next < left.length && left[next]! < offset)
+      if (isApart) {
+        if (last) own.push([String(last[0]), String(last[1])])
+        last = [offset, offset + 1n]
+        count++
+      } else last![1] = offset + 1n
+    }
+    if (last) own.push([String(last[0]), String(last[1])])
+    ranges[String(partition)] = own
+  }
+  return { ranges, count }
+}
+
+/** Answers what would be, or was, taken; the job is undefined for a dry run or an empty selection. */
+export async function redrive(
+  deps: Deps,
+  pipeline: PipelineRow,
+  { ids, filter, dry_run }: z.output<typeof RedriveRequest>,
+): Promise<{ count: number; job?: JobRow }> {
+  const unknown = (ids ?? []).findIndex((id) => parseDeadLetterId(id) === undefined)
+  if (unknown >= 0) throw invalidRequest([{ path: `/ids/${unknown}`, message: 'is not the id of a dead letter' }])
+  await deps.deadLetters.catchUp(pipeline)
+  const { dead_letter_topic } = pipeline.definition
+  const layout = await deps.cluster.describeTopic(dead_letter_topic)
+  if (!layout) throw new Error(`topic ${dead_letter_topic} does not exist`)
+  const result = await deps.db.transaction(async (trx) => {
+    const taken = await lockPending(trx, pipeline.id, { ids, filter, redrivesMax: LIMITS.redrives_max })
+    if (ids && !dry_run) assertAllTaken(ids, taken)
+    if (dry_run || taken.length === 0) return { count: taken.length }
+    const jobId = newId('job')
+    await takeForJob(trx, pipeline.id, jobId, taken)
+    const { ranges, count } = rangesOf(taken, await listOthers(trx, pipeline.id, jobId))
+    if (count > LIMITS.job_ranges_max)
+      throw new ServiceError(
+        'invalid_request',
+        `the selection falls into ${count} separate ranges; narrow the filter to at most ${LIMITS.job_ranges_max}`,
+      )
+    const job = { job_id: jobId, kind: 'redrive' as const, ranges, records_per_second_max: null }
+    const definition = {
+      ...jobDefinition(deps.names, pipeline, job, { topic: dead_letter_topic, partitions: layout.leaders.length }, undefined),
+      job,
+    }
+    await commitJobStart(deps, definition, layout)
+    return { count: taken.length, job: await storeJob(trx, definition, taken.length) }
+  })
+  deps.pokePublisher()
+  return result
+}
+
+/** Whoever names letters wants all of them: one that is gone, taken already, or went round too often is said. */
+function assertAllTaken(ids: string[], taken: Taken[]): void {
+  const found = new Set(taken.map(deadLetterId))
+  const missing = ids.flatMap((id, index) =>
+    found.has(id) ? [] : [{ path: `/ids/${index}`, message: `is not pending, or was redriven ${LIMITS.redrives_max} times already` }],
+  )
+  if (missing.length > 0)
+    throw new ServiceError('conflict', `${missing.length} of the dead letters can't be redriven`, {
+      details: missing.slice(0, LIMITS.details_max),
+    })
+}

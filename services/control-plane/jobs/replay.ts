@@ -1,0 +1,48 @@
+/** Replay: a bounded part of the pipeline's source becomes the input of a job. */
+import type { ReplayRequest } from '../../../shared/api/jobs.ts'
+import { invalidRequest } from '../../../shared/errors/service-error.ts'
+import { newId } from '../../../shared/model/ids.ts'
+import type { JobRow } from '../../../shared/store/jobs.ts'
+import type { PipelineRow } from '../../../shared/store/pipelines.ts'
+import { findStream } from '../../../shared/store/streams.ts'
+import type { z } from 'zod'
+import type { Deps } from '../deps.ts'
+import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'
+import { resolvePlace } from './places.ts'
+
+export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<typeof ReplayRequest>): Promise<JobRow> {
+  const { cluster, db } = deps
+  const { source_topic } = pipeline.definition
+  const layout = await cluster.describeTopic(source_topic)
+  if (!layout) throw new Error(`topic ${source_topic} does not exist`)
+  const sink = body.sink && (await findStream(db, pipeline.account_id, body.sink.stream_id))
+  if (body.sink && sink?.status !== 'active')
+    throw invalidRequest([{ path: '/sink/stream_id', message: 'is not the id of an active stream' }])
+  if (sink?.topic === source_topic)
+    throw invalidRequest([{ path: '/sink/stream_id', message: 'must not be the source: the pipeline would read what the replay writes' }])
+  const from = await resolvePlace(cluster, layout, body.from, '/from')
+  const to = await resolvePlace(cluster, layout, body.to, '/to')
+  const ranges: Ranges = {}
+  let total = 0
+  for (const partition of layout.leaders.keys()) {
+    const [first, until] = [from.get(partition) ?? 0n, to.get(partition) ?? 0n]
+    if (until <= first) continue
+    ranges[String(partition)] = [[String(first), String(until)]]
+    total += Number(until - first)
+  }
+  const job = { job_id: newId('job'), kind: 'replay' as const, ranges, records_per_second_max: body.records_per_second ?? null }
+  const definition = {
+    ...jobDefinition(
+      deps.names,
+      pipeline,
+      job,
+      { topic: source_topic, partitions: layout.leaders.length },
+      sink && { sink_topic: sink.topic, sink_schema_id: sink.schema_id ?? 0 },
+    ),
+    job,
+  }
+  await commitJobStart(deps, definition, layout)
+  const row = await db.transaction((trx) => storeJob(trx, definition, total))
+  deps.pokePublisher()
+  return row
+}

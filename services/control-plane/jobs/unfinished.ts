@@ -1,0 +1,17 @@
+/** Jobs whose task has said its last word and that were not settled then: a crash came between. Run by the reconciler. */
+import { listUnfinishedJobs } from '../../../shared/store/jobs.ts'
+import { listObserved } from '../../../shared/store/pipelines.ts'
+import type { Deps } from '../deps.ts'
+import { settleJob } from './jobs.ts'
+
+/** A cancelled job whose task never said that it stopped (its processor may be gone) is settled after this time. */
+const CANCEL_MAX_MS = 30_000
+
+export async function settleUnfinishedJobs(deps: Deps): Promise<void> {
+  for (const job of await listUnfinishedJobs(deps.db)) {
+    const last = (await listObserved(deps.db, job.id))[0]
+    if (last?.status === 'finished' || last?.status === 'failed') await settleJob(deps, job.id, last.status, last.reason)
+    else if (job.status === 'cancelling' && (last?.status === 'stopped' || Date.now() - job.updated_at.getTime() > CANCEL_MAX_MS))
+      await settleJob(deps, job.id, 'cancelled', null)
+  }
+}

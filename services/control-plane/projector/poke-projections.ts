@@ -1,0 +1,36 @@
+/**
+ * Pipelines that made progress have written to their sink streams and perhaps to their dead letters: what is kept of both in Postgres
+ * follows, so that the first page is no wait.
+ */
+import { z } from 'zod'
+import type { Deps } from '../deps.ts'
+
+const INTERVAL_MS = 3000
+const last = new Map<string, number>()
+
+export function pokeProjectionsOf(deps: Pick<Deps, 'db' | 'streamData' | 'deadLetters' | 'log'>, pipelineIds: string[]): void {
+  const due = pipelineIds.filter((id) => Date.now() - (last.get(id) ?? 0) > INTERVAL_MS)
+  if (due.length === 0) return
+  if (last.size > 10_000) last.clear()
+  for (const id of due) last.set(id, Date.now())
+  poke(deps, due).catch((error: unknown) => deps.log.debug({ reason: String(error) }, 'a projection was not extended'))
+}
+
+const Topics = z.object({ sink_topic: z.string(), dead_letter_topic: z.string() })
+
+/** In two queries: reading a member inside json fails on a config that holds \\u0000. */
+async function poke(
+  { db, streamData, deadLetters }: Pick<Deps, 'db' | 'streamData' | 'deadLetters'>,
+  pipelineIds: string[],
+): Promise<void> {
+  const rows: { id: string; definition: unknown }[] = await db('pipelines').whereIn('id', pipelineIds).select('id', 'definition')
+  const pipelines = rows.map(({ id, definition }) => ({ id, definition: Topics.parse(definition) }))
+  const streams = await db('streams')
+    .whereIn(
+      'topic',
+      pipelines.map(({ definition }) => definition.sink_topic),
+    )
+    .select('id', 'topic')
+  streams.forEach(streamData.pokeIndex)
+  pipelines.forEach(deadLetters.poke)
+}

@@ -1,0 +1,32 @@
+/** Dead letters listed, read, redriven. Each call projects first what the topic holds, so that totals are exact. */
+import { getDeadLetterContract, listDeadLettersContract, redriveContract } from '../../../../shared/api/dead-letters.ts'
+import { notFound } from '../../../../shared/errors/service-error.ts'
+import { findDeadLetter, listDeadLetters } from '../../../../shared/store/dead-letters.ts'
+import { showDeadLetter } from '../../dead-letters/show.ts'
+import { redrive } from '../../jobs/redrive.ts'
+import { getPipeline } from '../get-pipeline.ts'
+import { showJob } from '../jobs/jobs.ts'
+import { listReply } from '../list-reply.ts'
+import { operation } from '../operation.ts'
+
+export const listDeadLettersOperation = operation(listDeadLettersContract, async (deps, caller, { params, query }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  await deps.deadLetters.catchUp(pipeline)
+  return listReply('dead_letters', await listDeadLetters(deps.db, pipeline.id, query), query, showDeadLetter)
+})
+
+export const getDeadLetterOperation = operation(getDeadLetterContract, async (deps, caller, { params }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  await deps.deadLetters.catchUp(pipeline)
+  const row = await findDeadLetter(deps.db, pipeline.id, params.dead_letter_id)
+  if (!row) throw notFound('the dead letter')
+  return { status: 200, body: showDeadLetter(row) }
+})
+
+export const redriveOperation = operation(redriveContract, async (deps, caller, { params, body }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const request = body ?? { dry_run: false }
+  const { count, job } = await redrive(deps, pipeline, request)
+  if (!job) return { status: 200, body: { dry_run: request.dry_run, count } }
+  return { status: 202, body: { ...showJob(job), count }, headers: { Location: `/jobs/${job.id}` } }
+})

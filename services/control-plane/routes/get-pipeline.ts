@@ -1,0 +1,11 @@
+/** The caller's pipeline, for everything below `/pipelines/{id}`. */
+import { notFound } from '../../../shared/errors/service-error.ts'
+import { findPipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
+import type { Caller, Deps } from '../deps.ts'
+
+/** Throws 404 for what is not there, or another account's. */
+export async function getPipeline({ db }: Pick<Deps, 'db'>, caller: Caller, id: string): Promise<PipelineRow> {
+  const row = await findPipeline(db, caller.accountId, id)
+  if (!row) throw notFound('the pipeline')
+  return row
+}

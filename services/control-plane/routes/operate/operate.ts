@@ -1,0 +1,139 @@
+/** Where a pipeline stands and where its records went: read from Kafka's committed offsets, which are exact when nothing else is up. */
+import { getAccountingContract, getLedgerContract, getMetricsContract, getOffsetsContract } from '../../../../shared/api/operate.ts'
+import { unavailable } from '../../../../shared/errors/service-error.ts'
+import { COUNTER_COUNT, namedCounters, parseCommitMetadata, type CommitMetadata } from '../../../../shared/model/counters.ts'
+import type { Counters } from '../../../../shared/model/definition.ts'
+import { listLedger, listObserved, listRevisions, type PipelineRow } from '../../../../shared/store/pipelines.ts'
+import type { Deps } from '../../deps.ts'
+import { getPipeline } from '../get-pipeline.ts'
+import { operation } from '../operation.ts'
+
+async function readOffsets({ cluster }: Pick<Deps, 'cluster'>, { definition }: PipelineRow) {
+  const layout = await cluster.describeTopic(definition.source_topic)
+  if (!layout || layout.leaders.includes(-1)) throw unavailable('the source’s topic')
+  const partitions = layout.leaders.map((_, partition) => partition)
+  const [starts, ends, committed] = await Promise.all([
+    cluster.offsets(layout, partitions, 'earliest'),
+    cluster.offsets(layout, partitions, 'latest'),
+    cluster.committedOffsets(definition.group_id, definition.source_topic, partitions),
+  ])
+  return partitions.map((partition) => {
+    const end = Number(ends.get(partition) ?? 0n)
+    const start = Number(starts.get(partition) ?? 0n)
+    const found = committed.get(partition)
+    const position = Number(found?.offset ?? 0n)
+    return { partition, start, position, end, lag: Math.max(0, end - position), metadata: found?.metadata ?? '' }
+  })
+}
+
+export const getOffsets = operation(getOffsetsContract, async (deps, caller, { params }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const partitions = await readOffsets(deps, pipeline)
+  return {
+    status: 200,
+    body: {
+      pipeline_id: pipeline.id,
+      topic: pipeline.definition.source_topic,
+      group_id: pipeline.definition.group_id,
+      lag: partitions.reduce((sum, { lag }) => sum + lag, 0),
+      partitions: partitions.map(({ partition, start, position, end, lag }) => ({ partition, start, position, end, lag })),
+    },
+  }
+})
+
+const ZERO: Counters = namedCounters(Array.from({ length: COUNTER_COUNT }, () => 0))
+
+/** The chain's totals with what is in flight: it came in and has not gone anywhere yet. */
+function balanceOf({ failed, in: input, ...counters }: Counters, inFlight: number) {
+  return { ...counters, in: input + inFlight, dead_lettered: failed, in_flight: inFlight }
+}
+
+const isBalanced = (each: ReturnType<typeof balanceOf>): boolean =>
+  each.in === each.out + each.filtered + each.skipped + each.dead_lettered + each.absorbed + each.in_flight
+
+function sum(all: Counters[]): Counters {
+  const total = { ...ZERO }
+  for (const each of all) for (const name of Object.keys(total) as (keyof Counters)[]) total[name] += each[name]
+  return total
+}
+
+async function readAccounting(deps: Pick<Deps, 'cluster' | 'db'>, pipeline: PipelineRow) {
+  const { definition, id } = pipeline
+  const layout = await deps.cluster.describeTopic(definition.source_topic)
+  if (!layout) throw unavailable('the source’s topic')
+  const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source_topic, [...layout.leaders.keys()])
+  const known = [...committed].map(([partition, { metadata }]) => [partition, parseCommitMetadata(metadata)] as const)
+  const observed = await listObserved(deps.db, id)
+  const inFlight = observed.filter(({ status }) => status === 'running').reduce((all, task) => all + task.in_flight, 0)
+  return { known, observed, inFlight, totals: balanceOf(sum(known.map(([, metadata]) => totalsOf(metadata))), inFlight) }
+}
+
+const totalsOf = (metadata: CommitMetadata | undefined): Counters => (metadata?.t ? namedCounters(metadata.t) : ZERO)
+
+export const getAccounting = operation(getAccountingContract, async (deps, caller, { params }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const { known, totals } = await readAccounting(deps, pipeline)
+  const { steps } = pipeline.definition
+  const partitions = known.map(([partition, metadata]) => ({
+    partition,
+    revision: metadata?.r ?? null,
+    ...balanceOf(totalsOf(metadata), 0),
+  }))
+  return {
+    status: 200,
+    body: {
+      pipeline_id: pipeline.id,
+      revision: pipeline.revision,
+      balanced: isBalanced(totals) && partitions.every(isBalanced),
+      totals,
+      steps: steps.map(({ name, version }, index) => ({
+        step: index + 1,
+        module: name,
+        version,
+        // A partition that an earlier revision committed last has nothing of this one yet.
+        ...sum(
+          known.flatMap(([, metadata]) =>
+            metadata?.r === pipeline.revision && metadata.c[index] ? [namedCounters(metadata.c[index])] : [],
+          ),
+        ),
+      })),
+      partitions,
+    },
+  }
+})
+
+export const getMetrics = operation(getMetricsContract, async (deps, caller, { params }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const [{ observed, totals }, offsets] = await Promise.all([readAccounting(deps, pipeline), readOffsets(deps, pipeline)])
+  return {
+    status: 200,
+    body: {
+      pipeline_id: pipeline.id,
+      records_per_second: observed.reduce((all, task) => all + task.records_per_second, 0),
+      lag: offsets.reduce((all, { lag }) => all + lag, 0),
+      totals,
+      observed_at:
+        observed
+          .map(({ at }) => at)
+          .toSorted()
+          .at(-1) ?? null,
+    },
+  }
+})
+
+export const getLedger = operation(getLedgerContract, async (deps, caller, { params }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const [entries, revisions] = await Promise.all([listLedger(deps.db, pipeline.id), listRevisions(deps.db, pipeline.id)])
+  return {
+    status: 200,
+    body: {
+      pipeline_id: pipeline.id,
+      entries: entries.map((entry) => ({ ...entry, from_offset: Number(entry.from_offset) })),
+      revisions: revisions.map(({ revision, created_at, definition }) => ({
+        revision,
+        created_at,
+        processors: definition.steps.map(({ module_id, name, version, config }) => ({ module_id, name, version, config })),
+      })),
+    },
+  }
+})

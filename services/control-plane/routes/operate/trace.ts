@@ -1,0 +1,73 @@
+/** Explain: one record through the revision that handled it. Preview: real records through a chain. Both write and commit nothing. */
+import { explainContract, previewContract } from '../../../../shared/api/operate.ts'
+import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
+import { deadLetterId, listLettersOf } from '../../../../shared/store/dead-letters.ts'
+import { listLedger, listRevisions } from '../../../../shared/store/pipelines.ts'
+import { resolvePlace } from '../../jobs/places.ts'
+import { traceThrough, type SourceRecord } from '../../trace/trace.ts'
+import { getPipeline } from '../get-pipeline.ts'
+import { operation } from '../operation.ts'
+import { assertChainStarts, resolveSteps } from '../pipelines/resolve-steps.ts'
+
+export const explain = operation(explainContract, async (deps, caller, { params, query }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const { definition } = pipeline
+  const layout = await deps.cluster.describeTopic(definition.source_topic)
+  if (!layout) throw unavailable('the source’s topic')
+  if (query.partition >= layout.leaders.length)
+    throw invalidRequest([{ path: '/query/partition', message: `must be below ${layout.leaders.length}, the source’s partitions` }])
+  const offset = BigInt(query.offset)
+  const record = await deps.sourceReader.at(layout, query.partition, offset)
+  if (!record) throw notFound('a record at this offset')
+  const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source_topic, [query.partition])
+  const handled = offset < (committed.get(query.partition)?.offset ?? 0n)
+  await deps.catchUpLedger()
+  const entries = (await listLedger(deps.db, pipeline.id)).filter(
+    ({ partition, from_offset }) => partition === query.partition && from_offset <= offset,
+  )
+  const revisionNumber = (handled ? entries.at(-1)?.revision : undefined) ?? pipeline.revision
+  const revision = (await listRevisions(deps.db, pipeline.id)).find((each) => each.revision === revisionNumber)
+  if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is not known any more`)
+  const [trace] = await traceThrough(deps.db, deps.cacheFolder, revision.definition, [record])
+  await deps.deadLetters.catchUp(pipeline)
+  const letters = await listLettersOf(deps.db, pipeline.id, query.partition, query.offset)
+  return {
+    status: 200,
+    body: { pipeline_id: pipeline.id, revision: revisionNumber, handled, ...trace!, dead_letter_ids: letters.map(deadLetterId) },
+  }
+})
+
+export const preview = operation(previewContract, async (deps, caller, { params, body }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const { from, limit, partition, processors } = body ?? { from: 'latest' as const, limit: 10 }
+  const layout = await deps.cluster.describeTopic(pipeline.definition.source_topic)
+  if (!layout) throw unavailable('the source’s topic')
+  if (partition !== undefined && partition >= layout.leaders.length)
+    throw invalidRequest([{ path: '/partition', message: `must be below ${layout.leaders.length}, the source’s partitions` }])
+  const steps =
+    processors === undefined
+      ? pipeline.definition.steps
+      : await deps.db.transaction(async (trx) => {
+          const details: Detail[] = []
+          const resolved = await resolveSteps(trx, caller.accountId, processors, details)
+          await assertChainStarts(trx, pipeline.id, resolved, details)
+          return resolved.map((step) => step.definition)
+        })
+  const partitions = partition === undefined ? [...layout.leaders.keys()] : [partition]
+  const start = from === 'latest' ? undefined : await resolvePlace(deps.cluster, layout, from, '/from')
+  const read = await Promise.all(
+    partitions.map((each) =>
+      start ? deps.sourceReader.from(layout, each, start.get(each) ?? 0n, limit) : deps.sourceReader.newest(layout, each, limit),
+    ),
+  )
+  const records = inOrder(read.flat())
+  const chosen = start ? records.slice(0, limit) : records.slice(-limit)
+  return {
+    status: 200,
+    body: { pipeline_id: pipeline.id, records: await traceThrough(deps.db, deps.cacheFolder, { ...pipeline.definition, steps }, chosen) },
+  }
+})
+
+/** Oldest first. */
+const inOrder = (records: SourceRecord[]): SourceRecord[] =>
+  records.toSorted((a, b) => Number(a.timestamp - b.timestamp) || a.partition - b.partition || Number(a.offset - b.offset))

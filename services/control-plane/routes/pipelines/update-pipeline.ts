@@ -1,0 +1,79 @@
+/** PATCH: the next revision of a pipeline, checked as a new one is, stored and handed to the running tasks in one transaction. */
+import { updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import { invalidRequest, notFound, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
+import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import { transition } from '../../../../shared/model/pipeline-status.ts'
+import { isUniqueViolation } from '../../../../shared/store/database.ts'
+import {
+  insertRevision,
+  lockPipeline,
+  replaceSmartModuleUses,
+  updatePipeline,
+  type PipelineRow,
+} from '../../../../shared/store/pipelines.ts'
+import type { Caller, Deps } from '../../deps.ts'
+import { publishDefinition } from '../../publisher/enqueue.ts'
+import { assertIfMatch, etagOf } from '../list-reply.ts'
+import { operation } from '../operation.ts'
+import { showPipeline } from './pipelines.ts'
+import { assertChainStarts, resolveSteps, withPolicies } from './resolve-steps.ts'
+
+type Change = Partial<Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'tasks' | 'on_error' | 'failure_threshold'>>
+
+/** What runs changes, not only what it is called. */
+const makesRevision = ({ processors, tasks, on_error, failure_threshold }: Change): boolean =>
+  [processors, tasks, on_error, failure_threshold].some((member) => member !== undefined)
+
+async function change(deps: Deps, caller: Caller, id: string, asked: Change): Promise<PipelineRow> {
+  return deps.db.transaction(async (trx) => {
+    const row = await lockPipeline(trx, id)
+    if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
+    assertIfMatch(caller, etagOf(row))
+    if (transition(row.status, 'update') === 'refused')
+      throw new ServiceError('conflict', `a pipeline that is ${row.status} can't be changed`)
+    const { name = row.name, description = row.description } = asked
+    if (!makesRevision(asked)) return updatePipeline(trx, id, { name, description })
+    const details: Detail[] = []
+    const request = { ...(row.request as PipelineRequest), ...asked }
+    const { definition } = row
+    if (request.tasks > definition.source_partitions && definition.source_partitions > 0)
+      details.push({ path: '/tasks', message: `must be at most ${definition.source_partitions}, the source's partitions` })
+    let steps = definition.steps
+    if (asked.processors) {
+      const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
+      await assertChainStarts(trx, id, resolved, details)
+      steps = resolved.map((step) => step.definition)
+      await replaceSmartModuleUses(
+        trx,
+        id,
+        steps.map(({ module_id }) => module_id),
+      )
+    } else if (details.length > 0) throw invalidRequest(details)
+    const next: PipelineDefinition = {
+      ...definition,
+      name,
+      revision: row.revision + 1,
+      tasks: request.tasks,
+      failure_threshold: request.failure_threshold,
+      steps: withPolicies(steps, request.processors, request.on_error),
+    }
+    await insertRevision(trx, next)
+    const updated = await updatePipeline(trx, id, { name, description, revision: next.revision, definition: next, request })
+    // One that was never started has nothing to hand over yet.
+    if (row.status !== 'created' || row.desired === 'running') await publishDefinition(trx, updated)
+    return updated
+  })
+}
+
+export const updatePipelineOperation = operation(updatePipelineContract, async (deps, caller, { params, body }) => {
+  const row = await change(deps, caller, params.id, body).catch((error: unknown) => {
+    if (isUniqueViolation(error))
+      throw new ServiceError('conflict', `a pipeline named "${body.name}" exists already`, {
+        cause: error,
+        details: [{ path: '/name', message: 'is taken' }],
+      })
+    throw error
+  })
+  deps.pokePublisher()
+  return { status: 200, body: showPipeline(row), headers: etagOf(row) }
+})

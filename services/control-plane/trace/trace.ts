@@ -1,0 +1,119 @@
+/** Runs records through a revision in the sandbox and says in words what each step did. */
+import type { Trace } from '../../../shared/api/operate.ts'
+import { ServiceError } from '../../../shared/errors/service-error.ts'
+import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { kernelBinary } from '../../../shared/smartmodule/host/kernel.ts'
+import { runInSandbox, type SandboxStep } from '../../../shared/smartmodule/sandbox.ts'
+import type { Traced, TracedRecord } from '../../../shared/smartmodule/trace.ts'
+import type { Queryable } from '../../../shared/store/database.ts'
+import { getBinary } from '../../../shared/store/smartmodules.ts'
+import { showHeader, showKey, showValue } from '../dead-letters/show.ts'
+
+export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
+type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id'>
+
+/** Longest that all records together may take. */
+const TIMEOUT_MS = 10_000
+
+function framing(schemaId: number): string {
+  const prefix = Buffer.alloc(5)
+  prefix.writeInt32BE(schemaId, 1)
+  return prefix.toString('base64')
+}
+
+async function sandboxSteps(db: Queryable, { pipeline_id, steps, sink_schema_id }: Chain): Promise<SandboxStep[]> {
+  return Promise.all(
+    steps.map(async ({ sha256, kind, extism_function, config, input_format, output_format }, index) => ({
+      binary: new Uint8Array(await getBinary(db, sha256)),
+      kind,
+      ...(extism_function ? { extismFunction: extism_function } : {}),
+      parameters: undefined,
+      document: {
+        config,
+        input_format,
+        output_format,
+        input_prefix_length: index === 0 ? 5 : 0,
+        output_prefix: index === steps.length - 1 ? framing(sink_schema_id) : '',
+        pipeline: pipeline_id,
+        step: index,
+        partition: 0,
+      },
+    })),
+  )
+}
+
+export async function traceThrough(db: Queryable, cache: string, chain: Chain, records: SourceRecord[]): Promise<Trace[]> {
+  const answer = await runInSandbox(
+    {
+      task: 'trace',
+      kernel: await kernelBinary(cache),
+      steps: await sandboxSteps(db, chain),
+      sinkSchemaId: chain.sink_schema_id,
+      records: records.map(({ partition, offset, timestamp, record: { key, value, headers } }) => ({
+        partition,
+        offset,
+        timestamp,
+        key: key && new Uint8Array(key),
+        value: value && new Uint8Array(value),
+        headers: headers.map(([name, bytes]) => [name, bytes && new Uint8Array(bytes)]),
+      })),
+    },
+    TIMEOUT_MS,
+  )
+  if (!('traced' in answer))
+    throw new ServiceError('conflict', `the chain could not be run: ${'refused' in answer ? answer.refused : 'no answer'}`)
+  return answer.traced.map((traced, index) => describe(chain, records[index]!, traced))
+}
+
+const show = ({ timestamp, key, value, headers }: TracedRecord) => ({
+  timestamp: new Date(Number(timestamp)).toISOString(),
+  key: showKey(key && Buffer.from(key)),
+  value: showValue(value && Buffer.from(value)),
+  headers: headers.map(([name, bytes]) => showHeader([name, bytes && Buffer.from(bytes)])),
+})
+
+const sameBytes = (a: Uint8Array | null, b: Uint8Array | null): boolean => (a === null || b === null ? a === b : Buffer.compare(a, b) === 0)
+
+/** Steps frame and unframe: what counts is the value behind the prefix. */
+function isSame(a: TracedRecord, b: TracedRecord): boolean {
+  const bare = (value: Uint8Array | null) => (value && value.length >= 5 && value[0] === 0 ? value.subarray(5) : value)
+  return sameBytes(a.key, b.key) && sameBytes(bare(a.value), bare(b.value))
+}
+
+function describe(chain: Chain, source: SourceRecord, traced: Traced): Trace {
+  const steps = chain.steps.map((step, index): Trace['steps'][number] => {
+    const ran = traced.steps[index]
+    const told = { step: index + 1, module: step.name, version: step.version, config: step.config }
+    if (!ran) return { ...told, outcome: 'not_reached', reason: 'the record did not come this far', in: [], out: [], error: null }
+    const shown = { in: ran.in.map(show), out: ran.out.map(show), error: ran.error ?? null }
+    if (ran.error)
+      return { ...told, ...shown, outcome: 'failed', reason: `${step.name} failed the record (${ran.error.code}): ${ran.error.message}` }
+    if (ran.out.length === 0)
+      return { ...told, ...shown, outcome: 'filtered', reason: `${step.name} answered nothing for the record: with its config it drops it` }
+    const same = ran.out.length === ran.in.length && ran.out.every((record, at) => isSame(record, ran.in[at]!))
+    if (same) return { ...told, ...shown, outcome: 'passed', reason: `${step.name} let the record pass unchanged` }
+    return {
+      ...told,
+      ...shown,
+      outcome: 'changed',
+      reason: `${step.name} made ${ran.out.length === 1 ? 'a changed record' : `${ran.out.length} records`} of it`,
+    }
+  })
+  const last = steps.findLast(({ outcome }) => outcome !== 'not_reached')
+  const failedAt = traced.steps.findIndex(({ error }) => error !== undefined)
+  const policy = chain.steps[Math.max(0, failedAt)]?.on_error.policy ?? 'dead_letter'
+  const outcome = failedAt < 0 ? (traced.outputs.length === 0 ? 'filtered' : 'delivered') : OUTCOMES[policy]
+  const reason = last?.reason ?? (failedAt < 0 ? 'without steps, records go to the sink as they are' : traced.steps[0]!.error!.message)
+  return {
+    partition: source.partition,
+    offset: Number(source.offset),
+    outcome,
+    reason,
+    input: show({ ...source.record, timestamp: source.timestamp }),
+    outputs: traced.outputs.map(show),
+    steps,
+  }
+}
+
+const OUTCOMES = { dead_letter: 'dead_letter', retry: 'dead_letter', skip: 'skipped', fail: 'failed' } as const

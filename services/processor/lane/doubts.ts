@@ -1,0 +1,60 @@
+/**
+ * What the main thread remembers of a chain's trouble, so that a replayed round does better: where a call did not return (its records
+ * are cut apart until one is found), records that wait for another attempt. Belongs to one chain; forgotten once a round has passed it.
+ */
+import type { Doubts } from '../../../shared/smartmodule/host/spec.ts'
+import type { PartitionOutcome, Retries } from './messages.ts'
+
+export type DoubtBook = {
+  /** For the next run over the partition; undefined while there is none. */
+  of(partition: number): Doubts | undefined
+  /** A call over these offsets (both included) did not return. */
+  suspect(partition: number, first: bigint, last: bigint, step: number, message: string): void
+  /** Calls over the partition are being cut to find the record at fault. */
+  isSearching(partition: number): boolean
+  addAttempts(retries: Retries): void
+  /** Forgets what lies behind a round that came through. */
+  settle(outcomes: readonly PartitionOutcome[]): void
+}
+
+/** A call that did not return is cut into this many parts: each level costs a short deadline. */
+const PARTS = 16n
+
+type Page = { cuts: bigint[]; poison: { offset: bigint; step: number; message: string }[]; attempts: Map<bigint, number> }
+
+export function createDoubtBook(): DoubtBook {
+  const pages = new Map<number, Page>()
+  const pageOf = (partition: number): Page => {
+    let page = pages.get(partition)
+    if (!page) pages.set(partition, (page = { cuts: [], poison: [], attempts: new Map() }))
+    return page
+  }
+  return {
+    of: (partition) => pages.get(partition),
+    suspect(partition, first, last, step, message) {
+      const page = pageOf(partition)
+      if (first === last) page.poison.push({ offset: first, step, message })
+      const length = last - first + 1n
+      const cuts = new Set([...page.cuts, first, last + 1n])
+      for (let part = 1n; part < PARTS; part++) cuts.add(first + (length * part) / PARTS)
+      page.cuts = [...cuts]
+    },
+    isSearching: (partition) => (pages.get(partition)?.cuts.length ?? 0) > 0,
+    addAttempts(retries) {
+      for (const { partition, offsets } of retries) {
+        const { attempts } = pageOf(partition)
+        for (const offset of offsets) attempts.set(offset, (attempts.get(offset) ?? 0) + 1)
+      }
+    },
+    settle(outcomes) {
+      for (const { partition, nextOffset } of outcomes) {
+        const page = pages.get(partition)
+        if (!page) continue
+        page.cuts = page.cuts.filter((cut) => cut > nextOffset)
+        page.poison = page.poison.filter(({ offset }) => offset >= nextOffset)
+        for (const offset of page.attempts.keys()) if (offset < nextOffset) page.attempts.delete(offset)
+        if (page.cuts.length + page.poison.length + page.attempts.size === 0) pages.delete(partition)
+      }
+    },
+  }
+}

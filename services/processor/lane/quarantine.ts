@@ -1,0 +1,27 @@
+/**
+ * Counts how often a SmartModule version cost an instance or a lane. Past the limit it is quarantined for the chain that runs it: one bad
+ * deploy must not keep the processor busy with replacing lanes. An error that a module reports for a record is none of this.
+ */
+export type Quarantine = {
+  /** Losses that are left before the version is quarantined. */
+  left(sha256: string): number
+  /** Adds losses; true when that was one too many. */
+  add(sha256: string, losses: number): boolean
+}
+
+/** data-plane.md, "Failure of a record, of a module, of a sink". */
+export const QUARANTINE_LOSSES = 20
+export const QUARANTINE_WINDOW_MS = 60_000
+
+export function createQuarantine(now: () => number): Quarantine {
+  const losses = new Map<string, number[]>()
+  const recent = (sha256: string): number[] => (losses.get(sha256) ?? []).filter((at) => now() - at < QUARANTINE_WINDOW_MS)
+  return {
+    left: (sha256) => Math.max(0, QUARANTINE_LOSSES - recent(sha256).length),
+    add(sha256, count) {
+      const kept = [...recent(sha256), ...Array.from({ length: Math.min(count, QUARANTINE_LOSSES) }, now)]
+      losses.set(sha256, kept)
+      return kept.length >= QUARANTINE_LOSSES
+    },
+  }
+}

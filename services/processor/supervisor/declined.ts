@@ -1,0 +1,101 @@
+/**
+ * Tasks that a member of the fleet could not start: it says so on `dps.fleet`, and the next one in the hashing's order takes the task. A
+ * word holds for one attempt of one pipeline and for some minutes; when all members have declined, all of them try again.
+ */
+import { z } from 'zod'
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { encodeBatch, stampProducer } from '../../../shared/kafka/protocol/record-batch.ts'
+import { openTail } from '../../../shared/kafka/tail.ts'
+import { KafkaError } from '../../../shared/kafka/cluster.ts'
+import { produceBatches } from '../../../shared/kafka/wire/produce.ts'
+
+const Word = z.object({
+  member: z.string(),
+  run_id: z.string(),
+  task: z.number(),
+  attempt: z.number(),
+  revision: z.number(),
+  at: z.number(),
+})
+type Word = z.infer<typeof Word>
+
+export type Declined = {
+  /** Members that may run the task: all but those that declined it. */
+  eligible(members: readonly string[], runId: string, task: number, attempt: number, revision: number): readonly string[]
+  decline(runId: string, task: number, attempt: number, revision: number): Promise<void>
+  caughtUp: Promise<void>
+  close(): Promise<void>
+}
+
+const HOLDS_MS = 5 * 60_000
+
+export function openDeclined(
+  cluster: Cluster,
+  topic: string,
+  member: string,
+  now: () => number,
+  onChange: () => void,
+  onError: (error: Error) => void,
+): Declined {
+  const words = new Map<string, Word>()
+  const connections = cluster.openConnections('declined')
+  const keyOf = (word: Pick<Word, 'member' | 'run_id' | 'task'>) => `declined/${word.run_id}/${word.task}/${word.member}`
+  const tail = openTail({
+    cluster,
+    topic,
+    purpose: 'fleet-words',
+    from: 0n,
+    onRecords(records) {
+      for (const { key, value } of records) {
+        const word = Word.safeParse(parseJson(value))
+        if (word.success) words.set(key, word.data)
+        else words.delete(key)
+      }
+      for (const [key, { at }] of words) if (now() - at > HOLDS_MS) words.delete(key)
+      onChange()
+    },
+    onError,
+  })
+  return {
+    caughtUp: tail.caughtUp,
+    eligible(members, runId, task, attempt, revision) {
+      if (words.size === 0) return members
+      const left = members.filter((each) => {
+        const word = words.get(keyOf({ member: each, run_id: runId, task }))
+        return !word || word.attempt !== attempt || word.revision !== revision || now() - word.at > HOLDS_MS
+      })
+      return left.length > 0 ? left : members
+    },
+    async decline(runId, task, attempt, revision) {
+      const word: Word = { member, run_id: runId, task, attempt, revision, at: now() }
+      words.set(keyOf(word), word)
+      const layout = await cluster.describeTopic(topic)
+      if (!layout) return
+      const record = {
+        offsetDelta: 0,
+        timestampDelta: 0n,
+        key: Buffer.from(keyOf(word)),
+        value: Buffer.from(JSON.stringify(word)),
+        headers: [],
+      }
+      const batch = encodeBatch([record], BigInt(now()), 0)
+      stampProducer(batch, -1n, -1, -1)
+      const [answer] = await produceBatches(await connections.leader(layout.leaders[0]!), null, [
+        { topic, partitions: [{ partition: 0, batch }] },
+      ])
+      if (answer && answer.errorCode !== 0) throw new KafkaError(answer.errorCode)
+    },
+    async close() {
+      await tail.close()
+      await connections.close().catch(() => {})
+    },
+  }
+}
+
+function parseJson(value: Buffer | null): unknown {
+  try {
+    return value && JSON.parse(value.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

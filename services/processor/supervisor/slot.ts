@@ -1,0 +1,74 @@
+/** A place for one task on this processor: the task while it runs, and what happened while it does not. */
+import { runIdOf, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { Task, TaskView } from '../task/task.ts'
+
+export type Slot = {
+  key: string
+  definition: PipelineDefinition
+  index: number
+  task: Task | undefined
+  /** Says what happened while there is no task. */
+  failure: string | null
+  /** The task's last word, when it has ended for good. */
+  end: 'failed' | 'finished' | undefined
+  quarantined: string[]
+  isClosing: boolean
+  retryAt: number
+  /** Starts in a row that came to nothing, and since when. */
+  failures: number
+  failingSince: number | undefined
+  lastView: TaskView | undefined
+  recordsBefore: { at: number; done: number; rate: number }
+}
+
+export function newSlot(key: string, definition: PipelineDefinition, index: number, nowMs: number): Slot {
+  return {
+    key,
+    definition,
+    index,
+    task: undefined,
+    failure: null,
+    end: undefined,
+    quarantined: [],
+    isClosing: false,
+    retryAt: 0,
+    failures: 0,
+    failingSince: undefined,
+    lastView: undefined,
+    recordsBefore: { at: nowMs, done: 0, rate: 0 },
+  }
+}
+
+/** Records per second over the last stretch of at least two seconds. */
+function rateOf(slot: Slot, done: number, nowMs: number): number {
+  const since = nowMs - slot.recordsBefore.at
+  if (since >= 2000) slot.recordsBefore = { at: nowMs, done, rate: Math.round(((done - slot.recordsBefore.done) * 1000) / since) }
+  return slot.recordsBefore.rate
+}
+
+/** What the slot's task looks like from outside; of one that has ended, how it ended. */
+export function observe(slot: Slot, processorId: string, nowMs: number): ObservedTask {
+  const view = slot.task?.view() ?? slot.lastView
+  return {
+    pipeline_id: runIdOf(slot.definition),
+    task: slot.index,
+    processor_id: processorId,
+    revision: view?.revision ?? slot.definition.revision,
+    attempt: slot.definition.attempt,
+    status: slot.end ?? (slot.task ? slot.task.view().status : 'starting'),
+    reason: slot.failure ?? view?.reason ?? null,
+    at: new Date(nowMs).toISOString(),
+    records_per_second: rateOf(slot, view?.recordsDone ?? 0, nowMs),
+    in_flight: slot.task ? (view?.inFlight ?? 0) : 0,
+    held_back: slot.task !== undefined && (view?.heldBack ?? false),
+    quarantined: slot.quarantined,
+    partitions: (view?.partitions ?? []).map(({ partition, position, end, steps, totals }) => ({
+      partition,
+      position: String(position),
+      end: String(end),
+      lag: String(end > position ? end - position : 0n),
+      steps,
+      totals,
+    })),
+  }
+}

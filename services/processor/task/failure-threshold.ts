@@ -1,0 +1,41 @@
+/**
+ * "The deploy is bad": more than a share of at least a thousand records within a minute failed. Checked before a round is written, so
+ * that the pipeline pauses with a sentence instead of filling a topic with dead letters.
+ */
+export type FailureThreshold = {
+  /** Adds a round. Throws ThresholdPassed when the share was passed; then nothing of the round may be written. */
+  check(records: number, failed: number): void
+}
+
+export class ThresholdPassed extends Error {}
+
+/** data-plane.md, "Failure of a record, of a module, of a sink". */
+const RECORDS_MIN = 1000
+const WINDOW_SECONDS = 60
+
+/** `share` of 1 or more: never. */
+export function createFailureThreshold(share: number, now: () => number): FailureThreshold {
+  /** One bucket a second. */
+  const buckets: { second: number; records: number; failed: number }[] = []
+  return {
+    check(records, failed) {
+      const second = Math.floor(now() / 1000)
+      while (buckets.length > 0 && buckets[0]!.second <= second - WINDOW_SECONDS) buckets.shift()
+      let sumRecords = records
+      let sumFailed = failed
+      for (const bucket of buckets) {
+        sumRecords += bucket.records
+        sumFailed += bucket.failed
+      }
+      if (sumRecords >= RECORDS_MIN && sumFailed > sumRecords * share)
+        throw new ThresholdPassed(
+          `paused: ${sumFailed} of the last ${sumRecords} records failed, more than the threshold of ${Math.round(share * 100)} %; mend or replace the SmartModule, then resume`,
+        )
+      const last = buckets.at(-1)
+      if (last?.second === second) {
+        last.records += records
+        last.failed += failed
+      } else buckets.push({ second, records, failed })
+    },
+  }
+}

@@ -1,0 +1,27 @@
+/** What an error means for the task: final, a matter of the brokers (tried for ever), or neither (tried a bounded number of times). */
+import { KafkaError } from '../../../shared/kafka/cluster.ts'
+import { isRetriable } from '../../../shared/kafka/wire/error-codes.ts'
+import { ChainFailed, RoundLost } from '../lane/lanes.ts'
+import { Unbalanced } from './accounting.ts'
+import { TransactionBroken, Undeliverable } from './producer.ts'
+import { AssignmentLost } from './round/commit.ts'
+import { PositionLost } from './round/fetch.ts'
+
+/** No repetition mends it: the pipeline is failed with this reason. */
+export function isFinal(error: unknown): boolean {
+  return [ChainFailed, PositionLost, Undeliverable, Unbalanced].some((kind) => error instanceof kind)
+}
+
+const NETWORK_CODE = /^(PLT_KFK_(NETWORK|TIMEOUT|MULTIPLE|UNEXPECTED_CORRELATION)|E[A-Z]+$)/
+
+/** Brokers that are away or moving, a group that is rebalancing, a lane that was lost with another's module. */
+export function isEnvironment(error: unknown): boolean {
+  if ([TransactionBroken, AssignmentLost, RoundLost].some((kind) => error instanceof kind)) return true
+  if (error instanceof KafkaError) return isRetriable(error.code)
+  const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined
+  return typeof code === 'string' && NETWORK_CODE.test(code)
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,78 @@
+/** Where a task reads and writes: layouts of its topics, and the positions to go on from. */
+import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { Assignment } from '../../../shared/kafka/group/membership.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { Mutation } from '../mutation.ts'
+import type { Accounting } from './accounting.ts'
+import type { Targets } from './round/deliver.ts'
+import { PositionLost } from './round/fetch.ts'
+
+/** The task starts anew, so that the group shares the partitions and records go by the new count. */
+export class PartitionsChanged extends Error {}
+
+/** The partition was handled by a later revision than this processor has heard of; it waits for that one. */
+export class RevisionBehind extends Error {}
+
+const APPEARS_WITHIN_MS = 10_000
+
+async function layoutOf(cluster: Cluster, topic: string, now: () => number): Promise<TopicLayout> {
+  // A topic made a moment ago may not have reached this broker's metadata yet.
+  for (const deadline = now() + APPEARS_WITHIN_MS; now() < deadline; await new Promise((resolve) => setTimeout(resolve, 200))) {
+    const layout = await cluster.describeTopic(topic)
+    if (layout) return layout
+  }
+  throw new PositionLost(`topic ${topic} does not exist`)
+}
+
+export const sourceLayout = (cluster: Cluster, { source_topic }: PipelineDefinition, now: () => number): Promise<TopicLayout> =>
+  layoutOf(cluster, source_topic, now)
+
+export async function openTargets(
+  cluster: Cluster,
+  definition: PipelineDefinition,
+  ledgerTopic: string,
+  now: () => number,
+): Promise<Targets> {
+  const targets: Targets = {
+    sink: await layoutOf(cluster, definition.sink_topic, now),
+    deadLetter: await layoutOf(cluster, definition.dead_letter_topic, now),
+    ledger: await layoutOf(cluster, ledgerTopic, now),
+    async refresh() {
+      targets.sink = await layoutOf(cluster, definition.sink_topic, now)
+      targets.deadLetter = await layoutOf(cluster, definition.dead_letter_topic, now)
+      targets.ledger = await layoutOf(cluster, ledgerTopic, now)
+    },
+  }
+  return targets
+}
+
+/**
+ * Where the owned partitions go on, and their counters. D2: a missing position is never guessed, except that a partition which the topic
+ * did not have when the start was set begins at 0.
+ */
+export async function loadPositions(
+  cluster: Cluster,
+  definition: PipelineDefinition,
+  layout: TopicLayout,
+  owned: Assignment,
+  accounting: Accounting,
+  mutation?: Mutation,
+): Promise<Map<number, bigint>> {
+  const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...owned.partitions])
+  const loaded = new Map<number, bigint>()
+  accounting.forget()
+  for (const partition of owned.partitions) {
+    const found = committed.get(partition)
+    const isNew = definition.source_partitions > 0 && partition >= definition.source_partitions
+    if (!found && !isNew) throw new PositionLost(`partition ${partition} of ${definition.source_topic} has no committed position`)
+    loaded.set(partition, found?.offset ?? 0n)
+    accounting.restore(partition, found?.metadata ?? '')
+    const handledBy = accounting.revisionOf(partition) ?? 0
+    if (!definition.job && handledBy > definition.revision)
+      throw new RevisionBehind(
+        `partition ${partition} was handled by revision ${handledBy} already; this processor still has ${definition.revision}`,
+      )
+  }
+  if (mutation === 'start_at_end') return cluster.offsets(layout, [...owned.partitions], 'latest')
+  return loaded
+}

@@ -1,0 +1,228 @@
+/**
+ * The rounds of one assignment: fetch → chain → deliver → commit, the chain of a round running while the one before it commits. Ends when
+ * the assignment is void, the task pauses or stops, a job has come to its end; throws what broke it, and then every round that was not
+ * committed is dropped.
+ * HOT: work per round.
+ */
+import type { Cluster, Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
+import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
+import type { FetchBatches } from '../../../../shared/kafka/wire/fetch.ts'
+import type { LedgerEntry, PipelineDefinition } from '../../../../shared/model/definition.ts'
+import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
+import type { OpenChain } from '../../lane/lanes.ts'
+import type { PartitionOutcome } from '../../lane/messages.ts'
+import type { Mutation } from '../../mutation.ts'
+import type { Accounting } from '../accounting.ts'
+import type { ByteBudget } from '../byte-budget.ts'
+import type { FailureThreshold } from '../failure-threshold.ts'
+import { ledgerBatch } from '../ledger.ts'
+import type { Producer } from '../producer.ts'
+import { commitRound, type GroupCoordinator } from './commit.ts'
+import { deliver, type Targets } from './deliver.ts'
+import { openFetcher, type FetchedRound, type Fetcher } from './fetch.ts'
+
+/** One revision at work; replaced as a whole at a round's border. */
+export type Running = { definition: PipelineDefinition; chain: OpenChain; accounting: Accounting }
+
+export type RoundsOptions = {
+  cluster: Cluster
+  connections: Connections
+  fetchConnections: Connections
+  fetch: FetchBatches
+  budget: ByteBudget
+  roundBytesMax: number
+  coordinator: GroupCoordinator
+  producer: Producer
+  targets: Targets
+  threshold: FailureThreshold
+  layout: TopicLayout
+  owned: Assignment
+  /** Of the owned partitions, by partition; moves with every commit. */
+  positions: Map<number, bigint>
+  running(): Running
+  /** Takes the next revision over, when there is one. Called between rounds, with none under way. */
+  swap(): Promise<void>
+  hasNext(): boolean
+  isMine(): boolean
+  onFetcher(fetcher: Fetcher | undefined): void
+  onCommit(records: number): void
+  /** Records fetched and not committed. */
+  onInFlight(records: number): void
+  now: () => number
+  mutation?: Mutation
+}
+
+/** An idle task commits its first round at once, later small ones no more often than this (a transaction has a price at the broker). */
+const COMMIT_INTERVAL_MS = 50
+const SMALL_ROUND_BYTES = 256 << 10
+/** Progress over control batches alone is committed once a minute. */
+const QUIET_COMMIT_MS = 60_000
+/** Of a job with a rate limit. */
+const SLOW_ROUND_BYTES = 64 << 10
+
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+const FAILED = 4
+
+function failedOf(outcomes: readonly PartitionOutcome[]): number {
+  let failed = 0
+  for (const { counts } of outcomes) for (let at = FAILED; at < counts.length; at += COUNTER_COUNT) failed += counts[at]!
+  return failed
+}
+
+/** Answers true when a job is done. */
+export async function runRounds(options: RoundsOptions): Promise<boolean> {
+  const { connections, coordinator, isMine, layout, mutation, now, owned, positions, producer, targets } = options
+  const { job } = options.running().definition
+  const rate = job?.records_per_second_max ?? null
+  const fetching = openFetcher({
+    fetch: options.fetch,
+    connections: options.fetchConnections,
+    layout,
+    positions: new Map(positions),
+    budget: options.budget,
+    roundBytesMax: rate === null ? options.roundBytesMax : SLOW_ROUND_BYTES,
+    until: job && untilOf(owned, job.ranges),
+  })
+  options.onFetcher(fetching)
+  const open = new Set<FetchedRound>()
+  const inFlight = () => {
+    let records = 0
+    for (const { batches } of open) for (const batch of batches) records += batch.records
+    options.onInFlight(records)
+  }
+  let committing: Promise<void> = Promise.resolve()
+  let lastCommitAt = 0
+  let lastBytes = 0
+  const quiet = new Map<number, bigint>()
+
+  /** Entries for the partitions that this revision commits for the first time. */
+  function ledgerOf({ definition, accounting }: Running, partitions: number[]): LedgerEntry[] {
+    if (job) return []
+    return partitions
+      .filter((partition) => accounting.revisionOf(partition) !== definition.revision)
+      .map((partition) => ({
+        pipeline_id: definition.pipeline_id,
+        partition,
+        revision: definition.revision,
+        from_offset: String(positions.get(partition) ?? 0n),
+        at: new Date(now()).toISOString(),
+      }))
+  }
+
+  async function write(running: Running, outcomes: PartitionOutcome[]): Promise<void> {
+    const { definition, accounting } = running
+    const none = new Float64Array(Math.max(1, definition.steps.length) * COUNTER_COUNT)
+    const countsOf = new Map(outcomes.map(({ partition, counts }) => [partition, counts]))
+    const offsets = [...quiet].map(([partition, offset]) => ({
+      partition,
+      offset,
+      metadata: accounting.metadataWith(partition, countsOf.get(partition) ?? none),
+    }))
+    const entries = ledgerOf(
+      running,
+      offsets.map(({ partition }) => partition),
+    )
+    const ledger = entries.length > 0 ? ledgerBatch(entries, now()) : undefined
+    const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
+    // D1: the offsets join the transaction of the output, after all of it was acknowledged.
+    if (mutation !== 'commit_before_output') await deliver(connections, outcomes, ledger, targets, producer, mutation)
+    await commitRound(options.cluster, connections, coordinator, target, offsets, producer, mutation)
+    if (mutation === 'commit_before_output' && (await deliver(connections, outcomes, ledger, targets, producer))) await producer.end(true)
+    for (const { partition } of offsets) accounting.add(partition, countsOf.get(partition) ?? none)
+    if (mutation === 'count_twice') for (const [partition, counts] of countsOf) accounting.add(partition, counts)
+    for (const { partition, offset } of offsets) positions.set(partition, offset)
+    quiet.clear()
+    running.chain.recycle(outcomes)
+  }
+
+  async function finish(running: Running, round: FetchedRound, outcomes: PartitionOutcome[]): Promise<void> {
+    for (const outcome of outcomes) quiet.set(outcome.partition, outcome.nextOffset)
+    const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
+    if (records > 0 || now() - lastCommitAt > QUIET_COMMIT_MS || (job && fetching.isDone())) {
+      const bytes = outcomes.reduce((sum, { sink }) => sum + sink.reduce((all, { length }) => all + length, 0), 0)
+      options.budget.use(bytes)
+      try {
+        await write(running, outcomes)
+      } finally {
+        options.budget.give(bytes)
+      }
+      lastCommitAt = now()
+    }
+    round.release()
+    open.delete(round)
+    inFlight()
+    options.onCommit(records)
+  }
+
+  try {
+    while (isMine()) {
+      const since = now() - lastCommitAt
+      if (lastBytes < SMALL_ROUND_BYTES && since < COMMIT_INTERVAL_MS) await sleep(COMMIT_INTERVAL_MS - since)
+      const round = await fetching.take()
+      if (round) open.add(round)
+      inFlight()
+      if (options.hasNext()) {
+        // A hot swap happens at a round's border: nothing is under way, and what was fetched goes through the next revision.
+        await committing
+        if (!isMine()) break
+        await options.swap()
+      }
+      if (!round) {
+        if (!fetching.isDone()) continue
+        await committing
+        return owned.partitions.length === layout.leaders.length
+      }
+      lastBytes = round.bytes
+      const running = options.running()
+      const startedAt = now()
+      const outcomes = await running.chain.run(round.batches.map(toLane))
+      await committing
+      if (!isMine()) break
+      const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
+      if (!job) options.threshold.check(records, failedOf(outcomes))
+      committing = finish(running, round, outcomes)
+      committing.catch(() => fetching.close())
+      if (rate !== null) await pause((records * 1000) / rate - (now() - startedAt))
+    }
+  } catch (error) {
+    // A fetcher closed by an interrupt, or by a failed commit, is no failure of its own.
+    await committing
+    if (isMine()) throw error
+  } finally {
+    fetching.close()
+    options.onFetcher(undefined)
+    await committing.catch(() => {})
+    for (const round of open) round.release()
+    options.onInFlight(0)
+  }
+  await committing
+  return false
+
+  function toLane({ partition, position, bytes, length, aborted }: FetchedRound['batches'][number]) {
+    return {
+      partition,
+      sinkPartition: partition % targets.sink.leaders.length,
+      deadLetterPartition: partition % targets.deadLetter.leaders.length,
+      position,
+      bytes,
+      length,
+      aborted,
+    }
+  }
+
+  /** In short steps, so that a job that is cancelled ends. */
+  async function pause(ms: number): Promise<void> {
+    for (const until = now() + ms; isMine() && now() < until;) await sleep(Math.min(100, until - now()))
+  }
+}
+
+/** A job reads each partition up to the end of its last range, and those without one not at all. */
+function untilOf(owned: Assignment, ranges: Record<string, [string, string][]>): Map<number, bigint> {
+  return new Map(
+    owned.partitions.map((partition) => [
+      partition,
+      (ranges[String(partition)] ?? []).reduce((most, [, until]) => (BigInt(until) > most ? BigInt(until) : most), 0n),
+    ]),
+  )
+}

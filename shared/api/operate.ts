@@ -1,0 +1,169 @@
+/** What an operator asks of a pipeline: where it stands, where its records went, what it does to one of them. */
+import { z } from 'zod'
+import { Counters } from '../model/definition.ts'
+import { LIMITS } from '../model/limits.ts'
+import { IdParams } from './common.ts'
+import { HeaderBytes, KeyBytes, ValueBytes } from './dead-letters.ts'
+import { contract, Id, queryInteger, Timestamp } from './operation.ts'
+import { PipelineRequest, StreamPlace } from './pipelines.ts'
+
+export const getOffsetsContract = contract({
+  id: 'getPipelineOffsets',
+  method: 'GET',
+  path: '/pipelines/:id/offsets',
+  summary: 'Position, end and lag of every partition of the source',
+  tag: 'Operation',
+  scope: 'pipelines:read',
+  request: { params: IdParams },
+  responses: {
+    200: z.object({
+      pipeline_id: Id,
+      topic: z.string(),
+      group_id: z.string(),
+      lag: z.number().int(),
+      partitions: z.array(
+        z.object({
+          partition: z.number().int(),
+          start: z.number().int().describe('first offset that the topic still holds'),
+          position: z.number().int().describe('next offset to be handled'),
+          end: z.number().int().describe('next offset to be written'),
+          lag: z.number().int(),
+        }),
+      ),
+    }),
+  },
+})
+
+/** `in = out + filtered + skipped + dead_lettered + absorbed + in_flight`. `emitted` counts outputs, several of a record included. */
+export const Balance = z.object({
+  in: z.number().int(),
+  out: z.number().int(),
+  filtered: z.number().int(),
+  skipped: z.number().int(),
+  dead_lettered: z.number().int(),
+  absorbed: z.number().int(),
+  in_flight: z.number().int(),
+  emitted: z.number().int(),
+})
+
+export const getAccountingContract = contract({
+  id: 'getPipelineAccounting',
+  method: 'GET',
+  path: '/pipelines/:id/accounting',
+  summary: 'Where every record went: over all revisions for the chain, and by step for the current one',
+  tag: 'Operation',
+  scope: 'pipelines:read',
+  request: { params: IdParams },
+  responses: {
+    200: z.object({
+      pipeline_id: Id,
+      revision: z.number().int(),
+      balanced: z.boolean(),
+      totals: Balance,
+      steps: z.array(Counters.extend({ step: z.number().int(), module: z.string(), version: z.string() })),
+      partitions: z.array(Balance.extend({ partition: z.number().int(), revision: z.number().int().nullable() })),
+    }),
+  },
+})
+
+export const getMetricsContract = contract({
+  id: 'getPipelineMetrics',
+  method: 'GET',
+  path: '/pipelines/:id/metrics',
+  summary: 'Rate, lag and totals',
+  tag: 'Operation',
+  scope: 'pipelines:read',
+  request: { params: IdParams },
+  responses: {
+    200: z.object({
+      pipeline_id: Id,
+      records_per_second: z.number(),
+      lag: z.number().int(),
+      totals: Balance,
+      observed_at: Timestamp.nullable(),
+    }),
+  },
+})
+
+export const getLedgerContract = contract({
+  id: 'getPipelineLedger',
+  method: 'GET',
+  path: '/pipelines/:id/ledger',
+  summary: 'Which revision handled which offsets: each entry is the first offset of a partition that a revision handled',
+  tag: 'Operation',
+  scope: 'pipelines:read',
+  request: { params: IdParams },
+  responses: {
+    200: z.object({
+      pipeline_id: Id,
+      entries: z.array(z.object({ partition: z.number().int(), revision: z.number().int(), from_offset: z.number().int(), at: Timestamp })),
+      revisions: z.array(
+        z.object({
+          revision: z.number().int(),
+          created_at: Timestamp,
+          processors: z.array(
+            z.object({ module_id: Id, name: z.string(), version: z.string(), config: z.record(z.string(), z.unknown()) }),
+          ),
+        }),
+      ),
+    }),
+  },
+})
+
+export const TraceRecord = z.object({ timestamp: Timestamp, key: KeyBytes, value: ValueBytes, headers: z.array(HeaderBytes) })
+const TraceError = z.object({ code: z.string(), message: z.string() }).nullable()
+export const TraceStep = z.object({
+  step: z.number().int(),
+  module: z.string(),
+  version: z.string(),
+  config: z.record(z.string(), z.unknown()),
+  outcome: z.enum(['passed', 'changed', 'filtered', 'failed', 'not_reached']),
+  reason: z.string(),
+  in: z.array(TraceRecord),
+  out: z.array(TraceRecord),
+  error: TraceError,
+})
+export const Trace = z.object({
+  partition: z.number().int(),
+  offset: z.number().int(),
+  outcome: z.enum(['delivered', 'filtered', 'dead_letter', 'skipped', 'failed']),
+  reason: z.string(),
+  input: TraceRecord,
+  outputs: z.array(TraceRecord),
+  steps: z.array(TraceStep),
+})
+export type Trace = z.output<typeof Trace>
+
+export const explainContract = contract({
+  id: 'explainRecord',
+  method: 'GET',
+  path: '/pipelines/:id/explain',
+  summary: 'Run one record of the source again through the revision that handled it, and say what each step did',
+  tag: 'Operation',
+  scope: 'pipelines:read',
+  request: {
+    params: IdParams,
+    query: z.object({ partition: queryInteger(0, 100_000), offset: queryInteger(0, Number.MAX_SAFE_INTEGER) }),
+  },
+  responses: {
+    200: Trace.extend({ pipeline_id: Id, revision: z.number().int(), handled: z.boolean(), dead_letter_ids: z.array(Id) }),
+  },
+})
+
+export const PreviewRequest = z.strictObject({
+  processors: PipelineRequest.shape.processors.unwrap().optional().describe('another chain to try; the pipeline’s own when left out'),
+  from: StreamPlace.default('latest').describe('latest: the newest records'),
+  partition: z.number().int().min(0).optional(),
+  limit: z.number().int().min(1).max(LIMITS.preview_records_max).default(10),
+})
+
+export const previewContract = contract({
+  id: 'previewPipeline',
+  method: 'POST',
+  path: '/pipelines/:id/preview',
+  summary: 'Run a chain over real records of the source; writes and commits nothing',
+  tag: 'Operation',
+  scope: 'pipelines:read',
+  request: { params: IdParams, body: PreviewRequest.optional() },
+  responses: { 200: z.object({ pipeline_id: Id, records: z.array(Trace) }) },
+})

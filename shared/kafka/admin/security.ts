@@ -1,0 +1,44 @@
+/** TLS and SASL as the operator configures them, in the words of both clients: the data plane's and kafkajs. */
+import { readFileSync } from 'node:fs'
+import type { ConnectionOptions as TlsOptions } from 'node:tls'
+import type { ConnectionOptions } from '@platformatic/kafka'
+import type { SASLOptions } from 'kafkajs'
+
+export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
+
+/** Paths are of PEM files. `sasl` is left out where the brokers ask for none. */
+export type KafkaSecuritySettings = {
+  tls: boolean
+  caFile?: string
+  certFile?: string
+  keyFile?: string
+  sasl?: { mechanism: (typeof SASL_MECHANISMS)[number]; username: string; password: string }
+}
+
+/** `connection` is for `openCluster`, `kafkajs` for `createKafka`. */
+export type KafkaSecurity = { connection: ConnectionOptions; kafkajs: { ssl?: TlsOptions; sasl?: SASLOptions } }
+
+/** Reads the PEM files once, at start. Throws naming a file that can't be read. */
+export function openKafkaSecurity(settings: KafkaSecuritySettings): KafkaSecurity {
+  const pem = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file, 'utf8'))
+  const tls = settings.tls ? { ca: pem(settings.caFile), cert: pem(settings.certFile), key: pem(settings.keyFile) } : undefined
+  const { sasl } = settings
+  return {
+    connection: {
+      ...(tls ? { tls, tlsServerName: true } : {}),
+      ...(sasl ? { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: sasl.password } } : {}),
+    },
+    kafkajs: {
+      ...(tls ? { ssl: tls } : {}),
+      ...(sasl
+        ? {
+            sasl: {
+              mechanism: sasl.mechanism.toLowerCase() as 'plain',
+              username: sasl.username,
+              password: sasl.password,
+            },
+          }
+        : {}),
+    },
+  }
+}

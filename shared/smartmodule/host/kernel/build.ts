@@ -1,0 +1,160 @@
+/** Output batches under construction: records of the current section appended and renumbered. */
+import { copyFast, murmur2, roomFor, sizeOf, write, zigzag, zigzagLong } from './bytes'
+import { positionOf, sectionCount, sectionLength, sectionPtr } from './kernel'
+import { at, end, readVarint, readVarlong } from './reader'
+
+let builtPtr: usize = 0
+let builtCapacity: u32 = 0
+let builtLength: u32 = 0
+let builtCount: u32 = 0
+let builtBase: i64 = 0
+let builtMax: i64 = 0
+/** Room for the batch header in front of what is built, so that the batch leaves in one copy. */
+const HEADER: u32 = 61
+
+/**
+ * Output batches under construction, one a target partition (slot 0 alone where the source's partition decides). The globals above are
+ * the selected slot's; `select` puts them away and takes another's.
+ */
+const SLOT_BYTES: usize = 32
+let slotsPtr: usize = 0
+let slotsCapacity: u32 = 0
+let slot: u32 = 0
+
+export function select(next: u32): void {
+  if (next == slot && slotsPtr != 0) return
+  const most = next > slot ? next : slot
+  if (most >= slotsCapacity) {
+    const need = roomFor(most + 1)
+    const moved = heap.alloc((need as usize) * SLOT_BYTES)
+    memory.fill(moved, 0, (need as usize) * SLOT_BYTES)
+    if (slotsPtr != 0) {
+      memory.copy(moved, slotsPtr, (slotsCapacity as usize) * SLOT_BYTES)
+      heap.free(slotsPtr)
+    }
+    slotsPtr = moved
+    slotsCapacity = need
+  }
+  const old = slotsPtr + (slot as usize) * SLOT_BYTES
+  store<u32>(old, builtPtr as u32)
+  store<u32>(old + 4, builtCapacity)
+  store<u32>(old + 8, builtLength)
+  store<u32>(old + 12, builtCount)
+  store<i64>(old + 16, builtBase)
+  store<i64>(old + 24, builtMax)
+  const now = slotsPtr + (next as usize) * SLOT_BYTES
+  builtPtr = load<u32>(now) as usize
+  builtCapacity = load<u32>(now + 4)
+  builtLength = load<u32>(now + 8)
+  builtCount = load<u32>(now + 12)
+  builtBase = load<i64>(now + 16)
+  builtMax = load<i64>(now + 24)
+  slot = next
+}
+
+export function selected(): u32 { return slot }
+
+/** Starts a new output batch in the selected slot. */
+export function begin(baseTimestamp: i64): void {
+  builtLength = 0
+  builtCount = 0
+  builtBase = baseTimestamp
+  builtMax = baseTimestamp
+}
+
+/** Room for `need` bytes in the selected slot. */
+function makeRoom(need: u32): void {
+  if (need <= builtCapacity) return
+  const room = roomFor(need)
+  const moved = heap.alloc(room)
+  if (builtPtr != 0) {
+    memory.copy(moved + HEADER, builtPtr + HEADER, builtLength)
+    heap.free(builtPtr)
+  }
+  builtPtr = moved
+  builtCapacity = room
+}
+
+/** Appends the record whose times are next to be read at `at`, renumbered; false, and nothing done, when it would pass `most` bytes. */
+// @ts-ignore: decorator
+@inline
+function appendRecord(recordEnd: usize, most: u32, baseTimestamp: i64, timestamp: i64): bool {
+  const time = timestamp >= 0 ? timestamp : baseTimestamp + readVarlong()
+  if (timestamp >= 0) readVarlong()
+  readVarint()
+  const timeDelta = zigzagLong(time - builtBase)
+  const offsetDelta = zigzag(builtCount as i32) as u64
+  const rest = (recordEnd - at) as u32
+  const body = 1 + sizeOf(timeDelta) + sizeOf(offsetDelta) + rest
+  const prefix = zigzag(body as i32) as u64
+  const encoded = sizeOf(prefix) + body
+  if (builtCount > 0 && HEADER + builtLength + encoded > most) return false
+  let to = builtPtr + HEADER + builtLength
+  to = write(to, prefix)
+  store<u8>(to++, 0)
+  to = write(to, timeDelta)
+  to = write(to, offsetDelta)
+  copyFast(to, at, rest)
+  at = recordEnd
+  builtLength += encoded
+  builtCount++
+  if (time > builtMax) builtMax = time
+  return true
+}
+
+/**
+ * Appends the section's records from the `from`-th on to the selected batch, renumbered, until it would pass `most` bytes (header
+ * included). `timestamp` ≥ 0 replaces each record's time (log-append time); otherwise a record's time is `baseTimestamp` + its delta.
+ * Returns the ordinal of the first record that did not fit; the section's count when all did.
+ */
+export function append(from: u32, most: u32, baseTimestamp: i64, timestamp: i64): u32 {
+  // Renumbering can lengthen a record by a few bytes: offsetDelta ≤ 5, timestampDelta ≤ 10, the length itself ≤ 5.
+  makeRoom(HEADER + builtLength + sectionLength + sectionCount * 20 + 16)
+  at = sectionPtr + (from == 0 ? 0 : positionOf(from))
+  end = sectionPtr + sectionLength
+  for (let i = from; i < sectionCount; i++) {
+    const size = readVarint()
+    const recordEnd = at + (size as usize)
+    at++
+    if (!appendRecord(recordEnd, most, baseTimestamp, timestamp)) return i
+  }
+  return sectionCount
+}
+
+/**
+ * Like `append`, but every record goes into the batch of its own partition: murmur2 of its key over `partitions`, as Kafka's default
+ * partitioner has it; one without a key goes to `keyless`. When a batch is full, it is the selected one.
+ */
+export function scatter(from: u32, partitions: u32, keyless: u32, most: u32, baseTimestamp: i64, timestamp: i64): u32 {
+  at = sectionPtr + (from == 0 ? 0 : positionOf(from))
+  end = sectionPtr + sectionLength
+  for (let i = from; i < sectionCount; i++) {
+    const size = readVarint()
+    const recordEnd = at + (size as usize)
+    at++
+    const times = at
+    readVarlong()
+    readVarint()
+    const keyLength = readVarint()
+    const target = keyLength < 0 ? keyless : (murmur2(at, keyLength) & 0x7fffffff) % partitions
+    at = times
+    select(target)
+    if (builtCount == 0) begin(baseTimestamp)
+    const need = HEADER + builtLength + (size as u32) + 36
+    // Doubled, so that a growing batch is copied a few times and not once a record.
+    if (need > builtCapacity) makeRoom(need * 2)
+    if (!appendRecord(recordEnd, most, baseTimestamp, timestamp)) return i
+  }
+  return sectionCount
+}
+
+/** Kafka's murmur2 of bytes that the host has put at the current section; for tests. */
+export function hash(length: u32): u32 {
+  return murmur2(sectionPtr, length)
+}
+
+export function builtAt(): usize { return builtPtr }
+export function builtBytes(): u32 { return HEADER + builtLength }
+export function builtRecords(): u32 { return builtCount }
+export function builtBaseTimestamp(): i64 { return builtBase }
+export function builtMaxTimestamp(): i64 { return builtMax }

@@ -1,0 +1,65 @@
+/** The kernel's reader of one section: a place, an end, and whether anything malformed was met. */
+
+// The varint reader's state: `at` moves, `bad` is set on anything malformed.
+export let at: usize = 0
+export let end: usize = 0
+export let bad: bool = false
+
+// @ts-ignore: decorator
+@inline
+export function readVarint(): i32 {
+  let result: u32 = 0
+  let shift: u32 = 0
+  while (true) {
+    if (at >= end || shift > 28) {
+      bad = true
+      return 0
+    }
+    const byte: u32 = load<u8>(at++)
+    result |= (byte & 0x7f) << shift
+    if (byte < 128) break
+    shift += 7
+  }
+  return ((result >>> 1) as i32) ^ -((result & 1) as i32)
+}
+
+// @ts-ignore: decorator
+@inline
+export function readVarlong(): i64 {
+  let result: u64 = 0
+  let shift: u64 = 0
+  while (true) {
+    if (at >= end || shift > 63) {
+      bad = true
+      return 0
+    }
+    const byte: u64 = load<u8>(at++)
+    result |= (byte & 0x7f) << shift
+    if (byte < 128) break
+    shift += 7
+  }
+  return ((result >>> 1) as i64) ^ -((result & 1) as i64)
+}
+
+/** Skips a length-prefixed byte string that ends before `stop`; `least` is -1 where it may be null. Sets `bad` otherwise. */
+// @ts-ignore: decorator
+@inline
+export function skipBytes(stop: usize, least: i32): void {
+  const length = readVarint()
+  if (length < least || (length > 0 && (length as usize) > stop - at)) bad = true
+  else if (length > 0) at += length
+}
+
+/** Skips key, value and headers of a record that ends at `stop`; sets `bad` unless they fill it exactly. */
+// @ts-ignore: decorator
+@inline
+export function skipBody(stop: usize): void {
+  skipBytes(stop, -1)
+  if (!bad) skipBytes(stop, -1)
+  const headers = bad ? 0 : readVarint()
+  for (let i = 0; i < headers && !bad; i++) {
+    skipBytes(stop, 0)
+    if (!bad) skipBytes(stop, -1)
+  }
+  if (headers < 0 || at != stop) bad = true
+}

@@ -1,0 +1,53 @@
+/**
+ * A source batch in stretches: cut at the position it is read from, at the size of a call, and where an earlier call did not come back.
+ * HOT: the common batch is one stretch and no copy.
+ */
+import { SMARTMODULE_LIMITS } from '../abi.ts'
+import { CorruptBatch, type SourceBatch } from './spec.ts'
+import { fillSection, type Kernel } from './kernel.ts'
+
+export type Stretch = { section: Uint8Array; count: number }
+
+/** Opens a section of the batch in the kernel. Throws CorruptBatch when its records are malformed. */
+export function openSection(kernel: Kernel, section: Uint8Array, count: number, batch: SourceBatch, firstDelta: number): void {
+  fillSection(kernel, section)
+  if (kernel.openBatch(section.length, count, batch.lastOffsetDelta, firstDelta) < 0) {
+    throw new CorruptBatch(`the batch at offset ${batch.baseOffset} of partition ${batch.partition} holds malformed records`)
+  }
+}
+
+/** `cuts` are offsets of the partition, in any order, inside of the batch or not. */
+export function stretchesOf(kernel: Kernel, batch: SourceBatch, cuts: readonly bigint[]): Stretch[] {
+  const most = SMARTMODULE_LIMITS.call_bytes_max
+  const last = batch.baseOffset + BigInt(batch.lastOffsetDelta)
+  const inside = cuts.length === 0 ? cuts : cuts.filter((cut) => cut > batch.baseOffset && cut <= last)
+  if (batch.firstDelta === 0 && batch.section.length <= most && inside.length === 0)
+    return [{ section: batch.section, count: batch.recordCount }]
+  openSection(kernel, batch.section, batch.recordCount, batch, batch.firstDelta)
+  const kept = new Uint8Array(kernel.memory.buffer, kernel.currentPtr(), kernel.currentLength()).slice()
+  const deltas = inside.map((cut) => Number(cut - batch.baseOffset)).sort((a, b) => a - b)
+  const bounds: number[] = []
+  const total = kernel.currentCount()
+  for (let ordinal = 0, next = 0; ordinal < total && next < deltas.length; ordinal++) {
+    if (kernel.deltaOf(ordinal) < deltas[next]!) continue
+    if (ordinal > 0) bounds.push(ordinal)
+    while (next < deltas.length && deltas[next]! <= kernel.deltaOf(ordinal)) next++
+  }
+  const parts: Stretch[] = []
+  let ordinal = 0
+  for (let from = 0; from < kept.length;) {
+    const bound = bounds.find((each) => each > ordinal)
+    const size = Math.min(kernel.run(from, most), bound === undefined ? Infinity : kernel.positionOf(bound) - from)
+    // `run` may have counted past the bound.
+    const count = countOf(kernel, from, size)
+    parts.push({ section: kept.subarray(from, from + size), count })
+    ordinal += count
+    from += size
+  }
+  return parts
+}
+
+function countOf(kernel: Kernel, from: number, size: number): number {
+  kernel.run(from, size)
+  return kernel.runCount()
+}

@@ -1,0 +1,58 @@
+/**
+ * What becomes of a record that a step fails on, by the step's policy: dead letter, skipped, tried again, or the end of the pipeline.
+ * One batch at a time; verdicts of an attempt that is thrown away (bisecting) are thrown away with it.
+ */
+import { ON_ERROR_DEFAULT, type OnError } from '../../model/definition.ts'
+import type { ChainOutput, ChainSpec, Doubts, RecordFailure } from './spec.ts'
+
+/** The policy of a step says that the pipeline ends with this record. */
+export class RecordRefused extends Error {}
+
+export type Verdicts = ReturnType<typeof createVerdicts>
+
+/** A module that fails most records under the policy `retry` must not fill the memory: past this many, records fail at once. */
+const RETRIES_PENDING_MAX = 10_000
+
+export function createVerdicts(spec: ChainSpec) {
+  let partition = 0
+  let baseOffset = 0n
+  let doubts: Doubts | undefined
+  let pending: RecordFailure[] = []
+  let retries: bigint[] = []
+  const policyOf = (step: number): OnError => spec.steps[step]?.onError ?? spec.on_error ?? ON_ERROR_DEFAULT
+
+  return {
+    open(ofPartition: number, offset: bigint, known: Doubts | undefined): void {
+      partition = ofPartition
+      baseOffset = offset
+      doubts = known
+    },
+    /** Forgets the verdicts of the attempt before. */
+    begin(): void {
+      pending = []
+      retries = []
+    },
+    hasPoison: (): boolean => doubts !== undefined && doubts.poison.length > 0,
+    poisonAt: (delta: number) => doubts?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
+    /** Throws RecordRefused where the policy is `fail`. */
+    judge(delta: number, step: number, code: string, message: string): 'failed' | 'skipped' {
+      const { policy, retries_max } = policyOf(step)
+      if (policy === 'skip') return 'skipped'
+      const offset = baseOffset + BigInt(delta)
+      if (policy === 'fail') {
+        const name = spec.steps[step]?.name
+        throw new RecordRefused(
+          `step ${step + 1}${name ? ` (${name})` : ''} failed the record at offset ${offset} of partition ${partition} (${code}: ${message}), and its policy is fail`,
+        )
+      }
+      const attempts = (doubts?.attempts.get(offset) ?? 0) + 1
+      if (policy === 'retry' && attempts <= retries_max && retries.length < RETRIES_PENDING_MAX) retries.push(offset)
+      pending.push({ delta, step, code, message, attempts })
+      return 'failed'
+    },
+    hand(output: ChainOutput): void {
+      output.failures.push(...pending)
+      output.retries.push(...retries)
+    },
+  }
+}

@@ -1,0 +1,198 @@
+/** The projection of the dead-letter topics: rows, how far each partition is projected, and which of them a redrive has taken. */
+import type { DeadLetterFilter, DeadLetterQuery } from '../api/dead-letters.ts'
+import { invalidRequest } from '../errors/service-error.ts'
+import type { Queryable } from './database.ts'
+import type { Knex } from 'knex'
+
+export type DeadLetterRow = {
+  pipeline_id: string
+  /** Where it stands in the dead-letter topic. bigint columns are text in the driver. */
+  letter_partition: number
+  letter_offset: string
+  /** Where it stood in the source. */
+  partition: number
+  record_offset: string
+  step: number
+  module: string
+  version: string
+  revision: number
+  error_code: string
+  error_message: string
+  attempts: number
+  redrives: number
+  failed_at: Date
+  key: Buffer | null
+  value: Buffer | null
+  headers: { key: string; base64: string | null }[]
+  status: 'pending' | 'redriving' | 'redriven'
+  job_id: string | null
+}
+
+export type NewDeadLetter = Omit<DeadLetterRow, 'status' | 'job_id'>
+
+const INSERT_MAX = 500
+
+/** The id of a row: where it stands in its topic. */
+export const deadLetterId = ({ letter_partition, letter_offset }: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>): string =>
+  `dl_${letter_partition}_${letter_offset}`
+
+const ID = /^dl_(\d{1,6})_(\d{1,18})$/
+
+/** Undefined for what is no id of a dead letter. */
+export function parseDeadLetterId(id: string): { letter_partition: number; letter_offset: string } | undefined {
+  const parts = ID.exec(id)
+  return parts ? { letter_partition: Number(parts[1]), letter_offset: parts[2]! } : undefined
+}
+
+/** Locks the partition's position, so that one projection at a time moves it. */
+export async function lockLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {
+  await db('dead_letter_positions').insert({ pipeline_id: pipelineId, partition, next_offset: 0 }).onConflict().ignore()
+  const row = await db('dead_letter_positions').where({ pipeline_id: pipelineId, partition }).forUpdate().first()
+  return BigInt(row.next_offset)
+}
+
+/** Rows and next offset in the caller's transaction. */
+export async function addDeadLetters(
+  db: Queryable,
+  pipelineId: string,
+  partition: number,
+  rows: NewDeadLetter[],
+  nextOffset: bigint,
+): Promise<void> {
+  for (let from = 0; from < rows.length; from += INSERT_MAX) {
+    await db('dead_letters')
+      .insert(rows.slice(from, from + INSERT_MAX).map((row) => ({ ...row, headers: JSON.stringify(row.headers) })))
+      .onConflict()
+      .ignore()
+  }
+  await db('dead_letter_positions')
+    .where({ pipeline_id: pipelineId, partition })
+    .update({ next_offset: String(nextOffset) })
+}
+
+function filtered(db: Queryable, pipelineId: string, filter: DeadLetterFilter & { status?: string }): Knex.QueryBuilder {
+  const query = db('dead_letters').where({ pipeline_id: pipelineId })
+  const columns = {
+    step: filter.step,
+    error_code: filter.error,
+    module: filter.module,
+    version: filter.version,
+    partition: filter.partition,
+    status: filter.status,
+  }
+  for (const [column, value] of Object.entries(columns)) if (value !== undefined) void query.where(column, value)
+  if (filter.from !== undefined) void query.where('failed_at', '>=', filter.from)
+  if (filter.to !== undefined) void query.where('failed_at', '<', filter.to)
+  return query
+}
+
+const CURSOR = /^(\d{1,16}):(\d{1,6}):(\d{1,18})$/
+
+/** One page; `next_cursor` while more follows. */
+export async function listDeadLetters(
+  db: Queryable,
+  pipelineId: string,
+  query: DeadLetterQuery,
+): Promise<{ items: DeadLetterRow[]; total: number; nextCursor: string | undefined }> {
+  const scope = filtered(db, pipelineId, query)
+  const [{ count }] = (await scope.clone().count('* as count')) as [{ count: string }]
+  const isDescending = query.sort.startsWith('-')
+  const order = isDescending ? 'desc' : 'asc'
+  const page = scope
+    .clone()
+    .select('*')
+    .orderBy(['failed_at', 'letter_partition', 'letter_offset'].map((column) => ({ column, order })))
+    .limit(query.page_size + 1)
+  if (query.cursor === undefined) void page.offset((query.page - 1) * query.page_size)
+  else {
+    const parts = CURSOR.exec(Buffer.from(query.cursor, 'base64url').toString('utf8'))
+    if (!parts) throw invalidRequest([{ path: '/query/cursor', message: 'is not a cursor of this list' }])
+    const comparison = isDescending ? '<' : '>'
+    void page.whereRaw(`(failed_at, letter_partition, letter_offset) ${comparison} (?::timestamptz, ?, ?)`, [
+      new Date(Number(parts[1])),
+      Number(parts[2]),
+      parts[3]!,
+    ])
+  }
+  const rows: DeadLetterRow[] = await page
+  const items = rows.slice(0, query.page_size)
+  const last = rows.length > items.length ? items.at(-1) : undefined
+  const nextCursor = last && Buffer.from(`${last.failed_at.getTime()}:${last.letter_partition}:${last.letter_offset}`).toString('base64url')
+  return { items, total: Number(count), nextCursor }
+}
+
+export async function findDeadLetter(db: Queryable, pipelineId: string, id: string): Promise<DeadLetterRow | undefined> {
+  const place = parseDeadLetterId(id)
+  return (
+    place &&
+    db('dead_letters')
+      .where({ pipeline_id: pipelineId, ...place })
+      .first()
+  )
+}
+
+/** Those of one source record, oldest first. */
+export async function listLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<DeadLetterRow[]> {
+  return db('dead_letters').where({ pipeline_id: pipelineId, partition, record_offset: offset }).orderBy('failed_at')
+}
+
+export type Selection = { ids?: string[]; filter?: DeadLetterFilter; redrivesMax: number }
+
+/** Pending rows of the selection, locked, in the order of the topic. `redrivesMax` guards against letters that go round for ever. */
+export async function lockPending(
+  db: Queryable,
+  pipelineId: string,
+  { ids, filter, redrivesMax }: Selection,
+): Promise<Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>[]> {
+  const query = filtered(db, pipelineId, { ...filter, status: 'pending' }).where('redrives', '<', redrivesMax)
+  if (ids) {
+    const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
+    if (places.length === 0) return []
+    void query.whereRaw(`(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`, [
+      places.map(({ letter_partition }) => letter_partition),
+      places.map(({ letter_offset }) => letter_offset),
+    ])
+  }
+  return query.select('letter_partition', 'letter_offset').orderBy(['letter_partition', 'letter_offset']).forUpdate()
+}
+
+/** Marks rows as taken by a job. */
+export async function takeForJob(
+  db: Queryable,
+  pipelineId: string,
+  jobId: string,
+  rows: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>[],
+): Promise<void> {
+  await db.raw(
+    `UPDATE dead_letters SET status = 'redriving', job_id = ? WHERE pipeline_id = ?
+     AND (letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`,
+    [jobId, pipelineId, rows.map(({ letter_partition }) => letter_partition), rows.map(({ letter_offset }) => letter_offset)],
+  )
+}
+
+/** The letters of a pipeline that a new job does not take, by partition, in order: ranges must not reach over them. */
+export async function listOthers(db: Queryable, pipelineId: string, jobId: string): Promise<Map<number, bigint[]>> {
+  const rows: { letter_partition: number; letter_offset: string }[] = await db('dead_letters')
+    .where({ pipeline_id: pipelineId })
+    .whereRaw('job_id IS DISTINCT FROM ?', [jobId])
+    .orderBy(['letter_partition', 'letter_offset'])
+    .select('letter_partition', 'letter_offset')
+  const others = new Map<number, bigint[]>()
+  for (const { letter_partition, letter_offset } of rows) {
+    const offsets = others.get(letter_partition)
+    if (offsets) offsets.push(BigInt(letter_offset))
+    else others.set(letter_partition, [BigInt(letter_offset)])
+  }
+  return others
+}
+
+/** After the job's end: letters before its positions are done, the others are pending again. */
+export async function settleJobLetters(db: Queryable, jobId: string, positions: ReadonlyMap<number, bigint>): Promise<void> {
+  for (const [partition, position] of positions) {
+    await db('dead_letters')
+      .where({ job_id: jobId, status: 'redriving', letter_partition: partition })
+      .where('letter_offset', '<', String(position))
+      .update({ status: 'redriven' })
+  }
+  await db('dead_letters').where({ job_id: jobId, status: 'redriving' }).update({ status: 'pending', job_id: null })
+}

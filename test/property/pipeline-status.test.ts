@@ -1,0 +1,136 @@
+/** The status machine: complete over status × event, and sound over any sequence of events. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { DesiredStatus } from '../../shared/model/definition.ts'
+import {
+  DESIRED_AFTER,
+  eventFrom,
+  PIPELINE_ACTIONS,
+  PIPELINE_EVENTS,
+  PIPELINE_STATUSES,
+  statusFrom,
+  transition,
+  TRANSITIONS,
+  type Observation,
+  type PipelineEvent,
+  type PipelineStatus,
+} from '../../shared/model/pipeline-status.ts'
+
+const event = fc.constantFrom(...PIPELINE_EVENTS)
+const status = fc.constantFrom(...PIPELINE_STATUSES)
+const apply = (current: PipelineStatus, happening: PipelineEvent): PipelineStatus => {
+  const next = transition(current, happening)
+  return next === 'same' || next === 'refused' ? current : next
+}
+
+describe('the status table', () => {
+  it('has exactly one entry for every status and event', () => {
+    expect(Object.keys(TRANSITIONS).sort()).toEqual([...PIPELINE_STATUSES].sort())
+    for (const row of Object.values(TRANSITIONS)) expect(Object.keys(row).sort()).toEqual([...PIPELINE_EVENTS].sort())
+    for (const row of Object.values(TRANSITIONS))
+      for (const next of Object.values(row)) expect([...PIPELINE_STATUSES, 'same', 'refused']).toContain(next)
+  })
+
+  it('refuses only what a client asks for, never what tasks report', () => {
+    for (const current of PIPELINE_STATUSES)
+      for (const happening of PIPELINE_EVENTS)
+        if (transition(current, happening) === 'refused') expect(['update', 'delete', ...PIPELINE_ACTIONS]).toContain(happening)
+  })
+
+  it('makes an action that is in effect do nothing, except restart', () => {
+    fc.assert(
+      fc.property(status, fc.constantFrom('start', 'pause', 'resume', 'stop', 'delete' as const), (current, action) => {
+        const next = transition(current, action)
+        if (next !== 'same' && next !== 'refused') expect(['same', 'refused', next]).toContain(transition(next, action))
+      }),
+    )
+  })
+
+  it('never leaves deleting, and never lets a report start what is stopped', () => {
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 40 }), (events) => {
+        let current: PipelineStatus = 'creating'
+        let isDeleted = false
+        for (const happening of events) {
+          const before = current
+          current = apply(current, happening)
+          isDeleted ||= happening === 'delete'
+          if (isDeleted) expect(current).toBe('deleting')
+          const isReport = happening.startsWith('task')
+          if (isReport && (before === 'stopped' || before === 'failed')) expect(current).toBe(before)
+          if (isReport && before === 'stopping') expect(['stopping', 'stopped']).toContain(current)
+        }
+      }),
+    )
+  })
+
+  it('reaches running from wherever a client may start or resume, and paused or stopped from wherever it may pause or stop', () => {
+    for (const current of PIPELINE_STATUSES) {
+      for (const [action, report, reached] of [
+        ['start', 'tasks_running', 'running'],
+        ['resume', 'tasks_running', 'running'],
+        ['restart', 'tasks_running', 'running'],
+        ['pause', 'tasks_paused', 'paused'],
+        ['stop', 'tasks_stopped', 'stopped'],
+      ] as const) {
+        if (transition(current, action) !== 'refused') expect(apply(apply(current, action), report)).toBe(reached)
+      }
+    }
+  })
+})
+
+const report = (change: Partial<Observation> = {}): Observation => ({
+  task: 0,
+  status: 'running',
+  reason: null,
+  attempt: 1,
+  held_back: false,
+  ...change,
+})
+
+describe('the reports of tasks', () => {
+  it('of another attempt, or of tasks that are not wanted any more, don’t count', () => {
+    expect(statusFrom('running', 1, 'starting', [report({ status: 'failed', reason: 'why' })], 2)).toMatchObject({ status: 'starting' })
+    expect(statusFrom('running', 1, 'running', [report(), report({ task: 1, status: 'failed', reason: 'old' })], 1)).toMatchObject({
+      status: 'running',
+    })
+    expect(statusFrom('running', 1, 'running', [report({ status: 'failed', reason: 'why' })], 1)).toMatchObject({
+      status: 'failed',
+      reason: 'why',
+    })
+  })
+
+  it('pause a pipeline whose task has held itself back', () => {
+    expect(
+      statusFrom('running', 2, 'running', [report(), report({ task: 1, status: 'paused', held_back: true, reason: 'too many' })], 1),
+    ).toEqual({
+      status: 'paused',
+      reason: 'too many',
+      event: 'task_held_back',
+    })
+  })
+
+  it('say running, paused or stopped only when all tasks do', () => {
+    const observation = fc.record({
+      task: fc.nat(3),
+      status: fc.constantFrom<Observation['status']>('starting', 'running', 'paused', 'stopped', 'failed'),
+      reason: fc.constant(null),
+      attempt: fc.constant(1),
+      held_back: fc.constant(false),
+    })
+    const distinct = fc.uniqueArray(observation, { selector: ({ task }) => task, maxLength: 4 })
+    fc.assert(
+      fc.property(distinct, fc.constantFrom<DesiredStatus>('running', 'paused', 'stopped'), (observations, desired) => {
+        const { event: told } = eventFrom(desired, 4, observations, 1)
+        const all = (...statuses: string[]) => observations.length === 4 && observations.every((each) => statuses.includes(each.status))
+        if (told === 'tasks_running') expect(all('running')).toBe(true)
+        if (told === 'tasks_paused') expect(all('paused')).toBe(true)
+        if (told === 'tasks_stopped') expect(all('stopped', ...(desired === 'stopped' ? ['failed'] : []))).toBe(true)
+      }),
+    )
+  })
+
+  it('follow what is wanted: every action has a desired status', () => {
+    expect(Object.keys(DESIRED_AFTER).sort()).toEqual([...PIPELINE_ACTIONS].sort())
+  })
+})
