@@ -186,31 +186,6 @@ export function filter(record: Record): bool {
     expect(String(letters[0]!.headers?.['__connect.errors.exception.class.name'])).toBe('module_trapped')
   })
 
-  it('fails naming the step when a SmartModule does not return, while others go on', async () => {
-    const name = unique('endless')
-    const binary = await compileSmartModule(
-      `import { Record } from 'dps'\nexport function filter(record: Record): bool { while (true) {} return true }`,
-    )
-    await client.call('POST', '/v1/smartmodules', {
-      name,
-      wasm_binary: Buffer.from(binary).toString('base64'),
-      config: { input_format: 'json', output_format: 'json' },
-    })
-    const [from, to, other] = [
-      await createStream(client, { n: 'integer' }),
-      await createStream(client, { n: 'integer' }),
-      await createStream(client, { n: 'integer' }),
-    ]
-    const hanging = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
-    const healthy = await createPipeline(client, from.id, [], other.id)
-    await write(client, from.id, [{ n: 1 }])
-    const failed = await waitForStatus(client, hanging, 'failed')
-    expect(failed.status_reason).toMatch(new RegExp(`step 1 \\(${name}\\) did not return within 5000 ms`))
-    await write(client, from.id, [{ n: 2 }])
-    await waitForTotal(client, other.id, 2)
-    await waitForStatus(client, healthy, 'running')
-  })
-
   it('runs an Extism plug-in, record by record', async () => {
     const name = unique('plug-in')
     const plugin = await compileFixture('shout')

@@ -98,7 +98,12 @@ export function openLanes(options: LanesOptions): Lanes {
     const worker = new Worker(new URL('./lane.ts', import.meta.url), { workerData: data, name: 'lane' })
     const lane: Lane = { worker, watch: callWatchOver(shared), seen: 0, ticks: 0, chains, jobs: [], closed: false }
     worker.on('message', (message: FromLane) => onMessage(lane, message))
-    worker.on('error', (error) => loseLane(lane, `a lane failed: ${error.message}`))
+    worker.on('error', (error) => {
+      const chain = lane.running?.chain
+      const message = `a lane failed: ${error.message}`
+      if (chain?.spec.steps.some(({ sha256 }) => quarantine.add(sha256, 1))) chain.failure = quarantined(chain.spec, 0, message)
+      loseLane(lane, message)
+    })
     for (const chain of chains.values()) post(lane, { type: 'open', chainId: chain.id, chain: chain.spec })
     return lane
   }

@@ -11,7 +11,7 @@ import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openMembership, type Assignment, type Membership } from '../../../shared/kafka/group/membership.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
-import { ChainFailed, RetryLater, type Lanes } from '../lane/lanes.ts'
+import { ChainFailed, RetryLater, RoundLost, type Lanes } from '../lane/lanes.ts'
 import type { LaneChain } from '../lane/messages.ts'
 import type { Mutation } from '../mutation.ts'
 import { createAccounting, type Accounting } from './accounting.ts'
@@ -77,6 +77,7 @@ export type TaskOptions = {
 }
 
 const BACKOFF_MAX_MS = 5000
+const REPLAY_AFTER_MS = 20
 /** Failures in a row that are no matter of the brokers, before the pipeline is failed with their cause. */
 const FAILURES_MAX = 20
 /** Nothing tells a member that a topic grew. */
@@ -267,8 +268,9 @@ export function startTask(options: TaskOptions): Task {
       } catch (error) {
         if (error instanceof TakenOver && mutation !== 'no_producer_fencing') throw error
         if (recordsDone > before) [backoffMs, failures] = [100, 0]
-        if (error instanceof RetryLater) {
-          await sleep(error.afterMs)
+        // Nothing was being written: the round before was committed, this one only runs again. Lost lanes are bounded by the quarantine.
+        if (error instanceof RetryLater || error instanceof RoundLost) {
+          await sleep(error instanceof RetryLater ? error.afterMs : REPLAY_AFTER_MS)
           continue
         }
         if (error instanceof ThresholdPassed) {

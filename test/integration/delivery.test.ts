@@ -1,0 +1,398 @@
+/** Policies, dead letters and their redrive, hot swap, replay, explain: where every record went, over the API. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { deployModule, filterOverN } from '../harness/modules.ts'
+import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
+const streams = async (more: Record<string, unknown> = {}) =>
+  Promise.all([createStream(client, { n: 'integer' }, more), createStream(client, { n: 'integer' }, more)])
+
+type Letters = {
+  dead_letters: {
+    id: string
+    partition: number
+    offset: number
+    step: number
+    module: string
+    version: string
+    error: { code: string; message: string }
+    attempts: number
+    status: string
+    key: { text: string } | null
+    value: { base64: string; json: { n: number } }
+    headers: { key: string; base64: string }[]
+  }[]
+  total: number
+}
+const letters = async (id: string, query = '') =>
+  (await client.call<Letters>('GET', `/v1/pipelines/${id}/dead-letters?page_size=100${query}`)).body
+const waitForLetters = (id: string, total: number, query = '') =>
+  eventually(`${total} dead letters`, async () => {
+    const found = await letters(id, query)
+    return found.total === total && found
+  })
+const waitForJob = (id: string, status: string) =>
+  eventually(`job ${id} is ${status}`, async () => {
+    const { body } = await client.call<{ status: string }>('GET', `/v1/jobs/${id}`)
+    return body.status === status && body
+  })
+type Accounting = { balanced: boolean; totals: Record<string, number>; steps: Record<string, number>[] }
+const accounting = async (id: string) => (await client.call<Accounting>('GET', `/v1/pipelines/${id}/accounting`)).body
+const sorted = (records: Record<string, unknown>[]) => records.map(({ n }) => Number(n)).sort((a, b) => a - b)
+
+const FAIL_TENTHS = filterOverN(`if (value % 10 == 3) record.fail('ends in three', 77)\n  return true`)
+
+describe('a failed record', () => {
+  it('becomes a dead letter with its bytes and context, and arrives once when it is redriven through a mended SmartModule', async () => {
+    const [from, to] = await streams()
+    const module = await deployModule(client, FAIL_TENTHS)
+    const id = await createPipeline(client, from.id, [{ name: module.name, config: {} }], to.id)
+    await write(client, from.id, numbers(0, 100))
+    const found = await waitForLetters(id, 10)
+    expect(found.dead_letters.map(({ value }) => value.json.n).sort((a, b) => a - b)).toEqual([3, 13, 23, 33, 43, 53, 63, 73, 83, 93])
+    expect(found.dead_letters[0]).toMatchObject({
+      step: 1,
+      module: module.name,
+      version: '1.0.0',
+      error: { code: 'module_error_77', message: 'ends in three' },
+      attempts: 1,
+      status: 'pending',
+      headers: [],
+    })
+    await waitForTotal(client, to.id, 90)
+    expect(await accounting(id)).toMatchObject({ balanced: true, totals: { in: 100, out: 90, dead_lettered: 10, in_flight: 0 } })
+    expect((await letters(id, '&error=module_error_77&step=1&version=1.0.0')).total).toBe(10)
+    expect((await letters(id, '&error=other')).total).toBe(0)
+
+    const dry = await client.call('POST', `/v1/pipelines/${id}/dead-letters/redrive`, { dry_run: true })
+    expect([dry.status, dry.body]).toEqual([200, { dry_run: true, count: 10 }])
+    // Through the same SmartModule they fail again: new letters with one more attempt, nothing delivered.
+    const again = await client.call<{ id: string; count: number }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {
+      ids: [found.dead_letters[0]!.id],
+    })
+    expect([again.status, again.body.count]).toEqual([202, 1])
+    await waitForJob(again.body.id, 'finished')
+    const twice = await waitForLetters(id, 10, '&status=pending')
+    expect(twice.dead_letters.map(({ attempts }) => attempts).sort()).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 1, 2])
+    expect(twice.dead_letters.find(({ attempts }) => attempts === 2)).toMatchObject({
+      offset: found.dead_letters[0]!.offset,
+      partition: found.dead_letters[0]!.partition,
+      value: found.dead_letters[0]!.value,
+    })
+
+    await deployModule(client, filterOverN('return true'), module.name)
+    expect((await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [{ module_id: module.id }] })).body).toMatchObject({
+      revision: 2,
+    })
+    const redriven = await client.call<{ id: string; count: number }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {})
+    expect([redriven.status, redriven.body.count]).toEqual([202, 10])
+    expect(await waitForJob(redriven.body.id, 'finished')).toMatchObject({ kind: 'redrive', progress: 1, records: { in: 10, out: 10 } })
+    await waitForTotal(client, to.id, 100)
+    expect(sorted(await readAll(client, to.id))).toEqual(Array.from({ length: 100 }, (_, n) => n))
+    expect((await letters(id, '&status=pending')).total).toBe(0)
+    expect((await client.call('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {})).body).toEqual({ dry_run: false, count: 0 })
+  })
+
+  it('is skipped, tried again, or ends the pipeline, as the policy of its step says', async () => {
+    const module = await deployModule(client, FAIL_TENTHS)
+    const run = async (on_error: Record<string, unknown>) => {
+      const [from, to] = await streams({ partitions: 1 })
+      const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
+        name: unique('policy'),
+        source: { connector_id: 'conn_stream', config: { stream_id: from.id } },
+        processors: [{ module_id: module.id, on_error }],
+        sink: { connector_id: 'conn_stream', config: { stream_id: to.id } },
+      })
+      await write(client, from.id, numbers(0, 20))
+      return { id: created.body.pipeline_id, to }
+    }
+    const [skip, retry, fail] = await Promise.all([
+      run({ policy: 'skip' }),
+      run({ policy: 'retry', retries_max: 2, backoff_ms: 10 }),
+      run({ policy: 'fail' }),
+    ])
+    await waitForTotal(client, skip.to.id, 18)
+    expect(await accounting(skip.id)).toMatchObject({ balanced: true, totals: { in: 20, out: 18, skipped: 2, dead_lettered: 0 } })
+    expect((await waitForLetters(retry.id, 2)).dead_letters.map(({ attempts }) => attempts)).toEqual([3, 3])
+    await waitForTotal(client, retry.to.id, 18)
+    expect((await waitForStatus(client, fail.id, 'failed')).status_reason).toMatch(
+      /step 1 \(.*\) failed the record at offset \d+ of partition 0 \(module_error_77: ends in three\), and its policy is fail/,
+    )
+    expect((await letters(skip.id)).total).toBe(0)
+    expect((await readAll(client, fail.to.id)).length).toBe(0)
+  })
+
+  it('too many times pauses the pipeline before anything of the bad round is written', async () => {
+    const [from, to] = await streams({ partitions: 1 })
+    const module = await deployModule(client, filterOverN(`record.fail('all of them')\n  return true`))
+    const id = await createPipeline(client, from.id, [{ name: module.name, config: {} }], to.id, { autostart: false })
+    await write(client, from.id, numbers(0, 2000))
+    await client.call('POST', `/v1/pipelines/${id}/start`)
+    const paused = await waitForStatus(client, id, 'paused')
+    expect(paused.status_reason).toMatch(/^paused: 2000 of the last 2000 records failed/)
+    expect((await letters(id)).total).toBe(0)
+    await deployModule(client, filterOverN('return true'), module.name)
+    await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [{ module_id: module.id }] })
+    expect((await client.call('POST', `/v1/pipelines/${id}/resume`)).status).toBe(200)
+    await waitForTotal(client, to.id, 2000)
+  })
+})
+
+describe('a SmartModule that does not return', () => {
+  it('loses the one record it hangs on, while others go on', async () => {
+    const [from, to] = await streams({ partitions: 1 })
+    const [otherFrom, otherTo] = await streams({ partitions: 1 })
+    const module = await deployModule(client, filterOverN('if (value == 13) while (true) {}\n  return true'))
+    const healthy = await createPipeline(client, otherFrom.id, [], otherTo.id)
+    const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
+      name: unique('endless'),
+      source: { connector_id: 'conn_stream', config: { stream_id: from.id } },
+      processors: [{ module_id: module.id, timeout_ms: 1000 }],
+      sink: { connector_id: 'conn_stream', config: { stream_id: to.id } },
+    })
+    const id = created.body.pipeline_id
+    await waitForStatus(client, id, 'running')
+    await waitForStatus(client, healthy, 'running')
+    await write(client, from.id, numbers(0, 100))
+    for (let n = 0; n < 20; n++) {
+      await write(client, otherFrom.id, [{ n }])
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    await waitForTotal(client, otherTo.id, 20)
+    const [letter] = (await waitForLetters(id, 1)).dead_letters
+    expect(letter).toMatchObject({ error: { code: 'module_timeout' }, value: { json: { n: 13 } } })
+    await waitForTotal(client, to.id, 99)
+    expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual(Array.from({ length: 100 }, (_, n) => n).filter((n) => n !== 13))
+  })
+
+  it('on anything is quarantined, and the pipeline failed with its name', async () => {
+    const [from, to] = await streams({ partitions: 1 })
+    const module = await deployModule(client, filterOverN('while (true) {}\n  return true'))
+    const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
+      name: unique('endless'),
+      source: { connector_id: 'conn_stream', config: { stream_id: from.id } },
+      processors: [{ module_id: module.id, timeout_ms: 200 }],
+      sink: { connector_id: 'conn_stream', config: { stream_id: to.id } },
+    })
+    await write(client, from.id, numbers(0, 100))
+    const failed = await waitForStatus(client, created.body.pipeline_id, 'failed')
+    expect(failed.status_reason).toMatch(new RegExp(`step 1: ${module.name} 1.0.0 is quarantined`))
+    expect((await client.call('GET', `/v1/smartmodules/${module.id}`)).body).toMatchObject({ status: 'quarantined' })
+  })
+})
+
+describe('a revision', () => {
+  it('takes over between two rounds, and the ledger’s border is the border in the data', async () => {
+    const from = await createStream(client, { n: 'integer' })
+    const to = await createStream(client, { n: 'integer', by: 'integer' })
+    const mapFields = (by: number) => ({ name: 'dps/map-fields', config: { set: { by } } })
+    const id = await createPipeline(client, from.id, [mapFields(1)], to.id)
+    const { body: pipeline } = await client.call<{ processors: { module_id: string }[] }>('GET', `/v1/pipelines/${id}`)
+    let written = 0
+    let revision = 1
+    while (revision < 4) {
+      for (let i = 0; i < 5; i++) {
+        await write(client, from.id, numbers(written, written + 200))
+        written += 200
+      }
+      const processors = [{ module_id: pipeline.processors[0]!.module_id, config: { set: { by: ++revision } } }]
+      expect((await client.call('PATCH', `/v1/pipelines/${id}`, { processors })).body).toMatchObject({ revision })
+    }
+    await eventually('the tasks have swapped', async () => {
+      const { body } = await client.call<{ tasks: { revision: number }[] }>('GET', `/v1/pipelines/${id}/status`)
+      return body.tasks.every((task) => task.revision === 4)
+    })
+    for (let partition = 0; partition < 8; partition++) await write(client, from.id, numbers(written, (written += 100)))
+    await waitForTotal(client, to.id, written)
+    const records = await readAll(client, to.id)
+    expect(sorted(records)).toEqual(Array.from({ length: written }, (_, n) => n))
+    const { body: ledger } = await client.call<{ entries: { partition: number; revision: number; from_offset: number }[] }>(
+      'GET',
+      `/v1/pipelines/${id}/ledger`,
+    )
+    const byOf = new Map(records.map(({ n, by }) => [Number(n), Number(by)]))
+    const { body: source } = await client.call<{ data: { n: number }[] }>('GET', `/v1/streams/${from.id}/data?limit=1`)
+    expect(source.data).toHaveLength(1)
+    for (let partition = 0; partition < 4; partition++) {
+      const own = ledger.entries.filter((entry) => entry.partition === partition)
+      expect(own.at(-1)!.revision).toBe(4)
+      // What stands at each offset of the partition, in order.
+      const values = (await readPartition(from.id, partition)).map((n) => byOf.get(n)!)
+      expect(values).toEqual(values.toSorted((a, b) => a - b))
+      for (const entry of own) {
+        expect(values[entry.from_offset]).toBe(entry.revision)
+        if (entry.from_offset > 0) expect(values[entry.from_offset - 1]).toBeLessThan(entry.revision)
+      }
+    }
+    const explained = await client.call<{ revision: number }>('GET', `/v1/pipelines/${id}/explain?partition=0&offset=0`)
+    expect([explained.status, explained.body.revision]).toEqual([200, ledger.entries.find((entry) => entry.partition === 0)!.revision])
+  })
+})
+
+/** The values of n in one partition, oldest first. Streams that only the API writes have no gaps: the index is the offset. */
+async function readPartition(streamId: string, partition: number): Promise<number[]> {
+  const values: number[] = []
+  for (let cursor = ''; ;) {
+    const { body } = await client.call<{ data: { n: number }[]; pagination: { next_cursor?: string } }>(
+      'GET',
+      `/v1/streams/${streamId}/data?limit=1000&partition=${partition}${cursor}`,
+    )
+    values.push(...body.data.map(({ n }) => n))
+    if (body.pagination.next_cursor === undefined) return values
+    cursor = `&cursor=${body.pagination.next_cursor}`
+  }
+}
+
+describe('positions', () => {
+  it('start where the pipeline says, and show lag', async () => {
+    const [from] = await streams({ partitions: 1 })
+    await write(client, from.id, numbers(0, 10))
+    const middle = new Date().toISOString()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await write(client, from.id, numbers(10, 20))
+    for (const [start, first] of [
+      ['latest', 20],
+      ['earliest', 0],
+      [{ timestamp: middle }, 10],
+      [{ offsets: { 0: 5 } }, 5],
+    ] as const) {
+      const to = await createStream(client, { n: 'integer' }, { partitions: 1 })
+      const id = await createPipeline(client, from.id, [], to.id, { start })
+      if (first < 20) {
+        await waitForTotal(client, to.id, 20 - first)
+        expect((await readAll(client, to.id))[0]).toEqual({ n: first })
+      }
+      const offsets = await eventually('the lag is gone', async () => {
+        const { body } = await client.call<{ lag: number; partitions: { position: number; end: number }[] }>(
+          'GET',
+          `/v1/pipelines/${id}/offsets`,
+        )
+        return body.lag === 0 && body
+      })
+      expect(offsets.partitions).toMatchObject([{ partition: 0, position: 20, end: 20, lag: 0, start: 0 }])
+    }
+    const to = await createStream(client, { n: 'integer' })
+    const refused = await client.call('POST', '/v1/pipelines', {
+      name: unique('start'),
+      source: { connector_id: 'conn_stream', config: { stream_id: from.id } },
+      sink: { connector_id: 'conn_stream', config: { stream_id: to.id } },
+      start: { offsets: { 0: 21, 7: 0 } },
+    })
+    expect(refused.status).toBe(400)
+    expect(refused.body.error!.details!.map(({ path }) => path)).toEqual(['/start/offsets/0', '/start/offsets/7'])
+  })
+})
+
+describe('a replay', () => {
+  it('runs a bounded range to another stream beside the live pipeline, and can be cancelled', async () => {
+    const [from, to] = await streams()
+    const target = await createStream(client, { n: 'integer' })
+    const id = await createPipeline(client, from.id, [], to.id)
+    await write(client, from.id, numbers(0, 300))
+    await waitForTotal(client, to.id, 300)
+    const job = await client.call<{ id: string; total: number }>('POST', `/v1/pipelines/${id}/replay`, { sink: { stream_id: target.id } })
+    expect([job.status, job.body.total]).toEqual([202, 300])
+    expect(await waitForJob(job.body.id, 'finished')).toMatchObject({ kind: 'replay', records: { in: 300, out: 300 } })
+    await write(client, from.id, numbers(300, 310))
+    await waitForTotal(client, to.id, 310)
+    expect(sorted(await readAll(client, target.id))).toEqual(Array.from({ length: 300 }, (_, n) => n))
+    const slow = await client.call<{ id: string }>('POST', `/v1/pipelines/${id}/replay`, {
+      sink: { stream_id: target.id },
+      records_per_second: 1,
+    })
+    await waitForJob(slow.body.id, 'running')
+    expect((await client.call('POST', `/v1/jobs/${slow.body.id}/cancel`)).status).toBe(202)
+    await waitForJob(slow.body.id, 'cancelled')
+    expect((await client.call('POST', `/v1/jobs/${job.body.id}/cancel`)).status).toBe(409)
+    await waitForStatus(client, id, 'running')
+  })
+})
+
+describe('explain and preview', () => {
+  it('say step by step what became of a record, and write nothing', async () => {
+    const [from, to] = await streams({ partitions: 1 })
+    const filter = { name: 'dps/filter', config: { field: 'n', operator: 'gte', value: 5 } }
+    const failing = await deployModule(client, filterOverN(`if (value == 7) record.fail('seven')\n  return true`))
+    const id = await createPipeline(client, from.id, [filter, { name: failing.name, config: {} }], to.id)
+    await write(client, from.id, numbers(0, 10))
+    await waitForTotal(client, to.id, 4)
+    const explain = async (offset: number) =>
+      (
+        await client.call<{ outcome: string; handled: boolean; steps: { outcome: string }[]; dead_letter_ids: string[] }>(
+          'GET',
+          `/v1/pipelines/${id}/explain?partition=0&offset=${offset}`,
+        )
+      ).body
+    expect(await explain(2)).toMatchObject({
+      outcome: 'filtered',
+      handled: true,
+      steps: [{ outcome: 'filtered' }, { outcome: 'not_reached' }],
+    })
+    expect(await explain(6)).toMatchObject({
+      outcome: 'delivered',
+      steps: [{ outcome: 'passed', in: [{ value: { json: { n: 6 } } }] }, { outcome: 'passed' }],
+      outputs: [{ value: { json: { n: 6 } } }],
+    })
+    const seventh = await explain(7)
+    expect(seventh).toMatchObject({
+      outcome: 'dead_letter',
+      steps: [{ outcome: 'passed' }, { outcome: 'failed', error: { code: 'record_failed', message: 'seven' } }],
+    })
+    expect(seventh.dead_letter_ids).toHaveLength(1)
+    expect((await client.call('GET', `/v1/pipelines/${id}/explain?partition=0&offset=99`)).status).toBe(404)
+    expect((await client.call('GET', `/v1/pipelines/${id}/explain?partition=9&offset=0`)).status).toBe(400)
+    const preview = await client.call<{ records: { offset: number; outcome: string }[] }>('POST', `/v1/pipelines/${id}/preview`, {
+      limit: 4,
+    })
+    expect(preview.body.records.map(({ offset, outcome }) => [offset, outcome])).toEqual([
+      [6, 'delivered'],
+      [7, 'dead_letter'],
+      [8, 'delivered'],
+      [9, 'delivered'],
+    ])
+    const { body: endless } = await client.call<{ records: unknown[] }>('POST', `/v1/pipelines/${id}/preview`, {
+      processors: [],
+      from: 'earliest',
+      limit: 3,
+    })
+    expect(endless.records).toMatchObject([{ outputs: [{ value: { json: { n: 0 } } }] }, {}, {}])
+    expect((await readAll(client, to.id)).length).toBe(4)
+    expect((await client.call<{ lag: number }>('GET', `/v1/pipelines/${id}/offsets`)).body.lag).toBe(0)
+  })
+})
+
+describe('records by key', () => {
+  it('go to the partition that Kafka’s own partitioner gives them when the counts differ', async () => {
+    const from = await createStream(client, { n: 'integer', user: 'string' }, { partitions: 3, key: 'user' })
+    const to = await createStream(client, { n: 'integer', user: 'string' }, { partitions: 5, key: 'user' })
+    const reference = await createStream(client, { n: 'integer', user: 'string' }, { partitions: 5, key: 'user' })
+    await createPipeline(client, from.id, [], to.id)
+    const records = Array.from({ length: 500 }, (_, n) => ({ n, user: `u${n % 37}` }))
+    await write(client, from.id, records)
+    await write(client, reference.id, records)
+    await waitForTotal(client, to.id, 500)
+    for (let partition = 0; partition < 5; partition++)
+      expect((await readPartition(to.id, partition)).sort((a, b) => a - b)).toEqual(await readPartition(reference.id, partition))
+  })
+
+  it('are compressed as the sink says', async () => {
+    for (const compression of ['gzip', 'snappy', 'lz4', 'zstd']) {
+      const [from, to] = await streams({ partitions: 1 })
+      const created = await client.call('POST', '/v1/pipelines', {
+        name: unique('compressed'),
+        source: { connector_id: 'conn_stream', config: { stream_id: from.id } },
+        sink: { connector_id: 'conn_stream', config: { stream_id: to.id, compression } },
+      })
+      expect(created.status).toBe(201)
+      await write(client, from.id, numbers(0, 500))
+      await waitForTotal(client, to.id, 500)
+      expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual(numbers(0, 500).map(({ n }) => n))
+    }
+  })
+})
