@@ -3,7 +3,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench account docs
+.PHONY: help run test check format bench chaos account docs
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -29,6 +29,9 @@ format: node_modules/.installed ## write the format that check wants
 
 bench: node_modules/.installed ## measure, side by side, verified; writes test/bench/latest.json
 	@$(NODE) test/bench/bench.ts
+
+chaos: node_modules/.installed ## break everything under load and count: MINUTES=20 SEED=7 (RATE=11000); writes test/chaos/latest.json
+	@MINUTES="$(MINUTES)" SEED="$(SEED)" RATE="$(RATE)" $(NODE) test/chaos/run.ts
 
 docs: node_modules/.installed ## write docs/errors.md from the error table
 	@$(NODE) docs/write-errors.ts

@@ -13,7 +13,23 @@ const run = promisify(execFile)
 const HERE = import.meta.dirname
 const KAFKA_VERSION = '4.1.1'
 
-export type LocalKafka = { brokers: string[]; children: Child[] }
+/** One broker of a local cluster. `restart` starts it again on its data after it was stopped or killed. */
+export type LocalBroker = { id: number; child(): Child; restart(): Promise<void>; /** Where a proxy forwards to. */ proxiedPort: number }
+
+/** `proxied` are the addresses of the second listener, where `proxyPorts` were asked for. */
+export type LocalKafka = { brokers: string[]; proxied: string[]; nodes: LocalBroker[]; children: Child[] }
+
+export type KafkaOptions = {
+  /** Brokers, each with a vote in the controllers' quorum. */
+  count?: number
+  /** Keeps the JVM's server defaults (for benchmarks) instead of quick-start flags. */
+  serverFlags?: boolean
+  /** A second listener per broker, advertised at these ports: somebody else listens there and forwards. */
+  proxyPorts?: number[]
+  /** Further listeners and settings, for tests of TLS and SASL: `{name, protocol, port}` and broker properties. */
+  listeners?: { name: string; protocol: string; port: number }[]
+  settings?: Record<string, string | number>
+}
 
 /** Downloads (once) and verifies the broker's jars; answers the class path. */
 async function kafkaClassPath(): Promise<string> {
@@ -25,29 +41,42 @@ async function kafkaClassPath(): Promise<string> {
   return join(folder, '*')
 }
 
-function properties(port: number, controllerPort: number, data: string): string {
+type Place = { id: number; port: number; controllerPort: number; proxiedPort: number }
+
+function properties(place: Place, all: Place[], data: string, { proxyPorts = [], listeners = [], settings = {} }: KafkaOptions): string {
+  const own = [
+    { name: 'CLIENT', protocol: 'PLAINTEXT', port: place.port },
+    ...(proxyPorts.length > 0 ? [{ name: 'PROXIED', protocol: 'PLAINTEXT', port: place.proxiedPort }] : []),
+    ...listeners,
+  ]
+  const replicas = Math.min(3, all.length)
+  const at = (name: string, port: number) => `${name}://127.0.0.1:${port}`
   return Object.entries({
     'process.roles': 'broker,controller',
-    'node.id': 1,
-    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
-    listeners: `CLIENT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `CLIENT://127.0.0.1:${port}`,
-    'listener.security.protocol.map': 'CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'node.id': place.id,
+    'controller.quorum.voters': all.map(({ id, controllerPort }) => `${id}@127.0.0.1:${controllerPort}`).join(','),
+    listeners: [...own.map(({ name, port }) => at(name, port)), at('CONTROLLER', place.controllerPort)].join(','),
+    'advertised.listeners': own.map(({ name, port }) => at(name, name === 'PROXIED' ? proxyPorts[place.id - 1]! : port)).join(','),
+    'listener.security.protocol.map': [...own.map(({ name, protocol }) => `${name}:${protocol}`), 'CONTROLLER:PLAINTEXT'].join(','),
     'inter.broker.listener.name': 'CLIENT',
     'controller.listener.names': 'CONTROLLER',
     'log.dirs': data,
     'auto.create.topics.enable': false,
-    'offsets.topic.replication.factor': 1,
+    'offsets.topic.replication.factor': replicas,
     'offsets.topic.num.partitions': 8,
-    'transaction.state.log.replication.factor': 1,
-    'transaction.state.log.min.isr': 1,
+    'transaction.state.log.replication.factor': replicas,
+    'transaction.state.log.min.isr': Math.max(1, replicas - 1),
+    'min.insync.replicas': Math.max(1, replicas - 1),
     'transaction.state.log.num.partitions': 8,
-    'share.coordinator.state.topic.replication.factor': 1,
+    'share.coordinator.state.topic.replication.factor': replicas,
     'share.coordinator.state.topic.min.isr': 1,
     'group.initial.rebalance.delay.ms': 0,
     'log.cleaner.dedupe.buffer.size': 16 << 20,
     // The control plane publishes modules of up to 10 MiB as records (smartmodule-abi.md, "Limits").
     'message.max.bytes': 16 << 20,
+    // With several brokers somebody means to kill one: leaders move within seconds.
+    ...(all.length > 1 ? { 'broker.session.timeout.ms': 4000, 'broker.heartbeat.interval.ms': 500 } : {}),
+    ...settings,
   })
     .map(([name, value]) => `${name}=${value}`)
     .join('\n')
@@ -61,39 +90,66 @@ async function answers(port: number): Promise<boolean> {
   })
 }
 
-/**
- * Starts one broker under `folder`. `serverFlags` keeps the JVM's server defaults (for benchmarks) instead of quick-start flags.
- * Throws with the broker's last lines when it does not come up within 60 s.
- */
-export async function startKafka(folder: string, reaper: Reaper, serverFlags = false): Promise<LocalKafka> {
+/** Starts the brokers under `folder`. Throws with a broker's last lines when it does not come up within 60 s. */
+export async function startKafka(folder: string, reaper: Reaper, options: KafkaOptions = {}): Promise<LocalKafka> {
+  const { count = 1, proxyPorts = [] } = options
   const java = await findJava(17)
   const classPath = await kafkaClassPath()
-  const home = join(folder, 'kafka')
-  await mkdir(home, { recursive: true })
-  const port = await freePort()
-  const file = join(home, 'server.properties')
-  await writeFile(file, properties(port, await freePort(), join(home, 'data')))
-  await writeFile(join(home, 'log4j2.yaml'), LOG4J)
-  const jvm = [
-    '-cp',
-    classPath,
-    `-Dlog4j2.configurationFile=${join(home, 'log4j2.yaml')}`,
-    '-Xms256m',
-    '-Xmx512m',
-    ...(serverFlags ? [] : ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']),
-  ]
-  await run(java, [...jvm, 'kafka.tools.StorageTool', 'format', '-t', randomBytes(16).toString('base64url'), '-c', file], {
-    timeout: 60_000,
-  })
-  const child = await startChild(
-    { name: 'Kafka', command: java, args: [...jvm, 'kafka.Kafka', file], cwd: home, logFile: join(folder, 'kafka.log') },
-    reaper,
+  const places: Place[] = []
+  for (let id = 1; id <= count; id++)
+    places.push({ id, port: await freePort(), controllerPort: await freePort(), proxiedPort: proxyPorts.length > 0 ? await freePort() : 0 })
+  const clusterId = randomBytes(16).toString('base64url')
+
+  async function prepare(place: Place): Promise<{ file: string; home: string; jvm: string[] }> {
+    const home = join(folder, count === 1 ? 'kafka' : `kafka-${place.id}`)
+    await mkdir(home, { recursive: true })
+    const file = join(home, 'server.properties')
+    await writeFile(file, properties(place, places, join(home, 'data'), options))
+    await writeFile(join(home, 'log4j2.yaml'), LOG4J)
+    const jvm = [
+      '-cp',
+      classPath,
+      `-Dlog4j2.configurationFile=${join(home, 'log4j2.yaml')}`,
+      '-Xms256m',
+      '-Xmx512m',
+      ...(options.serverFlags ? [] : ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']),
+    ]
+    await run(java, [...jvm, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', file], { timeout: 60_000 })
+    return { file, home, jvm }
+  }
+
+  const nodes = await Promise.all(
+    places.map(async (place): Promise<LocalBroker> => {
+      const { file, home, jvm } = await prepare(place)
+      const logFile = join(folder, count === 1 ? 'kafka.log' : `kafka-${place.id}.log`)
+      const start = () => startChild({ name: 'Kafka', command: java, args: [...jvm, 'kafka.Kafka', file], cwd: home, logFile }, reaper)
+      let child = await start()
+      return {
+        id: place.id,
+        child: () => child,
+        proxiedPort: place.proxiedPort,
+        async restart() {
+          child = await start()
+        },
+      }
+    }),
   )
-  await waitUntilUp(child, () => answers(port), 60_000).catch(async (error) => {
-    await child.stop()
-    throw error
-  })
-  return { brokers: [`127.0.0.1:${port}`], children: [child] }
+  const stopAll = () => Promise.all(nodes.map((node) => node.child().stop()))
+  await Promise.all(nodes.map((node, index) => waitUntilUp(node.child(), () => answers(places[index]!.port), 60_000))).catch(
+    async (error) => {
+      await stopAll()
+      throw error
+    },
+  )
+  return {
+    brokers: places.map(({ port }) => `127.0.0.1:${port}`),
+    proxied: proxyPorts.map((port) => `127.0.0.1:${port}`),
+    nodes,
+    // As it is when it is asked for: a broker that was restarted is another process.
+    get children() {
+      return nodes.map((node) => node.child())
+    },
+  }
 }
 
 const LOG4J = `Configuration:

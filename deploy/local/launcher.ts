@@ -36,6 +36,8 @@ export type LaunchOptions = StackOptions & {
   port?: number
   prefix?: string
   env?: Record<string, string>
+  /** The processors' alone. */
+  processorEnv?: Record<string, string>
   say: (line: string) => void
   onChange?: () => void
 }
@@ -93,7 +95,8 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
     const processors: Service[] = []
     let started = 0
     const addProcessor = async () => {
-      const service = await open(`processor-${++started}`, 'services/processor/main.ts', {}, PROCESSOR_NODE_FLAGS)
+      const own = options.processorEnv ?? {}
+      const service = await open(`processor-${++started}`, 'services/processor/main.ts', own, PROCESSOR_NODE_FLAGS)
       processors.push(service)
       return service
     }

@@ -46,7 +46,10 @@ async function binaries(user: SystemUser): Promise<string> {
  * Starts a fresh Postgres on a free loopback port, with a random password, under `folder`.
  * Throws with the server's last lines when it does not come up within 30 s.
  */
-export async function startPostgres(folder: string, reaper: Reaper): Promise<{ url: string; child: Child }> {
+export async function startPostgres(
+  folder: string,
+  reaper: Reaper,
+): Promise<{ url: string; readonly child: Child; restart(): Promise<void> }> {
   const user = await systemUser()
   const native = await binaries(user)
   const home = join(folder, 'postgres')
@@ -86,16 +89,27 @@ export async function startPostgres(folder: string, reaper: Reaper): Promise<{ u
     'fsync=on',
   ]
   const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])]
-  const child = await startChild(
-    { name: 'Postgres', command: join(native, 'bin', 'postgres'), args, ...user, cwd: home, logFile: join(folder, 'postgres.log') },
-    reaper,
-  )
+  const start = () =>
+    startChild(
+      { name: 'Postgres', command: join(native, 'bin', 'postgres'), args, ...user, cwd: home, logFile: join(folder, 'postgres.log') },
+      reaper,
+    )
+  let child = await start()
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
   await waitUntilUp(child, () => answers(url), 30_000).catch(async (error) => {
     await child.stop()
     throw error
   })
-  return { url, child }
+  return {
+    url,
+    get child() {
+      return child
+    },
+    async restart() {
+      await child.stop()
+      child = await start()
+    },
+  }
 }
 
 async function answers(url: string): Promise<boolean> {

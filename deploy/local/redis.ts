@@ -30,17 +30,30 @@ async function ensureRedis(): Promise<void> {
 }
 
 /** Starts a Redis that keeps nothing on disk. Throws a sentence that says how to get one. */
-export async function startRedis(folder: string, reaper: Reaper): Promise<{ url: string; child: Child }> {
+export async function startRedis(
+  folder: string,
+  reaper: Reaper,
+): Promise<{ url: string; readonly child: Child; restart(): Promise<void> }> {
   await ensureRedis()
   const port = await freePort()
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
-  const child = await startChild({ name: 'Redis', command: 'redis-server', args, cwd: folder, logFile: join(folder, 'redis.log') }, reaper)
+  const start = () => startChild({ name: 'Redis', command: 'redis-server', args, cwd: folder, logFile: join(folder, 'redis.log') }, reaper)
+  let child = await start()
   const url = `redis://127.0.0.1:${port}`
   await waitUntilUp(child, () => answers(url), 20_000).catch(async (error) => {
     await child.stop()
     throw error
   })
-  return { url, child }
+  return {
+    url,
+    get child() {
+      return child
+    },
+    async restart() {
+      await child.stop()
+      child = await start()
+    },
+  }
 }
 
 async function answers(url: string): Promise<boolean> {

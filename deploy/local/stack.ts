@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openReaper, type Child, type Reaper } from './child.ts'
-import { startKafka } from './kafka.ts'
+import { startKafka, type KafkaOptions, type LocalKafka } from './kafka.ts'
 import { startPostgres } from './postgres.ts'
 import { startRedis } from './redis.ts'
 import { startRegistry } from './registry.ts'
@@ -15,12 +15,16 @@ export type Way = 'given' | 'container' | 'process'
 
 /** A running stack. `pids` holds a part only where it is a process of ours. `close` stops what was started and removes its folder. */
 export type Stack = {
+  /** The local brokers; undefined where the cluster is somebody else's. */
+  kafka: LocalKafka | undefined
   kafkaBrokers: string[]
   databaseUrl: string
   redisUrl: string
   registryUrl: string
   ways: Record<'kafka' | 'postgres' | 'redis' | 'registry', Way>
   pids: { kafka?: number; postgres?: number; redis?: number; registry?: number }
+  /** Stops a part that is a process of ours and starts it again on its data. */
+  restarts: Partial<Record<keyof Stack['ways'], () => Promise<void>>>
   folder: string
   reaper: Reaper
   children: Child[]
@@ -30,8 +34,8 @@ export type Stack = {
 export type StackOptions = {
   /** Values given by environment; such a part is used as it is, never created, never wiped. */
   given?: { kafkaBrokers?: string; databaseUrl?: string; redisUrl?: string; registryUrl?: string }
-  /** Broker with the JVM's server defaults, for benchmarks. */
-  serverFlags?: boolean
+  /** How the local broker, or several of them, are started. */
+  kafka?: KafkaOptions
   say?: (line: string) => void
 }
 
@@ -54,6 +58,8 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
   const stops: (() => Promise<void>)[] = []
   const children: Child[] = []
   const pids: Stack['pids'] = {}
+  const restarts: Stack['restarts'] = {}
+  let kafka: LocalKafka | undefined
   const allGiven = given.kafkaBrokers && given.databaseUrl && given.redisUrl && given.registryUrl
   const containers = allGiven ? undefined : await import('./containers.ts')
   const useContainers = containers !== undefined && (await containers.hasContainerEngine())
@@ -68,7 +74,7 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
     name: keyof Stack['ways'],
     givenPart: T | undefined,
     container: () => Promise<T & { stop(): Promise<void> }>,
-    local: () => Promise<T & { child: Child }>,
+    local: () => Promise<T & { readonly child: Child; restart?(): Promise<void> }>,
   ): Promise<{ way: Way; part: T }> {
     if (givenPart) return { way: 'given', part: givenPart }
     if (useContainers) {
@@ -79,6 +85,7 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
     const part = await local()
     stops.push(() => part.child.stop())
     children.push(part.child)
+    if (part.restart) restarts[name] = part.restart
     pids[name] = part.child.pid
     return { way: 'process', part }
   }
@@ -90,8 +97,14 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
       given.kafkaBrokers ? { brokers: given.kafkaBrokers.split(',') } : undefined,
       () => containers!.kafkaContainer(),
       async () => {
-        const kafka = await startKafka(folder, reaper, options.serverFlags)
-        return { brokers: kafka.brokers, child: kafka.children[0]! }
+        kafka = await startKafka(folder, reaper, options.kafka)
+        const {
+          brokers,
+          children: [first],
+        } = kafka
+        // All of them, as they are by then: a broker that was killed and restarted is another process.
+        const child = { ...first!, stop: async () => void (await Promise.all(kafka!.children.map((each) => each.stop()))) }
+        return { brokers, child }
       },
     ),
     resolve(
@@ -118,19 +131,21 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
     await close()
     throw failed.reason
   }
-  const [kafka, postgres, redis, registry] = results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as [
+  const [kafkaPart, postgres, redis, registry] = results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as [
     { way: Way; part: { brokers: string[] } },
     { way: Way; part: { url: string } },
     { way: Way; part: { url: string } },
     { way: Way; part: { url: string } },
   ]
   const stack: Stack = {
-    kafkaBrokers: kafka.part.brokers,
+    kafka,
+    kafkaBrokers: kafkaPart.part.brokers,
     databaseUrl: postgres.part.url,
     redisUrl: redis.part.url,
     registryUrl: registry.part.url,
-    ways: { kafka: kafka.way, postgres: postgres.way, redis: redis.way, registry: registry.way },
+    ways: { kafka: kafkaPart.way, postgres: postgres.way, redis: redis.way, registry: registry.way },
     pids,
+    restarts,
     folder,
     reaper,
     children,

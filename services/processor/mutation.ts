@@ -7,8 +7,8 @@ export const MUTATIONS = [
   'commit_before_output',
   /** The offsets are committed without member and generation: a stale owner is not refused. */
   'no_member_fencing',
-  /** A task that was taken over goes on under a fresh epoch instead of stopping. */
-  'no_producer_fencing',
+  /** After a doubt the task goes on in the same transaction, without a fresh epoch. */
+  'no_new_epoch',
   /** Sequences are not counted. */
   'no_sequences',
   /** The output is written outside of the transaction. */

@@ -33,7 +33,7 @@ type Contestant = { name: string; run(output: string): Promise<Run>; check(outpu
 const folder = await mkdtemp(join(tmpdir(), 'dps-bench-'))
 const reaper = openReaper()
 reaper.watchFolder(folder)
-const stack = await startKafka(folder, reaper, true)
+const stack = await startKafka(folder, reaper, { serverFlags: true })
 const [broker] = stack.brokers as [string]
 const kafka = createKafka(stack.brokers, 'bench')
 const admin = kafka.admin()

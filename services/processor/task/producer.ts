@@ -82,7 +82,6 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
           error instanceof KafkaError &&
           (error.code === KAFKA_ERRORS.producerFenced || error.code === KAFKA_ERRORS.invalidProducerEpoch)
         ) {
-          if (mutation === 'no_producer_fencing' && !takeOver) return this.initialise(true)
           throw new TakenOver(`transactional id ${transactionalId} was taken over`)
         }
         throw error

@@ -258,7 +258,7 @@ export function startTask(options: TaskOptions): Task {
       const owned = assignment
       const before = recordsDone
       try {
-        if (isBroken) await producer.initialise(false)
+        if (isBroken && mutation !== 'no_new_epoch') await producer.initialise(false)
         isBroken = false
         become('running')
         if (await runAssignment(owned, producer, targets, partitions, keep)) return { kind: 'finished' }
@@ -266,7 +266,7 @@ export function startTask(options: TaskOptions): Task {
         backoffMs = 100
         failures = 0
       } catch (error) {
-        if (error instanceof TakenOver && mutation !== 'no_producer_fencing') throw error
+        if (error instanceof TakenOver) throw error
         if (recordsDone > before) [backoffMs, failures] = [100, 0]
         // Nothing was being written: the round before was committed, this one only runs again. Lost lanes are bounded by the quarantine.
         if (error instanceof RetryLater || error instanceof RoundLost) {
@@ -282,7 +282,7 @@ export function startTask(options: TaskOptions): Task {
           return { kind: 'failed', reason: `gave up after ${FAILURES_MAX} attempts: ${messageOf(error)}` }
         if (error instanceof AssignmentLost && assignment === owned) assignment = undefined
         isBroken = true
-        keep = mutation === 'skip_dropped_round'
+        keep = mutation === 'skip_dropped_round' && assignment === owned
         become('running', `retrying: ${messageOf(error)}`)
         isBroken = !(await startOver(producer, error))
         await sleep(backoffMs)
@@ -296,6 +296,7 @@ export function startTask(options: TaskOptions): Task {
   async function startOver(producer: Producer, cause: unknown): Promise<boolean> {
     options.log('warn', `round dropped, replaying from the committed offsets: ${messageOf(cause)}`)
     coordinator.nodeId = undefined
+    if (mutation === 'no_new_epoch') return true
     try {
       await producer.initialise(false)
       return true

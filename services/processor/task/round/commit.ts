@@ -31,6 +31,8 @@ export async function commitRound(
   producer: Producer,
   mutation?: Mutation,
 ): Promise<void> {
+  // Widens the moment in which the group may move on; fenced, it would only be refused later.
+  if (mutation === 'no_member_fencing') await new Promise((resolve) => setTimeout(resolve, 1000))
   for (let attempt = 0; ; attempt++) {
     coordinator.nodeId ??= await cluster.groupCoordinator(target.groupId)
     const code = await commitOffsetsInTransaction(await connections.leader(coordinator.nodeId), {

@@ -125,9 +125,11 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     )
     const ledger = entries.length > 0 ? ledgerBatch(entries, now()) : undefined
     const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
+    if (mutation === 'skip_dropped_round') for (const { partition, offset } of offsets) positions.set(partition, offset)
     // D1: the offsets join the transaction of the output, after all of it was acknowledged.
     if (mutation !== 'commit_before_output') await deliver(connections, outcomes, ledger, targets, producer, mutation)
     await commitRound(options.cluster, connections, coordinator, target, offsets, producer, mutation)
+    if (mutation === 'commit_before_output') await sleep(100)
     if (mutation === 'commit_before_output' && (await deliver(connections, outcomes, ledger, targets, producer))) await producer.end(true)
     for (const { partition } of offsets) accounting.add(partition, countsOf.get(partition) ?? none)
     if (mutation === 'count_twice') for (const [partition, counts] of countsOf) accounting.add(partition, counts)

@@ -1,0 +1,13 @@
+/** Half-open connections: some go silent for good, and nobody says so. */
+import { sleep } from '../arena.ts'
+import type { Catastrophe } from './catastrophe.ts'
+
+export const freezeConnections: Catastrophe = {
+  name: 'freeze-connections',
+  takesMs: 15_000,
+  async run(arena, random) {
+    const frozen = arena.proxies.reduce((sum, proxy) => sum + proxy.freeze(0.4, random), 0)
+    await sleep(12_000)
+    return `${frozen} connections`
+  },
+}

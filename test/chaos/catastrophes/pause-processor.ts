@@ -1,0 +1,23 @@
+/** SIGSTOP: a processor stands still while its partitions move, and comes back believing that no time has passed. */
+import { sleep } from '../arena.ts'
+import type { Catastrophe } from './catastrophe.ts'
+
+export const pauseProcessor: Catastrophe = {
+  name: 'pause-processor',
+  takesMs: 20_000,
+  async run(arena, random) {
+    const alive = arena.launched.processors.filter((processor) => processor.pid() !== undefined)
+    if (alive.length === 0) return 'none is alive'
+    const victim = random.pick(alive)
+    const pid = victim.pid()!
+    const ms = random.between(1000, 18_000)
+    process.kill(pid, 'SIGSTOP')
+    await sleep(ms)
+    try {
+      process.kill(pid, 'SIGCONT')
+    } catch {
+      // It was killed meanwhile.
+    }
+    return `${victim.name} for ${ms} ms`
+  },
+}

@@ -1,0 +1,158 @@
+/**
+ * A run: load, catastrophes in the order that the seed gives, a time to recover, the oracle. `kills` come at least every 20 s whatever
+ * else happens; other catastrophes follow each other beside them.
+ */
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PARTITIONS, sleep, type Arena } from './arena.ts'
+import type { Catastrophe } from './catastrophes/catastrophe.ts'
+import { cutEndTxn } from './catastrophes/cut-end-txn.ts'
+import { delayEndTxn } from './catastrophes/delay-end-txn.ts'
+import { freezeConnections } from './catastrophes/freeze-connections.ts'
+import { killBroker } from './catastrophes/kill-broker.ts'
+import { killProcessor } from './catastrophes/kill-processor.ts'
+import { moveCoordinator } from './catastrophes/move-coordinator.ts'
+import { pauseProcessor } from './catastrophes/pause-processor.ts'
+import { rebalanceStorm } from './catastrophes/rebalance-storm.ts'
+import { restartStores } from './catastrophes/restart-stores.ts'
+import { swapRevision } from './catastrophes/swap-revision.ts'
+import { until } from './client.ts'
+import { wrongBorders } from './ledger-check.ts'
+import { startLoad } from './load.ts'
+import { isExact, judge, type Verdict } from './oracle.ts'
+import { createRandom, type Random } from './random.ts'
+
+export const CATASTROPHES: readonly Catastrophe[] = [
+  pauseProcessor,
+  rebalanceStorm,
+  killBroker,
+  moveCoordinator,
+  freezeConnections,
+  delayEndTxn,
+  cutEndTxn,
+  restartStores,
+  swapRevision,
+]
+
+export type ChaosOptions = {
+  seed: number
+  loadSeconds: number
+  recordsPerSecond: number
+  catastrophes?: readonly Catastrophe[]
+  say: (line: string) => void
+}
+export type ChaosResult = {
+  verdict: Verdict
+  isExact: boolean
+  kills: number
+  accountingBalanced: boolean
+  accounting: Record<string, number>
+  /** Entries of the ledger that are not the border in the data. */
+  wrongBorders: string[]
+  revisions: number
+  happened: Record<string, number>
+}
+
+const KILL_EVERY_MS = 16_000
+
+/** Catastrophes one after the other until the time is over; every kind comes once before any comes twice. */
+async function unleash(
+  arena: Arena,
+  random: Random,
+  catastrophes: readonly Catastrophe[],
+  endAt: number,
+  happened: Record<string, number>,
+): Promise<void> {
+  while (Date.now() < endAt) {
+    for (const catastrophe of random.shuffle(catastrophes)) {
+      const pauseMs = random.between(500, 3000)
+      const own = random.fork()
+      await sleep(pauseMs)
+      if (Date.now() + catastrophe.takesMs > endAt) continue
+      const told = await catastrophe
+        .run(arena, own)
+        .catch((error: unknown) => `failed: ${error instanceof Error ? error.message : String(error)}`)
+      happened[catastrophe.name] = (happened[catastrophe.name] ?? 0) + 1
+      arena.say(`  ${catastrophe.name}: ${told}`)
+    }
+    await sleep(200)
+  }
+}
+
+async function kill(arena: Arena, random: Random, endAt: number, happened: Record<string, number>): Promise<void> {
+  for (let next = Date.now() + 4000; next < endAt; next += KILL_EVERY_MS) {
+    await sleep(Math.max(0, next - Date.now()))
+    const told = await killProcessor.run(arena, random)
+    happened[killProcessor.name] = (happened[killProcessor.name] ?? 0) + 1
+    arena.say(`  kill-processor: ${told}`)
+  }
+}
+
+type Accounting = { balanced: boolean; totals: Record<string, number> }
+
+export async function runChaos(arena: Arena, options: ChaosOptions): Promise<ChaosResult> {
+  const { say } = options
+  const random = createRandom(options.seed)
+  const { pipeline, cluster, kafka, api } = arena
+  const happened: Record<string, number> = {}
+  const load = await startLoad({
+    cluster,
+    kafka,
+    topic: pipeline.sourceTopic,
+    partitions: PARTITIONS,
+    schemaId: pipeline.schemaId,
+    recordsPerSecond: options.recordsPerSecond,
+    historyFile: join(tmpdir(), `dps-chaos-history-${process.pid}.ndjson`),
+    abortedEveryMs: 7000,
+  })
+  const endAt = Date.now() + options.loadSeconds * 1000
+  const progress = setInterval(
+    () =>
+      say(
+        `  ${load
+          .acknowledged()
+          .reduce((sum, count) => sum + count, 0)
+          .toLocaleString('en')} records acknowledged`,
+      ),
+    30_000,
+  )
+  try {
+    await Promise.all([
+      unleash(arena, random.fork(), options.catastrophes ?? CATASTROPHES, endAt, happened),
+      kill(arena, random.fork(), endAt, happened),
+      sleep(options.loadSeconds * 1000),
+    ])
+  } finally {
+    clearInterval(progress)
+  }
+  say('the load ends; waiting until everything is through')
+  await load.stop()
+  const acknowledged = load.acknowledged()
+  const written = acknowledged.reduce((sum, count) => sum + count, 0)
+  await until(
+    'the lag is gone',
+    90_000,
+    async () => (await api<{ lag: number }>('GET', `/pipelines/${pipeline.id}/offsets`)).lag <= PARTITIONS,
+  ).catch((error: Error) => say(`${error.message}: what is missing counts as lost`))
+  const accounting = await until('the accounting is told', 30_000, async () => {
+    const found = await api<Accounting>('GET', `/pipelines/${pipeline.id}/accounting`)
+    return found.totals.in === written && found.totals.in_flight === 0 && found
+  }).catch(() => api<Accounting>('GET', `/pipelines/${pipeline.id}/accounting`))
+  say(`reading back ${written.toLocaleString('en')} records`)
+  const verdict = await judge(kafka, pipeline.sinkTopic, pipeline.deadLetterTopic, acknowledged, 240_000)
+  const { totals } = accounting
+  return {
+    verdict,
+    isExact: isExact(verdict),
+    kills: arena.kills,
+    accounting: totals,
+    accountingBalanced:
+      accounting.balanced &&
+      totals.in === written &&
+      totals.dead_lettered === verdict.dead_letters &&
+      totals.out === written - verdict.dead_letters,
+    wrongBorders: await wrongBorders(arena, verdict),
+    revisions: arena.revision,
+    happened,
+  }
+}

@@ -1,0 +1,39 @@
+/** The API as the chaos harness uses it: each call may meet a part that is away, and says so by an exception. */
+import type { Launched } from '../../deploy/local/launcher.ts'
+
+export type Api = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) => Promise<T>
+
+export async function openApi(launched: Launched): Promise<Api> {
+  const { api_key, api_secret } = await launched.createAccount('Chaos', 'enterprise')
+  let token = ''
+  async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await fetch(`${launched.apiUrl}/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(30_000),
+    })
+    const text = await answer.text()
+    if (answer.status === 401 && !path.startsWith('/auth')) {
+      await logIn()
+      return call(method, path, body)
+    }
+    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text.slice(0, 300)}`)
+    return (text === '' ? {} : JSON.parse(text)) as T
+  }
+  async function logIn(): Promise<void> {
+    token = (await call<{ access_token: string }>('POST', '/auth/token', { api_key, api_secret })).access_token
+  }
+  await logIn()
+  return call
+}
+
+/** Polls until `condition` answers something; errors count as not yet. Throws naming what was waited for. */
+export async function until<T>(what: string, deadlineMs: number, condition: () => Promise<T | undefined | false>): Promise<T> {
+  let last: unknown
+  for (const deadline = Date.now() + deadlineMs; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 250))) {
+    const found = await condition().catch((error: unknown) => void (last = error))
+    if (found !== undefined && found !== false) return found
+  }
+  throw new Error(`${what}: not within ${deadlineMs / 1000} s${last === undefined ? '' : ` (last: ${String(last)})`}`)
+}

@@ -1,0 +1,61 @@
+/** The ledger's borders against the data: the first record that bears a revision's mark stands where the ledger says. */
+import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
+import { BATCH_HEADER_BYTES, CONTROL, decodeRecords, readBatchHeader, TRANSACTIONAL } from '../../shared/kafka/protocol/record-batch.ts'
+import type { Arena } from './arena.ts'
+import { isPoison, KEYS_PER_PARTITION } from './load.ts'
+import type { Verdict } from './oracle.ts'
+
+type Ledger = { entries: { partition: number; revision: number; from_offset: number }[] }
+
+/** Index of the first record of the load at or behind an offset of the source that is no poison; undefined at the end. */
+async function indexAt(arena: Arena, partition: number, offset: number): Promise<number | undefined> {
+  const { cluster, pipeline } = arena
+  const layout = (await cluster.describeTopic(pipeline.sourceTopic))!
+  const connections = cluster.openConnections('ledger-check')
+  try {
+    for (let position = BigInt(offset); ;) {
+      const answer = await fetchBatches(await connections.leader(layout.leaders[partition]!), {
+        topicId: layout.topicId,
+        partitions: [{ partition, offset: position, bytesMax: 1 << 20 }],
+        waitMs: 200,
+        bytesMin: 1,
+        bytesMax: 1 << 20,
+      })
+      const bytes = answer.partitions[0]?.bytes
+      if (!bytes) return undefined
+      let next = position
+      for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
+        next = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
+        // The load writes without transactions; what is in one was aborted.
+        if ((header.attributes & (CONTROL | TRANSACTIONAL)) !== 0) continue
+        for (const { offsetDelta, value } of decodeRecords(bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size), header.recordCount)) {
+          if (header.baseOffset + BigInt(offsetDelta) < position) continue
+          const { n, key } = JSON.parse(value!.toString('utf8', 5)) as { n: number; key: string }
+          if (!isPoison(n)) return n * KEYS_PER_PARTITION + Number(key.slice(key.indexOf('-') + 1))
+        }
+      }
+      if (next === position) return undefined
+      position = next
+    }
+  } finally {
+    await connections.close().catch(() => {})
+  }
+}
+
+/** One sentence per entry that is wrong, and per revision in the data that the ledger does not know. */
+export async function wrongBorders(arena: Arena, verdict: Verdict): Promise<string[]> {
+  const { entries } = await arena.api<Ledger>('GET', `/pipelines/${arena.pipeline.id}/ledger`)
+  const wrong: string[] = []
+  for (const [partition, borders] of verdict.borders) {
+    const own = entries.filter((entry) => entry.partition === partition).toSorted((a, b) => a.from_offset - b.from_offset)
+    for (const [revision, index] of borders) {
+      const entry = own.find((each) => each.revision === revision)
+      if (!entry) wrong.push(`partition ${partition}: revision ${revision} is in the data and not in the ledger`)
+      else if ((await indexAt(arena, partition, entry.from_offset)) !== index)
+        wrong.push(
+          `partition ${partition}: revision ${revision} begins at record ${index}, not where the ledger says (offset ${entry.from_offset})`,
+        )
+    }
+  }
+  return wrong
+}

@@ -1,0 +1,64 @@
+/** `make chaos MINUTES=20 SEED=7`: prints its seed, bounds its load by MINUTES, writes latest.json, ends within MINUTES + 5; red when anything is wrong. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openArena } from './arena.ts'
+import { runChaos } from './chaos.ts'
+import { MUTATIONS } from '../../services/processor/mutation.ts'
+import { runTrials } from './trials.ts'
+
+const minutes = Number(process.env.MINUTES || 5)
+const seed = Number(process.env.SEED || Math.floor(Math.random() * 2 ** 31))
+const recordsPerSecond = Number(process.env.RATE || 11_000)
+if (!(minutes > 0) || !Number.isInteger(seed)) throw new Error('MINUTES is a number above 0, SEED an integer')
+
+const startedAt = Date.now()
+const say = (line: string) => process.stdout.write(`${((Date.now() - startedAt) / 1000).toFixed(0).padStart(5)} s  ${line}\n`)
+say(`chaos for ${minutes} minutes, SEED=${seed}`)
+const arena = await openArena(`chaos${process.pid}`, say)
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void arena.close().then(() => process.exit(1)))
+let isGreen = false
+try {
+  const result = await runChaos(arena, { seed, loadSeconds: minutes * 60, recordsPerSecond, say })
+  say('the harness on trial: one broken rule at a time, and a control')
+  const trials = await runTrials(arena, ['none', ...MUTATIONS], 5, say)
+  const control = trials.find(({ mutation }) => mutation === 'none')!
+  const mutated = trials.filter(({ mutation }) => mutation !== 'none')
+  const { verdict } = result
+  const outcome = {
+    seed,
+    minutes,
+    records: verdict.records,
+    lost: verdict.lost,
+    duplicated: verdict.duplicated,
+    out_of_order: verdict.out_of_order,
+    ghosts: verdict.ghosts,
+    misplaced: verdict.misplaced,
+    dead_letters: verdict.dead_letters,
+    revisions: result.revisions,
+    revisions_out_of_order: verdict.revisions_out_of_order,
+    wrong_borders: result.wrongBorders,
+    kills: result.kills,
+    happened: result.happened,
+    accounting_balanced: result.accountingBalanced,
+    accounting: result.accounting,
+    control_is_green: !control.isCaught,
+    mutations_caught: mutated.filter(({ isCaught }) => isCaught).length,
+    mutations_total: mutated.length,
+    mutations: Object.fromEntries(mutated.map(({ mutation, isCaught, why }) => [mutation, { caught: isCaught, why }])),
+    seconds: Math.round((Date.now() - startedAt) / 1000),
+  }
+  await writeFile(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(outcome, null, 2)}\n`)
+  say(JSON.stringify(outcome, null, 2))
+  isGreen =
+    result.isExact &&
+    result.accountingBalanced &&
+    result.wrongBorders.length === 0 &&
+    outcome.control_is_green &&
+    outcome.mutations_caught === outcome.mutations_total
+  say(
+    isGreen ? 'green: nothing lost, nothing doubled, order kept, every broken rule noticed' : `RED; the seed to see it again: SEED=${seed}`,
+  )
+} finally {
+  await arena.close()
+}
+process.exit(isGreen ? 0 : 1)

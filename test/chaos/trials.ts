@@ -1,0 +1,211 @@
+/**
+ * The harness on trial: for each mutation a pipeline whose processors break one rule on purpose, under kills, rebalances and lost answers.
+ * The oracle must call it wrong; and must call the same treatment of sound processors right (the control).
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import type { Mutation } from '../../services/processor/mutation.ts'
+import { ensureServiceTopics, ensureTopics } from '../../shared/kafka/admin/admin.ts'
+import { parseCommitMetadata } from '../../shared/model/counters.ts'
+import { definitionKeys, ON_ERROR_DEFAULT, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
+import { POISON_MODULE, sleep, type Arena } from './arena.ts'
+import { startLoad } from './load.ts'
+import { isExact, judge } from './oracle.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const PARTITIONS = 4
+const SCHEMA_ID = 1
+const BACKLOG = 120_000
+const RECORDS_PER_SECOND = 3000
+const TROUBLE_MS = 12_000
+const RECOVER_MS = 22_000
+
+export type Trial = { mutation: Mutation | 'none'; isCaught: boolean; why: string }
+
+function startProcessor(arena: Arena, prefix: string, mutation: Mutation | 'none'): ChildProcess {
+  const child = spawn(process.execPath, ['--no-warnings', ...PROCESSOR_NODE_FLAGS, join(ROOT, 'services', 'processor', 'main.ts')], {
+    env: {
+      ...process.env,
+      KAFKA_BROKERS: arena.launched.stack.kafka!.proxied.join(','),
+      DPS_PREFIX: prefix,
+      DPS_CACHE: arena.launched.env.DPS_CACHE,
+      LOG_LEVEL: process.env.TRIAL_LOG ?? 'silent',
+      NODE_ENV: 'test',
+      REPLICATION_FACTOR: '1',
+      ...(mutation === 'none' ? {} : { DPS_MUTATION: mutation }),
+    },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  arena.launched.stack.reaper.watch(child.pid!)
+  child.once('exit', () => arena.launched.stack.reaper.forget(child.pid!))
+  return child
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGKILL')
+  await gone
+}
+
+/** Topics, binary and definition, as the control plane would make them. */
+async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition> {
+  const names = serviceNames(prefix)
+  const admin = arena.kafka.admin()
+  const producer = arena.kafka.producer()
+  await Promise.all([admin.connect(), producer.connect()])
+  const [source, sink, deadLetters] = [`${prefix}.source`, `${prefix}.sink`, `${prefix}.dead-letters`] as const
+  await ensureServiceTopics(admin, names, 1)
+  const config = { 'min.insync.replicas': '1' }
+  await ensureTopics(
+    admin,
+    [source, sink, deadLetters].map((topic) => ({ topic, partitions: PARTITIONS, replicationFactor: 1, config })),
+  )
+  const binary = Buffer.from(await compileSmartModule(POISON_MODULE))
+  const sha256 = createHash('sha256').update(binary).digest('hex')
+  const definition: PipelineDefinition = {
+    pipeline_id: 'pl_trial',
+    account_id: 'acc_trial',
+    name: 'trial',
+    revision: 1,
+    attempt: 1,
+    desired: 'running',
+    tasks: 2,
+    source_topic: source,
+    source_partitions: PARTITIONS,
+    sink_topic: sink,
+    sink_schema_id: SCHEMA_ID,
+    sink_bytes_max: 1_048_588,
+    dead_letter_bytes_max: 1_048_588,
+    dead_letter_topic: deadLetters,
+    group_id: names.pipelineGroup('pl_trial'),
+    compression: 'none',
+    failure_threshold: 1,
+    steps: [
+      {
+        module_id: 'poison',
+        name: 'poison',
+        version: '1.0.0',
+        sha256,
+        kind: 'batch',
+        input_format: 'json',
+        output_format: 'json',
+        config: {},
+        on_error: ON_ERROR_DEFAULT,
+        changes_keys: false,
+      },
+    ],
+  }
+  const publish = (key: string, value: Buffer | string) => producer.send({ topic: names.definitions, messages: [{ key, value }], acks: -1 })
+  await arena.cluster.ensureStartOffsets(definition.group_id, (await arena.cluster.describeTopic(source))!)
+  await publish(definitionKeys.smartModule(sha256), binary)
+  await publish(definitionKeys.pipeline(definition.pipeline_id), JSON.stringify(definition))
+  await Promise.all([admin.disconnect(), producer.disconnect()])
+  return definition
+}
+
+async function shakeGroup(arena: Arena, { group_id, source_topic }: PipelineDefinition, endAt: number): Promise<void> {
+  while (Date.now() < endAt) {
+    const stranger = arena.kafka.consumer({ groupId: group_id, sessionTimeout: 6000, rebalanceTimeout: 6000, heartbeatInterval: 500 })
+    try {
+      await stranger.connect()
+      await stranger.subscribe({ topics: [source_topic] })
+      await stranger.run({ autoCommit: false, eachBatch: async () => {} })
+      await sleep(1200)
+    } catch {
+      // The try alone makes the group rebalance.
+    }
+    await stranger.disconnect().catch(() => {})
+    await sleep(1800)
+  }
+}
+
+export async function runTrial(arena: Arena, mutation: Mutation | 'none', index: number): Promise<Trial> {
+  const prefix = `${arena.launched.env.DPS_PREFIX}-trial${index}`
+  const definition = await prepare(arena, prefix)
+  const load = await startLoad({
+    cluster: arena.cluster,
+    kafka: arena.kafka,
+    topic: definition.source_topic,
+    partitions: PARTITIONS,
+    schemaId: SCHEMA_ID,
+    recordsPerSecond: RECORDS_PER_SECOND,
+    backlog: BACKLOG,
+    abortedEveryMs: 1500,
+  })
+  await sleep(2500)
+  const processors = [startProcessor(arena, prefix, mutation), startProcessor(arena, prefix, mutation)]
+  try {
+    const endAt = Date.now() + TROUBLE_MS
+    const storm = shakeGroup(arena, definition, endAt)
+    for (let turn = 0; Date.now() < endAt; turn++) {
+      await sleep(3500)
+      const at = turn % processors.length
+      await stop(processors[at]!)
+      processors[at] = startProcessor(arena, prefix, mutation)
+    }
+    await storm
+    await load.stop()
+    const acknowledged = load.acknowledged()
+    const written = acknowledged.reduce((sum, count) => sum + count, 0)
+    const position = async () => {
+      const committed = await arena.cluster.committedOffsets(definition.group_id, definition.source_topic, [0, 1, 2, 3])
+      const layout = (await arena.cluster.describeTopic(definition.source_topic))!
+      const ends = await arena.cluster.offsets(layout, [0, 1, 2, 3], 'latest')
+      const isDone = [...ends].every(([partition, end]) => (committed.get(partition)?.offset ?? 0n) >= end - 1n)
+      return {
+        isDone,
+        counted: [...committed.values()].reduce((sum, { metadata }) => sum + (parseCommitMetadata(metadata)?.t?.[0] ?? 0), 0),
+      }
+    }
+    for (const deadline = Date.now() + RECOVER_MS; Date.now() < deadline && !(await position()).isDone;) await sleep(300)
+    const { counted, isDone } = await position()
+    const verdict = await judge(arena.kafka, definition.sink_topic, definition.dead_letter_topic, acknowledged, 60_000)
+    const faults = Object.entries({
+      ...verdict,
+      borders: 0,
+      records: 0,
+      dead_letters: 0,
+      miscounted: Math.abs(counted - written),
+      stuck: isDone ? 0 : 1,
+    })
+      .filter(([, value]) => value !== 0)
+      .map(([name, value]) => `${name} ${String(value)}`)
+    return { mutation, isCaught: !isExact(verdict) || counted !== written, why: faults.join(', ') || 'nothing wrong' }
+  } finally {
+    await Promise.all(processors.map(stop))
+    await load.stop()
+  }
+}
+
+/** Some at a time: the machine has two cores. Lost answers come to all of them alike. */
+export async function runTrials(
+  arena: Arena,
+  mutations: readonly (Mutation | 'none')[],
+  atOnce: number,
+  say: (line: string) => void,
+): Promise<Trial[]> {
+  const trials: Trial[] = []
+  for (let from = 0; from < mutations.length; from += atOnce) {
+    const batch = mutations.slice(from, from + atOnce)
+    let isOver = false
+    const cutting = (async () => {
+      await sleep(5000)
+      for (let turn = 0; turn < 4 && !isOver; turn++) {
+        for (const proxy of arena.proxies) proxy.cutEndTxn(true)
+        await sleep(300)
+        for (const proxy of arena.proxies) proxy.cutEndTxn(false)
+        await sleep(2000)
+      }
+    })()
+    const results = await Promise.all(batch.map((mutation, offset) => runTrial(arena, mutation, from + offset)))
+    isOver = true
+    await cutting
+    for (const trial of results) say(`  ${trial.mutation.padEnd(26)} ${trial.isCaught ? 'caught' : 'not caught'}: ${trial.why}`)
+    trials.push(...results)
+  }
+  return trials
+}
