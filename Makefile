@@ -27,14 +27,15 @@ check: node_modules/.installed ## format, lint, types
 format: node_modules/.installed ## write the format that check wants
 	@oxfmt --write .
 
-bench: node_modules/.installed ## measure, side by side, verified; writes test/bench/latest.json
-	@$(NODE) test/bench/bench.ts
+bench: node_modules/.installed ## measure, side by side, verified: SUITE=latency|matrix|all for more; writes test/bench/latest.json
+	@SUITE="$(SUITE)" $(NODE) test/bench/bench.ts
 
 chaos: node_modules/.installed ## break everything under load and count: MINUTES=20 SEED=7 (RATE=11000); writes test/chaos/latest.json
 	@MINUTES="$(MINUTES)" SEED="$(SEED)" RATE="$(RATE)" $(NODE) test/chaos/run.ts
 
-docs: node_modules/.installed ## write docs/errors.md from the error table
+docs: node_modules/.installed ## write the generated pages: error table, status table
 	@$(NODE) docs/write-errors.ts
+	@$(NODE) docs/write-status-table.ts
 
 account: node_modules/.installed ## make an account and key: NAME=… TYPE=developer|professional|enterprise, with the control plane's environment
 	@$(NODE) services/control-plane/create-account.ts "$(NAME)" "$(TYPE)"

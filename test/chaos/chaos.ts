@@ -139,7 +139,7 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
     return found.totals.in === written && found.totals.in_flight === 0 && found
   }).catch(() => api<Accounting>('GET', `/pipelines/${pipeline.id}/accounting`))
   say(`reading back ${written.toLocaleString('en')} records`)
-  const verdict = await judge(kafka, pipeline.sinkTopic, pipeline.deadLetterTopic, acknowledged, 240_000)
+  const verdict = await judge(cluster, pipeline.sinkTopic, pipeline.deadLetterTopic, acknowledged)
   const { totals } = accounting
   return {
     verdict,

@@ -1,9 +1,10 @@
 /**
  * The oracle: what was acknowledged to the writer against what a reader at read-committed sees of the sink and of the dead letters, with
- * order per key. The reader is kafkajs: it shares no code with the service.
+ * order per key.
  */
-import type { Kafka } from 'kafkajs'
+import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { isPoison, KEYS_PER_PARTITION, recordAt } from './load.ts'
+import { readCommitted } from './reader.ts'
 
 export type Verdict = {
   records: number
@@ -24,59 +25,11 @@ export type Verdict = {
 export const isExact = ({ lost, duplicated, out_of_order, ghosts, misplaced, revisions_out_of_order }: Verdict): boolean =>
   lost + duplicated + out_of_order + ghosts + misplaced + revisions_out_of_order === 0
 
-/** A reader that has polled so often without a record, and waited so long, has come to the end. */
-const IDLE_FETCHES = 5
-const IDLE_MS = 3000
-
-/** Calls `onRecord` for every record of the topic, at read-committed. kafkajs shows no batch of markers alone: the end is where nothing comes. */
-async function readTopic(
-  kafka: Kafka,
-  topic: string,
-  deadlineMs: number,
-  onRecord: (partition: number, key: string, value: string) => void,
-): Promise<void> {
-  const consumer = kafka.consumer({
-    groupId: `oracle-${topic}-${Math.random().toString(36).slice(2)}`,
-    readUncommitted: false,
-    maxBytesPerPartition: 4 << 20,
-    maxBytes: 16 << 20,
-    maxWaitTimeInMs: 300,
-  })
-  const deadline = Date.now() + deadlineMs
-  let lastAt = Date.now()
-  let fetches = 0
-  try {
-    await consumer.connect()
-    await consumer.subscribe({ topics: [topic], fromBeginning: true })
-    consumer.on(consumer.events.FETCH, () => void fetches++)
-    await consumer.run({
-      autoCommit: false,
-      eachBatch: async ({ batch }) => {
-        for (const { key, value } of batch.messages) onRecord(batch.partition, key?.toString() ?? '', value?.toString('utf8', 5) ?? '')
-        lastAt = Date.now()
-        fetches = 0
-      },
-    })
-    while (fetches < IDLE_FETCHES || Date.now() - lastAt < IDLE_MS) {
-      if (Date.now() > deadline) throw new Error(`${topic} could not be read within ${deadlineMs / 1000} s`)
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-  } finally {
-    await consumer.disconnect()
-  }
-}
-
 const N = /"n":(-?\d+)/
 const REV = /"rev":(\d+)/
 
 /** `acknowledged` are records by partition of the source; sink and dead letters have the same partitions. */
-export async function judge(
-  kafka: Kafka,
-  sinkTopic: string,
-  deadLetterTopic: string,
-  acknowledged: number[],
-  deadlineMs: number,
-): Promise<Verdict> {
+export async function judge(cluster: Cluster, sinkTopic: string, deadLetterTopic: string, acknowledged: number[]): Promise<Verdict> {
   const verdict: Verdict = {
     records: acknowledged.reduce((sum, count) => sum + count, 0),
     lost: 0,
@@ -99,7 +52,8 @@ export async function judge(
     return index
   }
 
-  await readTopic(kafka, sinkTopic, deadlineMs, (partition, key, value) => {
+  await readCommitted(cluster, sinkTopic, (partition, _offset, key, bytes) => {
+    const value = bytes.toString('latin1', 5)
     const n = Number(N.exec(value)?.[1] ?? -1)
     const index = indexOf(partition, key, n)
     if (index < 0) return void verdict.ghosts++
@@ -116,7 +70,8 @@ export async function judge(
       verdict.borders.set(partition, borders.set(rev, index))
     }
   })
-  await readTopic(kafka, deadLetterTopic, deadlineMs, (partition, key, value) => {
+  await readCommitted(cluster, deadLetterTopic, (partition, _offset, key, bytes) => {
+    const value = bytes.toString('latin1', 5)
     const n = Number(N.exec(value)?.[1] ?? -1)
     const index = indexOf(partition, key, n)
     if (index < 0) return void verdict.ghosts++

@@ -6,6 +6,7 @@ import { frame } from '../../shared/registry/framing.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { compileFixture } from '../harness/extism-fixture.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type Step } from '../harness/pipelines.ts'
 
 let client: Client
@@ -70,7 +71,7 @@ describe('a pipeline', () => {
     for (let kills = 0; kills < 3; kills++) {
       const { body } = await client.call<{ tasks: { processor_id: string }[] }>('GET', `/v1/pipelines/${id}/status`)
       // Whoever runs is killed: the launcher starts it again, the group gives its partitions to the other one meanwhile.
-      const pids = await runningProcessors()
+      const pids = runningProcessors()
       process.kill(pids[kills % pids.length]!, 'SIGKILL')
       expect(body.tasks).toBeDefined()
       await new Promise((resolve) => setTimeout(resolve, 1500))
@@ -277,22 +278,3 @@ describe('the fleet', () => {
     expect(view.tasks.map(({ processor_id }) => processor_id)).toEqual([0, 1, 2, 3].map((task) => placeTask(members, id, task)))
   })
 })
-
-/** Pids of the processors that answer now, from the operating system: the launcher may have restarted them. */
-async function runningProcessors(): Promise<number[]> {
-  const { readdirSync, readFileSync } = await import('node:fs')
-  const prefix = service().env.DPS_PREFIX!
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        return (
-          readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('services/processor/main.ts') &&
-          readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`DPS_PREFIX=${prefix}\0`)
-        )
-      } catch {
-        return false
-      }
-    })
-    .map(Number)
-}

@@ -56,7 +56,7 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
     topic: name,
     connection: options.connection,
     sessionTimeoutMs: options.sessionTimeoutMs,
-    heartbeatMs: Math.min(1000, Math.floor(options.sessionTimeoutMs / 6)),
+    heartbeatMs: Math.min(300, Math.floor(options.sessionTimeoutMs / 6)),
     onAssigned: () => void setTimeout(look, 50),
     onRevoked: () => {},
     onError: options.onError,

@@ -216,9 +216,10 @@ export function startTask(options: TaskOptions): Task {
         topic: first.source_topic,
         connection: cluster.connectionOptions,
         sessionTimeoutMs: options.sessionTimeoutMs,
-        heartbeatMs: Math.min(1000, Math.floor(options.sessionTimeoutMs / 6)),
+        heartbeatMs: Math.min(700, Math.floor(options.sessionTimeoutMs / 6)),
         onAssigned(given) {
           assignment = given
+          options.log('info', `owns partitions ${given.partitions.join(',') || 'none'} in generation ${given.generationId}`)
           interrupt()
         },
         onRevoked() {

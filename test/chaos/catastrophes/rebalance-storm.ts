@@ -1,26 +1,19 @@
 /** Strangers join and leave the pipeline's group: its partitions move again and again, and some of them to a member that does nothing. */
 import { serviceNames } from '../../../shared/model/definition.ts'
 import { sleep } from '../arena.ts'
+import { visitGroup } from '../stranger.ts'
 import type { Catastrophe } from './catastrophe.ts'
 
 export const rebalanceStorm: Catastrophe = {
   name: 'rebalance-storm',
-  takesMs: 15_000,
-  async run(arena, random) {
-    const { env } = arena.launched
-    const groupId = serviceNames(env.DPS_PREFIX!).pipelineGroup(arena.pipeline.id)
-    const turns = random.between(2, 4)
+  takesMs: 25_000,
+  async run({ launched: { env, stack }, pipeline }, random) {
+    const groupId = serviceNames(env.DPS_PREFIX!).pipelineGroup(pipeline.id)
+    const turns = random.between(3, 6)
     for (let turn = 0; turn < turns; turn++) {
-      const consumer = arena.kafka.consumer({ groupId, sessionTimeout: 6000, rebalanceTimeout: 6000, heartbeatInterval: 500 })
-      try {
-        await consumer.connect()
-        await consumer.subscribe({ topics: [arena.pipeline.sourceTopic] })
-        await consumer.run({ autoCommit: false, eachBatch: async () => {} })
-        await sleep(random.between(300, 2000))
-      } catch {
-        // The coordinator is away, or no protocol is shared: the try alone makes the group rebalance.
-      }
-      await consumer.disconnect().catch(() => {})
+      // The coordinator may be away: then this visit comes to nothing.
+      await visitGroup(stack.kafkaBrokers, groupId, pipeline.sourceTopic, random.between(200, 2000)).catch(() => {})
+      await sleep(random.between(0, 1000))
     }
     return `${turns} strangers`
   },

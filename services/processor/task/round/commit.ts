@@ -32,7 +32,7 @@ export async function commitRound(
   mutation?: Mutation,
 ): Promise<void> {
   // Widens the moment in which the group may move on; fenced, it would only be refused later.
-  if (mutation === 'no_member_fencing') await new Promise((resolve) => setTimeout(resolve, 1000))
+  if (mutation === 'no_member_fencing' || mutation === 'no_new_epoch') await new Promise((resolve) => setTimeout(resolve, 700))
   for (let attempt = 0; ; attempt++) {
     coordinator.nodeId ??= await cluster.groupCoordinator(target.groupId)
     const code = await commitOffsetsInTransaction(await connections.leader(coordinator.nodeId), {

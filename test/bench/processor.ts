@@ -1,0 +1,127 @@
+/** A real processor process for the benchmarks, told by `dps.definitions` what to run, as the control plane would tell it. */
+import { createHash } from 'node:crypto'
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import type { Kafka } from 'kafkajs'
+import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
+import { ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
+import { definitionKeys, ON_ERROR_DEFAULT, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
+import { builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
+import { SCHEMA_ID } from './records.ts'
+
+export type BenchStep = { name: string; config: Record<string, unknown> }
+
+export type BenchProcessor = {
+  pid: number
+  /** What the process writes to its standard output and error, line by line; there is nothing unless flags make Node talk. */
+  onLine(listener: (line: string) => void): void
+  definition(
+    id: string,
+    steps: BenchStep[],
+    places: Pick<PipelineDefinition, 'source_topic' | 'sink_topic' | 'dead_letter_topic'>,
+  ): PipelineDefinition
+  publish(definition: PipelineDefinition, desired: PipelineDefinition['desired']): Promise<void>
+  /** SIGTERM; resolves when it is gone. */
+  close(): Promise<void>
+}
+
+export type BenchProcessorOptions = {
+  kafka: Kafka
+  brokers: string[]
+  /** Of its own topics and groups: several can stand on one broker. */
+  prefix: string
+  cache: string
+  partitions: number
+  flags?: string[]
+  env?: Record<string, string>
+}
+
+const ROOT = join(import.meta.dirname, '..', '..')
+
+/** Publishes the built-in SmartModules and starts the processor. */
+export async function startBenchProcessor(options: BenchProcessorOptions): Promise<BenchProcessor> {
+  const { kafka, prefix } = options
+  const names = serviceNames(prefix)
+  const admin = kafka.admin()
+  const producer = kafka.producer()
+  await Promise.all([admin.connect(), producer.connect()])
+  await ensureServiceTopics(admin, names, 1)
+  await admin.disconnect()
+  const send = async (key: string, value: Buffer | string) =>
+    void (await producer.send({ topic: names.definitions, messages: [{ key, value }], acks: -1 }))
+  const sha256Of = new Map<string, string>()
+  for (const { name, binary } of await builtInSmartModules(options.cache)) {
+    const sha256 = createHash('sha256').update(binary).digest('hex')
+    sha256Of.set(name, sha256)
+    await send(definitionKeys.smartModule(sha256), Buffer.from(binary))
+  }
+  const child = spawn(
+    process.execPath,
+    ['--no-warnings', ...PROCESSOR_NODE_FLAGS, ...(options.flags ?? []), join(ROOT, 'services', 'processor', 'main.ts')],
+    {
+      env: {
+        ...process.env,
+        KAFKA_BROKERS: options.brokers.join(','),
+        DPS_PREFIX: prefix,
+        DPS_CACHE: options.cache,
+        LOG_LEVEL: process.env.BENCH_LOG ?? 'error',
+        ...options.env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    },
+  )
+  const listeners: ((line: string) => void)[] = []
+  for (const readable of [child.stdout!, child.stderr!]) {
+    let rest = ''
+    readable.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n')
+      rest = lines.pop()!
+      if (listeners.length === 0 && process.env.BENCH_LOG) process.stdout.write(text)
+      for (const line of lines) listeners.forEach((listener) => listener(line))
+    })
+  }
+  await new Promise<void>((resolve, reject) => {
+    child.once('message', () => resolve())
+    child.once('exit', (code) => reject(new Error(`the processor stopped with code ${code}`)))
+  })
+  return {
+    pid: child.pid!,
+    onLine: (listener) => void listeners.push(listener),
+    definition: (id, steps, places) => ({
+      ...places,
+      pipeline_id: id,
+      account_id: 'acc_bench',
+      name: id,
+      revision: 1,
+      attempt: 1,
+      desired: 'running',
+      tasks: 1,
+      source_partitions: options.partitions,
+      sink_schema_id: SCHEMA_ID,
+      sink_bytes_max: 1_048_588,
+      dead_letter_bytes_max: 1_048_588,
+      group_id: names.pipelineGroup(id),
+      compression: 'none',
+      failure_threshold: 0.5,
+      steps: steps.map(({ name, config }) => ({
+        module_id: name,
+        name,
+        version: '1.0.0',
+        sha256: sha256Of.get(name)!,
+        kind: 'batch',
+        input_format: 'json',
+        output_format: 'json',
+        config,
+        on_error: ON_ERROR_DEFAULT,
+        changes_keys: false,
+      })),
+    }),
+    publish: (definition, desired) => send(definitionKeys.pipeline(definition.pipeline_id), JSON.stringify({ ...definition, desired })),
+    async close() {
+      await producer.disconnect()
+      const gone = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGTERM')
+      await gone
+    },
+  }
+}

@@ -1,0 +1,38 @@
+/** A short piece of chaos for every test run; `make chaos` is the long one. */
+import { describe, expect, it } from 'vitest'
+import { openArena } from './arena.ts'
+import { runChaos } from './chaos.ts'
+import { delayEndTxn } from './catastrophes/delay-end-txn.ts'
+import { killBroker } from './catastrophes/kill-broker.ts'
+import { cutEndTxn } from './catastrophes/cut-end-txn.ts'
+import { swapRevision } from './catastrophes/swap-revision.ts'
+import { runTrials } from './trials.ts'
+
+describe('three brokers and three processors under fire', () => {
+  it('lose nothing, double nothing, keep order, and the oracle notices broken rules', async () => {
+    const say = (line: string) => process.stdout.write(`chaos: ${line}\n`)
+    const arena = await openArena(`short${process.pid}`, say)
+    try {
+      const result = await runChaos(arena, {
+        seed: 4,
+        loadSeconds: 45,
+        recordsPerSecond: 4000,
+        catastrophes: [swapRevision, cutEndTxn, killBroker, delayEndTxn],
+        say,
+      })
+      expect(result.verdict).toMatchObject({ lost: 0, duplicated: 0, out_of_order: 0, ghosts: 0, misplaced: 0, revisions_out_of_order: 0 })
+      expect(result.accountingBalanced).toBe(true)
+      expect(result.wrongBorders).toEqual([])
+      expect(result.kills).toBeGreaterThanOrEqual(2)
+      const trials = await runTrials(arena, ['none', 'no_sequences', 'drop_failed', 'count_aborted'], 4, say)
+      expect(trials.map(({ mutation, isCaught }) => [mutation, isCaught])).toEqual([
+        ['none', false],
+        ['no_sequences', true],
+        ['drop_failed', true],
+        ['count_aborted', true],
+      ])
+    } finally {
+      await arena.close()
+    }
+  }, 280_000)
+})

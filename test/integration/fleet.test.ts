@@ -1,0 +1,148 @@
+/** The fleet on bad days: a member killed, leaving, standing still; the control plane and its stores away. */
+import kafkajs from 'kafkajs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { frame } from '../../shared/registry/framing.ts'
+import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
+import { runningControlPlanes, runningProcessors } from '../harness/processes.ts'
+import { createPipeline, createStream, waitForStatus, type NewStream } from '../harness/pipelines.ts'
+
+const PARTITIONS = 4
+let client: Client
+let kafka: kafkajs.Kafka
+let producer: kafkajs.Producer
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+  kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
+  producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+  await producer.connect()
+})
+afterAll(() => producer.disconnect())
+
+type Setup = { id: string; from: NewStream; to: NewStream; seen: Map<number, number>; arrivals: number[]; close(): Promise<void> }
+
+/** A pipeline of four tasks over four partitions, and a reader at read-committed that counts what has arrived, by n. */
+async function setUp(): Promise<Setup> {
+  const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+  const id = await createPipeline(client, from.id, [], to.id, { tasks: PARTITIONS })
+  await eventually('all partitions are owned', async () => {
+    const { body } = await client.call<{ status: string; tasks: { partitions: unknown[] }[] }>('GET', `/v1/pipelines/${id}/status`)
+    return body.status === 'running' && body.tasks.length === PARTITIONS && body.tasks.every(({ partitions }) => partitions.length === 1)
+  })
+  const consumer = kafka.consumer({ groupId: `witness-${id}`, readUncommitted: false, maxWaitTimeInMs: 50 })
+  await consumer.connect()
+  await consumer.subscribe({ topics: [to.topic], fromBeginning: true })
+  const seen = new Map<number, number>()
+  const arrivals: number[] = []
+  await consumer.run({
+    autoCommit: false,
+    eachMessage: async ({ message }) => {
+      const { n } = JSON.parse(message.value!.toString('utf8', 5)) as { n: number }
+      seen.set(n, (seen.get(n) ?? 0) + 1)
+      arrivals.push(Date.now())
+    },
+  })
+  return { id, from, to, seen, arrivals, close: () => consumer.disconnect() }
+}
+
+/** One record to each partition, numbered from `n` on. */
+async function writeRound({ from }: Setup, n: number): Promise<void> {
+  await producer.send({
+    topic: from.topic,
+    messages: Array.from({ length: PARTITIONS }, (_, partition) => ({
+      partition,
+      value: frame(from.schema_id, JSON.stringify({ n: n + partition })),
+    })),
+  })
+}
+
+async function arrivesWithin(setup: Setup, n: number, deadlineMs: number): Promise<number> {
+  const from = Date.now()
+  await writeRound(setup, n)
+  await eventually(
+    'the round has arrived',
+    async () => Array.from({ length: PARTITIONS }, (_, at) => n + at).every((each) => setup.seen.has(each)),
+    deadlineMs,
+  )
+  return Date.now() - from
+}
+
+const twoProcessors = () =>
+  eventually(
+    'two processors are in the fleet',
+    async () => {
+      const admin = kafka.admin()
+      await admin.connect()
+      const { groups } = await admin.describeGroups([`${service().env.DPS_PREFIX}.fleet`])
+      await admin.disconnect()
+      return groups[0]!.state === 'Stable' && groups[0]!.members.length === 2
+    },
+    60_000,
+  )
+
+describe('the partitions of a processor', () => {
+  it('move within 10 s when it is killed', async () => {
+    await twoProcessors()
+    const setup = await setUp()
+    await arrivesWithin(setup, 0, 10_000)
+    process.kill(runningProcessors()[0]!, 'SIGKILL')
+    const tookMs = await arrivesWithin(setup, PARTITIONS, 30_000)
+    expect(tookMs).toBeLessThan(10_000)
+    expect([...setup.seen.values()].every((count) => count === 1)).toBe(true)
+    await setup.close()
+    await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
+  })
+
+  it('move within 2 s when it leaves in order', async () => {
+    await twoProcessors()
+    const setup = await setUp()
+    await arrivesWithin(setup, 0, 10_000)
+    process.kill(runningProcessors()[0]!, 'SIGTERM')
+    const tookMs = await arrivesWithin(setup, PARTITIONS, 30_000)
+    expect(tookMs).toBeLessThan(2000)
+    expect([...setup.seen.values()].every((count) => count === 1)).toBe(true)
+    await setup.close()
+    await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
+  })
+
+  it('are not touched by it when it comes back after a pause of ten seconds', async () => {
+    await twoProcessors()
+    const setup = await setUp()
+    const pid = runningProcessors()[0]!
+    let n = 0
+    for (; n < 40; n += PARTITIONS) await writeRound(setup, n)
+    process.kill(pid, 'SIGSTOP')
+    for (const until = Date.now() + 10_000; Date.now() < until; n += PARTITIONS) {
+      await writeRound(setup, n)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    process.kill(pid, 'SIGCONT')
+    for (const until = Date.now() + 5000; Date.now() < until; n += PARTITIONS) {
+      await writeRound(setup, n)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    await eventually('all have arrived', async () => setup.seen.size === n, 30_000)
+    expect([...setup.seen.values()].filter((count) => count !== 1)).toEqual([])
+    await setup.close()
+    await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
+  }, 90_000)
+})
+
+describe('the data plane', () => {
+  it('goes on, a processor’s restart included, while the control plane is away', async () => {
+    await twoProcessors()
+    const setup = await setUp()
+    const [controlPlane] = runningControlPlanes()
+    process.kill(controlPlane!, 'SIGSTOP')
+    try {
+      process.kill(runningProcessors()[0]!, 'SIGKILL')
+      await arrivesWithin(setup, 0, 20_000)
+      await twoProcessors()
+      await arrivesWithin(setup, PARTITIONS, 10_000)
+    } finally {
+      process.kill(controlPlane!, 'SIGCONT')
+    }
+    await waitForStatus(client, setup.id, 'running')
+    await setup.close()
+    await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
+  }, 90_000)
+})
