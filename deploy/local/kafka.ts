@@ -29,6 +29,8 @@ export type KafkaOptions = {
   /** Further listeners and settings, for tests of TLS and SASL: `{name, protocol, port}` and broker properties. */
   listeners?: { name: string; protocol: string; port: number }[]
   settings?: Record<string, string | number>
+  /** SCRAM credentials that the cluster knows from its first start: `SCRAM-SHA-256=[name=…,password=…]`. */
+  scram?: string[]
 }
 
 /** Downloads (once) and verifies the broker's jars; answers the class path. */
@@ -93,6 +95,7 @@ async function answers(port: number): Promise<boolean> {
 /** Starts the brokers under `folder`. Throws with a broker's last lines when it does not come up within 60 s. */
 export async function startKafka(folder: string, reaper: Reaper, options: KafkaOptions = {}): Promise<LocalKafka> {
   const { count = 1, proxyPorts = [] } = options
+  const scram = (options.scram ?? []).flatMap((credential) => ['--add-scram', credential])
   const java = await findJava(17)
   const classPath = await kafkaClassPath()
   const places: Place[] = []
@@ -114,7 +117,7 @@ export async function startKafka(folder: string, reaper: Reaper, options: KafkaO
       '-Xmx512m',
       ...(options.serverFlags ? [] : ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']),
     ]
-    await run(java, [...jvm, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', file], { timeout: 60_000 })
+    await run(java, [...jvm, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', file, ...scram], { timeout: 60_000 })
     return { file, home, jvm }
   }
 

@@ -36,7 +36,7 @@ const db = openDatabase(config.DATABASE_URL)
 await withRetries(log, 'waiting for Postgres', () => migrate(db))
 await installBuiltIns(db, config.DPS_CACHE)
 
-const security = openKafkaSecurity(kafkaSecurityOf(config))
+const security = openKafkaSecurity(kafkaSecurityOf(config), config.KAFKA_BROKERS)
 const kafka = createKafka(config.KAFKA_BROKERS, 'control-plane', security.kafkajs)
 let admin: Promise<Admin> | undefined
 /** One admin client, connected on first use and replaced after an error. */

@@ -35,7 +35,7 @@ const warn = (what: string) => (error: Error) => log.warn({ reason: error.messag
 /** Transactions V2 (KIP-890) since Kafka 4.0; with level 1 a later round is refused while EndTxn still answers 0. */
 const TRANSACTION_VERSION_MIN = 2
 
-const security = openKafkaSecurity(kafkaSecurityOf(config))
+const security = openKafkaSecurity(kafkaSecurityOf(config), config.KAFKA_BROKERS)
 const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: processorId, connection: security.connection, now })
 await withRetries(log, 'waiting for Kafka', async () => {
   const version = await cluster.finalisedFeature('transaction.version')
@@ -110,6 +110,14 @@ new Gauge({
   registers: [metrics],
   collect() {
     this.set(fleet.members().length)
+  },
+})
+new Gauge({
+  name: 'dps_lanes',
+  help: 'Lanes at work; more than configured while slow SmartModules have some of their own',
+  registers: [metrics],
+  collect() {
+    this.set(lanes.count())
   },
 })
 const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () =>

@@ -29,6 +29,20 @@ export function registerTaskMetrics(registry: Registry, observed: () => Observed
         partitions.reduce((sum, { lag }) => sum + Number(lag), 0),
       )
   })
+  gauge('dps_task_in_flight_records', 'Records fetched and not committed', ['pipeline'], (set) => {
+    for (const { pipeline_id, in_flight } of observed()) set({ pipeline: pipeline_id }, in_flight)
+  })
+  // Asserted at every commit too, where it fails the pipeline; this is for the alarm.
+  gauge('dps_accounting_balanced', '1 while in = out + filtered + skipped + failed + absorbed for the whole chain', ['pipeline'], (set) => {
+    const balanced = new Map<string, number>()
+    for (const { pipeline_id, partitions } of observed()) {
+      for (const { totals } of partitions) {
+        const isBalanced = !totals || totals.in === totals.out + totals.filtered + totals.skipped + totals.failed + totals.absorbed
+        balanced.set(pipeline_id, Math.min(balanced.get(pipeline_id) ?? 1, isBalanced ? 1 : 0))
+      }
+    }
+    for (const [pipeline, value] of balanced) set({ pipeline }, value)
+  })
   gauge('dps_step_records_total', 'Cumulative records by step and outcome', ['pipeline', 'step', 'outcome'], (set) => {
     for (const { pipeline_id, partitions } of observed()) {
       for (const { steps } of partitions) {

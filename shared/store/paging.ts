@@ -43,19 +43,14 @@ export async function findPage<T extends Keyed>(scope: Knex.QueryBuilder, reques
   const isDescending = request.sort.startsWith('-')
   const column = request.sort.replace('-', '')
   const direction = isDescending ? 'desc' : 'asc'
-  const query = filtered
-    .orderBy([
-      { column, order: direction },
-      { column: 'id', order: direction },
-    ])
-    .limit(request.page_size + 1)
+  // Times are cut to milliseconds on the way out: sorted and compared as they are shown, or rows of one millisecond come twice or never.
+  const shown = column === 'created_at' ? `date_trunc('milliseconds', created_at)` : column
+  const query = filtered.orderByRaw(`${shown} ${direction}, id ${direction}`).limit(request.page_size + 1)
   if (request.cursor === undefined) void query.offset((request.page - 1) * request.page_size)
   else {
     const { value, id } = parseCursor(request.cursor, request.sort)
     const comparison = isDescending ? '<' : '>'
     const cast = column === 'created_at' ? '?::timestamptz' : '?'
-    // Times are cut to milliseconds on the way out; compare them as they were shown.
-    const shown = column === 'created_at' ? `date_trunc('milliseconds', created_at)` : column
     void query.whereRaw(`(${shown}, id) ${comparison} (${cast}, ?)`, [value, id])
   }
   const rows = (await query) as T[]

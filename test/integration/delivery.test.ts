@@ -6,7 +6,7 @@ import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, wri
 
 let client: Client
 beforeAll(async () => {
-  client = await loggedIn(service().accounts.enterprise)
+  client = await loggedIn(service().accounts.other)
 })
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))

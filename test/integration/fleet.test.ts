@@ -11,7 +11,7 @@ let client: Client
 let kafka: kafkajs.Kafka
 let producer: kafkajs.Producer
 beforeAll(async () => {
-  client = await loggedIn(service().accounts.enterprise)
+  client = await loggedIn(service().accounts.other)
   kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
   producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
   await producer.connect()

@@ -2,7 +2,7 @@
  * The fleet: processors that are alive, by a consumer group of their own. A view counts only while the group is Stable and contains me;
  * otherwise the last one stands (two processors may then run the same task for a moment, which fencing makes safe).
  */
-import { describeGroupsV5, type ConnectionOptions } from '@platformatic/kafka'
+import { describeGroupsV5 } from '@platformatic/kafka'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openMembership } from '../../../shared/kafka/group/membership.ts'
 
@@ -11,7 +11,6 @@ export type Fleet = { /** Ids of the processors in the last stable view. */ memb
 export type FleetOptions = {
   cluster: Cluster
   brokers: string[]
-  connection?: ConnectionOptions
   /** Group id and topic (of one partition) alike. */
   name: string
   processorId: string
@@ -54,7 +53,7 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
     clientId: processorId,
     groupId: name,
     topic: name,
-    connection: options.connection,
+    connection: cluster.connectionOptions,
     sessionTimeoutMs: options.sessionTimeoutMs,
     heartbeatMs: Math.min(300, Math.floor(options.sessionTimeoutMs / 6)),
     onAssigned: () => void setTimeout(look, 50),

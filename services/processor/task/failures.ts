@@ -22,6 +22,6 @@ export function isEnvironment(error: unknown): boolean {
   return typeof code === 'string' && NETWORK_CODE.test(code)
 }
 
-export function messageOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -16,7 +16,7 @@ import type { LaneChain } from '../lane/messages.ts'
 import type { Mutation } from '../mutation.ts'
 import { createAccounting, type Accounting } from './accounting.ts'
 import type { ByteBudget } from './byte-budget.ts'
-import { isEnvironment, isFinal, messageOf } from './failures.ts'
+import { isEnvironment, isFinal, reasonOf } from './failures.ts'
 import { createFailureThreshold, ThresholdPassed } from './failure-threshold.ts'
 import { loadPositions, openTargets, PartitionsChanged, sourceLayout } from './places.ts'
 import { createProducer, TakenOver, type Producer } from './producer.ts'
@@ -280,11 +280,11 @@ export function startTask(options: TaskOptions): Task {
         }
         if (isFinal(error)) return endBy(error)
         if (!isEnvironment(error) && ++failures >= FAILURES_MAX)
-          return { kind: 'failed', reason: `gave up after ${FAILURES_MAX} attempts: ${messageOf(error)}` }
+          return { kind: 'failed', reason: `gave up after ${FAILURES_MAX} attempts: ${reasonOf(error)}` }
         if (error instanceof AssignmentLost && assignment === owned) assignment = undefined
         isBroken = true
         keep = mutation === 'skip_dropped_round' && assignment === owned
-        become('running', `retrying: ${messageOf(error)}`)
+        become('running', `retrying: ${reasonOf(error)}`)
         isBroken = !(await startOver(producer, error))
         await sleep(backoffMs)
         backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS)
@@ -295,7 +295,7 @@ export function startTask(options: TaskOptions): Task {
 
   /** After any doubt: a fresh epoch for the own producer id, then replay from the committed offsets. */
   async function startOver(producer: Producer, cause: unknown): Promise<boolean> {
-    options.log('warn', `round dropped, replaying from the committed offsets: ${messageOf(cause)}`)
+    options.log('warn', `round dropped, replaying from the committed offsets: ${reasonOf(cause)}`)
     coordinator.nodeId = undefined
     if (mutation === 'no_new_epoch') return true
     try {
@@ -303,7 +303,7 @@ export function startTask(options: TaskOptions): Task {
       return true
     } catch (error) {
       if (error instanceof TakenOver) throw error
-      options.log('warn', `the producer can't be re-initialised yet: ${messageOf(error)}`)
+      options.log('warn', `the producer can't be re-initialised yet: ${reasonOf(error)}`)
       return false
     }
   }
@@ -311,9 +311,9 @@ export function startTask(options: TaskOptions): Task {
   function endBy(error: unknown): TaskEnd {
     if (isFinal(error)) {
       const quarantined = error instanceof ChainFailed ? error.quarantined : undefined
-      return { kind: 'failed', reason: messageOf(error), ...(quarantined ? { quarantined } : {}) }
+      return { kind: 'failed', reason: reasonOf(error), ...(quarantined ? { quarantined } : {}) }
     }
-    return { kind: 'broken', reason: messageOf(error), isEnvironment: isEnvironment(error) || error instanceof PartitionsChanged }
+    return { kind: 'broken', reason: reasonOf(error), isEnvironment: isEnvironment(error) || error instanceof PartitionsChanged }
   }
 
   const ended = run().then((end) => {

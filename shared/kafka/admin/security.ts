@@ -1,5 +1,6 @@
 /** TLS and SASL as the operator configures them, in the words of both clients: the data plane's and kafkajs. */
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import type { ConnectionOptions as TlsOptions } from 'node:tls'
 import type { ConnectionOptions } from '@platformatic/kafka'
 import type { SASLOptions } from 'kafkajs'
@@ -19,13 +20,14 @@ export type KafkaSecuritySettings = {
 export type KafkaSecurity = { connection: ConnectionOptions; kafkajs: { ssl?: TlsOptions; sasl?: SASLOptions } }
 
 /** Reads the PEM files once, at start. Throws naming a file that can't be read. */
-export function openKafkaSecurity(settings: KafkaSecuritySettings): KafkaSecurity {
+export function openKafkaSecurity(settings: KafkaSecuritySettings, brokers: readonly string[]): KafkaSecurity {
   const pem = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file, 'utf8'))
   const tls = settings.tls ? { ca: pem(settings.caFile), cert: pem(settings.certFile), key: pem(settings.keyFile) } : undefined
   const { sasl } = settings
   return {
     connection: {
-      ...(tls ? { tls, tlsServerName: true } : {}),
+      // A server name is for hosts that have one (RFC 6066 §3): brokers known by address alone are asked without.
+      ...(tls ? { tls, tlsServerName: brokers.some((broker) => isIP(broker.slice(0, broker.lastIndexOf(':'))) === 0) } : {}),
       ...(sasl ? { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: sasl.password } } : {}),
     },
     kafkajs: {
