@@ -36,6 +36,7 @@ export type BenchProcessorOptions = {
   env?: Record<string, string>
 }
 
+const EARLY_LINES_MAX = 1000
 const ROOT = join(import.meta.dirname, '..', '..')
 
 /** Publishes the built-in SmartModules and starts the processor. */
@@ -71,12 +72,15 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
     },
   )
   const listeners: ((line: string) => void)[] = []
+  /** What was said before anybody listened. */
+  const early: string[] = []
   for (const readable of [child.stdout!, child.stderr!]) {
     let rest = ''
     readable.setEncoding('utf8').on('data', (text: string) => {
       const lines = (rest + text).split('\n')
       rest = lines.pop()!
       if (listeners.length === 0 && process.env.BENCH_LOG) process.stdout.write(text)
+      if (listeners.length === 0) early.push(...lines.slice(0, EARLY_LINES_MAX - early.length))
       for (const line of lines) listeners.forEach((listener) => listener(line))
     })
   }
@@ -86,7 +90,10 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
   })
   return {
     pid: child.pid!,
-    onLine: (listener) => void listeners.push(listener),
+    onLine(listener) {
+      early.splice(0).forEach(listener)
+      listeners.push(listener)
+    },
     definition: (id, steps, places) => ({
       ...places,
       pipeline_id: id,

@@ -2,6 +2,7 @@
  * Dead-letter topic → Postgres, on demand and as pipelines make progress: a partition's rows and its next offset in one database
  * transaction, so that nothing is projected twice or left out. The topic is the truth.
  */
+import { unavailable } from '../../../shared/errors/service-error.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { Database } from '../../../shared/store/database.ts'
@@ -69,7 +70,7 @@ export function createDeadLetterProjection(
       const end = ends.get(partition) ?? 0n
       if (end === 0n) continue
       for (let isDone = false; !isDone;) {
-        if (now() > deadline) throw new Error(`the dead letters of ${pipelineId} could not be projected within ${deadlineMs} ms`)
+        if (now() > deadline) throw unavailable('the list of dead letters, which is catching up with its topic,')
         isDone = await db.transaction(async (trx) => {
           const position = await lockLetterPosition(trx, pipelineId, partition)
           if (position >= end) return true

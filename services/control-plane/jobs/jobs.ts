@@ -6,7 +6,7 @@ import type { JobInput, ObservedTask, PipelineDefinition, ServiceNames } from '.
 import type { Queryable } from '../../../shared/store/database.ts'
 import { settleJobLetters } from '../../../shared/store/dead-letters.ts'
 import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow } from '../../../shared/store/jobs.ts'
-import { enqueueJob, lockPipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
+import { deleteObserved, enqueueJob, lockPipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { publishBinaries } from '../publisher/enqueue.ts'
 
@@ -81,7 +81,11 @@ function progressOf({ definition }: JobRow, positions: ReadonlyMap<number, bigin
 /** What the job's task reports, in the projector's transaction. Answers the status it has ended with, when it has. */
 export async function projectJob(trx: Queryable, observed: ObservedTask): Promise<JobStatus | undefined> {
   const row = await lockJob(trx, observed.pipeline_id)
-  if (!row || isFinal(row.status)) return undefined
+  if (!row || isFinal(row.status)) {
+    // A last word about a job that is over.
+    await deleteObserved(trx, observed.pipeline_id)
+    return undefined
+  }
   const records = { ...NO_RECORDS }
   for (const { totals } of observed.partitions) {
     for (const name of Object.keys(records) as (keyof typeof records)[]) records[name] += totals?.[name] ?? 0

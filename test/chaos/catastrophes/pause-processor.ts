@@ -4,13 +4,13 @@ import type { Catastrophe } from './catastrophe.ts'
 
 export const pauseProcessor: Catastrophe = {
   name: 'pause-processor',
-  takesMs: 20_000,
+  takesMs: 42_000,
   async run(arena, random) {
     const alive = arena.launched.processors.filter((processor) => processor.pid() !== undefined)
     if (alive.length === 0) return 'none is alive'
     const victim = random.pick(alive)
     const pid = victim.pid()!
-    const ms = random.between(1000, 18_000)
+    const ms = random.between(1000, 40_000)
     process.kill(pid, 'SIGSTOP')
     await sleep(ms)
     try {
