@@ -38,10 +38,9 @@ export async function startChild(options: ChildOptions, reaper: Reaper): Promise
   const pid = process_.pid!
   reaper.watch(pid)
   const exited = new Promise<number>((resolve) => process_.once('exit', (code) => resolve(code ?? -1)))
-  void exited.then(() => {
-    reaper.forget(pid)
-    log.end()
-  })
+  void exited.then(() => reaper.forget(pid))
+  // Its last words may come after its exit.
+  process_.once('close', () => log.end())
   return { name: options.name, pid, logFile: options.logFile, exited, stop: (graceMs = 10_000) => stopProcess(process_, exited, graceMs) }
 }
 
