@@ -74,6 +74,26 @@ export async function waitUntilUp(child: Child, probe: () => Promise<boolean>, d
   throw new Error(`${child.name} did not come up within ${deadlineMs / 1000} s:\n${logTail(child)}`)
 }
 
+/** Loopback ports nothing listens on at this moment, all of them held until the last is found, so that no two are the same. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer()
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      return server
+    }),
+  )
+  const ports = servers.map((server) => (server.address() as { port: number }).port)
+  await Promise.all(
+    servers.map((server) => {
+      server.close()
+      return once(server, 'close')
+    }),
+  )
+  return ports
+}
+
 /** A loopback port nothing listens on at this moment. */
 export async function freePort(): Promise<number> {
   const server = createServer()

@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cached, verifyFolder } from './cache.ts'
-import { freePort, startChild, waitUntilUp, type Child, type Reaper } from './child.ts'
+import { freePorts, startChild, waitUntilUp, type Child, type Reaper } from './child.ts'
 import { findJava, runMaven } from './java.ts'
 
 const run = promisify(execFile)
@@ -98,9 +98,11 @@ export async function startKafka(folder: string, reaper: Reaper, options: KafkaO
   const scram = (options.scram ?? []).flatMap((credential) => ['--add-scram', credential])
   const java = await findJava(17)
   const classPath = await kafkaClassPath()
-  const places: Place[] = []
-  for (let id = 1; id <= count; id++)
-    places.push({ id, port: await freePort(), controllerPort: await freePort(), proxiedPort: proxyPorts.length > 0 ? await freePort() : 0 })
+  const ports = await freePorts(count * 3)
+  const places = Array.from({ length: count }, (_, index): Place => {
+    const [port, controllerPort, proxiedPort] = ports.slice(index * 3) as [number, number, number]
+    return { id: index + 1, port, controllerPort, proxiedPort }
+  })
   const clusterId = randomBytes(16).toString('base64url')
 
   async function prepare(place: Place): Promise<{ file: string; home: string; jvm: string[] }> {

@@ -20,6 +20,7 @@ export const Name = z
 export const Description = z
   .string()
   .max(LIMITS.description_characters_max, `must have at most ${LIMITS.description_characters_max} characters`)
+  .refine(isStorable, 'must not contain NUL or half a surrogate pair')
 
 /** `?page=1&page_size=10`, or a cursor; with filters and sort. */
 export const ListQuery = z.object({

@@ -1,7 +1,7 @@
 /** Jobs: bounded work beside a pipeline, tracked and cancellable. */
 import { z } from 'zod'
 import { Counters } from '../model/definition.ts'
-import { IdParams, ListQuery, listOf } from './common.ts'
+import { IdParams, ListQuery, listOf, Reference } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 import { StreamPlace } from './pipelines.ts'
 
@@ -34,7 +34,7 @@ export const listJobsContract = contract({
   request: {
     query: ListQuery.omit({ name: true }).extend({
       sort: z.enum(['created_at', '-created_at']).default('-created_at'),
-      pipeline_id: z.string().optional(),
+      pipeline_id: Reference.optional(),
     }),
   },
   responses: { 200: listOf('jobs', JobItem) },
@@ -64,7 +64,7 @@ export const ReplayRequest = z.strictObject({
   from: StreamPlace.default('earliest'),
   to: StreamPlace.default('latest'),
   sink: z
-    .strictObject({ stream_id: z.string() })
+    .strictObject({ stream_id: Reference })
     .optional()
     .describe('another stream of the account; the pipeline’s own sink when left out'),
   records_per_second: z.number().int().min(1).max(10_000_000).optional().describe('upper limit'),

@@ -99,7 +99,11 @@ export const ObservedTask = z.object({
   revision: z.number().int(),
   attempt: z.number().int(),
   status: z.enum(OBSERVED_STATUSES),
-  reason: z.string().nullable(),
+  /** A module's own words may hold NUL, which Postgres takes in no text. */
+  reason: z
+    .string()
+    .nullable()
+    .transform((reason) => reason?.replaceAll('\0', '\uFFFD') ?? null),
   at: z.string(),
   records_per_second: z.number(),
   /** Records of rounds under way, not committed yet. */

@@ -106,7 +106,8 @@ export async function listDeadLetters(
   if (query.cursor === undefined) void page.offset((query.page - 1) * query.page_size)
   else {
     const parts = CURSOR.exec(Buffer.from(query.cursor, 'base64url').toString('utf8'))
-    if (!parts) throw invalidRequest([{ path: '/query/cursor', message: 'is not a cursor of this list' }])
+    if (!parts || Number.isNaN(new Date(Number(parts[1])).getTime()))
+      throw invalidRequest([{ path: '/query/cursor', message: 'is not a cursor of this list' }])
     const comparison = isDescending ? '<' : '>'
     void page.whereRaw(`(failed_at, letter_partition, letter_offset) ${comparison} (?::timestamptz, ?, ?)`, [
       new Date(Number(parts[1])),
@@ -154,6 +155,19 @@ export async function lockPending(
     ])
   }
   return query.select('letter_partition', 'letter_offset').orderBy(['letter_partition', 'letter_offset']).forUpdate()
+}
+
+/** Which of these ids name a dead letter of the pipeline, whatever its status. */
+export async function listKnownIds(db: Queryable, pipelineId: string, ids: string[]): Promise<Set<string>> {
+  const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
+  const rows: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>[] = await db('dead_letters')
+    .where({ pipeline_id: pipelineId })
+    .whereRaw(`(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`, [
+      places.map(({ letter_partition }) => letter_partition),
+      places.map(({ letter_offset }) => letter_offset),
+    ])
+    .select('letter_partition', 'letter_offset')
+  return new Set(rows.map(deadLetterId))
 }
 
 /** Marks rows as taken by a job. */

@@ -167,6 +167,11 @@ export async function listObserved(db: Queryable, pipelineId: string): Promise<O
   })
 }
 
+/** Forgets what tasks reported that are no longer wanted. */
+export async function deleteObservedFrom(db: Queryable, pipelineId: string, tasks: number): Promise<void> {
+  await db('observed_tasks').where({ pipeline_id: pipelineId }).where('task', '>=', tasks).delete()
+}
+
 export async function getProjectorPosition(db: Queryable, name: string): Promise<bigint> {
   const row = await db('projector_positions').where({ name }).first()
   return BigInt(row?.next_offset ?? 0)

@@ -91,12 +91,11 @@ export async function claimUnpublished(db: Queryable, sha256s: string[]): Promis
     .returning(['sha256', 'content'])
 }
 
-/** Marks the SmartModules whose newest version is one of these builds; a mended version lifts it. Built-ins are left alone. */
-export async function quarantineVersions(db: Queryable, sha256s: string[]): Promise<void> {
+/** Marks the account's SmartModules whose newest version is one of these builds; a mended version lifts it. */
+export async function quarantineVersions(db: Queryable, accountId: string, sha256s: string[]): Promise<void> {
   if (sha256s.length === 0) return
   await db('smartmodules')
-    .whereNotNull('account_id')
-    .where({ status: 'deployed' })
+    .where({ account_id: accountId, status: 'deployed' })
     .whereRaw(
       `(SELECT sha256 FROM smartmodule_versions v WHERE v.smartmodule_id = smartmodules.id ORDER BY ordinal DESC LIMIT 1) = ANY(?::text[])`,
       [sha256s],

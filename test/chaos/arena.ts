@@ -3,7 +3,7 @@
  * of two steps in eight partitions and three tasks.
  */
 import type { Kafka } from 'kafkajs'
-import { freePort } from '../../deploy/local/child.ts'
+import { freePorts } from '../../deploy/local/child.ts'
 import { launch, type Launched } from '../../deploy/local/launcher.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
@@ -36,7 +36,7 @@ export type Arena = {
 }
 
 export async function openArena(prefix: string, say: (line: string) => void): Promise<Arena> {
-  const proxyPorts = [await freePort(), await freePort(), await freePort()]
+  const proxyPorts = await freePorts(3)
   const proxies: Proxy[] = []
   const targets = new Map<number, number>()
   for (const port of proxyPorts) proxies.push(await openProxy(port, () => targets.get(port) ?? 1))

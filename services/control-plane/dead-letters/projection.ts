@@ -5,6 +5,7 @@
 import { unavailable } from '../../../shared/errors/service-error.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
+import { splitLetterHeaders, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { Database } from '../../../shared/store/database.ts'
 import { addDeadLetters, lockLetterPosition, type NewDeadLetter } from '../../../shared/store/dead-letters.ts'
 import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
@@ -19,12 +20,12 @@ export type DeadLetterProjection = {
 
 const FETCH_BYTES = 4 << 20
 const DEADLINE_MS = 8000
-const OWN_HEADER = /^(__connect\.errors\.|dps\.)/
 
-/** A letter's own record, and what the headers we added tell. A later header of the same name wins: the record may have had one. */
+/** A letter's own record, and what the headers behind its own tell. */
 function parseLetter(pipelineId: string, partition: number, offset: bigint, { key, value, headers }: KafkaRecord): NewDeadLetter {
-  const told = (name: string) => headers.findLast(([each]) => each === name)?.[1]?.toString('utf8')
-  const number = (name: string, fallback = 0) => Number(told(name) ?? fallback) || fallback
+  const { own, told: words } = splitLetterHeaders(headers)
+  const told = (name: LetterHeader) => words[name]
+  const number = (name: LetterHeader, fallback = 0) => Number(told(name) ?? fallback) || fallback
   const failedAt = new Date(told('dps.failed_at') ?? 0)
   return {
     pipeline_id: pipelineId,
@@ -44,9 +45,7 @@ function parseLetter(pipelineId: string, partition: number, offset: bigint, { ke
     failed_at: Number.isNaN(failedAt.getTime()) ? new Date(0) : failedAt,
     key,
     value,
-    headers: headers
-      .filter(([name]) => !OWN_HEADER.test(name))
-      .map(([name, bytes]) => ({ key: name, base64: bytes?.toString('base64') ?? null })),
+    headers: own.map(([name, bytes]) => ({ key: name, base64: bytes?.toString('base64') ?? null })),
   }
 }
 

@@ -21,10 +21,23 @@ export function showValue(value: Buffer | null) {
   let json: unknown = null
   try {
     json = JSON.parse(textOf(bare) ?? '')
+    if (isDeeperThan(json, JSON_DEPTH_MAX)) json = null
   } catch {
     // Not JSON: the bytes say what it is.
   }
   return { base64: value.toString('base64'), json }
+}
+
+/** A reader that recurses must not be brought down by what somebody wrote. */
+const JSON_DEPTH_MAX = 64
+
+function isDeeperThan(value: unknown, most: number): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > most) return true
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+  }
+  return false
 }
 
 export const showHeader = ([key, value]: [string, Buffer | null]) => ({ key, base64: value?.toString('base64') ?? null })

@@ -1,6 +1,7 @@
 /** Jobs from creation to end: a definition beside the pipeline's, a consumer group of its own, and what is left to do once it has ended. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
-import { removeGroup } from '../../../shared/kafka/admin/admin.ts'
+import { notFound } from '../../../shared/errors/service-error.ts'
+import { hasMembers, removeGroup } from '../../../shared/kafka/admin/admin.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { JobInput, ObservedTask, PipelineDefinition, ServiceNames } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
@@ -38,6 +39,9 @@ export function jobDefinition(
 /** Stores the job and hands it to the processors, once its group stands at the start of its ranges. In the caller's transaction. */
 export async function storeJob(trx: Queryable, definition: PipelineDefinition & { job: JobInput }, total: number): Promise<JobRow> {
   const { job_id, kind } = definition.job
+  // A pipeline that is being deleted takes no more jobs: its row is locked until this one is in.
+  const pipeline = await lockPipeline(trx, definition.pipeline_id)
+  if (!pipeline || pipeline.status === 'deleting') throw notFound('the pipeline')
   const row = await insertJob(trx, {
     id: job_id,
     account_id: definition.account_id,
@@ -115,6 +119,8 @@ export async function settleJob(
   const before = await db.transaction((trx) => lockJob(trx, id))
   if (!before) return
   const { definition } = before
+  // While a member is left it may commit one more round: only then is it known what is done.
+  if (status !== 'finished' && (await deps.withAdmin((admin) => hasMembers(admin, definition.group_id)))) return
   const partitions = Object.keys(definition.job?.ranges ?? {}).map(Number)
   const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, partitions)
   const positions = new Map([...committed].map(([partition, { offset }]) => [partition, offset]))
@@ -128,6 +134,7 @@ export async function settleJob(
       ...(status === 'finished' ? { progress: 1 } : { progress: progressOf(row, positions) }),
     })
     await enqueueJob(trx, id, null)
+    await deleteObserved(trx, id)
   })
   deps.pokePublisher()
   await deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {})

@@ -12,7 +12,7 @@ export async function resolvePlace(cluster: Cluster, layout: TopicLayout, place:
     cluster.offsets(layout, partitions, 'latest'),
   ])
   if ('timestamp' in place) {
-    const found = await cluster.offsets(layout, partitions, Date.parse(place.timestamp))
+    const found = await cluster.offsets(layout, partitions, Math.max(0, Date.parse(place.timestamp)))
     // No record is as young as that: its end.
     return new Map(
       partitions.map((partition) => [partition, (found.get(partition) ?? -1n) < 0n ? latest.get(partition)! : found.get(partition)!]),

@@ -5,6 +5,7 @@ import { newId } from '../../../shared/model/ids.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import {
   deadLetterId,
+  listKnownIds,
   listOthers,
   lockPending,
   parseDeadLetterId,
@@ -12,6 +13,7 @@ import {
   type DeadLetterRow,
 } from '../../../shared/store/dead-letters.ts'
 import type { JobRow } from '../../../shared/store/jobs.ts'
+import type { Queryable } from '../../../shared/store/database.ts'
 import type { PipelineRow } from '../../../shared/store/pipelines.ts'
 import type { z } from 'zod'
 import type { Deps } from '../deps.ts'
@@ -58,7 +60,7 @@ export async function redrive(
   if (!layout) throw new Error(`topic ${dead_letter_topic} does not exist`)
   const result = await deps.db.transaction(async (trx) => {
     const taken = await lockPending(trx, pipeline.id, { ids, filter, redrivesMax: LIMITS.redrives_max })
-    if (ids && !dry_run) assertAllTaken(ids, taken)
+    if (ids) await assertAllTaken(trx, pipeline.id, ids, taken)
     if (dry_run || taken.length === 0) return { count: taken.length }
     const jobId = newId('job')
     await takeForJob(trx, pipeline.id, jobId, taken)
@@ -81,7 +83,12 @@ export async function redrive(
 }
 
 /** Whoever names letters wants all of them: one that is gone, taken already, or went round too often is said. */
-function assertAllTaken(ids: string[], taken: Taken[]): void {
+async function assertAllTaken(trx: Queryable, pipelineId: string, ids: string[], taken: Taken[]): Promise<void> {
+  const known = await listKnownIds(trx, pipelineId, ids)
+  const unknown = ids.flatMap((id, index) =>
+    known.has(id) ? [] : [{ path: `/ids/${index}`, message: 'is not the id of a dead letter of the pipeline' }],
+  )
+  if (unknown.length > 0) throw invalidRequest(unknown.slice(0, LIMITS.details_max))
   const found = new Set(taken.map(deadLetterId))
   const missing = ids.flatMap((id, index) =>
     found.has(id) ? [] : [{ path: `/ids/${index}`, message: `is not pending, or was redriven ${LIMITS.redrives_max} times already` }],

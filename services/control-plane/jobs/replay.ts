@@ -1,6 +1,6 @@
 /** Replay: a bounded part of the pipeline's source becomes the input of a job. */
 import type { ReplayRequest } from '../../../shared/api/jobs.ts'
-import { invalidRequest } from '../../../shared/errors/service-error.ts'
+import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import type { JobRow } from '../../../shared/store/jobs.ts'
 import type { PipelineRow } from '../../../shared/store/pipelines.ts'
@@ -24,12 +24,18 @@ export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<t
   const to = await resolvePlace(cluster, layout, body.to, '/to')
   const ranges: Ranges = {}
   let total = 0
-  for (const partition of layout.leaders.keys()) {
+  const backwards: Detail[] = []
+  // Who names offsets means those partitions and no others.
+  const named =
+    typeof body.from === 'object' && 'offsets' in body.from ? Object.keys(body.from.offsets).map(Number) : [...layout.leaders.keys()]
+  for (const partition of named) {
     const [first, until] = [from.get(partition) ?? 0n, to.get(partition) ?? 0n]
+    if (until < first) backwards.push({ path: '/to', message: `lies before from in partition ${partition}` })
     if (until <= first) continue
     ranges[String(partition)] = [[String(first), String(until)]]
     total += Number(until - first)
   }
+  if (backwards.length > 0 && (total === 0 || typeof body.to === 'object')) throw invalidRequest(backwards)
   const job = { job_id: newId('job'), kind: 'replay' as const, ranges, records_per_second_max: body.records_per_second ?? null }
   const definition = {
     ...jobDefinition(

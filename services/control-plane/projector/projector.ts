@@ -6,6 +6,7 @@ import { statusFrom } from '../../../shared/model/pipeline-status.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
 import {
   deleteObserved,
+  deleteObservedFrom,
   getProjectorPosition,
   listObserved,
   lockPipeline,
@@ -37,9 +38,12 @@ async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void
     await deleteObserved(trx, pipelineId)
     return
   }
+  // Also a late word of a task that a revision has done away with.
+  await deleteObservedFrom(trx, pipelineId, row.definition.tasks)
   const observed = await listObserved(trx, pipelineId)
   await quarantineVersions(
     trx,
+    row.account_id,
     observed.flatMap(({ quarantined }) => quarantined),
   )
   const next = statusFrom(row.desired, row.definition.tasks, row.status, observed, row.attempt)

@@ -1,33 +1,35 @@
 /** A failed record as its dead letter: key, value and headers byte for byte, plus headers that say what happened where. Cold path. */
 import { TRANSACTIONAL, compressBatch, encodeBatch, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
+import { LETTER_HEADERS, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
 import type { Origin } from './job-input.ts'
 import type { LaneChain, OutputBatch } from './messages.ts'
 
 export type DeadLetter = { record: KafkaRecord; bytes: number }
 
-/** `__connect.errors.*` are Kafka Connect's names (KIP-298), so that its tools read our dead letters; `dps.*` say the rest. */
+/** Its headers behind the record's own, as `LETTER_HEADERS` has them. */
 export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, spec: LaneChain, origin: Origin, nowMs: number): DeadLetter {
   const step = spec.steps[failure.step]
-  const added: [string, string][] = [
-    ['__connect.errors.topic', origin.topic],
-    ['__connect.errors.partition', String(origin.partition)],
-    ['__connect.errors.offset', String(origin.offset)],
-    ['__connect.errors.stage', 'TRANSFORMATION'],
-    ['__connect.errors.exception.class.name', failure.code],
-    ['__connect.errors.exception.message', failure.message],
-    ['dps.pipeline', spec.pipelineId],
-    ['dps.revision', String(spec.revision)],
-    ['dps.step', String(failure.step + 1)],
-    ['dps.module', step?.name ?? ''],
-    ['dps.module_version', step?.version ?? ''],
-    ['dps.attempt', String(origin.attempts + failure.attempts)],
-    ['dps.redrives', String(origin.redrives)],
-    ['dps.failed_at', new Date(nowMs).toISOString()],
-  ]
+  const told: Record<LetterHeader, string> = {
+    '__connect.errors.topic': origin.topic,
+    '__connect.errors.partition': String(origin.partition),
+    '__connect.errors.offset': String(origin.offset),
+    '__connect.errors.stage': 'TRANSFORMATION',
+    '__connect.errors.exception.class.name': failure.code,
+    '__connect.errors.exception.message': failure.message,
+    'dps.pipeline': spec.pipelineId,
+    'dps.revision': String(spec.revision),
+    'dps.step': String(failure.step + 1),
+    'dps.module': step?.name ?? '',
+    'dps.module_version': step?.version ?? '',
+    'dps.attempt': String(origin.attempts + failure.attempts),
+    'dps.redrives': String(origin.redrives),
+    'dps.timestamp': String(origin.timestamp),
+    'dps.failed_at': new Date(nowMs).toISOString(),
+  }
   const headers: KafkaRecord['headers'] = [
     ...record.headers,
-    ...added.map(([name, value]): [string, Buffer] => [name, Buffer.from(value, 'utf8')]),
+    ...LETTER_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(told[name], 'utf8')]),
   ]
   const bytes = headers.reduce(
     (sum, [name, value]) => sum + name.length * 3 + (value?.length ?? 0) + 10,

@@ -3,14 +3,20 @@
  * what its headers tell of where it came from. Cold path.
  */
 import { decodeRecords, encodeRecords, type BatchHeader, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
+import { splitLetterHeaders, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { JobInput } from '../../../shared/model/definition.ts'
 
 /** Where a record was read first, and what it has been through. */
-export type Origin = { topic: string; partition: number; offset: bigint; attempts: number; redrives: number }
+export type Origin = {
+  topic: string
+  partition: number
+  offset: bigint
+  attempts: number
+  redrives: number
+  /** Of the record, in milliseconds. */ timestamp: bigint
+}
 
 export type Selected = { section: Buffer; count: number; records: KafkaRecord[]; originOf(delta: number): Origin | undefined }
-
-const OWN_HEADER = /^(__connect\.errors\.|dps\.)/
 
 export function selectRecords(section: Buffer, header: BatchHeader, partition: number, job: JobInput): Selected {
   const ranges = (job.ranges[String(partition)] ?? []).map(([from, until]) => [BigInt(from), BigInt(until)] as const)
@@ -20,21 +26,23 @@ export function selectRecords(section: Buffer, header: BatchHeader, partition: n
     const offset = header.baseOffset + BigInt(record.offsetDelta)
     if (!ranges.some(([from, until]) => offset >= from && offset < until)) continue
     if (job.kind === 'redrive') {
-      origins.set(record.offsetDelta, originOf(record))
-      kept.push({ ...record, headers: record.headers.filter(([name]) => !OWN_HEADER.test(name)) })
+      const { own, told } = splitLetterHeaders(record.headers)
+      const origin = originOf(told, header.baseTimestamp + record.timestampDelta)
+      origins.set(record.offsetDelta, origin)
+      kept.push({ ...record, headers: own, timestampDelta: origin.timestamp - header.baseTimestamp })
     } else kept.push(record)
   }
   return { section: encodeRecords(kept), count: kept.length, records: kept, originOf: (delta) => origins.get(delta) }
 }
 
-/** The last header of a name counts: a record may have brought one of the same name. */
-function originOf({ headers }: KafkaRecord): Origin {
-  const last = (name: string) => headers.findLast(([each]) => each === name)?.[1]?.toString('utf8')
+function originOf(told: Partial<Record<LetterHeader, string>>, fallbackTimestamp: bigint): Origin {
+  const number = (name: LetterHeader, fallback: number) => Number(told[name] ?? fallback) || fallback
   return {
-    topic: last('__connect.errors.topic') ?? '',
-    partition: Number(last('__connect.errors.partition') ?? 0),
-    offset: BigInt(last('__connect.errors.offset') ?? 0),
-    attempts: Number(last('dps.attempt') ?? 1),
-    redrives: Number(last('dps.redrives') ?? 0) + 1,
+    topic: told['__connect.errors.topic'] ?? '',
+    partition: number('__connect.errors.partition', 0),
+    offset: BigInt(told['__connect.errors.offset'] ?? 0),
+    attempts: number('dps.attempt', 1),
+    redrives: number('dps.redrives', 0) + 1,
+    timestamp: told['dps.timestamp'] === undefined ? fallbackTimestamp : BigInt(told['dps.timestamp']),
   }
 }

@@ -62,8 +62,11 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToL
     const inputs = partitions.map(({ bytes }) => bytes)
     if (retries.length > 0) {
       buffers.give(outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)))
-      const backoffMs = open.spec.steps.reduce((most, { onError }) => Math.max(most, onError.backoff_ms), 0)
-      return say({ type: 'retry', roundId, retries, inputs, backoffMs }, inputs)
+      const backoffMs = open.spec.steps.reduce(
+        (most, { onError: { policy, backoff_ms } }) => (policy === 'retry' ? Math.max(most, backoff_ms) : most),
+        0,
+      )
+      return say({ type: 'retry', roundId, retries, inputs, backoffMs, lost }, inputs)
     }
     const transfer = outcomes.flatMap(({ sink, deadLetters, counts }) => [
       ...sink.map(({ bytes }) => bytes),
@@ -74,8 +77,12 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToL
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     if (error instanceof TooManyTraps) return say({ type: 'trapped', roundId, step: error.step, message })
-    const isFinal = error instanceof CorruptBatch || error instanceof SmartModuleTrap || error instanceof RecordRefused
-    say({ type: 'broken', roundId, message, isFinal })
+    if (error instanceof CorruptBatch || error instanceof SmartModuleTrap || error instanceof RecordRefused)
+      return say({ type: 'broken', roundId, message, isFinal: true })
+    // Nobody foresaw it, and the kernel may be half-way through something: this lane must not run another round.
+    setImmediate(() => {
+      throw error
+    })
   }
 }
 

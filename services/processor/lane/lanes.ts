@@ -4,7 +4,7 @@
  * itself; past the hard deadline the lane is ended and replaced, and the round is replayed by its task, cut where it hung.
  */
 import { Worker } from 'node:worker_threads'
-import { callUnderWay, callWatchOver, WATCH_BYTES, type CallWatch } from '../../../shared/smartmodule/host/call-watch.ts'
+import { callUnderWay, callWatchOver, lastChain, WATCH_BYTES, type CallWatch } from '../../../shared/smartmodule/host/call-watch.ts'
 import type { BufferPool } from '../task/buffer-pool.ts'
 import { createDoubtBook, type DoubtBook } from './doubts.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, RoundPartition, ToLane } from './messages.ts'
@@ -32,7 +32,7 @@ export class ChainFailed extends Error {
 }
 
 export type OpenChain = {
-  /** Gives back the output buffers of a round that has been committed. */
+  /** The round has been committed: gives its output buffers back, and forgets what was held against its records. */
   recycle(outcomes: PartitionOutcome[]): void
   /** Runs one round; rejects with RoundLost, RetryLater or ChainFailed. The buffers of `partitions` are gone afterwards. */
   run(partitions: RoundPartition[]): Promise<PartitionOutcome[]>
@@ -63,7 +63,15 @@ type Job = {
   roundId: number
   settled: PromiseWithResolvers<PartitionOutcome[]>
 }
-type Registered = { id: number; spec: LaneChain; doubts: DoubtBook; opening: PromiseWithResolvers<void>; failure?: Error; isSlow: boolean }
+type Registered = {
+  id: number
+  spec: LaneChain
+  doubts: DoubtBook
+  opening: PromiseWithResolvers<void>
+  failure?: Error
+  isSlow: boolean
+  /** Lanes in a row that it cost without a word of the module. */ crashes: number
+}
 type Lane = {
   worker: Worker
   watch: CallWatch
@@ -84,6 +92,7 @@ const SEARCH_DEADLINE_MS = 250
 const SEARCH_LAST_DEADLINE_MS = 1000
 /** Lanes beyond the configured ones, for chains that are slow; more slow chains than that share them. */
 const LANES_APART_MAX = 4
+const CRASHES_MAX = 10
 
 export function openLanes(options: LanesOptions): Lanes {
   let nextChain = 1
@@ -99,9 +108,9 @@ export function openLanes(options: LanesOptions): Lanes {
     const lane: Lane = { worker, watch: callWatchOver(shared), seen: 0, ticks: 0, chains, jobs: [], closed: false }
     worker.on('message', (message: FromLane) => onMessage(lane, message))
     worker.on('error', (error) => {
-      const chain = lane.running?.chain
+      const chain = lane.running?.chain ?? lane.chains.get(lastChain(lane.watch))
       const message = `a lane failed: ${error.message}`
-      if (chain?.spec.steps.some(({ sha256 }) => quarantine.add(sha256, 1))) chain.failure = quarantined(chain.spec, 0, message)
+      if (chain && ++chain.crashes >= CRASHES_MAX) chain.failure = new ChainFailed(`gave up after ${CRASHES_MAX} lanes: ${message}`)
       loseLane(lane, message)
     })
     for (const chain of chains.values()) post(lane, { type: 'open', chainId: chain.id, chain: chain.spec })
@@ -135,12 +144,14 @@ export function openLanes(options: LanesOptions): Lanes {
       case 'done':
         options.inputs.give(message.inputs)
         job.outcomes.push(...message.outcomes)
-        for (const [step, lost] of message.lost.entries()) if (lost > 0) quarantine.add(chain.spec.steps[step]!.sha256, lost)
-        if (job.waiting.length > 0) return void lane.jobs.push(job)
-        chain.doubts.settle(job.outcomes)
+        addLosses(chain, message.lost)
+        chain.crashes = 0
+        // Its chain may have been moved to another lane meanwhile.
+        if (job.waiting.length > 0) return void (laneOf(chain) ?? lane).jobs.push(job)
         return settled.resolve(job.outcomes)
       case 'retry':
         options.inputs.give(message.inputs)
+        addLosses(chain, message.lost)
         chain.doubts.addAttempts(message.retries)
         return settled.reject(new RetryLater(message.backoffMs))
       case 'trapped':
@@ -149,6 +160,10 @@ export function openLanes(options: LanesOptions): Lanes {
       default:
         return settled.reject(message.isFinal ? new ChainFailed(message.message) : new RoundLost(message.message))
     }
+  }
+
+  function addLosses({ spec }: Registered, lost: number[]): void {
+    for (const [step, count] of lost.entries()) if (count > 0) quarantine.add(spec.steps[step]!.sha256, count)
   }
 
   function quarantined(spec: LaneChain, step: number, message: string): ChainFailed {
@@ -237,8 +252,8 @@ export function openLanes(options: LanesOptions): Lanes {
       target.chains.set(chain.id, chain)
       post(target, { type: 'open', chainId: chain.id, chain: chain.spec })
     }
-    target.jobs.push(...lane.jobs.filter(({ chain }) => chain !== slow))
-    lane.jobs = lane.jobs.filter(({ chain }) => chain === slow)
+    target.jobs.push(...lane.jobs.filter(({ chain }) => others.includes(chain)))
+    lane.jobs = lane.jobs.filter(({ chain }) => !others.includes(chain))
     if (!target.running) next(target)
   }
 
@@ -262,7 +277,7 @@ export function openLanes(options: LanesOptions): Lanes {
     count: () => lanes.length,
     async open(spec) {
       const opening = Promise.withResolvers<void>()
-      const chain: Registered = { id: nextChain++, spec, doubts: createDoubtBook(), opening, isSlow: false }
+      const chain: Registered = { id: nextChain++, spec, doubts: createDoubtBook(), opening, isSlow: false, crashes: 0 }
       // The least loaded; one that hangs, or belongs to a slow chain, only when there is no other.
       const cost = (lane: Lane) => lane.chains.size + (isStuck(lane) || [...lane.chains.values()].some(({ isSlow }) => isSlow) ? 1e6 : 0)
       const lane = lanes.toSorted((a, b) => cost(a) - cost(b))[0]!
@@ -290,6 +305,8 @@ export function openLanes(options: LanesOptions): Lanes {
           return job.settled.promise
         },
         recycle(outcomes) {
+          // Committed: what was known of the records behind it is of no more use.
+          chain.doubts.settle(outcomes)
           const buffers = outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)).filter(({ byteLength }) => byteLength > 0)
           const at = laneOf(chain)
           if (at && buffers.length > 0) post(at, { type: 'recycle', buffers }, buffers)

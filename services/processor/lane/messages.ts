@@ -81,7 +81,7 @@ export type FromLane =
   | { type: 'refused'; chainId: number; step: number; message: string }
   /** `inputs` are the buffers that the round came in; `lost` counts records that cost an instance, by step. */
   | { type: 'done'; roundId: number; outcomes: PartitionOutcome[]; inputs: ArrayBuffer[]; lost: number[] }
-  | { type: 'retry'; roundId: number; retries: Retries; inputs: ArrayBuffer[]; backoffMs: number }
+  | { type: 'retry'; roundId: number; retries: Retries; inputs: ArrayBuffer[]; backoffMs: number; lost: number[] }
   | { type: 'trapped'; roundId: number; step: number; message: string }
   | { type: 'broken'; roundId: number; message: string; /** No repetition would mend it. */ isFinal: boolean }
 

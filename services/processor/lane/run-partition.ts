@@ -7,6 +7,7 @@ import {
   BATCH_HEADER_BYTES,
   COMPRESSION_MASK,
   CONTROL,
+  LOG_APPEND_TIME,
   TRANSACTIONAL,
   compressBatch,
   decodeRecords,
@@ -22,6 +23,7 @@ import type { Chain } from '../../../shared/smartmodule/host/chain.ts'
 import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { CorruptBatch, type BatchSink, type ChainOutput, type RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
 import type { BufferPool } from '../task/buffer-pool.ts'
+import type { JobInput } from '../../../shared/model/definition.ts'
 import { deadLetterBatches, deadLetterRecord, type DeadLetter } from './dead-letter.ts'
 import { selectRecords, type Selected } from './job-input.ts'
 import type { LaneChain, OutputBatch, PartitionOutcome, RoundPartition } from './messages.ts'
@@ -42,6 +44,8 @@ function takeBuilt(kernel: Kernel, buffers: BufferPool, partition: number, compr
   kernel.begin(0n)
   if (compression === 'none') return { partition, bytes, length, records }
   const compressed = compressBatch(Buffer.from(bytes, 0, length), compression)
+  // What does not compress stays as it is: compressed it might pass the topic's limit.
+  if (compressed.length >= length) return { partition, bytes, length, records }
   buffers.give([bytes])
   return { partition, bytes: compressed.buffer as ArrayBuffer, length: compressed.length, records }
 }
@@ -93,7 +97,7 @@ export async function runPartition(
     const isOut = isAborted(header)
     if ((header.attributes & CONTROL) === 0 && !isOut && header.recordCount > 0) {
       const section = openSection(bytes.subarray(at, at + header.size), header)
-      const selected = spec.job && selectRecords(section, header, input.partition, spec.job)
+      const selected = spec.job && selectForJob(section, header, input.partition, spec.job)
       if (selected?.count !== 0) {
         await chain.run(
           {
@@ -149,6 +153,14 @@ function openSection(batch: Buffer, header: BatchHeader): Buffer {
   }
 }
 
+function selectForJob(section: Buffer, header: BatchHeader, partition: number, job: JobInput): Selected {
+  try {
+    return selectRecords(section, header, partition, job)
+  } catch (error) {
+    throw new CorruptBatch(`the batch at offset ${header.baseOffset} of partition ${partition} can't be read: ${String(error)}`)
+  }
+}
+
 /** Cold: only batches with failures come here. */
 function collectDeadLetters(
   into: DeadLetter[],
@@ -165,7 +177,14 @@ function collectDeadLetters(
   for (const record of records) {
     const failure = byDelta.get(record.offsetDelta)
     if (!failure) continue
-    const own = { topic: spec.sourceTopic, partition, offset: header.baseOffset + BigInt(record.offsetDelta), attempts: 0, redrives: 0 }
+    const own = {
+      topic: spec.sourceTopic,
+      partition,
+      offset: header.baseOffset + BigInt(record.offsetDelta),
+      attempts: 0,
+      redrives: 0,
+      timestamp: (header.attributes & LOG_APPEND_TIME) !== 0 ? header.maxTimestamp : header.baseTimestamp + record.timestampDelta,
+    }
     into.push(deadLetterRecord(record, failure, spec, selected?.originOf(record.offsetDelta) ?? own, nowMs))
   }
 }

@@ -13,6 +13,8 @@ export type Slot = {
   end: 'failed' | 'finished' | undefined
   quarantined: string[]
   isClosing: boolean
+  /** Its chain is being made. */
+  isStarting: boolean
   retryAt: number
   /** Starts in a row that came to nothing, and since when. */
   failures: number
@@ -31,6 +33,7 @@ export function newSlot(key: string, definition: PipelineDefinition, index: numb
     end: undefined,
     quarantined: [],
     isClosing: false,
+    isStarting: false,
     retryAt: 0,
     failures: 0,
     failingSince: undefined,

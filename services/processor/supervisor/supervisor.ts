@@ -84,13 +84,18 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     const fields = { pipeline_id: runIdOf(definition), task: index, revision: definition.revision }
     slot.failure = null
     slot.retryAt = Number.POSITIVE_INFINITY
+    slot.isStarting = true
     let chain: LaneChain
     try {
       chain = await chainOf(definition, definitions)
     } catch (error) {
       return retryLater(slot, error instanceof Error ? error.message : String(error), false)
+    } finally {
+      slot.isStarting = false
     }
     if (slot.isClosing) return
+    // Another revision came meanwhile: it starts with that one.
+    if (slot.definition.revision !== definition.revision) return start(slot)
     const task = startTask({
       definition,
       index,
@@ -117,6 +122,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     const end = await task.ended
     slot.lastView = task.view()
     slot.task = undefined
+    if (slot.lastView.hasRun) [slot.failures, slot.failingSince] = [0, undefined]
     options.log(end.kind === 'failed' ? 'warn' : 'info', `task ended: ${end.kind}`, {
       ...fields,
       ...('reason' in end ? { reason: end.reason } : {}),
@@ -181,9 +187,9 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     slot.task?.setPaused(next.desired === 'paused')
     if (next.revision !== before.revision) {
       if (slot.task) void update(slot, next)
-      else if (slot.end !== 'failed') [slot.failures, slot.retryAt] = [0, 0]
+      else if (slot.end !== 'failed' && !slot.isStarting) [slot.failures, slot.retryAt] = [0, 0]
     }
-    if (!slot.task && slot.end === undefined && slot.retryAt <= now() && !draining) void start(slot)
+    if (!slot.task && !slot.isStarting && slot.end === undefined && slot.retryAt <= now() && !draining) void start(slot)
   }
 
   async function update(slot: Slot, definition: PipelineDefinition): Promise<void> {
@@ -193,7 +199,10 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     } catch (error) {
       options.log('warn', 'the next revision is not ready', { pipeline_id: runIdOf(definition), reason: String(error) })
       // A SmartModule that has not arrived yet: look again.
-      setTimeout(() => !closed && slot.definition === definition && void update(slot, definition), RETRY_MS)
+      setTimeout(() => {
+        const isCurrent = slots.get(slot.key) === slot && !slot.isClosing && slot.definition.revision === definition.revision
+        if (!closed && isCurrent) void update(slot, slot.definition)
+      }, RETRY_MS)
     }
   }
 

@@ -3,6 +3,7 @@ import { KafkaError } from '../../../shared/kafka/cluster.ts'
 import { isRetriable } from '../../../shared/kafka/wire/error-codes.ts'
 import { ChainFailed, RoundLost } from '../lane/lanes.ts'
 import { Unbalanced } from './accounting.ts'
+import { RevisionBehind } from './places.ts'
 import { TransactionBroken, Undeliverable } from './producer.ts'
 import { AssignmentLost } from './round/commit.ts'
 import { PositionLost } from './round/fetch.ts'
@@ -16,7 +17,7 @@ const NETWORK_CODE = /^(PLT_KFK_(NETWORK|TIMEOUT|MULTIPLE|UNEXPECTED_CORRELATION
 
 /** Brokers that are away or moving, a group that is rebalancing, a lane that was lost with another's module. */
 export function isEnvironment(error: unknown): boolean {
-  if ([TransactionBroken, AssignmentLost, RoundLost].some((kind) => error instanceof kind)) return true
+  if ([TransactionBroken, AssignmentLost, RoundLost, RevisionBehind].some((kind) => error instanceof kind)) return true
   if (error instanceof KafkaError) return isRetriable(error.code)
   const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined
   return typeof code === 'string' && NETWORK_CODE.test(code)

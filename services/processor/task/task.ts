@@ -45,6 +45,8 @@ export type TaskView = {
     'steps' | 'totals'
   >)[]
   recordsDone: number
+  /** It has come as far as running. */
+  hasRun: boolean
 }
 
 export type Task = {
@@ -83,8 +85,6 @@ const FAILURES_MAX = 20
 /** Nothing tells a member that a topic grew. */
 const LAYOUT_POLL_MS = 15_000
 
-const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
-
 export function startTask(options: TaskOptions): Task {
   const { cluster, lanes, now, mutation } = options
   const first = options.definition
@@ -106,6 +106,7 @@ export function startTask(options: TaskOptions): Task {
   let positions = new Map<number, bigint>()
   let recordsDone = 0
   let inFlight = 0
+  let hasRun = false
   let wake: (() => void) | undefined
 
   function become(to: TaskStatus, why: string | null = null): void {
@@ -123,6 +124,16 @@ export function startTask(options: TaskOptions): Task {
 
   async function waitUntil(condition: () => boolean): Promise<void> {
     while (!condition()) await new Promise<void>((resolve) => (wake = resolve))
+  }
+
+  /** Sleeps unless something happens: a stop, a pause, another assignment or revision does not wait for a backoff. */
+  async function pause(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      wake = resolve
+      timer = setTimeout(resolve, ms)
+    })
+    clearTimeout(timer)
   }
 
   const isHeld = () => paused || heldBack !== undefined
@@ -169,7 +180,7 @@ export function startTask(options: TaskOptions): Task {
       coordinator,
       producer,
       targets,
-      threshold,
+      threshold: () => threshold,
       layout,
       owned,
       positions,
@@ -189,11 +200,11 @@ export function startTask(options: TaskOptions): Task {
   }
 
   /** Looks now and then whether the source or the sink has got more partitions: then the task starts anew and the group shares them. */
-  function pollLayouts(partitions: number, targets: Targets): NodeJS.Timeout {
+  function pollLayouts(partitions: number, sinkPartitions: number): NodeJS.Timeout {
     return setInterval(() => {
       void Promise.all([cluster.describeTopic(first.source_topic), cluster.describeTopic(first.sink_topic)])
         .then(([source, sink]) => {
-          if (!source || !sink || (source.leaders.length === partitions && sink.leaders.length === targets.sink.leaders.length)) return
+          if (!source || !sink || (source.leaders.length === partitions && sink.leaders.length === sinkPartitions)) return
           partitionsChanged = true
           interrupt()
         })
@@ -230,7 +241,8 @@ export function startTask(options: TaskOptions): Task {
       })
       const producer = createProducer(cluster, connections, options.transactionalId, mutation)
       await producer.initialise(true)
-      poll = pollLayouts(partitions, targets)
+      hasRun = true
+      poll = pollLayouts(partitions, targets.sink.leaders.length)
       return await runAssignments(producer, targets, partitions)
     } catch (error) {
       if (error instanceof TakenOver) return { kind: 'taken_over' }
@@ -271,7 +283,7 @@ export function startTask(options: TaskOptions): Task {
         if (recordsDone > before) [backoffMs, failures] = [100, 0]
         // Nothing was being written: the round before was committed, this one only runs again. Lost lanes are bounded by the quarantine.
         if (error instanceof RetryLater || error instanceof RoundLost) {
-          await sleep(error instanceof RetryLater ? error.afterMs : REPLAY_AFTER_MS)
+          await pause(error instanceof RetryLater ? error.afterMs : REPLAY_AFTER_MS)
           continue
         }
         if (error instanceof ThresholdPassed) {
@@ -285,8 +297,8 @@ export function startTask(options: TaskOptions): Task {
         isBroken = true
         keep = mutation === 'skip_dropped_round' && assignment === owned
         become('running', `retrying: ${reasonOf(error)}`)
-        isBroken = !(await startOver(producer, error))
-        await sleep(backoffMs)
+        isBroken = !(await startOver(producer, targets, error))
+        await pause(backoffMs)
         backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS)
       }
     }
@@ -294,10 +306,12 @@ export function startTask(options: TaskOptions): Task {
   }
 
   /** After any doubt: a fresh epoch for the own producer id, then replay from the committed offsets. */
-  async function startOver(producer: Producer, cause: unknown): Promise<boolean> {
+  async function startOver(producer: Producer, targets: Targets, cause: unknown): Promise<boolean> {
     options.log('warn', `round dropped, replaying from the committed offsets: ${reasonOf(cause)}`)
     coordinator.nodeId = undefined
     if (mutation === 'no_new_epoch') return true
+    // Leaders may have moved without a broker to say so: one that died answers nothing.
+    await targets.refresh().catch((error: unknown) => options.log('warn', `the targets' leaders are not known yet: ${reasonOf(error)}`))
     try {
       await producer.initialise(false)
       return true
@@ -332,6 +346,7 @@ export function startTask(options: TaskOptions): Task {
       heldBack: heldBack !== undefined,
       inFlight,
       recordsDone,
+      hasRun,
       partitions: (running?.accounting.snapshot() ?? []).map(({ partition, steps, totals }) => ({
         partition,
         position: positions.get(partition) ?? 0n,
@@ -351,6 +366,7 @@ export function startTask(options: TaskOptions): Task {
       interrupt()
     },
     update(definition, chain) {
+      if (definition.revision <= (next?.definition ?? running?.definition ?? first).revision) return
       next = { definition, chain }
       fetcher?.interrupt()
       wake?.()

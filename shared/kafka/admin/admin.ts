@@ -78,6 +78,12 @@ export async function ensureServiceTopics(
   ])
 }
 
+/** True while anybody is in the group. */
+export async function hasMembers(admin: KafkaAdmin, groupId: string): Promise<boolean> {
+  const { groups } = await admin.describeGroups([groupId])
+  return (groups[0]?.members.length ?? 0) > 0
+}
+
 /** Deletes a group that may already be gone. */
 export async function removeGroup(admin: KafkaAdmin, groupId: string): Promise<void> {
   try {

@@ -48,6 +48,9 @@ export function stillAlive({ words }: CallWatch): void {
   Atomics.add(words, CALLS, 2)
 }
 
+/** Id of the chain whose turn it was last. */
+export const lastChain = ({ words }: CallWatch): number => Atomics.load(words, CHAIN)
+
 /** The call under way as the watchdog sees it; undefined between calls. `number` differs from call to call. */
 export function callUnderWay({ words, offsets }: CallWatch) {
   const number = Atomics.load(words, CALLS)

@@ -194,7 +194,8 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   function failAlone(section: Uint8Array, batch: SourceBatch, step: number, code: string, message: string, output: ChainOutput): void {
     openSection(kernel, section, 1, batch, 0)
     verdicts.begin()
-    const verdict = verdicts.judge(kernel.deltaOf(0), step, code, message.slice(0, 1024))
+    // One that hung was given its time: trying again would cost a lane each time.
+    const verdict = verdicts.judge(kernel.deltaOf(0), step, code, message.slice(0, 1024), code !== 'module_timeout')
     verdicts.hand(output)
     for (let each = 0; each < step; each++) {
       output.counts[each * COUNTER_COUNT + IN]! += 1

@@ -35,7 +35,7 @@ export function createVerdicts(spec: ChainSpec) {
     hasPoison: (): boolean => doubts !== undefined && doubts.poison.length > 0,
     poisonAt: (delta: number) => doubts?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
     /** Throws RecordRefused where the policy is `fail`. */
-    judge(delta: number, step: number, code: string, message: string): 'failed' | 'skipped' {
+    judge(delta: number, step: number, code: string, message: string, mayRetry = true): 'failed' | 'skipped' {
       const { policy, retries_max } = policyOf(step)
       if (policy === 'skip') return 'skipped'
       const offset = baseOffset + BigInt(delta)
@@ -46,7 +46,7 @@ export function createVerdicts(spec: ChainSpec) {
         )
       }
       const attempts = (doubts?.attempts.get(offset) ?? 0) + 1
-      if (policy === 'retry' && attempts <= retries_max && retries.length < RETRIES_PENDING_MAX) retries.push(offset)
+      if (policy === 'retry' && mayRetry && attempts <= retries_max && retries.length < RETRIES_PENDING_MAX) retries.push(offset)
       pending.push({ delta, step, code, message, attempts })
       return 'failed'
     },

@@ -20,11 +20,12 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   const record = await deps.sourceReader.at(layout, query.partition, offset)
   if (!record) throw notFound('a record at this offset')
   const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source_topic, [query.partition])
-  const handled = offset < (committed.get(query.partition)?.offset ?? 0n)
   await deps.catchUpLedger()
   const entries = (await listLedger(deps.db, pipeline.id)).filter(
     ({ partition, from_offset }) => partition === query.partition && from_offset <= offset,
   )
+  // What lies before the pipeline's start was never its own.
+  const handled = offset < (committed.get(query.partition)?.offset ?? 0n) && entries.length > 0
   const revisionNumber = (handled ? entries.at(-1)?.revision : undefined) ?? pipeline.revision
   const revision = (await listRevisions(deps.db, pipeline.id)).find((each) => each.revision === revisionNumber)
   if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is not known any more`)
@@ -47,13 +48,14 @@ export const preview = operation(previewContract, async (deps, caller, { params,
   const steps =
     processors === undefined
       ? pipeline.definition.steps
-      : await deps.db.transaction(async (trx) => {
+      : await (async () => {
           const details: Detail[] = []
-          const resolved = await resolveSteps(trx, caller.accountId, processors, details)
-          await assertChainStarts(trx, pipeline.id, resolved, details)
+          const resolved = await resolveSteps(deps.db, caller.accountId, processors, details)
+          await assertChainStarts(deps.db, pipeline.id, resolved, details)
           return resolved.map((step) => step.definition)
-        })
-  const partitions = partition === undefined ? [...layout.leaders.keys()] : [partition]
+        })()
+  const named = typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
+  const partitions = partition === undefined ? named : [partition]
   const start = from === 'latest' ? undefined : await resolvePlace(deps.cluster, layout, from, '/from')
   const read = await Promise.all(
     partitions.map((each) =>

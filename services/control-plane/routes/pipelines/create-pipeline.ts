@@ -15,7 +15,7 @@ import { validated } from '../../middleware/validate.ts'
 import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
-import { assertChainStarts, resolveSteps, withPolicies } from './resolve-steps.ts'
+import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
 
 type Endpoint = PipelineRequest['source']
 
@@ -68,6 +68,9 @@ async function resolveStart(
 /** Everything checked and stored in one transaction; the streams and SmartModules in use are locked against deletion meanwhile. */
 async function store(deps: Deps, caller: Caller, id: string, body: PipelineRequest) {
   const { db, names } = deps
+  const unknown: Detail[] = []
+  const chain = await resolveSteps(db, caller.accountId, body.processors, unknown)
+  const faults = await chainFaults(db, id, chain, unknown.length > 0)
   return db.transaction(async (trx) => {
     const details: Detail[] = []
     const source = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
@@ -80,8 +83,8 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
       details.push({ path: '/source/config/compression', message: 'is for a sink: what is read is inflated whatever its compression' })
     const start = source && (await resolveStart(deps, source.topic, body.start, details))
     const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
-    await assertChainStarts(trx, id, resolved, details)
-    if (!source || !sink || !start) throw invalidRequest(details)
+    details.push(...faults)
+    if (details.length > 0 || !source || !sink || !start) throw invalidRequest(details)
     const steps = withPolicies(
       resolved.map((step) => step.definition),
       body.processors,

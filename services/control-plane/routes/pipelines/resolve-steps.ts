@@ -19,7 +19,7 @@ export async function resolveSteps(
   const steps: ResolvedStep[] = []
   for (const [index, { module_id, version, config, on_error, timeout_ms, changes_keys }] of entries.entries()) {
     const current = await findSmartModule(trx, accountId, module_id)
-    if (current?.status === 'quarantined' && version === undefined) {
+    if (current?.status === 'quarantined' && (version === undefined || version === current.version)) {
       details.push({
         path: `/processors/${index}/module_id`,
         message: `names ${current.name}, which is quarantined; deploy a mended version`,
@@ -67,17 +67,23 @@ export function withPolicies(steps: Step[], entries: PipelineRequest['processors
  * Checks every config against its module's `parameters` and, when nothing is wrong so far, starts every step as a processor would; both in
  * the sandbox, since patterns and modules are the account's. Throws 400 with the faults found before and here.
  */
-export async function assertChainStarts(trx: Queryable, pipelineId: string, steps: ResolvedStep[], details: Detail[]): Promise<void> {
+export async function assertChainStarts(db: Queryable, pipelineId: string, steps: ResolvedStep[], details: Detail[]): Promise<void> {
+  details.push(...(await chainFaults(db, pipelineId, steps, details.length > 0)))
+  if (details.length > 0) throw invalidRequest(details)
+}
+
+/** The faults alone. It may take seconds: never inside a transaction, whose locks others wait for. A dry run checks the configs only. */
+export async function chainFaults(db: Queryable, pipelineId: string, steps: ResolvedStep[], isDryRun: boolean): Promise<Detail[]> {
   const answer =
     steps.length === 0
       ? { started: true as const }
       : await runInSandbox({
           task: 'start',
-          isDryRun: details.length > 0,
+          isDryRun,
           steps: await Promise.all(
             steps.map(
               async ({ definition: { sha256, kind, extism_function, config, input_format, output_format }, parameters, index }) => ({
-                binary: new Uint8Array(await getBinary(trx, sha256)),
+                binary: new Uint8Array(await getBinary(db, sha256)),
                 kind,
                 ...(extism_function ? { extismFunction: extism_function } : {}),
                 parameters,
@@ -95,9 +101,8 @@ export async function assertChainStarts(trx: Queryable, pipelineId: string, step
             ),
           ),
         })
-  if ('faults' in answer)
-    details.push(...answer.faults.map(({ step, path, message }) => ({ path: `/processors/${step}/config${path}`, message })))
+  if ('faults' in answer) return answer.faults.map(({ step, path, message }) => ({ path: `/processors/${step}/config${path}`, message }))
   if ('refused' in answer)
-    details.push({ path: answer.step === undefined ? '/processors' : `/processors/${answer.step}/config`, message: answer.refused })
-  if (details.length > 0) throw invalidRequest(details)
+    return [{ path: answer.step === undefined ? '/processors' : `/processors/${answer.step}/config`, message: answer.refused }]
+  return []
 }

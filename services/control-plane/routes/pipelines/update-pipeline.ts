@@ -13,10 +13,11 @@ import {
 } from '../../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishDefinition } from '../../publisher/enqueue.ts'
+import { getPipeline } from '../get-pipeline.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 import { showPipeline } from './pipelines.ts'
-import { assertChainStarts, resolveSteps, withPolicies } from './resolve-steps.ts'
+import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
 
 type Change = Partial<Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'tasks' | 'on_error' | 'failure_threshold'>>
 
@@ -25,6 +26,13 @@ const makesRevision = ({ processors, tasks, on_error, failure_threshold }: Chang
   [processors, tasks, on_error, failure_threshold].some((member) => member !== undefined)
 
 async function change(deps: Deps, caller: Caller, id: string, asked: Change): Promise<PipelineRow> {
+  await getPipeline(deps, caller, id)
+  const faults: Detail[] = []
+  if (asked.processors) {
+    const unknown: Detail[] = []
+    const resolved = await resolveSteps(deps.db, caller.accountId, asked.processors, unknown)
+    faults.push(...(await chainFaults(deps.db, id, resolved, unknown.length > 0)))
+  }
   return deps.db.transaction(async (trx) => {
     const row = await lockPipeline(trx, id)
     if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
@@ -33,7 +41,7 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
       throw new ServiceError('conflict', `a pipeline that is ${row.status} can't be changed`)
     const { name = row.name, description = row.description } = asked
     if (!makesRevision(asked)) return updatePipeline(trx, id, { name, description })
-    const details: Detail[] = []
+    const details: Detail[] = [...faults]
     const request = { ...(row.request as PipelineRequest), ...asked }
     const { definition } = row
     if (request.tasks > definition.source_partitions && definition.source_partitions > 0)
@@ -41,7 +49,7 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
     let steps = definition.steps
     if (asked.processors) {
       const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
-      await assertChainStarts(trx, id, resolved, details)
+      if (details.length > 0) throw invalidRequest(details)
       steps = resolved.map((step) => step.definition)
       await replaceSmartModuleUses(
         trx,

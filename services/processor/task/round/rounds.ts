@@ -34,7 +34,8 @@ export type RoundsOptions = {
   coordinator: GroupCoordinator
   producer: Producer
   targets: Targets
-  threshold: FailureThreshold
+  /** Of the revision at work. */
+  threshold(): FailureThreshold
   layout: TopicLayout
   owned: Assignment
   /** Of the owned partitions, by partition; moves with every commit. */
@@ -173,7 +174,10 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       if (!round) {
         if (!fetching.isDone()) continue
         await committing
-        return owned.partitions.length === layout.leaders.length
+        if (owned.partitions.length === layout.leaders.length) return true
+        // Another member has the rest for a moment: whoever has all of it says that the job is done.
+        await sleep(1000)
+        return false
       }
       lastBytes = round.bytes
       const running = options.running()
@@ -182,7 +186,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       await committing
       if (!isMine()) break
       const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
-      if (!job) options.threshold.check(records, failedOf(outcomes))
+      if (!job) options.threshold().check(records, failedOf(outcomes))
       committing = finish(running, round, outcomes)
       committing.catch(() => fetching.close())
       if (rate !== null) await pause((records * 1000) / rate - (now() - startedAt))

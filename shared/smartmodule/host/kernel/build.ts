@@ -11,6 +11,7 @@ let builtBase: i64 = 0
 let builtMax: i64 = 0
 /** Room for the batch header in front of what is built, so that the batch leaves in one copy. */
 const HEADER: u32 = 61
+const KEPT_BYTES_MAX: u32 = 16 << 20
 
 /**
  * Output batches under construction, one a target partition (slot 0 alone where the source's partition decides). The globals above are
@@ -56,6 +57,12 @@ export function selected(): u32 { return slot }
 
 /** Starts a new output batch in the selected slot. */
 export function begin(baseTimestamp: i64): void {
+  // One batch of huge records must not keep its room for ever, in each of many slots.
+  if (builtCapacity > KEPT_BYTES_MAX) {
+    heap.free(builtPtr)
+    builtPtr = 0
+    builtCapacity = 0
+  }
   builtLength = 0
   builtCount = 0
   builtBase = baseTimestamp

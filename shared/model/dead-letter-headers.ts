@@ -1,0 +1,32 @@
+/**
+ * The headers that a dead letter has behind its record's own: always these, in this order, at the end, so that a record which brought some
+ * of the same names (a letter of Kafka Connect's, say) keeps its own. `__connect.errors.*` are Kafka Connect's names (KIP-298).
+ */
+export const LETTER_HEADERS = [
+  '__connect.errors.topic',
+  '__connect.errors.partition',
+  '__connect.errors.offset',
+  '__connect.errors.stage',
+  '__connect.errors.exception.class.name',
+  '__connect.errors.exception.message',
+  'dps.pipeline',
+  'dps.revision',
+  'dps.step',
+  'dps.module',
+  'dps.module_version',
+  'dps.attempt',
+  'dps.redrives',
+  'dps.timestamp',
+  'dps.failed_at',
+] as const
+export type LetterHeader = (typeof LETTER_HEADERS)[number]
+
+type Header = [key: string, value: Buffer | null]
+
+/** The record's own headers, and what the letter's tell; nothing is told of a record that is no letter of ours. */
+export function splitLetterHeaders(headers: Header[]): { own: Header[]; told: Partial<Record<LetterHeader, string>> } {
+  const from = headers.length - LETTER_HEADERS.length
+  if (from < 0 || LETTER_HEADERS.some((name, index) => headers[from + index]![0] !== name)) return { own: headers, told: {} }
+  const told = LETTER_HEADERS.map((name, index) => [name, headers[from + index]![1]?.toString('utf8') ?? ''])
+  return { own: headers.slice(0, from), told: Object.fromEntries(told) }
+}
