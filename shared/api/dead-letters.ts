@@ -35,7 +35,7 @@ export const DeadLetterItem = z.object({
 
 const Text = z.string().min(1, 'must not be empty').max(LIMITS.name_characters_max).refine(isStorable, 'must not contain NUL')
 const Time = z.iso
-  .datetime({ offset: true, error: 'must be a time, ISO 8601 with an offset' })
+  .datetime({ offset: true, error: 'must be a time, ISO 8601 with an offset', abort: true })
   .refine((text) => new Date(text).getTime() > 0, 'must be a time after 1970')
   .transform((text) => new Date(text).toISOString())
 

@@ -52,9 +52,15 @@ export async function listJobsOf(db: Queryable, pipelineId: string): Promise<Job
   return db('jobs').where({ pipeline_id: pipelineId })
 }
 
+const UNFINISHED = ['starting', 'running', 'cancelling']
+
+export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): Promise<JobRow[]> {
+  return db('jobs').where({ pipeline_id: pipelineId }).whereIn('status', UNFINISHED)
+}
+
 /** Jobs that were not brought to their end. At most 50: the next pass takes the rest. */
 export async function listUnfinishedJobs(db: Queryable): Promise<JobRow[]> {
-  return db('jobs').whereIn('status', ['starting', 'running', 'cancelling']).orderBy('updated_at').limit(50)
+  return db('jobs').whereIn('status', UNFINISHED).orderBy('updated_at').limit(50)
 }
 
 export async function updateJob(

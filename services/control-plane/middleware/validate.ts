@@ -10,13 +10,19 @@ export function pointer(path: readonly PropertyKey[], root = ''): string {
 
 type Issue = ZodError['issues'][number]
 
+/** How far into the value an alternative got; a member it does not know says nothing. */
+const depthOf = (issues: readonly { code?: string; path: readonly PropertyKey[] }[]): number =>
+  issues.reduce((most, { code, path }) => (code === 'unrecognized_keys' ? most : Math.max(most, path.length)), 0)
+
 function detailsOf(issue: Issue, root: string): Detail[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({ path: pointer([...issue.path, key], root), message: 'is not a known member' }))
   if (issue.code === 'invalid_union') {
-    // The alternative that came closest tells most.
-    const closest = issue.errors.toSorted((a, b) => a.length - b.length)[0]
-    if (closest) return closest.flatMap((each) => detailsOf({ ...each, path: [...issue.path, ...each.path] } as Issue, root))
+    // The alternative that came closest tells most: the one that was left deepest inside; none of them, then what they are together.
+    const closest = issue.errors.toSorted((a, b) => depthOf(b) - depthOf(a) || a.length - b.length)[0]
+    const isNamed = issue.message !== 'Invalid input'
+    if (closest && (depthOf(closest) > 0 || !isNamed))
+      return closest.flatMap((each) => detailsOf({ ...each, path: [...issue.path, ...each.path] } as Issue, root))
   }
   if (issue.code === 'invalid_type' && issue.input === undefined) return [{ path: pointer(issue.path, root), message: 'is required' }]
   return [{ path: pointer(issue.path, root), message: issue.message }]

@@ -12,6 +12,7 @@ import {
 } from '../../../shared/store/pipelines.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
 import type { Deps } from '../deps.ts'
+import { listUnfinishedJobsOf } from '../../../shared/store/jobs.ts'
 import { removeJobsOf } from '../jobs/jobs.ts'
 import { publishDefinition } from '../publisher/enqueue.ts'
 
@@ -56,8 +57,9 @@ function resolvedStart({ request }: PipelineRow): Map<number, bigint> | undefine
   )
 }
 
-/** True once no task of the pipeline runs any more, as far as their processors have told. */
+/** True once no task and no job of the pipeline runs any more, as far as their processors have told. */
 export async function isDrained(db: Queryable, pipelineId: string): Promise<boolean> {
+  if ((await listUnfinishedJobsOf(db, pipelineId)).length > 0) return false
   return (await listObserved(db, pipelineId)).every(({ status }) => status === 'stopped' || status === 'failed')
 }
 

@@ -10,10 +10,12 @@ import { notFound, ServiceError } from '../../../../shared/errors/service-error.
 import { DESIRED_AFTER, PIPELINE_ACTIONS, transition, type PipelineAction } from '../../../../shared/model/pipeline-status.ts'
 import { listObserved, listPipelines, lockPipeline, updatePipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
 import type { Queryable } from '../../../../shared/store/database.ts'
+import { listUnfinishedJobsOf } from '../../../../shared/store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishDefinition } from '../../publisher/enqueue.ts'
 import { isDrained, undoPipeline } from '../../reconciler/pipelines.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
+import { cancelJob } from '../../jobs/jobs.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 
@@ -123,8 +125,9 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
     await publishDefinition(trx, updated)
     return updated
   })
+  for (const { id } of await listUnfinishedJobsOf(deps.db, row.id)) await cancelJob(deps, id)
   deps.pokePublisher()
-  // Its tasks finish their round first, so that what they deliver is accounted for.
+  // Its tasks and jobs finish their round first, so that what they deliver is accounted for.
   for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row.id));)
     await new Promise((resolve) => setTimeout(resolve, 100))
   if (!(await isDrained(deps.db, row.id))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' } }

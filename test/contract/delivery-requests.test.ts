@@ -1,0 +1,97 @@
+/** What the operator's endpoints refuse, and how they say it. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { loggedIn, service, type Client } from '../harness/client.ts'
+import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+
+let client: Client
+let stranger: Client
+let pipeline: string
+let source: string
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.other)
+  stranger = await loggedIn(service().accounts.enterprise)
+  const from = await createStream(client, { n: 'integer' }, { partitions: 2 })
+  const to = await createStream(client, { n: 'integer' }, { partitions: 2 })
+  source = from.id
+  pipeline = await createPipeline(client, from.id, [], to.id)
+  await waitForStatus(client, pipeline, 'running')
+  await write(client, from.id, [{ n: 1 }])
+  await waitForTotal(client, to.id, 1)
+})
+
+const paths = (details: { path: string }[] | undefined) => details?.map(({ path }) => path)
+
+describe('the operator’s endpoints', () => {
+  it.each([
+    ['POST', 'dead-letters/redrive', { ids: ['nothing'] }, ['/ids/0']],
+    ['POST', 'dead-letters/redrive', { ids: ['dl_0_999999'] }, ['/ids/0']],
+    ['POST', 'dead-letters/redrive', { ids: [], filter: { step: 0 } }, ['/ids', '/filter/step', '/filter']],
+    ['POST', 'dead-letters/redrive', { filter: { from: 'yesterday' } }, ['/filter/from']],
+    ['POST', 'replay', { from: { offsets: { 0: 99 } } }, ['/from/offsets/0']],
+    ['POST', 'replay', { from: { timestamp: 5 } }, ['/from/timestamp']],
+    ['POST', 'replay', { from: { offsets: { 0: 'x' } } }, ['/from/offsets/0']],
+    ['POST', 'replay', { from: 'somewhere' }, ['/from']],
+    ['POST', 'replay', { sink: { stream_id: 'st_nothing' } }, ['/sink/stream_id']],
+    ['POST', 'replay', { sink: { stream_id: '\0' } }, ['/sink/stream_id']],
+    ['POST', 'replay', { records_per_second: 0 }, ['/records_per_second']],
+    ['POST', 'preview', { limit: 101 }, ['/limit']],
+    ['POST', 'preview', { processors: [{ module_id: 'sm_nothing' }] }, ['/processors/0/module_id']],
+    ['GET', 'explain?partition=0', undefined, ['/query/offset']],
+    ['GET', 'explain?partition=x&offset=-1', undefined, ['/query/partition', '/query/offset']],
+    ['GET', 'dead-letters?status=lost&step=0&page_size=0', undefined, ['/query/page_size', '/query/step', '/query/status']],
+    ['GET', 'dead-letters?cursor=eA', undefined, ['/query/cursor']],
+    ['GET', 'dead-letters?from=0000-01-01T00:00:00Z', undefined, ['/query/from']],
+  ] as const)('%s %s of %j names what is wrong', async (method, path, body, expected) => {
+    const answer = await client.call(method, `/v1/pipelines/${pipeline}/${path}`, body)
+    expect(answer.status).toBe(400)
+    expect(paths(answer.body.error!.details)!.toSorted()).toEqual([...expected].toSorted())
+  })
+
+  it.each(['offsets', 'accounting', 'metrics', 'ledger', 'dead-letters', 'status'])(
+    'answer 404 for another account’s pipeline: %s',
+    async (path) => {
+      expect((await stranger.call('GET', `/v1/pipelines/${pipeline}/${path}`)).status).toBe(404)
+      expect((await client.call('GET', `/v1/pipelines/${pipeline}/${path}`)).status).toBe(200)
+    },
+  )
+
+  it('refuse what a pipeline can’t become, and change nothing then', async () => {
+    const before = (await client.call('GET', `/v1/pipelines/${pipeline}`)).body
+    const wrong = await client.call('PATCH', `/v1/pipelines/${pipeline}`, {
+      tasks: 3,
+      processors: [{ module_id: 'sm_nothing' }],
+      on_error: { policy: 'shrug' },
+      source: {},
+    })
+    expect([wrong.status, paths(wrong.body.error!.details)!.toSorted()]).toEqual([400, ['/on_error/policy', '/source']])
+    const beyond = await client.call('PATCH', `/v1/pipelines/${pipeline}`, { tasks: 3, processors: [{ module_id: 'sm_nothing' }] })
+    expect(paths(beyond.body.error!.details)!.toSorted()).toEqual(['/processors/0/module_id', '/tasks'])
+    expect((await client.call('GET', `/v1/pipelines/${pipeline}`)).body).toEqual(before)
+    expect((await client.call('PATCH', `/v1/pipelines/${pipeline}`, {})).body).toMatchObject({ revision: 1 })
+    expect((await stranger.call('PATCH', `/v1/pipelines/${pipeline}`, { description: 'mine' })).status).toBe(404)
+    expect((await client.call('PATCH', `/v1/pipelines/${pipeline}`, { description: 'a\0b' })).status).toBe(400)
+  })
+
+  it('know no job of another account, and none that is not there', async () => {
+    const job = await client.call<{ id: string }>('POST', `/v1/pipelines/${pipeline}/replay`, { from: { offsets: { 0: 0 } }, to: 'latest' })
+    expect(job.status).toBe(202)
+    expect((await client.call('GET', `/v1/jobs/${job.body.id}`)).status).toBe(200)
+    expect((await stranger.call('GET', `/v1/jobs/${job.body.id}`)).status).toBe(404)
+    expect((await stranger.call('POST', `/v1/jobs/${job.body.id}/cancel`)).status).toBe(404)
+    expect((await client.call('GET', '/v1/jobs/job_nothing')).status).toBe(404)
+    const { body } = await client.call<{ jobs: { id: string }[]; total: number }>('GET', `/v1/jobs?pipeline_id=${pipeline}`)
+    expect([body.total, body.jobs[0]!.id]).toEqual([1, job.body.id])
+  })
+
+  it('leave nothing of a pipeline behind, a running job included', async () => {
+    const to = await createStream(client, { n: 'integer' })
+    const id = await createPipeline(client, source, [], to.id)
+    await waitForStatus(client, id, 'running')
+    const job = await client.call<{ id: string }>('POST', `/v1/pipelines/${id}/replay`, { records_per_second: 1 })
+    expect((await client.call('DELETE', `/v1/pipelines/${id}`)).status).toBeOneOf([202, 204])
+    expect((await client.call('GET', `/v1/pipelines/${id}/offsets`)).status).toBe(404)
+    for (let waited = 0; waited < 60 && (await client.call('GET', `/v1/jobs/${job.body.id}`)).status !== 404; waited++)
+      await new Promise((resolve) => setTimeout(resolve, 500))
+    expect((await client.call('GET', `/v1/jobs/${job.body.id}`)).status).toBe(404)
+  })
+})
