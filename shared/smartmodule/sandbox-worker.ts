@@ -41,7 +41,10 @@ async function answer(asked: SandboxRequest): Promise<SandboxAnswer> {
       return start(asked.steps, asked.isDryRun)
     case 'trace': {
       const kernel = await WebAssembly.compile(new Uint8Array(asked.kernel))
-      return { traced: await traceRecords(kernel, asked.steps, asked.sinkSchemaId, asked.records) }
+      const traced = await traceRecords(kernel, asked.steps, asked.sinkSchemaId, asked.records, (progress) =>
+        parentPort!.postMessage({ progress }),
+      )
+      return { traced }
     }
   }
 }

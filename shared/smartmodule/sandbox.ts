@@ -7,7 +7,7 @@ import type { ExtismFunction, SmartModuleKind } from '../model/smartmodule-kind.
 import { SMARTMODULE_LIMITS, type InitDocument } from './abi.ts'
 import type { ConfigFault } from './config-faults.ts'
 import type { Inspection } from './inspect.ts'
-import type { Traced, TraceInput } from './trace.ts'
+import type { Traced, TraceInput, TraceProgress } from './trace.ts'
 
 export type SandboxStep = {
   binary: Uint8Array
@@ -43,11 +43,24 @@ export async function runInSandbox(
     stderr: true,
   })
   const answered = Promise.withResolvers<SandboxAnswer>()
-  const timer = setTimeout(
-    () => answered.resolve({ refused: `the SmartModule did not compile or start within ${timeoutMs / 1000} s` }),
-    timeoutMs,
-  )
-  worker.once('message', answered.resolve)
+  const traced: Traced[] = []
+  let hanging: Traced | undefined
+  const timer = setTimeout(() => {
+    // What was traced before counts, and the record that does not come back is said to be one.
+    if (hanging) answered.resolve({ traced: [...traced, hanging] })
+    else answered.resolve({ refused: `the SmartModule did not compile or start within ${timeoutMs / 1000} s` })
+  }, timeoutMs)
+  worker.on('message', (message: SandboxAnswer | { progress: TraceProgress }) => {
+    if (!('progress' in message)) return answered.resolve(message)
+    const { progress } = message
+    if ('traced' in progress) {
+      traced.push(progress.traced)
+      hanging = undefined
+    } else {
+      const error = { code: 'module_timeout', message: `did not return within ${timeoutMs / 1000} s` }
+      hanging = { steps: [...progress.before, { in: progress.entering, out: [], error }], outputs: [] }
+    }
+  })
   worker.once('error', (error) => answered.resolve({ refused: `the SmartModule could not be examined: ${error.message}` }))
   worker.once('exit', () => answered.resolve({ refused: 'the SmartModule ended its sandbox' }))
   try {

@@ -27,6 +27,9 @@ export type TracedStep = { in: TracedRecord[]; out: TracedRecord[]; error?: { co
 /** Steps that were not reached are left out. `outputs` are what the sink would get. */
 export type Traced = { steps: TracedStep[]; outputs: TracedRecord[] }
 
+/** Told before each step, and after each record: what is known when a SmartModule never returns. */
+export type TraceProgress = { before: TracedStep[]; entering: TracedRecord[] } | { traced: Traced }
+
 const LARGEST = 64 << 20
 
 export async function traceRecords(
@@ -34,6 +37,7 @@ export async function traceRecords(
   steps: SandboxStep[],
   sinkSchemaId: number,
   inputs: TraceInput[],
+  onProgress: (progress: TraceProgress) => void,
 ): Promise<Traced[]> {
   const kernel = await openKernel(kernelModule)
   const watch = callWatchOver()
@@ -58,13 +62,16 @@ export async function traceRecords(
     const done: TracedStep[] = []
     let current: TracedRecord[] = [input]
     for (const chain of chains) {
+      onProgress({ before: done, entering: current.map(plain) })
       const step = await runStep(kernel, chain, input, current)
       done.push(step)
       current = step.out
       if (step.error || current.length === 0) break
     }
     const failed = done.at(-1)?.error !== undefined
-    traced.push({ steps: done, outputs: failed ? [] : current })
+    const whole = { steps: done, outputs: failed ? [] : current }
+    traced.push(whole)
+    onProgress({ traced: whole })
   }
   return traced
 }

@@ -71,3 +71,17 @@ export async function readAll(client: Client, streamId: string): Promise<Record<
     cursor = `&cursor=${body.pagination.next_cursor}`
   }
 }
+
+/** The values of n in one partition, oldest first. Streams that only the API writes have no gaps: the index is the offset. */
+export async function readPartition(client: Client, streamId: string, partition: number): Promise<number[]> {
+  const values: number[] = []
+  for (let cursor = ''; ;) {
+    const { body } = await client.call<{ data: { n: number }[]; pagination: { next_cursor?: string } }>(
+      'GET',
+      `/v1/streams/${streamId}/data?limit=1000&partition=${partition}${cursor}`,
+    )
+    values.push(...body.data.map(({ n }) => n))
+    if (body.pagination.next_cursor === undefined) return values
+    cursor = `&cursor=${body.pagination.next_cursor}`
+  }
+}

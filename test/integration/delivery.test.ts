@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { deployModule, filterOverN } from '../harness/modules.ts'
-import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { createPipeline, createStream, readAll, readPartition, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -223,7 +223,7 @@ describe('a revision', () => {
       const own = ledger.entries.filter((entry) => entry.partition === partition)
       expect(own.at(-1)!.revision).toBe(4)
       // What stands at each offset of the partition, in order.
-      const values = (await readPartition(from.id, partition)).map((n) => byOf.get(n)!)
+      const values = (await readPartition(client, from.id, partition)).map((n) => byOf.get(n)!)
       expect(values).toEqual(values.toSorted((a, b) => a - b))
       for (const entry of own) {
         expect(values[entry.from_offset]).toBe(entry.revision)
@@ -234,20 +234,6 @@ describe('a revision', () => {
     expect([explained.status, explained.body.revision]).toEqual([200, ledger.entries.find((entry) => entry.partition === 0)!.revision])
   })
 })
-
-/** The values of n in one partition, oldest first. Streams that only the API writes have no gaps: the index is the offset. */
-async function readPartition(streamId: string, partition: number): Promise<number[]> {
-  const values: number[] = []
-  for (let cursor = ''; ;) {
-    const { body } = await client.call<{ data: { n: number }[]; pagination: { next_cursor?: string } }>(
-      'GET',
-      `/v1/streams/${streamId}/data?limit=1000&partition=${partition}${cursor}`,
-    )
-    values.push(...body.data.map(({ n }) => n))
-    if (body.pagination.next_cursor === undefined) return values
-    cursor = `&cursor=${body.pagination.next_cursor}`
-  }
-}
 
 describe('positions', () => {
   it('start where the pipeline says, and show lag', async () => {
@@ -362,37 +348,17 @@ describe('explain and preview', () => {
       limit: 3,
     })
     expect(endless.records).toMatchObject([{ outputs: [{ value: { json: { n: 0 } } }] }, {}, {}])
+    const hanging = await deployModule(client, filterOverN(`if (value == 1) while (true) {}\n  return true`))
+    const { body: stuck } = await client.call<{ records: { outcome: string; steps: { error: { code: string } | null }[] }[] }>(
+      'POST',
+      `/v1/pipelines/${id}/preview`,
+      { processors: [{ module_id: hanging.id }], from: 'earliest', limit: 3 },
+    )
+    expect(stuck.records).toMatchObject([
+      { outcome: 'delivered' },
+      { outcome: 'dead_letter', steps: [{ error: { code: 'module_timeout' } }] },
+    ])
     expect((await readAll(client, to.id)).length).toBe(4)
     expect((await client.call<{ lag: number }>('GET', `/v1/pipelines/${id}/offsets`)).body.lag).toBe(0)
-  })
-})
-
-describe('records by key', () => {
-  it('go to the partition that Kafka’s own partitioner gives them when the counts differ', async () => {
-    const from = await createStream(client, { n: 'integer', user: 'string' }, { partitions: 3, key: 'user' })
-    const to = await createStream(client, { n: 'integer', user: 'string' }, { partitions: 5, key: 'user' })
-    const reference = await createStream(client, { n: 'integer', user: 'string' }, { partitions: 5, key: 'user' })
-    await createPipeline(client, from.id, [], to.id)
-    const records = Array.from({ length: 500 }, (_, n) => ({ n, user: `u${n % 37}` }))
-    await write(client, from.id, records)
-    await write(client, reference.id, records)
-    await waitForTotal(client, to.id, 500)
-    for (let partition = 0; partition < 5; partition++)
-      expect((await readPartition(to.id, partition)).sort((a, b) => a - b)).toEqual(await readPartition(reference.id, partition))
-  })
-
-  it('are compressed as the sink says', async () => {
-    for (const compression of ['gzip', 'snappy', 'lz4', 'zstd']) {
-      const [from, to] = await streams({ partitions: 1 })
-      const created = await client.call('POST', '/v1/pipelines', {
-        name: unique('compressed'),
-        source: { connector_id: 'conn_stream', config: { stream_id: from.id } },
-        sink: { connector_id: 'conn_stream', config: { stream_id: to.id, compression } },
-      })
-      expect(created.status).toBe(201)
-      await write(client, from.id, numbers(0, 500))
-      await waitForTotal(client, to.id, 500)
-      expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual(numbers(0, 500).map(({ n }) => n))
-    }
   })
 })

@@ -14,7 +14,7 @@ export type SourceRecord = { partition: number; offset: bigint; timestamp: bigin
 type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id'>
 
 /** Longest that all records together may take. */
-const TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 6000
 
 function framing(schemaId: number): string {
   const prefix = Buffer.alloc(5)
