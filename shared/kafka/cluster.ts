@@ -188,16 +188,25 @@ export function openCluster(options: ClusterOptions) {
       const missing = partitions.filter((partition) => !committed.has(partition))
       if (missing.length === 0) return
       const earliest = await cluster.offsets(layout, missing, 'earliest')
-      const offsets = missing.map((partitionIndex) => ({
+      await cluster.commitFromOutside(
+        groupId,
+        layout.topic,
+        new Map(missing.map((partition) => [partition, { offset: start?.get(partition) ?? earliest.get(partition) ?? 0n, metadata: '' }])),
+      )
+    },
+
+    /** Commits offsets for a group that nobody is in; the broker refuses it for any other. */
+    async commitFromOutside(groupId: string, topic: string, positions: ReadonlyMap<number, CommittedOffset>): Promise<void> {
+      const offsets = [...positions].map(([partitionIndex, { offset, metadata }]) => ({
         partitionIndex,
-        committedOffset: start?.get(partitionIndex) ?? earliest.get(partitionIndex) ?? 0n,
+        committedOffset: offset,
         committedLeaderEpoch: -1,
-        committedMetadata: '',
+        committedMetadata: metadata,
       }))
       await retryBroker(async () => {
         const connection = await pool.get(await addressOf(await coordinatorOf(COORDINATOR_GROUP, groupId)))
         // Generation -1 and no member: a commit from outside, accepted only while the group is empty.
-        return offsetCommitV9.api.async(connection, groupId, -1, '', null, [{ name: layout.topic, partitions: offsets }])
+        return offsetCommitV9.api.async(connection, groupId, -1, '', null, [{ name: topic, partitions: offsets }])
       })
     },
 

@@ -119,6 +119,11 @@ export async function deleteObserved(db: Queryable, pipelineId: string): Promise
   await db('observed_tasks').where({ pipeline_id: pipelineId }).delete()
 }
 
+/** Pipelines that have positions and nobody who holds them. */
+export async function listIdlePipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
+  return db('pipelines').whereIn('status', ['created', 'stopped', 'failed']).select('id', 'definition')
+}
+
 /** Pipelines left half-made or half-deleted for longer than `olderThanMs`. At most 50: the next pass takes the rest. */
 export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number): Promise<PipelineRow[]> {
   return db('pipelines')

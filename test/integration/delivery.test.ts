@@ -1,5 +1,7 @@
 /** Policies, dead letters and their redrive, hot swap, replay, explain: where every record went, over the API. */
 import { beforeAll, describe, expect, it } from 'vitest'
+import { keepOffset } from '../../services/control-plane/reconciler/keep-offsets.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { deployModule, filterOverN } from '../harness/modules.ts'
 import { createPipeline, createStream, readAll, readPartition, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
@@ -272,6 +274,29 @@ describe('positions', () => {
     })
     expect(refused.status).toBe(400)
     expect(refused.body.error!.details!.map(({ path }) => path)).toEqual(['/start/offsets/0', '/start/offsets/7'])
+  })
+})
+
+describe('the positions of a stopped pipeline', () => {
+  it('are committed again unchanged, counters included, so that they don’t expire', async () => {
+    const [from, to] = await streams({ partitions: 1 })
+    const id = await createPipeline(client, from.id, [], to.id)
+    await write(client, from.id, numbers(0, 10))
+    await waitForTotal(client, to.id, 10)
+    await client.call('POST', `/v1/pipelines/${id}/stop`)
+    await waitForStatus(client, id, 'stopped')
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'test', now: () => Date.now() })
+    const definition = { group_id: `${service().env.DPS_PREFIX}.${id}`, source_topic: from.topic }
+    const committed = () => cluster.committedOffsets(definition.group_id, from.topic, [0])
+    const before = await committed()
+    await keepOffset(cluster, definition)
+    expect(await committed()).toEqual(before)
+    expect(before.get(0)).toMatchObject({ offset: 10n })
+    expect((await accounting(id)).totals).toMatchObject({ in: 10, out: 10 })
+    await client.call('POST', `/v1/pipelines/${id}/start`)
+    await waitForStatus(client, id, 'running')
+    await expect(keepOffset(cluster, definition)).rejects.toThrow()
+    await cluster.close()
   })
 })
 

@@ -7,6 +7,7 @@ import { listUnfinishedPipelines, updatePipeline } from '../../../shared/store/p
 import { listUnfinishedStreams, updateStream } from '../../../shared/store/streams.ts'
 import type { Deps } from '../deps.ts'
 import { settleUnfinishedJobs } from '../jobs/unfinished.ts'
+import { keepOffsets } from './keep-offsets.ts'
 import { finishPipeline, isDrained, undoPipeline } from './pipelines.ts'
 import { finishStream, undoStream } from './streams.ts'
 
@@ -55,6 +56,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
           await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
       }
       await settleUnfinishedJobs(deps)
+      await keepOffsets(deps, Date.now())
       await deleteOldKeys(db)
     })
   }

@@ -1,0 +1,28 @@
+/**
+ * The positions of pipelines that are not running: a group without members loses its offsets after the broker's
+ * `offsets.retention.minutes` (seven days), and a pipeline without a position fails. They are committed again, unchanged, now and then.
+ */
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { listIdlePipelines } from '../../../shared/store/pipelines.ts'
+import type { Deps } from '../deps.ts'
+
+const EVERY_MS = 12 * 3_600_000
+let last = 0
+
+export async function keepOffset(cluster: Cluster, definition: { group_id: string; source_topic: string }): Promise<void> {
+  const layout = await cluster.describeTopic(definition.source_topic)
+  if (!layout) return
+  const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...layout.leaders.keys()])
+  // Refused while anybody is in the group: then nothing can expire either.
+  if (committed.size > 0) await cluster.commitFromOutside(definition.group_id, definition.source_topic, committed)
+}
+
+/** Called with every pass of the reconciler; works twice a day. */
+export async function keepOffsets({ db, cluster, log }: Pick<Deps, 'db' | 'cluster' | 'log'>, nowMs: number): Promise<void> {
+  if (nowMs - last < EVERY_MS) return
+  last = nowMs
+  for (const { id, definition } of await listIdlePipelines(db))
+    await keepOffset(cluster, definition).catch((error: unknown) =>
+      log.debug({ id, reason: String(error) }, 'offsets were not committed again'),
+    )
+}
