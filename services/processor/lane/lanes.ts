@@ -78,6 +78,8 @@ type Lane = {
   seen: number
   /** Looks of the watchdog at which the same call was still under way. */
   ticks: number
+  /** Looks since the turn under way began. */
+  turnTicks: number
   chains: Map<number, Registered>
   jobs: Job[]
   running?: Job
@@ -85,8 +87,10 @@ type Lane = {
 }
 
 const WATCH_INTERVAL_MS = 50
-/** data-plane.md, 6. */
-const SOFT_DEADLINE_MS = 200
+/** Of one call. With it and a spare lane the others stand still for about a seventh of a second, once. */
+const SOFT_DEADLINE_MS = 100
+/** Of one turn, whose calls may all be short: a module that traps on every record is slow too. */
+const SLOW_TURN_MS = 400
 /** Deadlines while a call that hung is being cut apart: of a part with several records, and of one alone. */
 const SEARCH_DEADLINE_MS = 250
 const SEARCH_LAST_DEADLINE_MS = 1000
@@ -99,13 +103,24 @@ export function openLanes(options: LanesOptions): Lanes {
   let nextRound = 1
   const quarantine = createQuarantine(options.now)
   const lanes: Lane[] = []
-  for (let i = 0; i < options.count; i++) lanes.push(startLane(new Map()))
+  for (let i = 0; i < options.count; i++) lanes.push(startLane())
+  /** Started and idle: a thread takes most of a second to start, which nobody waits for. */
+  let spare = startLane()
 
-  function startLane(chains: Map<number, Registered>): Lane {
+  /** A lane at once, with these chains; the next spare starts meanwhile. */
+  function takeLane(chains: Map<number, Registered>): Lane {
+    const lane = spare
+    spare = startLane()
+    lane.chains = chains
+    for (const chain of chains.values()) post(lane, { type: 'open', chainId: chain.id, chain: chain.spec })
+    return lane
+  }
+
+  function startLane(): Lane {
     const shared = new SharedArrayBuffer(WATCH_BYTES)
     const data: LaneData = { kernel: options.kernel, watch: shared }
     const worker = new Worker(new URL('./lane.ts', import.meta.url), { workerData: data, name: 'lane' })
-    const lane: Lane = { worker, watch: callWatchOver(shared), seen: 0, ticks: 0, chains, jobs: [], closed: false }
+    const lane: Lane = { worker, watch: callWatchOver(shared), seen: 0, ticks: 0, turnTicks: 0, chains: new Map(), jobs: [], closed: false }
     worker.on('message', (message: FromLane) => onMessage(lane, message))
     worker.on('error', (error) => {
       const chain = lane.running?.chain ?? lane.chains.get(lastChain(lane.watch))
@@ -113,7 +128,6 @@ export function openLanes(options: LanesOptions): Lanes {
       if (chain && ++chain.crashes >= CRASHES_MAX) chain.failure = new ChainFailed(`gave up after ${CRASHES_MAX} lanes: ${message}`)
       loseLane(lane, message)
     })
-    for (const chain of chains.values()) post(lane, { type: 'open', chainId: chain.id, chain: chain.spec })
     return lane
   }
 
@@ -181,6 +195,7 @@ export function openLanes(options: LanesOptions): Lanes {
     const partitions = lane.jobs.length === 0 ? job.waiting.splice(0) : job.waiting.splice(0, 1)
     for (const each of partitions) each.doubts = job.chain.doubts.of(each.partition)
     lane.running = job
+    lane.turnTicks = 0
     const lostMax = job.chain.spec.steps.map(({ sha256 }) => quarantine.left(sha256) - 1)
     post(
       lane,
@@ -201,14 +216,16 @@ export function openLanes(options: LanesOptions): Lanes {
     lane.closed = true
     void lane.worker.terminate()
     options.onLost(reason)
+    if (lane === spare) return void (spare = startLane())
     const chains = new Map([...lane.chains].filter(([, { failure }]) => failure === undefined))
     for (const [id, { failure, opening }] of lane.chains) if (!chains.has(id)) opening.reject(failure)
-    lanes[lanes.indexOf(lane)] = startLane(chains)
+    lanes[lanes.indexOf(lane)] = takeLane(chains)
     giveUp(lane, ({ chain }) => chain.failure ?? new RoundLost(reason))
   }
 
   /** Looks are counted, not time: a process that was paused, or a clock that was set, must not blame the module. */
   function watchLane(lane: Lane): void {
+    if (lane.running && ++lane.turnTicks * WATCH_INTERVAL_MS >= SLOW_TURN_MS) setApart(lane, lane.running.chain)
     const call = callUnderWay(lane.watch)
     if (!call || call.number !== lane.seen) {
       lane.seen = call?.number ?? 0
@@ -244,7 +261,7 @@ export function openLanes(options: LanesOptions): Lanes {
     let target = lanes.find((each) => each !== lane && [...each.chains.values()].every(({ isSlow }) => !isSlow) && !isStuck(each))
     if (!target) {
       if (lanes.length >= options.count + LANES_APART_MAX) return
-      lanes.push((target = startLane(new Map())))
+      lanes.push((target = takeLane(new Map())))
     }
     for (const chain of others) {
       lane.chains.delete(chain.id)
@@ -317,7 +334,7 @@ export function openLanes(options: LanesOptions): Lanes {
     async close() {
       clearInterval(timer)
       await Promise.all(
-        lanes.map(async (lane) => {
+        [...lanes, spare].map(async (lane) => {
           lane.closed = true
           giveUp(lane, () => new RoundLost('the processor is stopping'))
           await lane.worker.terminate()
