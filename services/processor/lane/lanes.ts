@@ -90,7 +90,7 @@ const WATCH_INTERVAL_MS = 50
 /** Of one call. With it and a spare lane the others stand still for about a seventh of a second, once. */
 const SOFT_DEADLINE_MS = 100
 /** Of one turn, whose calls may all be short: a module that traps on every record is slow too. */
-const SLOW_TURN_MS = 400
+const SLOW_TURN_MS = 200
 /** Deadlines while a call that hung is being cut apart: of a part with several records, and of one alone. */
 const SEARCH_DEADLINE_MS = 250
 const SEARCH_LAST_DEADLINE_MS = 1000
