@@ -37,6 +37,8 @@ export type BenchProcessorOptions = {
 }
 
 const EARLY_LINES_MAX = 1000
+/** Below a test's own deadline, so that no processor outlives one that fails. */
+const START_MAX_MS = 40_000
 const ROOT = join(import.meta.dirname, '..', '..')
 
 /** Publishes the built-in SmartModules and starts the processor. */
@@ -85,8 +87,18 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
     })
   }
   await new Promise<void>((resolve, reject) => {
-    child.once('message', () => resolve())
-    child.once('exit', (code) => reject(new Error(`the processor stopped with code ${code}`)))
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL')
+      reject(new Error(`the processor was not up within ${START_MAX_MS / 1000} s`))
+    }, START_MAX_MS)
+    child.once('message', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    child.once('exit', (code) => {
+      clearTimeout(timer)
+      reject(new Error(`the processor stopped with code ${code}`))
+    })
   })
   return {
     pid: child.pid!,
