@@ -44,6 +44,20 @@ export async function startChild(options: ChildOptions, reaper: Reaper): Promise
   return { name: options.name, pid, logFile: options.logFile, exited, stop: (graceMs = 10_000) => stopProcess(process_, exited, graceMs) }
 }
 
+/** A child that may be stopped and started again on its data; `child` is the one of the moment. */
+export async function startRestartable(start: () => Promise<Child>): Promise<{ readonly child: Child; restart(): Promise<void> }> {
+  let child = await start()
+  return {
+    get child() {
+      return child
+    },
+    async restart() {
+      await child.stop()
+      child = await start()
+    },
+  }
+}
+
 async function stopProcess(child: ChildProcess, exited: Promise<number>, graceMs: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   child.kill('SIGTERM')

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { freePort, startChild, waitUntilUp, type Child, type Reaper } from './child.ts'
+import { freePort, startChild, startRestartable, waitUntilUp, type Child, type Reaper } from './child.ts'
 
 const run = promisify(execFile)
 
@@ -94,22 +94,13 @@ export async function startPostgres(
       { name: 'Postgres', command: join(native, 'bin', 'postgres'), args, ...user, cwd: home, logFile: join(folder, 'postgres.log') },
       reaper,
     )
-  let child = await start()
+  const part = await startRestartable(start)
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
-  await waitUntilUp(child, () => answers(url), 30_000).catch(async (error) => {
-    await child.stop()
+  await waitUntilUp(part.child, () => answers(url), 30_000).catch(async (error) => {
+    await part.child.stop()
     throw error
   })
-  return {
-    url,
-    get child() {
-      return child
-    },
-    async restart() {
-      await child.stop()
-      child = await start()
-    },
-  }
+  return Object.assign(part, { url })
 }
 
 async function answers(url: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { freePort, startChild, waitUntilUp, type Child, type Reaper } from './child.ts'
+import { freePort, startChild, startRestartable, waitUntilUp, type Child, type Reaper } from './child.ts'
 
 const run = promisify(execFile)
 
@@ -38,22 +38,13 @@ export async function startRedis(
   const port = await freePort()
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
   const start = () => startChild({ name: 'Redis', command: 'redis-server', args, cwd: folder, logFile: join(folder, 'redis.log') }, reaper)
-  let child = await start()
+  const part = await startRestartable(start)
   const url = `redis://127.0.0.1:${port}`
-  await waitUntilUp(child, () => answers(url), 20_000).catch(async (error) => {
-    await child.stop()
+  await waitUntilUp(part.child, () => answers(url), 20_000).catch(async (error) => {
+    await part.child.stop()
     throw error
   })
-  return {
-    url,
-    get child() {
-      return child
-    },
-    async restart() {
-      await child.stop()
-      child = await start()
-    },
-  }
+  return Object.assign(part, { url })
 }
 
 async function answers(url: string): Promise<boolean> {

@@ -1,6 +1,11 @@
 /** The Confluent framing of values: magic byte 0, schema id as int32 big-endian, then the value (Confluent wire format). */
 export const FRAMING_BYTES = 5
 
+/** The five bytes in front of a value, as base64: what a chain's last step is told to put there. */
+export function framingPrefix(schemaId: number): string {
+  return frame(schemaId, '').toString('base64')
+}
+
 export function frame(schemaId: number, json: string): Buffer {
   const value = Buffer.allocUnsafe(FRAMING_BYTES + Buffer.byteLength(json))
   value[0] = 0

@@ -87,9 +87,8 @@ export const stepsOf = (moduleIds: string[], revision: number) => [
 ]
 
 async function createPipeline(api: Api): Promise<Arena['pipeline']> {
-  const schema = { n: 'integer', key: 'string', 'bad?': 'boolean' }
   const stream = async (name: string) => {
-    const fields = { n: schema.n, key: schema.key, bad: 'boolean?', rev: 'integer?' }
+    const fields = { n: 'integer', key: 'string', bad: 'boolean?', rev: 'integer?' }
     const { id } = await api<{ id: string }>('POST', '/streams', { name, description: '', schema: fields, partitions: PARTITIONS })
     return api<{ id: string; topic: string; schema_id: number }>('GET', `/streams/${id}`)
   }

@@ -3,6 +3,7 @@ import type { Trace } from '../../../shared/api/operate.ts'
 import { ServiceError } from '../../../shared/errors/service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { FRAMING_BYTES, framingPrefix } from '../../../shared/registry/framing.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel.ts'
 import { runInSandbox, type SandboxStep } from '../../../shared/smartmodule/sandbox.ts'
 import type { Traced, TracedRecord } from '../../../shared/smartmodule/trace.ts'
@@ -16,12 +17,6 @@ type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id'
 /** Longest that all records together may take. */
 const TIMEOUT_MS = 6000
 
-function framing(schemaId: number): string {
-  const prefix = Buffer.alloc(5)
-  prefix.writeInt32BE(schemaId, 1)
-  return prefix.toString('base64')
-}
-
 async function sandboxSteps(db: Queryable, { pipeline_id, steps, sink_schema_id }: Chain): Promise<SandboxStep[]> {
   return Promise.all(
     steps.map(async ({ sha256, kind, extism_function, config, input_format, output_format }, index) => ({
@@ -33,8 +28,8 @@ async function sandboxSteps(db: Queryable, { pipeline_id, steps, sink_schema_id 
         config,
         input_format,
         output_format,
-        input_prefix_length: index === 0 ? 5 : 0,
-        output_prefix: index === steps.length - 1 ? framing(sink_schema_id) : '',
+        input_prefix_length: index === 0 ? FRAMING_BYTES : 0,
+        output_prefix: index === steps.length - 1 ? framingPrefix(sink_schema_id) : '',
         pipeline: pipeline_id,
         step: index,
         partition: 0,

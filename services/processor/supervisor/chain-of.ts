@@ -1,19 +1,12 @@
 /** A definition resolved to what a lane needs: modules compiled, init documents written. */
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { FRAMING_BYTES, framingPrefix } from '../../../shared/registry/framing.ts'
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 import type { LaneChain, LaneStep } from '../lane/messages.ts'
 import type { Definitions } from './definitions.ts'
 
 /** Batches are cut below the broker's default `max.message.bytes`: larger ones make consumers wait for memory, not faster. */
 const SINK_BATCH_BYTES_MAX = 1_000_000
-const CONFLUENT_PREFIX_BYTES = 5
-
-/** The registry's framing of a value: magic byte 0, schema id (https://docs.confluent.io wire format). */
-function framingPrefix(schemaId: number): string {
-  const prefix = Buffer.alloc(CONFLUENT_PREFIX_BYTES)
-  prefix.writeInt32BE(schemaId, 1)
-  return prefix.toString('base64')
-}
 
 /** Between steps values travel bare; the last one frames them for the sink. Throws when a SmartModule has not arrived or does not compile. */
 export async function chainOf(definition: PipelineDefinition, definitions: Definitions): Promise<LaneChain> {
@@ -23,7 +16,7 @@ export async function chainOf(definition: PipelineDefinition, definitions: Defin
       config: step.config,
       input_format: step.input_format,
       output_format: step.output_format,
-      input_prefix_length: index === 0 ? CONFLUENT_PREFIX_BYTES : 0,
+      input_prefix_length: index === 0 ? FRAMING_BYTES : 0,
       output_prefix: index === definition.steps.length - 1 ? framingPrefix(definition.sink_schema_id) : '',
       pipeline: definition.pipeline_id,
       step: index,
