@@ -4,10 +4,8 @@
  */
 import { z } from 'zod'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
-import { encodeBatch, stampProducer } from '../../../shared/kafka/protocol/record-batch.ts'
+import { appendRecords } from '../../../shared/kafka/append.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
-import { KafkaError } from '../../../shared/kafka/cluster.ts'
-import { produceBatches } from '../../../shared/kafka/wire/produce.ts'
 
 const Word = z.object({
   member: z.string(),
@@ -69,21 +67,7 @@ export function openDeclined(
     async decline(runId, task, attempt, revision) {
       const word: Word = { member, run_id: runId, task, attempt, revision, at: now() }
       words.set(keyOf(word), word)
-      const layout = await cluster.describeTopic(topic)
-      if (!layout) return
-      const record = {
-        offsetDelta: 0,
-        timestampDelta: 0n,
-        key: Buffer.from(keyOf(word)),
-        value: Buffer.from(JSON.stringify(word)),
-        headers: [],
-      }
-      const batch = encodeBatch([record], BigInt(now()), 0)
-      stampProducer(batch, -1n, -1, -1)
-      const [answer] = await produceBatches(await connections.leader(layout.leaders[0]!), null, [
-        { topic, partitions: [{ partition: 0, batch }] },
-      ])
-      if (answer && answer.errorCode !== 0) throw new KafkaError(answer.errorCode)
+      await appendRecords(cluster, connections, topic, [{ key: keyOf(word), value: Buffer.from(JSON.stringify(word)) }], now())
     },
     async close() {
       await tail.close()

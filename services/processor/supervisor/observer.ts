@@ -1,8 +1,6 @@
 /** Tells the control plane what the tasks of this processor do: changes at once, progress every two seconds, on `dps.observed`. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
-import { encodeBatch, stampProducer, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
-import { kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'
-import { produceBatches } from '../../../shared/kafka/wire/produce.ts'
+import { appendRecords } from '../../../shared/kafka/append.ts'
 import { observedKey, type ObservedTask } from '../../../shared/model/definition.ts'
 
 export type Observer = { /** Something changed: publish soon. */ poke(): void; close(): Promise<void> }
@@ -45,21 +43,7 @@ export function openObserver(
   }
 
   async function send(part: Said[]): Promise<void> {
-    const layout = await cluster.describeTopic(topic)
-    if (!layout) throw new Error(`topic ${topic} does not exist`)
-    const records = part.map(({ key, value }, offsetDelta): KafkaRecord => ({
-      offsetDelta,
-      timestampDelta: 0n,
-      key: Buffer.from(key),
-      value,
-      headers: [],
-    }))
-    const batch = encodeBatch(records, BigInt(now()), 0)
-    stampProducer(batch, -1n, -1, -1)
-    const [answer] = await produceBatches(await connections.leader(layout.leaders[0]!), null, [
-      { topic, partitions: [{ partition: 0, batch }] },
-    ])
-    if (!answer || answer.errorCode !== 0) throw new Error(`producing to ${topic}: ${kafkaErrorName(answer?.errorCode ?? -1)}`)
+    await appendRecords(cluster, connections, topic, part, now())
     for (const { key, gist } of part) published.set(key, gist)
   }
 

@@ -1,0 +1,28 @@
+/** Writes records to a one-partition topic of ours: no transaction, no idempotence, for words that are keyed and may be said twice. */
+import { KafkaError, type Cluster, type Connections } from './cluster.ts'
+import { encodeBatch, stampProducer } from './protocol/record-batch.ts'
+import { produceBatches } from './wire/produce.ts'
+
+/** All in one batch. Throws KafkaError with the broker’s refusal, an Error when the topic does not exist. */
+export async function appendRecords(
+  cluster: Cluster,
+  connections: Connections,
+  topic: string,
+  words: readonly { key: string; value: Buffer }[],
+  nowMs: number,
+): Promise<void> {
+  const layout = await cluster.describeTopic(topic)
+  if (!layout) throw new Error(`topic ${topic} does not exist`)
+  const records = words.map(({ key, value }, offsetDelta) => ({
+    offsetDelta,
+    timestampDelta: 0n,
+    key: Buffer.from(key),
+    value,
+    headers: [],
+  }))
+  const batch = encodeBatch(records, BigInt(nowMs), 0)
+  stampProducer(batch, -1n, -1, -1)
+  const connection = await connections.leader(layout.leaders[0]!)
+  const [answer] = await produceBatches(connection, null, [{ topic, partitions: [{ partition: 0, batch }] }])
+  if (answer?.errorCode !== 0) throw new KafkaError(answer?.errorCode ?? -1)
+}
