@@ -11,6 +11,7 @@ import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, Retries, ToLane } from './messages.ts'
 import { createBufferPool } from '../task/buffer-pool.ts'
+import { ownThreadId } from './priority.ts'
 import { runPartition } from './run-partition.ts'
 
 const data = workerData as LaneData
@@ -97,4 +98,4 @@ port.on('message', (message: ToLane) => {
     return undefined
   })
 })
-say({ type: 'ready' })
+say({ type: 'ready', threadId: ownThreadId() })

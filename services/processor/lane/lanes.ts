@@ -7,29 +7,10 @@ import { Worker } from 'node:worker_threads'
 import { callUnderWay, callWatchOver, lastChain, WATCH_BYTES, type CallWatch } from '../../../shared/smartmodule/host/call-watch.ts'
 import type { BufferPool } from '../task/buffer-pool.ts'
 import { createDoubtBook, type DoubtBook } from './doubts.ts'
+import { ChainFailed, RetryLater, RoundLost } from './ends.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, RoundPartition, ToLane } from './messages.ts'
+import { stepBack } from './priority.ts'
 import { createQuarantine, QUARANTINE_LOSSES, QUARANTINE_WINDOW_MS } from './quarantine.ts'
-
-/** The round did not finish; the task replays it from the committed offset. */
-export class RoundLost extends Error {}
-
-/** Records of the round want another attempt, after this time. */
-export class RetryLater extends Error {
-  readonly afterMs: number
-  constructor(afterMs: number) {
-    super('records failed whose policy is to try again')
-    this.afterMs = afterMs
-  }
-}
-
-/** A SmartModule refused its config, trapped at start, was quarantined, or a record was refused: the pipeline can't go on by itself. */
-export class ChainFailed extends Error {
-  readonly quarantined: string | undefined
-  constructor(message: string, quarantined?: string) {
-    super(message)
-    this.quarantined = quarantined
-  }
-}
 
 export type OpenChain = {
   /** The round has been committed: gives its output buffers back, and forgets what was held against its records. */
@@ -70,10 +51,13 @@ type Registered = {
   opening: PromiseWithResolvers<void>
   failure?: Error
   isSlow: boolean
+  /** Turns in a row that were not slow. */ calm: number
   /** Lanes in a row that it cost without a word of the module. */ crashes: number
 }
 type Lane = {
   worker: Worker
+  /** Known once the thread is up. */ threadId: number | undefined
+  /** Runs only when nobody else wants the core. */ isBack: boolean
   watch: CallWatch
   seen: number
   /** Looks of the watchdog at which the same call was still under way. */
@@ -86,9 +70,11 @@ type Lane = {
   closed: boolean
 }
 
-const WATCH_INTERVAL_MS = 50
-/** Of one call. With it and a spare lane the others stand still for about a seventh of a second, once. */
-const SOFT_DEADLINE_MS = 100
+const WATCH_INTERVAL_MS = 25
+/** Of one call. With it and a spare lane the others stand still for about a tenth of a second, once. */
+const SOFT_DEADLINE_MS = 75
+/** Of one call, after which its lane steps back behind everything else on the machine. */
+const HOLD_BACK_MS = 150
 /** Of one turn, whose calls may all be short: a module that traps on every record is slow too. */
 const SLOW_TURN_MS = 200
 /** Deadlines while a call that hung is being cut apart: of a part with several records, and of one alone. */
@@ -96,6 +82,8 @@ const SEARCH_DEADLINE_MS = 250
 const SEARCH_LAST_DEADLINE_MS = 1000
 /** Lanes beyond the configured ones, for chains that are slow; more slow chains than that share them. */
 const LANES_APART_MAX = 4
+/** Turns in a row that a slow chain has to be quick for, before it is like the others again. */
+const CALM_TURNS = 50
 const CRASHES_MAX = 10
 
 export function openLanes(options: LanesOptions): Lanes {
@@ -112,6 +100,7 @@ export function openLanes(options: LanesOptions): Lanes {
     const lane = spare
     spare = startLane()
     lane.chains = chains
+    if (chains.size > 0 && isOnlySlow(lane)) holdBack(lane)
     for (const chain of chains.values()) post(lane, { type: 'open', chainId: chain.id, chain: chain.spec })
     return lane
   }
@@ -120,7 +109,18 @@ export function openLanes(options: LanesOptions): Lanes {
     const shared = new SharedArrayBuffer(WATCH_BYTES)
     const data: LaneData = { kernel: options.kernel, watch: shared }
     const worker = new Worker(new URL('./lane.ts', import.meta.url), { workerData: data, name: 'lane' })
-    const lane: Lane = { worker, watch: callWatchOver(shared), seen: 0, ticks: 0, turnTicks: 0, chains: new Map(), jobs: [], closed: false }
+    const lane: Lane = {
+      worker,
+      threadId: undefined,
+      isBack: false,
+      watch: callWatchOver(shared),
+      seen: 0,
+      ticks: 0,
+      turnTicks: 0,
+      chains: new Map(),
+      jobs: [],
+      closed: false,
+    }
     worker.on('message', (message: FromLane) => onMessage(lane, message))
     worker.on('error', (error) => {
       const chain = lane.running?.chain ?? lane.chains.get(lastChain(lane.watch))
@@ -136,7 +136,11 @@ export function openLanes(options: LanesOptions): Lanes {
   }
 
   function onMessage(lane: Lane, message: FromLane): void {
-    if (lane.closed || message.type === 'ready') return
+    if (lane.closed) return
+    if (message.type === 'ready') {
+      lane.threadId = message.threadId
+      return lane.isBack ? stepBack(message.threadId) : undefined
+    }
     if (message.type === 'opened') return lane.chains.get(message.chainId)?.opening.resolve()
     if (message.type === 'refused') {
       const chain = lane.chains.get(message.chainId)
@@ -149,7 +153,34 @@ export function openLanes(options: LanesOptions): Lanes {
     if (!job || job.roundId !== message.roundId) return
     lane.running = undefined
     settle(lane, job, message)
-    next(lane)
+    if (++job.chain.calm >= CALM_TURNS && job.chain.isSlow) rehabilitate(lane, job.chain)
+    else next(lane)
+  }
+
+  const isOnlySlow = (lane: Lane): boolean => [...lane.chains.values()].every(({ isSlow }) => isSlow)
+
+  /** The others come first on the cores from now on, the threads of the brokers beside us included. */
+  function holdBack(lane: Lane): void {
+    if (lane.isBack) return
+    lane.isBack = true
+    if (lane.threadId !== undefined) stepBack(lane.threadId)
+  }
+
+  /** A chain that was slow and is not any more gets a lane like the others'; a thread that stepped back can't rise again. */
+  function rehabilitate(lane: Lane, chain: Registered): void {
+    chain.isSlow = false
+    if (lane.closed || !lane.isBack) return next(lane)
+    replace(lane, lane.chains)
+    const fresh = laneOf(chain)
+    fresh?.jobs.push(...lane.jobs)
+    if (fresh) next(fresh)
+  }
+
+  /** Ends a lane and puts the spare one in its place, with these chains. */
+  function replace(lane: Lane, chains: Map<number, Registered>): void {
+    lane.closed = true
+    void lane.worker.terminate()
+    lanes[lanes.indexOf(lane)] = takeLane(chains)
   }
 
   function settle(lane: Lane, job: Job, message: Exclude<FromLane, { type: 'ready' | 'opened' | 'refused' }>): void {
@@ -213,13 +244,16 @@ export function openLanes(options: LanesOptions): Lanes {
   /** Ends a lane and puts another in its place. A chain that has failed is not opened again. */
   function loseLane(lane: Lane, reason: string): void {
     if (lane.closed) return
-    lane.closed = true
-    void lane.worker.terminate()
     options.onLost(reason)
-    if (lane === spare) return void (spare = startLane())
+    if (lane === spare) {
+      lane.closed = true
+      void lane.worker.terminate()
+      spare = startLane()
+      return
+    }
     const chains = new Map([...lane.chains].filter(([, { failure }]) => failure === undefined))
     for (const [id, { failure, opening }] of lane.chains) if (!chains.has(id)) opening.reject(failure)
-    lanes[lanes.indexOf(lane)] = takeLane(chains)
+    replace(lane, chains)
     giveUp(lane, ({ chain }) => chain.failure ?? new RoundLost(reason))
   }
 
@@ -236,6 +270,7 @@ export function openLanes(options: LanesOptions): Lanes {
     const chain = lane.chains.get(call.chainId)
     const step = chain?.spec.steps[call.step]
     if (tookMs >= SOFT_DEADLINE_MS && chain) setApart(lane, chain)
+    if (tookMs >= HOLD_BACK_MS && isOnlySlow(lane)) holdBack(lane)
     if (tookMs < deadlineOf(chain, call)) return
     const where = call.partition < 0 ? 'while starting' : `on a batch of partition ${call.partition}`
     const message = `step ${call.step + 1} (${step?.name ?? 'a SmartModule'}) did not return within ${tookMs} ms ${where}`
@@ -256,9 +291,12 @@ export function openLanes(options: LanesOptions): Lanes {
   /** The slow chain keeps its lane; the others, with the rounds that wait, go on in another one. */
   function setApart(lane: Lane, slow: Registered): void {
     slow.isSlow = true
+    slow.calm = 0
     const others = [...lane.chains.values()].filter(({ isSlow }) => !isSlow)
     if (others.length === 0) return
-    let target = lanes.find((each) => each !== lane && [...each.chains.values()].every(({ isSlow }) => !isSlow) && !isStuck(each))
+    let target = lanes.find(
+      (each) => each !== lane && [...each.chains.values()].every(({ isSlow }) => !isSlow) && !isStuck(each) && !each.isBack,
+    )
     if (!target) {
       if (lanes.length >= options.count + LANES_APART_MAX) return
       lanes.push((target = takeLane(new Map())))
@@ -284,7 +322,8 @@ export function openLanes(options: LanesOptions): Lanes {
     if (!lane) return
     lane.chains.delete(chain.id)
     post(lane, { type: 'close', chainId: chain.id })
-    if (lane.chains.size > 0 || lane.running || lane.jobs.length > 0 || lanes.length <= options.count) return
+    if (lane.chains.size > 0 || lane.running || lane.jobs.length > 0) return
+    if (lanes.length <= options.count) return lane.isBack ? replace(lane, new Map()) : undefined
     lane.closed = true
     lanes.splice(lanes.indexOf(lane), 1)
     void lane.worker.terminate()
@@ -294,9 +333,10 @@ export function openLanes(options: LanesOptions): Lanes {
     count: () => lanes.length,
     async open(spec) {
       const opening = Promise.withResolvers<void>()
-      const chain: Registered = { id: nextChain++, spec, doubts: createDoubtBook(), opening, isSlow: false, crashes: 0 }
+      const chain: Registered = { id: nextChain++, spec, doubts: createDoubtBook(), opening, isSlow: false, calm: 0, crashes: 0 }
       // The least loaded; one that hangs, or belongs to a slow chain, only when there is no other.
-      const cost = (lane: Lane) => lane.chains.size + (isStuck(lane) || [...lane.chains.values()].some(({ isSlow }) => isSlow) ? 1e6 : 0)
+      const cost = (lane: Lane) =>
+        lane.chains.size + (isStuck(lane) || [...lane.chains.values()].some(({ isSlow }) => isSlow) || lane.isBack ? 1e6 : 0)
       const lane = lanes.toSorted((a, b) => cost(a) - cost(b))[0]!
       lane.chains.set(chain.id, chain)
       post(lane, { type: 'open', chainId: chain.id, chain: spec })

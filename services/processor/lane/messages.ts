@@ -76,7 +76,8 @@ export type ToLane =
 export type Retries = { partition: number; offsets: bigint[] }[]
 
 export type FromLane =
-  | { type: 'ready' }
+  /** With the thread's id as the operating system knows it, 0 where it tells none. */
+  | { type: 'ready'; threadId: number }
   | { type: 'opened'; chainId: number }
   | { type: 'refused'; chainId: number; step: number; message: string }
   /** `inputs` are the buffers that the round came in; `lost` counts records that cost an instance, by step. */

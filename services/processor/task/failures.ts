@@ -1,7 +1,7 @@
 /** What an error means for the task: final, a matter of the brokers (tried for ever), or neither (tried a bounded number of times). */
 import { KafkaError } from '../../../shared/kafka/cluster.ts'
 import { isRetriable } from '../../../shared/kafka/wire/error-codes.ts'
-import { ChainFailed, RoundLost } from '../lane/lanes.ts'
+import { ChainFailed, RoundLost } from '../lane/ends.ts'
 import { Unbalanced } from './accounting.ts'
 import { RevisionBehind } from './places.ts'
 import { TransactionBroken, Undeliverable } from './producer.ts'
