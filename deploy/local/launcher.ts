@@ -19,6 +19,8 @@ export type Key = { api_key: string; api_secret: string }
 export type Account = Key & { account_id: string; read_only?: Key }
 
 export type Launched = {
+  /** Another control plane on the same port, after the first was stopped. */
+  startControlPlane(): Promise<Service>
   stack: Stack
   apiUrl: string
   metricsUrls: string[]
@@ -65,6 +67,15 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       DPS_CACHE: cacheFolder(),
       JWT_KEYS: `local:${randomBytes(32).toString('hex')}`,
       SECRET_HASH_KEY: randomBytes(32).toString('hex'),
+      SECRETS_KEYS: `local:${randomBytes(32).toString('base64')}`,
+      BUCKET_ENDPOINT: stack.bucket.endpoint,
+      BUCKET_ACCESS_KEY: stack.bucket.access_key,
+      BUCKET_SECRET_KEY: stack.bucket.secret_key,
+      ...(stack.warehouseUrl ? { WAREHOUSE_URL: stack.warehouseUrl } : {}),
+      // Everything of a local stack is on loopback.
+      ALLOW_PRIVATE_ADDRESSES: 'true',
+      // Lanes are started again and again: a third of their start is compiling.
+      NODE_COMPILE_CACHE: join(cacheFolder(), 'node'),
       NODE_ENV: 'production',
       ...options.env,
     }
@@ -91,7 +102,8 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       metricsUrls.push(`http://127.0.0.1:${metricsPort}/metrics`)
       return service
     }
-    const controlPlane = await open('control-plane', 'services/control-plane/main.ts', { PORT: String(port) })
+    const startControlPlane = () => open('control-plane', 'services/control-plane/main.ts', { PORT: String(port) })
+    const controlPlane = await startControlPlane()
     const processors: Service[] = []
     let started = 0
     const addProcessor = async () => {
@@ -108,6 +120,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       controlPlane,
       processors,
       env,
+      startControlPlane,
       addProcessor,
       async createAccount(name, type, readOnly = false) {
         const script = join(ROOT, 'services', 'control-plane', 'create-account.ts')

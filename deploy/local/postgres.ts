@@ -85,6 +85,10 @@ export async function startPostgres(
     'listen_addresses=127.0.0.1',
     `unix_socket_directories=${home}`,
     'max_connections=200',
+    // For tables as sources: logical replication.
+    'wal_level=logical',
+    'max_replication_slots=20',
+    'max_wal_senders=20',
     'synchronous_commit=on',
     'fsync=on',
   ]
@@ -112,4 +116,20 @@ async function answers(url: string): Promise<boolean> {
   } finally {
     await client.end().catch(() => {})
   }
+}
+
+export const WAREHOUSE = 'warehouse'
+
+/** A database beside the service's own, for connectors. Answers its address. */
+export async function createWarehouse(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(`CREATE DATABASE ${WAREHOUSE}`)
+  } finally {
+    await client.end()
+  }
+  const own = new URL(url)
+  own.pathname = `/${WAREHOUSE}`
+  return own.toString()
 }

@@ -49,6 +49,8 @@ export function openStackFile(): StackFile {
         registry_url: stack.registryUrl,
         database_url: stack.databaseUrl,
         redis_url: stack.redisUrl,
+        bucket: stack.bucket,
+        warehouse_url: stack.warehouseUrl,
         metrics_urls: metricsUrls,
         pids: {
           launcher: process.pid,

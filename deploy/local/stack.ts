@@ -1,13 +1,14 @@
 /**
- * The local stack: Kafka, Postgres, Redis and a schema registry, each resolved by itself in the order given by environment →
+ * The local stack: Kafka, Postgres, Redis, a schema registry and a bucket, each resolved by itself in the order given by environment →
  * containers → local processes. Used by the launcher, the tests and the benchmarks. It knows nothing of our services.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DEMO_BUCKET, startBucket, type BucketPlace } from './bucket.ts'
 import { openReaper, type Child, type Reaper } from './child.ts'
 import { startKafka, type KafkaOptions, type LocalKafka } from './kafka.ts'
-import { startPostgres } from './postgres.ts'
+import { createWarehouse, startPostgres } from './postgres.ts'
 import { startRedis } from './redis.ts'
 import { startRegistry } from './registry.ts'
 
@@ -21,8 +22,12 @@ export type Stack = {
   databaseUrl: string
   redisUrl: string
   registryUrl: string
-  ways: Record<'kafka' | 'postgres' | 'redis' | 'registry', Way>
-  pids: { kafka?: number; postgres?: number; redis?: number; registry?: number }
+  /** For the connectors: somewhere to read objects from and to write tables to. */
+  bucket: BucketPlace
+  /** Undefined where Postgres is somebody else's and no WAREHOUSE_URL was given. */
+  warehouseUrl: string | undefined
+  ways: Record<'kafka' | 'postgres' | 'redis' | 'registry' | 'bucket', Way>
+  pids: { kafka?: number; postgres?: number; redis?: number; registry?: number; bucket?: number }
   /** Stops a part that is a process of ours and starts it again on its data. */
   restarts: Partial<Record<keyof Stack['ways'], () => Promise<void>>>
   folder: string
@@ -33,7 +38,14 @@ export type Stack = {
 
 export type StackOptions = {
   /** Values given by environment; such a part is used as it is, never created, never wiped. */
-  given?: { kafkaBrokers?: string; databaseUrl?: string; redisUrl?: string; registryUrl?: string }
+  given?: {
+    kafkaBrokers?: string
+    databaseUrl?: string
+    redisUrl?: string
+    registryUrl?: string
+    bucket?: BucketPlace
+    warehouseUrl?: string
+  }
   /** How the local broker, or several of them, are started. */
   kafka?: KafkaOptions
   say?: (line: string) => void
@@ -46,7 +58,16 @@ export function givenByEnvironment(): StackOptions['given'] {
     databaseUrl: process.env.DATABASE_URL,
     redisUrl: process.env.REDIS_URL,
     registryUrl: process.env.SCHEMA_REGISTRY_URL,
+    bucket: givenBucket(),
+    warehouseUrl: process.env.WAREHOUSE_URL,
   }
+}
+
+function givenBucket(): BucketPlace | undefined {
+  const { BUCKET_ENDPOINT, BUCKET_ACCESS_KEY = '', BUCKET_SECRET_KEY = '', BUCKET_NAME = DEMO_BUCKET } = process.env
+  return BUCKET_ENDPOINT
+    ? { endpoint: BUCKET_ENDPOINT, access_key: BUCKET_ACCESS_KEY, secret_key: BUCKET_SECRET_KEY, name: BUCKET_NAME }
+    : undefined
 }
 
 /** Brings the stack up. When a part fails, what was already started is stopped and nothing is left behind. */
@@ -60,7 +81,7 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
   const pids: Stack['pids'] = {}
   const restarts: Stack['restarts'] = {}
   let kafka: LocalKafka | undefined
-  const allGiven = given.kafkaBrokers && given.databaseUrl && given.redisUrl && given.registryUrl
+  const allGiven = given.kafkaBrokers && given.databaseUrl && given.redisUrl && given.registryUrl && given.bucket
   const containers = allGiven ? undefined : await import('./containers.ts')
   const useContainers = containers !== undefined && (await containers.hasContainerEngine())
 
@@ -125,25 +146,47 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
       () => containers!.registryContainer(),
       () => startRegistry(folder, reaper),
     ),
+    resolve(
+      'bucket',
+      given.bucket,
+      () => containers!.bucketContainer(),
+      () => startBucket(folder, reaper),
+    ),
   ])
   const failed = results.find((result) => result.status === 'rejected')
   if (failed) {
     await close()
     throw failed.reason
   }
-  const [kafkaPart, postgres, redis, registry] = results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as [
+  const [kafkaPart, postgres, redis, registry, bucket] = results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as [
     { way: Way; part: { brokers: string[] } },
     { way: Way; part: { url: string } },
     { way: Way; part: { url: string } },
     { way: Way; part: { url: string } },
+    { way: Way; part: BucketPlace },
   ]
+  const warehouseUrl =
+    given.warehouseUrl ??
+    (postgres.way === 'given'
+      ? undefined
+      : await createWarehouse(postgres.part.url).catch(async (error: unknown) => {
+          await close()
+          throw error
+        }))
   const stack: Stack = {
     kafka,
     kafkaBrokers: kafkaPart.part.brokers,
     databaseUrl: postgres.part.url,
     redisUrl: redis.part.url,
     registryUrl: registry.part.url,
-    ways: { kafka: kafkaPart.way, postgres: postgres.way, redis: redis.way, registry: registry.way },
+    bucket: {
+      endpoint: bucket.part.endpoint,
+      access_key: bucket.part.access_key,
+      secret_key: bucket.part.secret_key,
+      name: bucket.part.name,
+    },
+    warehouseUrl,
+    ways: { kafka: kafkaPart.way, postgres: postgres.way, redis: redis.way, registry: registry.way, bucket: bucket.way },
     pids,
     restarts,
     folder,

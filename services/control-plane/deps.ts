@@ -1,5 +1,6 @@
 /** What handlers and background loops may use; made once in `main.ts`. Handlers take from it the few parts they need. */
 import type { Kafka } from 'kafkajs'
+import type { OperatorDefaults } from '../../shared/connectors/connector.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
 import type { ServiceNames } from '../../shared/model/definition.ts'
 import type { Scope, AccountType } from '../../shared/model/limits.ts'
@@ -7,6 +8,7 @@ import type { Registry } from '../../shared/registry/registry.ts'
 import type { Database } from '../../shared/store/database.ts'
 import type { Logger } from '../../shared/telemetry/log.ts'
 import type { KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
+import type { SecretBox } from '../../shared/secrets/envelope.ts'
 import type { Credentials } from './credentials.ts'
 import type { DeadLetterProjection } from './dead-letters/projection.ts'
 import type { SourceReader } from './trace/source-records.ts'
@@ -22,6 +24,8 @@ export type Deps = {
   names: ServiceNames
   replicationFactor: number
   credentials: Credentials
+  secretBox: SecretBox
+  connectorDefaults: OperatorDefaults
   streamData: StreamData
   deadLetters: DeadLetterProjection
   sourceReader: SourceReader

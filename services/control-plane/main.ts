@@ -3,12 +3,13 @@ import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
 import { collectDefaultMetrics, Histogram, Registry as MetricsRegistry } from 'prom-client'
-import { kafkaSecurityOf, loadControlPlaneConfig } from '../../shared/config/config.ts'
+import { connectorDefaultsOf, kafkaSecurityOf, loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { openRegistry } from '../../shared/registry/registry.ts'
+import { createSecretBox } from '../../shared/secrets/envelope.ts'
 import { migrate, openDatabase } from '../../shared/store/database.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
@@ -23,6 +24,7 @@ import { createDeadLetterProjection } from './dead-letters/projection.ts'
 import { startLedgerProjection } from './projector/ledger.ts'
 import { pokeProjectionsOf } from './projector/poke-projections.ts'
 import { startPublisher } from './publisher/publisher.ts'
+import { rewrapSecrets } from './reconciler/rewrap-secrets.ts'
 import { startReconciler } from './reconciler/reconciler.ts'
 import { createStreamData } from './stream-data/stream-data.ts'
 import { openSourceReader } from './trace/source-records.ts'
@@ -67,6 +69,8 @@ const redis = new Redis(config.REDIS_URL, {
 })
 redis.on('error', (error) => log.warn({ reason: error.message }, 'Redis is away, rate limits go on in memory'))
 
+const secretBox = createSecretBox(config.SECRETS_KEYS)
+await rewrapSecrets(db, secretBox)
 const registry = openRegistry(config.SCHEMA_REGISTRY_URL)
 const streamData = createStreamData(db, cluster, kafka, now)
 const publisher = startPublisher({ db, kafka, log }, names.definitions)
@@ -87,6 +91,8 @@ const deps: Deps = {
   names,
   replicationFactor: config.REPLICATION_FACTOR,
   credentials: createCredentials({ jwtKeys: config.JWT_KEYS, secretHashKey: config.SECRET_HASH_KEY }),
+  secretBox,
+  connectorDefaults: connectorDefaultsOf(config),
   streamData,
   log,
   pokePublisher: publisher.poke,

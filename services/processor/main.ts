@@ -4,13 +4,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import { kafkaSecurityOf, loadProcessorConfig } from '../../shared/config/config.ts'
+import { connectorDefaultsOf, kafkaSecurityOf, loadProcessorConfig } from '../../shared/config/config.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { createFetch } from '../../shared/kafka/wire/fetch.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
-import { kernelBinary } from '../../shared/smartmodule/host/kernel.ts'
+import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
+import { createSecretBox } from '../../shared/secrets/envelope.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
@@ -64,7 +65,13 @@ const lanes = openLanes({
 let supervisor: Supervisor | undefined
 let observer: Observer | undefined
 let declined: Declined | undefined
-const definitions = openDefinitions(cluster, names.definitions, () => supervisor?.reconcile(), warn('definitions'))
+const definitions = openDefinitions(
+  cluster,
+  names.definitions,
+  createSecretBox(config.SECRETS_KEYS),
+  () => supervisor?.reconcile(),
+  warn('definitions'),
+)
 await definitions.caughtUp
 const fleet = await withRetries(log, 'joining the fleet', () =>
   openFleet({
@@ -93,6 +100,7 @@ supervisor = openSupervisor({
   roundBytesMax: config.ROUND_BYTES_MAX,
   sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
   names,
+  connectorDefaults: connectorDefaultsOf(config),
   now,
   log: (level, message, fields) => log[level](fields, message),
   onChange: () => observer?.poke(),

@@ -31,5 +31,45 @@ export const getConnectorContract = contract({
   tag: 'Connectors',
   scope: 'connectors:read',
   request: { params: IdParams },
-  responses: { 200: ConnectorItem.extend({ config_schema: z.record(z.string(), z.unknown()) }) },
+  responses: {
+    200: ConnectorItem.extend({
+      config_schema: z.record(z.string(), z.unknown()),
+      source_schema: z.record(z.string(), z.unknown()).optional(),
+      sink_schema: z.record(z.string(), z.unknown()).optional(),
+    }),
+  },
+})
+
+const Asked = z.strictObject({
+  side: z.enum(['source', 'sink']).optional().describe('needed for a connector that is both'),
+  config: z.record(z.string(), z.unknown()).default({}),
+})
+const Faults = z.array(z.object({ path: z.string().describe('JSON pointer into the config'), message: z.string() }))
+
+export const validateConnectorContract = contract({
+  id: 'validateConnector',
+  method: 'POST',
+  path: '/connectors/:id/validate',
+  summary: 'Validate a config field by field, without connecting to anything',
+  tag: 'Connectors',
+  scope: 'connectors:read',
+  request: { params: IdParams, body: Asked },
+  responses: {
+    200: z.object({
+      valid: z.boolean(),
+      details: Faults,
+      config: z.record(z.string(), z.unknown()).optional().describe('with the defaults filled in, when it is valid'),
+    }),
+  },
+})
+
+export const checkConnectorContract = contract({
+  id: 'checkConnector',
+  method: 'POST',
+  path: '/connectors/:id/check',
+  summary: 'Connect with a config and look at metadata: writes nothing, moves no position, gives up after some seconds',
+  tag: 'Connectors',
+  scope: 'connectors:read',
+  request: { params: IdParams, body: Asked },
+  responses: { 200: z.object({ ok: z.boolean(), details: Faults, took_ms: z.number().int() }) },
 })

@@ -1,6 +1,7 @@
 /** Pipelines: source → processors (steps of the chain) → sink. The contract's word `processors` stays in this file. */
 import { z } from 'zod'
-import { ObservedTask, OnError, ON_ERROR_DEFAULT, POLICIES } from '../model/definition.ts'
+import { ObservedTask, OnError } from '../model/definition.ts'
+import { ON_ERROR_DEFAULT, POLICIES } from '../model/policies.ts'
 import { LIMITS } from '../model/limits.ts'
 import { PIPELINE_ACTIONS, PIPELINE_STATUSES, type PipelineAction } from '../model/pipeline-status.ts'
 import { Description, IdParams, ListQuery, listOf, Name, Reference } from './common.ts'
@@ -98,7 +99,10 @@ export const createPipelineContract = contract({
   tag: 'Pipelines',
   scope: 'pipelines:write',
   isIdempotent: true,
-  request: { body: PipelineRequest },
+  request: {
+    query: z.object({ check: z.enum(['true', 'false']).default('true').describe('connect to source and sink first') }),
+    body: PipelineRequest,
+  },
   responses: { 201: z.object({ pipeline_id: Id, name: z.string(), status: Status, created_at: Timestamp }) },
 })
 

@@ -35,6 +35,35 @@ const Shared = {
     .regex(/^[a-z0-9][a-z0-9_-]{0,40}$/)
     .default('dps'),
   DPS_CACHE: z.string().default(join(homedir(), '.cache', 'data-pipeline-service')),
+  /** `kid:key` pairs, comma-separated, each key 32 bytes in base64: the first one encrypts secrets, all of them decrypt. */
+  SECRETS_KEYS: z
+    .string()
+    .default('')
+    .transform((text, context) =>
+      text
+        .split(',')
+        .filter(Boolean)
+        .map((pair) => {
+          const at = pair.indexOf(':')
+          const key = Buffer.from(pair.slice(at + 1), 'base64')
+          if (at < 1 || key.length !== 32)
+            context.addIssue({ code: 'custom', message: 'each of SECRETS_KEYS is kid:key, the key 32 bytes in base64' })
+          return { kid: pair.slice(0, at), key }
+        }),
+    ),
+  /** Defaults for connectors, of all accounts: an S3-compatible endpoint, and the database that tables are written to. */
+  BUCKET_ENDPOINT: z.string().optional(),
+  BUCKET_REGION: z.string().default('us-east-1'),
+  BUCKET_ACCESS_KEY: z.string().optional(),
+  BUCKET_SECRET_KEY: z.string().optional(),
+  WAREHOUSE_URL: z.string().optional(),
+  /** Folders below which `file:///` buckets may lie, comma-separated. */
+  BUCKET_FOLDERS: z
+    .string()
+    .default('')
+    .transform((text) => text.split(',').filter(Boolean)),
+  /** Connectors may reach loopback, private and link-local addresses. */
+  ALLOW_PRIVATE_ADDRESSES: flag,
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   METRICS_PORT: integer(0, 0, 65_535),
   /** Loopback unless the operator says otherwise. */
@@ -92,6 +121,19 @@ export function loadProcessorConfig(env: NodeJS.ProcessEnv = process.env): Proce
   if (config.DPS_MUTATION !== undefined && config.NODE_ENV !== 'test')
     throw new Error('the environment is not usable:\n  DPS_MUTATION: is for tests alone (NODE_ENV=test)')
   return config
+}
+
+/** What the operator sets for connectors of all accounts. Throws when a bucket is set by halves. */
+export function connectorDefaultsOf(config: ProcessorConfig | ControlPlaneConfig) {
+  const { BUCKET_ENDPOINT: endpoint, BUCKET_REGION: region, BUCKET_ACCESS_KEY: access_key, BUCKET_SECRET_KEY: secret_key } = config
+  if (endpoint !== undefined && (access_key === undefined || secret_key === undefined))
+    throw new Error('the environment is not usable:\n  BUCKET_ENDPOINT: needs BUCKET_ACCESS_KEY and BUCKET_SECRET_KEY')
+  return {
+    ...(endpoint !== undefined ? { bucket: { endpoint, region, access_key: access_key!, secret_key: secret_key! } } : {}),
+    warehouse_url: config.WAREHOUSE_URL,
+    bucket_folders: config.BUCKET_FOLDERS,
+    allow_private_addresses: config.ALLOW_PRIVATE_ADDRESSES,
+  }
 }
 
 /** How to reach the brokers, for `openKafkaSecurity`. Throws when SASL is set by halves. */

@@ -1,8 +1,22 @@
 /** Every connector the service knows. Another one is a folder beside this file and a line here. */
+import { blackholeConnector } from './blackhole/connector.ts'
 import type { Connector } from './connector.ts'
+import { generatorConnector } from './generator/connector.ts'
+import { httpConnector } from './http/connector.ts'
+import { logConnector } from './log/connector.ts'
+import { bucketConnector } from './storage-bucket/connector.ts'
 import { streamConnector } from './stream/connector.ts'
+import { tableConnector } from './table/connector.ts'
 
-export const CONNECTORS: readonly Connector[] = [streamConnector]
+export const CONNECTORS: readonly Connector[] = [
+  streamConnector,
+  bucketConnector,
+  tableConnector,
+  httpConnector,
+  generatorConnector,
+  logConnector,
+  blackholeConnector,
+]
 
 export function findConnector(id: string): Connector | undefined {
   return CONNECTORS.find((connector) => connector.id === id)

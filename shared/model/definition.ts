@@ -3,16 +3,13 @@
  * validate with these schemas; the topics are the only border between the planes.
  */
 import { z } from 'zod'
+import { ON_ERROR_DEFAULT, POLICIES } from './policies.ts'
 
 export const DESIRED_STATUSES = ['running', 'paused', 'stopped'] as const
 export type DesiredStatus = (typeof DESIRED_STATUSES)[number]
 
-/** What happens to a record that a step fails on. */
-export const POLICIES = ['dead_letter', 'skip', 'retry', 'fail'] as const
-export type Policy = (typeof POLICIES)[number]
 export const OnError = z.object({ policy: z.enum(POLICIES), retries_max: z.number().int(), backoff_ms: z.number().int() })
 export type OnError = z.infer<typeof OnError>
-export const ON_ERROR_DEFAULT: OnError = { policy: 'dead_letter', retries_max: 3, backoff_ms: 200 }
 
 /** Compression of what is written to the sink. */
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
@@ -47,6 +44,9 @@ export const JobInput = z.object({
 })
 export type JobInput = z.infer<typeof JobInput>
 
+/** A connector that is no stream, with its config as the account gave it: secrets are named, not told. */
+export const EndpointDefinition = z.object({ connector_id: z.string(), config: z.record(z.string(), z.unknown()) })
+
 /** One revision of a pipeline, as a processor runs it. */
 export const PipelineDefinition = z.object({
   pipeline_id: z.string(),
@@ -71,9 +71,26 @@ export const PipelineDefinition = z.object({
   compression: z.enum(COMPRESSIONS).default('none'),
   /** The pipeline pauses itself when more than this share of at least 1,000 records within a minute failed; 1 is never. */
   failure_threshold: z.number().default(0.5),
+  /** Where records come from before they are in `source_topic`, which then is the pipeline's own intake topic. */
+  source: EndpointDefinition.optional(),
+  /** Where rows go instead of `sink_topic`, which then is the dead-letter topic. */
+  sink: EndpointDefinition.extend({
+    /** Types, by name, of the members that records are known to have at the end of the chain. */
+    fields: z.record(z.string(), z.string()).optional(),
+    on_error: OnError.default(ON_ERROR_DEFAULT),
+  }).optional(),
   job: JobInput.optional(),
 })
 export type PipelineDefinition = z.infer<typeof PipelineDefinition>
+
+/** Tasks that read an external source into the intake topic are numbered from here on, those that run the chain below. */
+export const INTAKE_TASKS_FROM = 1000
+
+/** Numbers of all tasks that a pipeline runs as. */
+export function taskNumbersOf({ tasks, source, job }: Pick<PipelineDefinition, 'tasks' | 'source' | 'job'>): number[] {
+  const numbers = Array.from({ length: tasks }, (_, index) => index)
+  return source && !job ? [...numbers, ...numbers.map((index) => INTAKE_TASKS_FROM + index)] : numbers
+}
 
 /** What a processor runs is named by its pipeline's id, or by the job's. */
 export const runIdOf = ({ job, pipeline_id }: Pick<PipelineDefinition, 'job' | 'pipeline_id'>): string => job?.job_id ?? pipeline_id
@@ -135,7 +152,11 @@ export function serviceNames(prefix: string) {
     ledger: `${prefix}.ledger`,
     streamTopic: (accountId: string, streamId: string) => `${prefix}.${accountId}.${streamId}`,
     deadLetterTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.dead-letters`,
+    intakeTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.intake`,
+    /** What the splits of a source have seen. */
+    seenTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.seen`,
     pipelineGroup: (pipelineId: string) => `${prefix}.${pipelineId}`,
+    intakeGroup: (pipelineId: string) => `${prefix}.${pipelineId}.intake`,
     transactionalId: (runId: string, task: number) => `${prefix}.${runId}.${task}`,
   }
 }
@@ -146,6 +167,7 @@ export const definitionKeys = {
   pipeline: (id: string) => `pipeline/${id}`,
   job: (id: string) => `job/${id}`,
   smartModule: (sha256: string) => `smartmodule/${sha256}`,
+  secret: (accountId: string, name: string) => `secret/${accountId}/${name}`,
 }
 /** Keys on `dps.observed`. */
 export const observedKey = (runId: string, task: number): string => `${runId}/${task}`

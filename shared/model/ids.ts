@@ -9,6 +9,7 @@ export const ID_PREFIXES = {
   pipeline: 'pl',
   stream: 'st',
   job: 'job',
+  secret: 'sec',
 } as const
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'

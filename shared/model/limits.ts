@@ -41,6 +41,8 @@ export const SCOPES = [
   'streams:write',
   'connectors:read',
   'connectors:write',
+  'secrets:read',
+  'secrets:write',
   'keys:read',
   'keys:write',
 ] as const

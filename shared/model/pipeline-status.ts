@@ -204,12 +204,13 @@ export type Observation = Pick<ObservedTask, 'task' | 'status' | 'reason' | 'att
  */
 export function eventFrom(
   desired: DesiredStatus,
-  tasks: number,
+  tasks: readonly number[],
   observations: Observation[],
   attempt: number,
 ): { event: PipelineEvent; reason: string | null } {
-  const known = observations.filter((each) => each.attempt === attempt && each.task < tasks)
-  const all = (...statuses: Observation['status'][]) => known.length >= tasks && known.every(({ status }) => statuses.includes(status))
+  const known = observations.filter((each) => each.attempt === attempt && tasks.includes(each.task))
+  const all = (...statuses: Observation['status'][]) =>
+    known.length >= tasks.length && known.every(({ status }) => statuses.includes(status))
   if (desired === 'stopped') return { event: all('stopped', 'failed') ? 'tasks_stopped' : 'tasks_starting', reason: null }
   const failed = known.find(({ status }) => status === 'failed')
   if (failed) return { event: 'task_failed', reason: failed.reason }
@@ -224,7 +225,7 @@ export function eventFrom(
 /** The status that follows from what the tasks report. Undefined: nothing that counts. */
 export function statusFrom(
   desired: DesiredStatus,
-  tasks: number,
+  tasks: readonly number[],
   current: PipelineStatus,
   observations: Observation[],
   attempt: number,

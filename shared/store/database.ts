@@ -2,6 +2,7 @@
 import knex, { type Knex } from 'knex'
 import * as initial from './migrations/0001-initial.ts'
 import * as delivery from './migrations/0002-delivery.ts'
+import * as connectors from './migrations/0003-connectors.ts'
 
 export type Database = Knex
 export type Transaction = Knex.Transaction
@@ -11,6 +12,7 @@ export type Queryable = Knex | Knex.Transaction
 const MIGRATIONS = [
   { name: '0001-initial', migration: initial },
   { name: '0002-delivery', migration: delivery },
+  { name: '0003-connectors', migration: connectors },
 ]
 
 /** Opens a pool of at most `connectionsMax`. Waits for a free connection 5 s at most. */

@@ -23,14 +23,14 @@ export type PipelineRow = {
 }
 
 export type NewPipeline = Omit<PipelineRow, 'created_at' | 'updated_at' | 'status_reason'>
-export type Use = { kind: 'stream' | 'smartmodule'; used_id: string }
+export type Use = { kind: 'stream' | 'smartmodule' | 'secret'; used_id: string }
 
 export async function insertPipeline(db: Queryable, pipeline: NewPipeline, uses: Use[]): Promise<PipelineRow> {
   const [row] = await db('pipelines')
     .insert({ ...pipeline, request: JSON.stringify(pipeline.request), definition: JSON.stringify(pipeline.definition) })
     .returning('*')
   const distinct = [...new Map(uses.map((use) => [`${use.kind}/${use.used_id}`, use])).values()]
-  await db('pipeline_uses').insert(distinct.map((use) => ({ ...use, pipeline_id: pipeline.id })))
+  if (distinct.length > 0) await db('pipeline_uses').insert(distinct.map((use) => ({ ...use, pipeline_id: pipeline.id })))
   await insertRevision(db, pipeline.definition)
   return row
 }
@@ -173,8 +173,8 @@ export async function listObserved(db: Queryable, pipelineId: string): Promise<O
 }
 
 /** Forgets what tasks reported that are no longer wanted. */
-export async function deleteObservedFrom(db: Queryable, pipelineId: string, tasks: number): Promise<void> {
-  await db('observed_tasks').where({ pipeline_id: pipelineId }).where('task', '>=', tasks).delete()
+export async function deleteObservedBut(db: Queryable, pipelineId: string, tasks: readonly number[]): Promise<void> {
+  await db('observed_tasks').where({ pipeline_id: pipelineId }).whereNotIn('task', tasks).delete()
 }
 
 export async function getProjectorPosition(db: Queryable, name: string): Promise<bigint> {

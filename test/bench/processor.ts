@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import type { Kafka } from 'kafkajs'
 import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
 import { ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
-import { definitionKeys, ON_ERROR_DEFAULT, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
+import { definitionKeys, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
+import { ON_ERROR_DEFAULT } from '../../shared/model/policies.ts'
 import { builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import { SCHEMA_ID } from './records.ts'
 
@@ -20,6 +21,7 @@ export type BenchProcessor = {
     steps: BenchStep[],
     places: Pick<PipelineDefinition, 'source_topic' | 'sink_topic' | 'dead_letter_topic'>,
   ): PipelineDefinition
+  addSmartModule(name: string, binary: Uint8Array): Promise<void>
   publish(definition: PipelineDefinition, desired: PipelineDefinition['desired']): Promise<void>
   /** SIGTERM; resolves when it is gone. */
   close(): Promise<void>
@@ -53,11 +55,12 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
   const send = async (key: string, value: Buffer | string) =>
     void (await producer.send({ topic: names.definitions, messages: [{ key, value }], acks: -1 }))
   const sha256Of = new Map<string, string>()
-  for (const { name, binary } of await builtInSmartModules(options.cache)) {
+  async function addSmartModule(name: string, binary: Uint8Array): Promise<void> {
     const sha256 = createHash('sha256').update(binary).digest('hex')
     sha256Of.set(name, sha256)
     await send(definitionKeys.smartModule(sha256), Buffer.from(binary))
   }
+  for (const { name, binary } of await builtInSmartModules(options.cache)) await addSmartModule(name, binary)
   const child = spawn(
     process.execPath,
     ['--no-warnings', ...PROCESSOR_NODE_FLAGS, ...(options.flags ?? []), join(ROOT, 'services', 'processor', 'main.ts')],
@@ -67,6 +70,7 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
         KAFKA_BROKERS: options.brokers.join(','),
         DPS_PREFIX: prefix,
         DPS_CACHE: options.cache,
+        NODE_COMPILE_CACHE: join(options.cache, 'node'),
         LOG_LEVEL: process.env.BENCH_LOG ?? 'error',
         ...options.env,
       },
@@ -135,6 +139,7 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
         changes_keys: false,
       })),
     }),
+    addSmartModule,
     publish: (definition, desired) => send(definitionKeys.pipeline(definition.pipeline_id), JSON.stringify({ ...definition, desired })),
     async close() {
       await producer.disconnect()

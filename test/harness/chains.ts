@@ -13,7 +13,8 @@ import { COUNTERS, COUNTER_COUNT } from '../../shared/model/counters.ts'
 import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain } from '../../shared/smartmodule/host/chain.ts'
 import type { ChainOutput, Doubts, RecordFailure, StepSpec } from '../../shared/smartmodule/host/spec.ts'
-import { kernelBinary, openKernel } from '../../shared/smartmodule/host/kernel.ts'
+import { openKernel } from '../../shared/smartmodule/host/kernel.ts'
+import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import type { Step } from './pipelines.ts'
 
 const CATALOGUE = join(import.meta.dirname, '..', '..', 'shared', 'smartmodule', 'catalogue')

@@ -1,5 +1,6 @@
 /** One launched service for the whole run: the stack, a control plane, two processors, accounts. Kinds that need none of it stay quick. */
 import type { TestProject } from 'vitest/node'
+import type { BucketPlace } from '../../deploy/local/bucket.ts'
 import { launch, type Account, type Launched } from '../../deploy/local/launcher.ts'
 
 export type Shared = {
@@ -8,6 +9,10 @@ export type Shared = {
   registryUrl: string
   databaseUrl: string
   redisUrl: string
+  bucket: BucketPlace
+  warehouseUrl: string
+  /** Where the services write their logs. */
+  logFolder: string
   metricsUrls: string[]
   env: Record<string, string>
   accounts: { enterprise: Account; other: Account; developer: Account; professional: Account }
@@ -47,6 +52,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     registryUrl: launched.stack.registryUrl,
     databaseUrl: launched.stack.databaseUrl,
     redisUrl: launched.stack.redisUrl,
+    bucket: launched.stack.bucket,
+    warehouseUrl: launched.stack.warehouseUrl ?? '',
+    logFolder: launched.stack.folder,
     metricsUrls: launched.metricsUrls,
     env: launched.env,
     accounts: { enterprise, other, developer, professional },

@@ -6,9 +6,10 @@ import { cacheFolder } from '../../deploy/local/cache.ts'
 import { createDoubtBook } from '../../services/processor/lane/doubts.ts'
 import { createAccounting } from '../../services/processor/task/accounting.ts'
 import { createFailureThreshold, ThresholdPassed } from '../../services/processor/task/failure-threshold.ts'
-import { parseCommitMetadata } from '../../shared/model/counters.ts'
+import { parseCommitMetadata } from '../../shared/model/commit-metadata.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
-import { fillSection, kernelBinary, openKernel, type Kernel } from '../../shared/smartmodule/host/kernel.ts'
+import { fillSection, openKernel, type Kernel } from '../../shared/smartmodule/host/kernel.ts'
+import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import { openTestChain, type TestChain } from '../harness/chains.ts'
 import { filterOverN } from '../harness/modules.ts'
 
@@ -64,7 +65,7 @@ describe('a chain', () => {
           counters,
         } = await chain.run(
           values.map((n) => JSON.stringify({ n })),
-          { cuts, poison: [], attempts: new Map() },
+          { cuts, poison: [], attempts: new Map(), refused: new Map() },
         )
         expect(out.map((value) => JSON.parse(value!).n)).toEqual(values.filter((n) => becomes(n) === 'out'))
         expect(failures.map(({ delta }) => delta).toSorted((a, b) => a - b)).toEqual(
@@ -81,7 +82,7 @@ describe('a chain', () => {
   it('takes a record that is known to hang out of the call, and no other', async () => {
     const values = Array.from({ length: 20 }, (_, index) => JSON.stringify({ n: index * 14 }))
     const poison = [{ offset: 6n, step: 0, message: 'did not return' }]
-    const { values: out, failures } = await chain.run(values, { cuts: [6n, 7n], poison, attempts: new Map() })
+    const { values: out, failures } = await chain.run(values, { cuts: [6n, 7n], poison, attempts: new Map(), refused: new Map() })
     expect(failures.find(({ code }) => code === 'module_timeout')).toMatchObject({ delta: 6, message: 'did not return', attempts: 1 })
     expect(out.map((value) => JSON.parse(value!).n)).not.toContain(6 * 14)
   })
@@ -103,7 +104,9 @@ describe('the search for a record that hangs', () => {
         }
         expect(book.of(0)?.poison).toEqual([{ offset: bad, step: 0, message: 'hangs' }])
         expect(kills).toBeLessThanOrEqual(7)
-        book.settle([{ partition: 0, nextOffset: BigInt(length), records: 0, sink: [], deadLetters: [], counts: new Float64Array(7) }])
+        book.settle([
+          { partition: 0, nextOffset: BigInt(length), records: 0, sink: [], rows: [], deadLetters: [], counts: new Float64Array(7) },
+        ])
         expect(book.of(0)).toBeUndefined()
       }),
     )

@@ -23,7 +23,9 @@ export function jobDefinition(
 ): PipelineDefinition {
   return {
     ...definition,
-    ...sink,
+    // Another stream in place of the pipeline's own sink; the input is a topic whatever the source was.
+    ...(sink ? { ...sink, sink: undefined } : {}),
+    source: undefined,
     revision,
     attempt: 1,
     desired: 'running',

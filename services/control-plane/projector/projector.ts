@@ -1,12 +1,12 @@
 /** `dps.observed` → Postgres: what tasks report, and the statuses that follow; rows and position in one database transaction. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { openTail, type Tail, type TailRecord } from '../../../shared/kafka/tail.ts'
-import { ObservedTask } from '../../../shared/model/definition.ts'
+import { ObservedTask, taskNumbersOf } from '../../../shared/model/definition.ts'
 import { statusFrom } from '../../../shared/model/pipeline-status.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
 import {
   deleteObserved,
-  deleteObservedFrom,
+  deleteObservedBut,
   getProjectorPosition,
   listObserved,
   lockPipeline,
@@ -39,14 +39,14 @@ async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void
     return
   }
   // Also a late word of a task that a revision has done away with.
-  await deleteObservedFrom(trx, pipelineId, row.definition.tasks)
+  await deleteObservedBut(trx, pipelineId, taskNumbersOf(row.definition))
   const observed = await listObserved(trx, pipelineId)
   await quarantineVersions(
     trx,
     row.account_id,
     observed.flatMap(({ quarantined }) => quarantined),
   )
-  const next = statusFrom(row.desired, row.definition.tasks, row.status, observed, row.attempt)
+  const next = statusFrom(row.desired, taskNumbersOf(row.definition), row.status, observed, row.attempt)
   if (!next || (next.status === row.status && next.reason === row.status_reason)) return
   const isHeldBack = next.event === 'task_held_back' && row.desired === 'running'
   const updated = await updatePipeline(trx, pipelineId, {

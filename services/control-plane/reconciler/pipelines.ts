@@ -16,14 +16,29 @@ import { listUnfinishedJobsOf } from '../../../shared/store/jobs.ts'
 import { removeJobsOf } from '../jobs/jobs.ts'
 import { publishDefinition } from '../publisher/enqueue.ts'
 
-type PipelineDeps = Pick<Deps, 'db' | 'withAdmin' | 'cluster' | 'replicationFactor' | 'pokePublisher'>
+type PipelineDeps = Pick<Deps, 'db' | 'withAdmin' | 'cluster' | 'names' | 'replicationFactor' | 'pokePublisher'>
 
 /** Makes the dead-letter topic, resolves the start of every partition once, and hands the definition to the processors. */
 export async function finishPipeline(
-  { db, withAdmin, cluster, replicationFactor, pokePublisher }: PipelineDeps,
+  { db, withAdmin, cluster, names, replicationFactor, pokePublisher }: PipelineDeps,
   pipeline: PipelineRow,
 ): Promise<void> {
   const { definition } = pipeline
+  if (definition.source) {
+    const { source_topic: topic, source_partitions: partitions } = definition
+    const config = { 'max.message.bytes': String(LIMITS.topic_batch_bytes_max), 'message.timestamp.type': 'CreateTime' }
+    await withAdmin((admin) =>
+      ensureTopics(admin, [
+        { topic, partitions, replicationFactor, config },
+        {
+          topic: names.seenTopic(pipeline.account_id, pipeline.id),
+          partitions: 1,
+          replicationFactor,
+          config: { 'cleanup.policy': 'compact' },
+        },
+      ]),
+    )
+  }
   const source = await cluster.describeTopic(definition.source_topic)
   if (!source) throw new Error(`the source topic ${definition.source_topic} does not exist`)
   await withAdmin(async (admin) => {
@@ -37,6 +52,8 @@ export async function finishPipeline(
     ])
   })
   await cluster.ensureStartOffsets(definition.group_id, source, resolvedStart(pipeline))
+  // D2 for sources: a split that has read nothing yet says so too, so that a position that is missing later is one that was lost.
+  if (definition.source) await cluster.ensureStartOffsets(names.intakeGroup(pipeline.id), source, resolvedStart(pipeline))
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (row?.status !== 'creating') return
@@ -64,7 +81,7 @@ export async function isDrained(db: Queryable, pipelineId: string): Promise<bool
 }
 
 /** Removes the definition, the group, the dead letters and, last, the row. The tasks were told to stop before. */
-export async function undoPipeline({ db, withAdmin, pokePublisher }: PipelineDeps, pipeline: PipelineRow): Promise<void> {
+export async function undoPipeline({ db, withAdmin, names, pokePublisher }: PipelineDeps, pipeline: PipelineRow): Promise<void> {
   await removeJobsOf({ db, withAdmin }, pipeline.id)
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
@@ -74,6 +91,9 @@ export async function undoPipeline({ db, withAdmin, pokePublisher }: PipelineDep
   await withAdmin(async (admin) => {
     await removeTopics(admin, [pipeline.definition.dead_letter_topic])
     await removeGroup(admin, pipeline.definition.group_id)
+    if (!pipeline.definition.source) return
+    await removeTopics(admin, [pipeline.definition.source_topic, names.seenTopic(pipeline.account_id, pipeline.id)])
+    await removeGroup(admin, names.intakeGroup(pipeline.id))
   })
   await deletePipelineRow(db, pipeline.id)
 }

@@ -1,6 +1,11 @@
 /** Every operation behind a token, in the order of the docs. Another one is a file and a line here. */
 import type { Operation } from './operation.ts'
-import { getConnectorOperation, listConnectorsOperation } from './connectors/connectors.ts'
+import {
+  checkConnectorOperation,
+  getConnectorOperation,
+  listConnectorsOperation,
+  validateConnectorOperation,
+} from './connectors/connectors.ts'
 import { getDeadLetterOperation, listDeadLettersOperation, redriveOperation } from './dead-letters/dead-letters.ts'
 import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs/jobs.ts'
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys/keys.ts'
@@ -17,6 +22,13 @@ import {
 import { updatePipelineOperation } from './pipelines/update-pipeline.ts'
 import { deploySmartModule } from './smartmodules/deploy-smartmodule.ts'
 import { deleteSmartModuleOperation, getSmartModuleOperation, listSmartModulesOperation } from './smartmodules/smartmodules.ts'
+import {
+  createSecretOperation,
+  deleteSecretOperation,
+  getSecretOperation,
+  listSecretsOperation,
+  updateSecretOperation,
+} from './secrets/secrets.ts'
 import { createStream } from './streams/create-stream.ts'
 import { getStreamData, writeStreamData } from './streams/stream-data.ts'
 import { deleteStreamOperation, getStreamOperation, listStreamsOperation } from './streams/streams.ts'
@@ -31,6 +43,8 @@ export const OPERATIONS: readonly Operation[] = [
   deleteSmartModuleOperation,
   listConnectorsOperation,
   getConnectorOperation,
+  validateConnectorOperation,
+  checkConnectorOperation,
   listPipelinesOperation,
   createPipeline,
   getPipelineOperation,
@@ -51,6 +65,11 @@ export const OPERATIONS: readonly Operation[] = [
   listJobsOperation,
   getJobOperation,
   cancelJobOperation,
+  listSecretsOperation,
+  createSecretOperation,
+  getSecretOperation,
+  updateSecretOperation,
+  deleteSecretOperation,
   listStreamsOperation,
   createStream,
   getStreamOperation,

@@ -14,7 +14,7 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
     '__connect.errors.topic': origin.topic,
     '__connect.errors.partition': String(origin.partition),
     '__connect.errors.offset': String(origin.offset),
-    '__connect.errors.stage': 'TRANSFORMATION',
+    '__connect.errors.stage': step || spec.rows === undefined ? 'TRANSFORMATION' : 'TASK_PUT',
     '__connect.errors.exception.class.name': failure.code,
     '__connect.errors.exception.message': failure.message,
     'dps.pipeline': spec.pipelineId,

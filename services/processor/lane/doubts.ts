@@ -3,6 +3,7 @@
  * are cut apart until one is found), records that wait for another attempt. Belongs to one chain; forgotten once a round has passed it.
  */
 import type { Doubts } from '../../../shared/smartmodule/host/spec.ts'
+import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import type { PartitionOutcome, Retries } from './messages.ts'
 
 export type DoubtBook = {
@@ -13,6 +14,8 @@ export type DoubtBook = {
   /** Calls over the partition are being cut to find the record at fault. */
   isSearching(partition: number): boolean
   addAttempts(retries: Retries): void
+  /** The sink would not take these records. */
+  refuse(partition: number, records: readonly RefusedRecord[]): void
   /** Forgets what lies behind a round that came through. */
   settle(outcomes: readonly PartitionOutcome[]): void
 }
@@ -20,13 +23,18 @@ export type DoubtBook = {
 /** A call that did not return is cut into this many parts: each level costs a short deadline. */
 const PARTS = 16n
 
-type Page = { cuts: bigint[]; poison: { offset: bigint; step: number; message: string }[]; attempts: Map<bigint, number> }
+type Page = {
+  cuts: bigint[]
+  poison: { offset: bigint; step: number; message: string }[]
+  attempts: Map<bigint, number>
+  refused: Map<bigint, { code: string; message: string }>
+}
 
 export function createDoubtBook(): DoubtBook {
   const pages = new Map<number, Page>()
   const pageOf = (partition: number): Page => {
     let page = pages.get(partition)
-    if (!page) pages.set(partition, (page = { cuts: [], poison: [], attempts: new Map() }))
+    if (!page) pages.set(partition, (page = { cuts: [], poison: [], attempts: new Map(), refused: new Map() }))
     return page
   }
   return {
@@ -46,6 +54,10 @@ export function createDoubtBook(): DoubtBook {
         for (const offset of offsets) attempts.set(offset, (attempts.get(offset) ?? 0) + 1)
       }
     },
+    refuse(partition, records) {
+      const { refused } = pageOf(partition)
+      for (const { offset, code, message } of records) refused.set(offset, { code, message })
+    },
     settle(outcomes) {
       for (const { partition, nextOffset } of outcomes) {
         const page = pages.get(partition)
@@ -53,7 +65,8 @@ export function createDoubtBook(): DoubtBook {
         page.cuts = page.cuts.filter((cut) => cut > nextOffset)
         page.poison = page.poison.filter(({ offset }) => offset >= nextOffset)
         for (const offset of page.attempts.keys()) if (offset < nextOffset) page.attempts.delete(offset)
-        if (page.cuts.length + page.poison.length + page.attempts.size === 0) pages.delete(partition)
+        for (const offset of page.refused.keys()) if (offset < nextOffset) page.refused.delete(offset)
+        if (page.cuts.length + page.poison.length + page.attempts.size + page.refused.size === 0) pages.delete(partition)
       }
     },
   }

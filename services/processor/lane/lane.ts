@@ -10,6 +10,8 @@ import { CorruptBatch, TooManyTraps } from '../../../shared/smartmodule/host/spe
 import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, Retries, ToLane } from './messages.ts'
+import type { RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
+import { openRowTarget } from './row-target.ts'
 import { createBufferPool } from '../task/buffer-pool.ts'
 import { ownThreadId } from './priority.ts'
 import { runPartition } from './run-partition.ts'
@@ -20,7 +22,7 @@ const kernel = await openKernel(data.kernel)
 const watch = callWatchOver(data.watch)
 /** Buffers of output batches, which come back when they have been written out. */
 const buffers = createBufferPool(64 << 20)
-const chains = new Map<number, { chain: Chain; spec: LaneChain }>()
+const chains = new Map<number, { chain: Chain; spec: LaneChain; rowBuffer?: RowBuffer }>()
 
 function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
@@ -29,13 +31,20 @@ function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
 async function open(chainId: number, spec: LaneChain): Promise<void> {
   enterChain(watch, chainId)
   try {
+    const target = spec.rows && openRowTarget(spec.rows)
     const chain = await openChain(
-      { steps: spec.steps, reframe_schema_id: spec.reframeSchemaId, partitions: spec.partitions },
+      {
+        steps: spec.steps,
+        reframe_schema_id: spec.reframeSchemaId,
+        partitions: spec.partitions,
+        rows: target?.rows,
+        on_error: spec.sinkOnError,
+      },
       kernel,
       watch,
       () => {},
     )
-    chains.set(chainId, { chain, spec })
+    chains.set(chainId, { chain, spec, rowBuffer: target?.buffer })
     say({ type: 'opened', chainId })
   } catch (error) {
     say({
@@ -56,7 +65,7 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToL
     const retries: Retries = []
     const lost = Array.from({ length: open.chain.stepCount }, () => 0)
     for (const partition of partitions) {
-      const ran = await runPartition(kernel, buffers, open.chain, open.spec, partition, nowMs, lost, lostMax)
+      const ran = await runPartition(kernel, buffers, open.chain, open.spec, partition, nowMs, lost, lostMax, open.rowBuffer)
       outcomes.push(ran.outcome)
       if (ran.retries.length > 0) retries.push({ partition: partition.partition, offsets: ran.retries })
     }
@@ -69,8 +78,9 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToL
       )
       return say({ type: 'retry', roundId, retries, inputs, backoffMs, lost }, inputs)
     }
-    const transfer = outcomes.flatMap(({ sink, deadLetters, counts }) => [
+    const transfer = outcomes.flatMap(({ sink, rows, deadLetters, counts }) => [
       ...sink.map(({ bytes }) => bytes),
+      ...rows.flatMap(({ bytes, ends, offsets }) => [bytes.buffer, ends.buffer, offsets.buffer] as ArrayBuffer[]),
       ...deadLetters.map(({ bytes }) => bytes),
       counts.buffer as ArrayBuffer,
     ])

@@ -4,6 +4,7 @@
  * itself; past the hard deadline the lane is ended and replaced, and the round is replayed by its task, cut where it hung.
  */
 import { Worker } from 'node:worker_threads'
+import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import { callUnderWay, callWatchOver, lastChain, WATCH_BYTES, type CallWatch } from '../../../shared/smartmodule/host/call-watch.ts'
 import type { BufferPool } from '../task/buffer-pool.ts'
 import { createDoubtBook, type DoubtBook } from './doubts.ts'
@@ -15,6 +16,8 @@ import { createQuarantine, QUARANTINE_LOSSES, QUARANTINE_WINDOW_MS } from './qua
 export type OpenChain = {
   /** The round has been committed: gives its output buffers back, and forgets what was held against its records. */
   recycle(outcomes: PartitionOutcome[]): void
+  /** The sink would not take these records: the next run over them fails them. */
+  refuse(partition: number, records: readonly RefusedRecord[]): void
   /** Runs one round; rejects with RoundLost, RetryLater or ChainFailed. The buffers of `partitions` are gone afterwards. */
   run(partitions: RoundPartition[]): Promise<PartitionOutcome[]>
   close(): void
@@ -368,6 +371,7 @@ export function openLanes(options: LanesOptions): Lanes {
           const at = laneOf(chain)
           if (at && buffers.length > 0) post(at, { type: 'recycle', buffers }, buffers)
         },
+        refuse: (partition, records) => chain.doubts.refuse(partition, records),
         close: () => close(chain),
       }
     },

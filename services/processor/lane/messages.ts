@@ -3,6 +3,8 @@ import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 import type { SmartModuleKind, ExtismFunction } from '../../../shared/model/smartmodule-kind.ts'
 import type { AbortedTransaction } from '../../../shared/kafka/protocol/aborted.ts'
 import type { Compression, JobInput, OnError } from '../../../shared/model/definition.ts'
+import type { RowFormat } from '../../../shared/connectors/row-format.ts'
+import type { Rows } from '../../../shared/connectors/sink.ts'
 import type { Doubts } from '../../../shared/smartmodule/host/spec.ts'
 import type { Mutation } from '../mutation.ts'
 
@@ -32,6 +34,9 @@ export type LaneChain = {
   sinkRecordBytesMax: number
   deadLetterBytesMax: number
   compression: Compression
+  /** For a sink that is no topic: how it wants its rows, and what becomes of records that it refuses. */
+  rows?: RowFormat
+  sinkOnError?: OnError
   /** The sink's partitions, where records go by their keys; left out, each source partition has one of them. */
   partitions?: number
   job?: JobInput
@@ -61,6 +66,8 @@ export type PartitionOutcome = {
   nextOffset: bigint
   records: number
   sink: OutputBatch[]
+  /** In place of `sink`, where the sink is no topic. */
+  rows: Rows[]
   deadLetters: OutputBatch[]
   counts: Float64Array
 }

@@ -16,6 +16,8 @@ import {
   type BatchHeader,
   type KafkaRecord,
 } from '../../../shared/kafka/protocol/record-batch.ts'
+import { clearRows, takeRows, type RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
+import type { Rows } from '../../../shared/connectors/sink.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
 import { COUNTER_COUNT } from '../../../shared/model/counters.ts'
@@ -50,6 +52,9 @@ function takeBuilt(kernel: Kernel, buffers: BufferPool, partition: number, compr
   return { partition, bytes: compressed.buffer as ArrayBuffer, length: compressed.length, records }
 }
 
+/** Rows are handed over in pieces of about this size. */
+const ROWS_BYTES = 2 << 20
+
 export type PartitionRun = { outcome: PartitionOutcome; retries: bigint[] }
 
 /** Runs the bytes of one partition; records that cost an instance are added to `lost`, by step. Throws CorruptBatch when the source's own bytes can't be read. */
@@ -62,6 +67,7 @@ export async function runPartition(
   nowMs: number,
   lost: number[],
   lostMax: readonly number[],
+  rowBuffer?: RowBuffer,
 ): Promise<PartitionRun> {
   const bytes = Buffer.from(input.bytes, 0, input.length)
   const output: ChainOutput = {
@@ -72,7 +78,9 @@ export async function runPartition(
     lostMax,
   }
   const sink: OutputBatch[] = []
+  const rows: Rows[] = []
   const deadLetters: DeadLetter[] = []
+  if (rowBuffer) clearRows(rowBuffer)
   const isAborted = createAbortedFilter(spec.mutation === 'count_aborted' ? [] : input.aborted)
   let position = input.position
   const slots = spec.partitions ?? 1
@@ -123,7 +131,9 @@ export async function runPartition(
       }
     }
     position = lastOffset + 1n
+    if (rowBuffer && rowBuffer.used > ROWS_BYTES) rows.push(takeRows(rowBuffer))
   }
+  if (rowBuffer && rowBuffer.count > 0) rows.push(takeRows(rowBuffer))
   for (let slot = 0; slot < slots; slot++) {
     kernel.select(slot)
     if (kernel.builtRecords() > 0) target.seal()
@@ -137,6 +147,7 @@ export async function runPartition(
       nextOffset: position,
       records: output.counts[0]!,
       sink,
+      rows,
       deadLetters: deadLetterBatches(letters, input.deadLetterPartition, nowMs, spec.sinkBatchBytesMax, spec.deadLetterBytesMax),
       counts: output.counts,
     },

@@ -2,20 +2,30 @@
 import { createHash } from 'node:crypto'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
+import { Envelope, ownerOf, type SecretBox } from '../../../shared/secrets/envelope.ts'
 import { PipelineDefinition } from '../../../shared/model/definition.ts'
 
 export type Definitions = {
   /** Pipelines, and jobs beside them, by what they run under. */
   pipelines: ReadonlyMap<string, PipelineDefinition>
+  /** The value of an account's secret. Throws when there is none, or no key for it. */
+  secret(accountId: string, name: string): string
   /** Throws when the binary has not arrived or does not compile. */
   smartModule(sha256: string): Promise<WebAssembly.Module>
   caughtUp: Promise<void>
   close(): Promise<void>
 }
 
-export function openDefinitions(cluster: Cluster, topic: string, onChange: () => void, onError: (error: Error) => void): Definitions {
+export function openDefinitions(
+  cluster: Cluster,
+  topic: string,
+  secretBox: SecretBox,
+  onChange: () => void,
+  onError: (error: Error) => void,
+): Definitions {
   const pipelines = new Map<string, PipelineDefinition>()
   const binaries = new Map<string, Buffer>()
+  const secrets = new Map<string, Envelope>()
   const compiled = new Map<string, Promise<WebAssembly.Module>>()
 
   function apply(key: string, value: Buffer | null): void {
@@ -32,6 +42,13 @@ export function openDefinitions(cluster: Cluster, topic: string, onChange: () =>
         if (!parsed.success) return onError(new Error(`the definition of ${id} is not understood: ${parsed.error.message}`))
         const known = pipelines.get(id)
         if (!known || parsed.data.revision >= known.revision) pipelines.set(id, parsed.data)
+        return
+      }
+      case 'secret': {
+        const parsed = Envelope.safeParse(value && parseJson(value))
+        if (value === null) secrets.delete(id)
+        else if (parsed.success) secrets.set(id, parsed.data)
+        else onError(new Error(`the secret ${id} is not understood`))
         return
       }
       case 'smartmodule':
@@ -60,6 +77,12 @@ export function openDefinitions(cluster: Cluster, topic: string, onChange: () =>
   return {
     pipelines,
     caughtUp: tail.caughtUp,
+    secret(accountId, name) {
+      const owner = ownerOf(accountId, name)
+      const envelope = secrets.get(owner)
+      if (!envelope) throw new Error(`the account has no secret "${name}"`)
+      return secretBox.open(owner, envelope)
+    },
     async smartModule(sha256) {
       const binary = binaries.get(sha256)
       if (!binary) throw new Error(`the SmartModule ${sha256.slice(0, 12)} has not arrived yet`)

@@ -2,14 +2,24 @@
  * Starts and stops the tasks that belong on this processor: the definitions say what should run, the fleet says where. Each pass
  * compares wanted with running; it may run any number of times and in any order of causes.
  */
+import type { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
-import { runIdOf, type ObservedTask, type PipelineDefinition, type ServiceNames } from '../../../shared/model/definition.ts'
+import {
+  INTAKE_TASKS_FROM,
+  runIdOf,
+  taskNumbersOf,
+  type ObservedTask,
+  type PipelineDefinition,
+  type ServiceNames,
+} from '../../../shared/model/definition.ts'
 import type { Lanes } from '../lane/lanes.ts'
 import type { LaneChain } from '../lane/messages.ts'
 import type { Mutation } from '../mutation.ts'
 import type { ByteBudget } from '../task/byte-budget.ts'
+import { startIntake } from '../intake/intake.ts'
 import { startTask } from '../task/task.ts'
+import { connectorContextOf } from './connector-context.ts'
 import { chainOf } from './chain-of.ts'
 import type { Declined } from './declined.ts'
 import type { Definitions } from './definitions.ts'
@@ -30,6 +40,7 @@ export type SupervisorOptions = {
   roundBytesMax: number
   sessionTimeoutMs: number
   names: ServiceNames
+  connectorDefaults: OperatorDefaults
   now: () => number
   log: (level: 'info' | 'warn', message: string, fields: object) => void
   onChange: () => void
@@ -73,8 +84,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     const tasks = new Map<string, Wanted>()
     for (const [runId, definition] of definitions.pipelines) {
       if (definition.desired === 'stopped') continue
-      for (let index = 0; index < definition.tasks; index++)
-        if (isMine(definition, index)) tasks.set(`${runId}/${index}`, { definition, index })
+      for (const index of taskNumbersOf(definition)) if (isMine(definition, index)) tasks.set(`${runId}/${index}`, { definition, index })
     }
     return tasks
   }
@@ -96,25 +106,30 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     if (slot.isClosing) return
     // Another revision came meanwhile: it starts with that one.
     if (slot.definition.revision !== definition.revision) return start(slot)
-    const task = startTask({
+    const log = (level: 'info' | 'warn', message: string) => options.log(level, message, fields)
+    const own = {
       definition,
       index,
       transactionalId: options.names.transactionalId(runIdOf(definition), index),
-      ledgerTopic: options.names.ledger,
       brokers: options.brokers,
       clientId: processorId,
       cluster: options.cluster,
-      lanes: options.lanes,
-      chain,
-      budget: options.budget,
-      fetch: options.fetch,
-      roundBytesMax: options.roundBytesMax,
+      connectors: connectorContextOf(definition, definitions, options.connectorDefaults, now, log),
       sessionTimeoutMs: options.sessionTimeoutMs,
       now,
-      log: (level, message) => options.log(level, message, fields),
+      log,
       onChange: options.onChange,
       mutation: options.mutation,
-    })
+    }
+    const { names, lanes, budget, fetch, roundBytesMax } = options
+    const task =
+      index >= INTAKE_TASKS_FROM
+        ? startIntake({
+            ...own,
+            groupId: names.intakeGroup(definition.pipeline_id),
+            seenTopic: names.seenTopic(definition.account_id, definition.pipeline_id),
+          })
+        : startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax })
     slot.task = task
     options.log('info', 'task started', fields)
     // A definition that came while the chain was being made.
@@ -233,7 +248,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     for (const [key, { pipeline_id }] of finals) if (!definitions.pipelines.has(pipeline_id)) finals.delete(key)
     for (const [runId, definition] of definitions.pipelines) {
       if (definition.desired !== 'stopped') continue
-      for (let index = 0; index < definition.tasks; index++) {
+      for (const index of taskNumbersOf(definition)) {
         const key = `${runId}/${index}`
         const known = finals.get(key)
         if (slots.has(key) || (known?.revision === definition.revision && known.attempt === definition.attempt)) continue

@@ -3,7 +3,8 @@
  * none, and nothing is counted twice. D6: in = out + filtered + skipped + failed + absorbed, asserted at every commit.
  */
 import type { Counters } from '../../../shared/model/definition.ts'
-import { COUNTER_COUNT, namedCounters, parseCommitMetadata } from '../../../shared/model/counters.ts'
+import { COUNTER_COUNT, namedCounters } from '../../../shared/model/counters.ts'
+import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
 
 /** The equation does not hold: a fault of ours, and reason enough to stop. */
 export class Unbalanced extends Error {}

@@ -1,7 +1,9 @@
 /** Where a task reads and writes: layouts of its topics, and the positions to go on from. */
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Assignment } from '../../../shared/kafka/group/membership.ts'
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { OpenSink } from '../../../shared/connectors/sink.ts'
+import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
+import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Mutation } from '../mutation.ts'
 import type { Accounting } from './accounting.ts'
 import type { Targets } from './round/deliver.ts'
@@ -15,7 +17,7 @@ export class RevisionBehind extends Error {}
 
 const APPEARS_WITHIN_MS = 10_000
 
-async function layoutOf(cluster: Cluster, topic: string, now: () => number): Promise<TopicLayout> {
+export async function layoutOf(cluster: Cluster, topic: string, now: () => number): Promise<TopicLayout> {
   // A topic made a moment ago may not have reached this broker's metadata yet.
   for (const deadline = now() + APPEARS_WITHIN_MS; now() < deadline; await new Promise((resolve) => setTimeout(resolve, 200))) {
     const layout = await cluster.describeTopic(topic)
@@ -47,7 +49,7 @@ export async function openTargets(
 }
 
 /**
- * Where the owned partitions go on, and their counters. D2: a missing position is never guessed, except that a partition which the topic
+ * Where the owned partitions go on, the ends of ranges that were planned there, and their counters. D2: a missing position is never guessed, except that a partition which the topic
  * did not have when the start was set begins at 0.
  */
 export async function loadPositions(
@@ -56,8 +58,10 @@ export async function loadPositions(
   layout: TopicLayout,
   owned: Assignment,
   accounting: Accounting,
+  sink: OpenSink | undefined,
   mutation?: Mutation,
-): Promise<Map<number, bigint>> {
+): Promise<{ positions: Map<number, bigint>; planned: Map<number, bigint> }> {
+  const planned = new Map<number, bigint>()
   const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...owned.partitions])
   const loaded = new Map<number, bigint>()
   accounting.forget()
@@ -65,14 +69,23 @@ export async function loadPositions(
     const found = committed.get(partition)
     const isNew = definition.source_partitions > 0 && partition >= definition.source_partitions
     if (!found && !isNew) throw new PositionLost(`partition ${partition} of ${definition.source_topic} has no committed position`)
-    loaded.set(partition, found?.offset ?? 0n)
-    accounting.restore(partition, found?.metadata ?? '')
+    const mirror = { nextOffset: found?.offset ?? 0n, note: found?.metadata ?? '' }
+    // The position that the sink keeps beside its rows is the truth; the committed offset is its mirror.
+    const kept = await sink?.position?.(
+      { runId: runIdOf(definition), topicId: layout.topicId, partition, revision: definition.revision },
+      mirror,
+    )
+    const { nextOffset, note } = kept ?? mirror
+    loaded.set(partition, nextOffset)
+    accounting.restore(partition, note)
+    const plan = kept ? undefined : parseCommitMetadata(note)?.p
+    if (plan !== undefined) planned.set(partition, BigInt(plan))
     const handledBy = accounting.revisionOf(partition) ?? 0
     if (!definition.job && handledBy > definition.revision)
       throw new RevisionBehind(
         `partition ${partition} was handled by revision ${handledBy} already; this processor still has ${definition.revision}`,
       )
   }
-  if (mutation === 'start_at_end') return cluster.offsets(layout, [...owned.partitions], 'latest')
-  return loaded
+  if (mutation === 'start_at_end') return { positions: await cluster.offsets(layout, [...owned.partitions], 'latest'), planned }
+  return { positions: loaded, planned }
 }

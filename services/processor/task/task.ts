@@ -7,6 +7,8 @@
  *   any ─ stop() ─▶ stopped      any ─ refused config or record, quarantine, lost position ─▶ failed      any ─ fenced ─▶ taken over
  *   starting ─ broker away ─▶ broken (the supervisor starts it again)      a job ─ at its end ─▶ finished
  */
+import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
+import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openMembership, type Assignment, type Membership } from '../../../shared/kafka/group/membership.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
@@ -20,6 +22,7 @@ import type { ByteBudget } from './byte-budget.ts'
 import { isEnvironment, isFinal, reasonOf } from './failures.ts'
 import { createFailureThreshold, ThresholdPassed } from './failure-threshold.ts'
 import { loadPositions, openTargets, PartitionsChanged, sourceLayout } from './places.ts'
+import { openSink, SinkMoved, SinkUnavailable } from './sinks.ts'
 import { createProducer, TakenOver, type Producer } from './producer.ts'
 import { AssignmentLost, type GroupCoordinator } from './round/commit.ts'
 import type { Targets } from './round/deliver.ts'
@@ -69,6 +72,7 @@ export type TaskOptions = {
   cluster: Cluster
   lanes: Lanes
   chain: LaneChain
+  connectors: ConnectorContext
   budget: ByteBudget
   fetch: FetchBatches
   roundBytesMax: number
@@ -102,6 +106,7 @@ export function startTask(options: TaskOptions): Task {
   let assignment: Assignment | undefined
   let fetcher: Fetcher | undefined
   let running: Running | undefined
+  let sink: OpenSink | undefined
   let next: { definition: PipelineDefinition; chain: LaneChain } | undefined
   let threshold = createFailureThreshold(first.failure_threshold, now)
   let positions = new Map<number, bigint>()
@@ -141,8 +146,13 @@ export function startTask(options: TaskOptions): Task {
 
   async function openRunning(definition: PipelineDefinition, chain: LaneChain, targets: Targets, partitions: number): Promise<Running> {
     // Where each source partition has its own partition of the sink, order holds as it is; else records go by their keys.
-    const isByKey = targets.sink.leaders.length !== partitions || definition.steps.some(({ changes_keys }) => changes_keys)
-    const opened = await lanes.open({ ...chain, mutation, ...(isByKey ? { partitions: targets.sink.leaders.length } : {}) })
+    const isByKey = !sink && (targets.sink.leaders.length !== partitions || definition.steps.some(({ changes_keys }) => changes_keys))
+    const opened = await lanes.open({
+      ...chain,
+      mutation,
+      ...(isByKey ? { partitions: targets.sink.leaders.length } : {}),
+      ...(sink ? { rows: sink.rows, sinkOnError: definition.sink?.on_error } : {}),
+    })
     const { revision, steps } = definition
     const accounting = running?.accounting.forRevision(revision, steps.length) ?? createAccounting(revision, steps.length)
     return { definition, chain: opened, accounting }
@@ -170,34 +180,41 @@ export function startTask(options: TaskOptions): Task {
   ): Promise<boolean> {
     const { definition, accounting } = running!
     const layout = await sourceLayout(cluster, definition, now)
-    if (!keep) positions = await loadPositions(cluster, definition, layout, owned, accounting, mutation)
-    return runRounds({
-      cluster,
-      connections,
-      fetchConnections,
-      fetch: options.fetch,
-      budget: options.budget,
-      roundBytesMax: options.roundBytesMax,
-      coordinator,
-      producer,
-      targets,
-      threshold: () => threshold,
-      layout,
-      owned,
-      positions,
-      running: () => running!,
-      swap: () => swap(targets, partitions),
-      hasNext: () => next !== undefined,
-      isMine: () => assignment === owned && !isHeld() && !stopping,
-      onFetcher: (open) => (fetcher = open),
-      onInFlight: (records) => (inFlight = records),
-      onCommit(records) {
-        recordsDone += records
-        options.onChange()
-      },
-      now,
-      mutation,
-    })
+    let planned: ReadonlyMap<number, bigint> = new Map()
+    if (!keep) ({ positions, planned } = await loadPositions(cluster, definition, layout, owned, accounting, sink, mutation))
+    const rounds = (ranges: ReadonlyMap<number, bigint>) =>
+      runRounds({
+        cluster,
+        connections,
+        fetchConnections,
+        fetch: options.fetch,
+        budget: options.budget,
+        roundBytesMax: options.roundBytesMax,
+        coordinator,
+        producer,
+        targets,
+        threshold: () => threshold,
+        layout,
+        owned,
+        positions,
+        running: () => running!,
+        swap: () => swap(targets, partitions),
+        hasNext: () => next !== undefined,
+        isMine: () => assignment === owned && !isHeld() && !stopping,
+        isOwner: () => assignment === owned,
+        rows: sink && { sink, planned: ranges },
+        onFetcher: (open) => (fetcher = open),
+        onInFlight: (records) => (inFlight = records),
+        onCommit(records) {
+          recordsDone += records
+          options.onChange()
+        },
+        now,
+        mutation,
+      })
+    // Ranges that were planned and perhaps written go first, exactly as they were planned.
+    if (planned.size > 0) await rounds(planned)
+    return rounds(new Map())
   }
 
   /** Looks now and then whether the source or the sink has got more partitions: then the task starts anew and the group shares them. */
@@ -220,6 +237,7 @@ export function startTask(options: TaskOptions): Task {
     try {
       const targets = await openTargets(cluster, first, options.ledgerTopic, now)
       const partitions = (await sourceLayout(cluster, first, now)).leaders.length
+      sink = await openSink(first, options.connectors)
       running = await openRunning(first, options.chain, targets, partitions)
       membership = await openMembership({
         brokers: options.brokers,
@@ -253,6 +271,7 @@ export function startTask(options: TaskOptions): Task {
       assignment = undefined
       running?.chain.close()
       await membership?.close()
+      await sink?.close().catch(() => {})
       await Promise.allSettled([connections.close(), fetchConnections.close()])
     }
   }
@@ -285,6 +304,13 @@ export function startTask(options: TaskOptions): Task {
         // Nothing was being written: the round before was committed, this one only runs again. Lost lanes are bounded by the quarantine.
         if (error instanceof RetryLater || error instanceof RoundLost) {
           await pause(error instanceof RetryLater ? error.afterMs : REPLAY_AFTER_MS)
+          continue
+        }
+        if (error instanceof SinkUnavailable || error instanceof SinkMoved) {
+          become('running', `retrying: ${reasonOf(error)}`)
+          // The backoff is the task's own, unless the sink asks for a longer one.
+          await pause(error instanceof SinkUnavailable ? Math.max(backoffMs, error.afterMs) : REPLAY_AFTER_MS)
+          backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS)
           continue
         }
         if (error instanceof ThresholdPassed) {

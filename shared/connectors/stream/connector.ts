@@ -4,9 +4,9 @@ import { COMPRESSIONS } from '../../model/definition.ts'
 import { Reference } from '../../api/common.ts'
 import type { Connector } from '../connector.ts'
 
-export const StreamConfig = z.strictObject({
-  stream_id: Reference.describe('id of a stream of this account'),
-  compression: z.enum(COMPRESSIONS).optional().describe('of what is written; for a sink'),
+const SourceConfig = z.strictObject({ stream_id: Reference.describe('id of a stream of this account') })
+export const StreamConfig = SourceConfig.extend({
+  compression: z.enum(COMPRESSIONS).optional().describe('of what is written'),
 })
 
 export const streamConnector: Connector = {
@@ -14,7 +14,7 @@ export const streamConnector: Connector = {
   name: 'stream',
   description: 'Reads from, or writes to, a stream of this service, exactly once.',
   version: '1.0.0',
-  kind: 'both',
   created_at: '2026-11-21T00:00:00.000Z',
-  config: StreamConfig,
+  source: { config: SourceConfig },
+  sink: { config: StreamConfig },
 }

@@ -3,8 +3,15 @@
  * https://kafka.apache.org/documentation/#recordbatch
  */
 import { gunzipSync, gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { compressionsAlgorithms } from '@platformatic/kafka'
+import { createRequire } from 'node:module'
 import type { Compression } from '../../model/definition.ts'
+
+/** Loaded with the first batch that needs it: the client library takes a third of a second of a lane's start. */
+let codecs: typeof import('@platformatic/kafka').compressionsAlgorithms | undefined
+function codecOf(name: 'snappy' | 'lz4') {
+  codecs ??= (createRequire(import.meta.url)('@platformatic/kafka') as typeof import('@platformatic/kafka')).compressionsAlgorithms
+  return codecs[name]
+}
 
 /** Largest section a compressed batch may inflate to. */
 export const INFLATED_BYTES_MAX = 128 << 20
@@ -20,7 +27,7 @@ export function deflate(compression: Exclude<Compression, 'none'>, section: Buff
     case 'zstd':
       return zstdCompressSync(section)
     default:
-      return compressionsAlgorithms[compression].compressSync(section)
+      return codecOf(compression).compressSync(section)
   }
 }
 
@@ -36,10 +43,10 @@ export function inflate(codec: number, section: Buffer): Buffer {
       return gunzipSync(section, { maxOutputLength: INFLATED_BYTES_MAX })
     case CODECS.snappy:
       assertCap(snappySize(section))
-      return compressionsAlgorithms.snappy.decompressSync(section)
+      return codecOf('snappy').decompressSync(section)
     case CODECS.lz4:
       assertCap(lz4Size(section))
-      return compressionsAlgorithms.lz4.decompressSync(section)
+      return codecOf('lz4').decompressSync(section)
     case CODECS.zstd:
       return zstdDecompressSync(section, { maxOutputLength: INFLATED_BYTES_MAX })
     default:

@@ -7,9 +7,9 @@ import { COUNTER_COUNT } from '../../model/counters.ts'
 import { SmartModuleTrap, recordErrorName } from '../abi.ts'
 import { openBatchInstance } from './batch-instance.ts'
 import { enterCall, enterStart, leaveCall, stillAlive, type CallWatch } from './call-watch.ts'
-import { openExtismInstance } from './extism-instance.ts'
 import type { Kernel } from './kernel.ts'
 import { TooManyTraps, type BatchSink, type ChainOutput, type ChainSpec, type Doubts, type SourceBatch, type StepSpec } from './spec.ts'
+import { addRows, type RowTarget } from './rows.ts'
 import { openSection, stretchesOf } from './stretches.ts'
 import { createVerdicts } from './verdicts.ts'
 import type { StepInstance } from './step.ts'
@@ -33,7 +33,8 @@ async function openStep(spec: StepSpec, watch: CallWatch, log: (line: string) =>
   try {
     return spec.kind === 'batch'
       ? await openBatchInstance(spec.module, spec.document, log)
-      : await openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, log)
+      : // Most chains have none: what runs them is loaded with the first that has.
+        await (await import('./extism-instance.ts')).openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, log)
   } finally {
     leaveCall(watch)
   }
@@ -49,6 +50,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   let skippedNow = 0
   let failedNow = 0
   let currentStep = 0
+  let known: Doubts | undefined
 
   const context = {
     partition: 0,
@@ -103,13 +105,13 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     }
   }
 
-  /** Reframes where there are no steps, and fails what no target batch could hold. */
-  function finish(recordBytesMax: number): void {
+  /** Reframes where there are no steps, makes rows where the sink wants them, and fails what the sink could not hold. */
+  function finish(recordBytesMax: number, batch: SourceBatch, doubts: Doubts | undefined): void {
     failedNow = 0
     skippedNow = 0
     const last = Math.max(0, stepCount - 1)
     const failAt = (ordinal: number, code: string, message: string) => failDelta(kernel.deltaOf(ordinal), last, code, message)
-    if (stepCount === 0 && spec.reframe_schema_id !== undefined) {
+    if (stepCount === 0 && !spec.rows && spec.reframe_schema_id !== undefined) {
       for (let at = kernel.reframe(0, spec.reframe_schema_id); at >= 0; at = kernel.reframe(at + 1, spec.reframe_schema_id)) {
         failAt(at, 'not_framed', 'the value does not start with the schema registry prefix (magic byte 0)')
       }
@@ -121,6 +123,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
         failAt(at, 'record_too_large', `the record is larger than the sink's limit of ${recordBytesMax} bytes`)
       }
     }
+    if (spec.rows) encodeRows(spec.rows, batch, doubts)
     if (failedNow + skippedNow === 0) return
     kernel.dropFailed()
     const into = last * COUNTER_COUNT
@@ -130,11 +133,32 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     local[into + EMITTED] = kernel.currentCount()
   }
 
+  /** The sink's faults are no step's: they count at the last one, and their letters name none. */
+  function encodeRows(rows: RowTarget, { baseOffset }: SourceBatch, doubts: Doubts | undefined): void {
+    if (doubts && doubts.refused.size > 0) {
+      for (let ordinal = kernel.currentCount() - 1; ordinal >= 0; ordinal--) {
+        const delta = kernel.deltaOf(ordinal)
+        const refused = doubts.refused.get(baseOffset + BigInt(delta))
+        if (refused) failDelta(delta, stepCount, refused.code, refused.message)
+      }
+    }
+    const prefix = stepCount === 0 ? FRAMING_BYTES : 0
+    let before = -1
+    // At most twice: what is left after the first time makes rows.
+    while (before !== failedNow + skippedNow) {
+      if (failedNow + skippedNow > 0) kernel.dropFailed()
+      before = failedNow + skippedNow
+      rows.drop()
+      addRows(kernel, rows, prefix, baseOffset, (delta, { code, message }) => failDelta(delta, stepCount, code, message))
+    }
+  }
+
   function append(batch: SourceBatch, sink: BatchSink): void {
     const fixedTime = (batch.attributes & 8) !== 0 ? batch.maxTimestamp : -1n
     const base = batch.baseTimestamp
     const count = kernel.currentCount()
     const { partitions } = spec
+    if (spec.rows) return spec.rows.keep()
     if (partitions !== undefined) {
       for (let from = 0; (from = kernel.scatter(from, partitions, batch.sinkPartition, sink.batchBytesMax, base, fixedTime)) < count;) {
         sink.seal()
@@ -160,12 +184,12 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   ): Promise<void> {
     if (count === 1 && verdicts.hasPoison()) {
       openSection(kernel, section, 1, batch, 0)
-      const known = verdicts.poisonAt(kernel.deltaOf(0))
-      if (known) return failAlone(section, batch, known.step, 'module_timeout', known.message, output)
+      const poison = verdicts.poisonAt(kernel.deltaOf(0))
+      if (poison) return failAlone(section, batch, poison.step, 'module_timeout', poison.message, output)
     }
     try {
       await attempt(section, count, batch)
-      finish(sink.recordBytesMax)
+      finish(sink.recordBytesMax, batch, known)
     } catch (error) {
       if (!(error instanceof SmartModuleTrap)) throw error
       const { step } = error
@@ -214,6 +238,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       context.baseTimestamp = batch.baseTimestamp
       context.maxTimestamp = batch.maxTimestamp
       context.attributes = batch.attributes
+      known = doubts
       verdicts.open(batch.partition, batch.baseOffset, doubts)
       const parts = stretchesOf(kernel, batch, doubts?.cuts ?? NO_CUTS)
       const whole = batch.firstDelta === 0 ? batch : { ...batch, firstDelta: 0 }
@@ -221,5 +246,8 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     },
   }
 }
+
+/** Of the registry's prefix, which values of a stream carry (`shared/registry/framing.ts`, a sibling that this room does not import). */
+const FRAMING_BYTES = 5
 
 const NO_CUTS: readonly bigint[] = []

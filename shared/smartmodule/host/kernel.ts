@@ -1,10 +1,7 @@
 /**
- * Loads the host's kernel (`kernel/kernel.ts`, compiled once and cached) and gives its exports types.
+ * Loads the host's kernel (`kernel/kernel.ts`) and gives its exports types.
  * HOT: called once or a few times per record batch.
  */
-import { compileCached } from '../compile-cache.ts'
-import { join } from 'node:path'
-
 export type Kernel = {
   memory: WebAssembly.Memory
   reserve(length: number): number
@@ -36,11 +33,6 @@ export type Kernel = {
   builtRecords(): number
   builtBaseTimestamp(): bigint
   builtMaxTimestamp(): bigint
-}
-
-/** The kernel's binary; compiled by the caller into a `WebAssembly.Module` that lanes share. */
-export async function kernelBinary(cacheFolder: string): Promise<Uint8Array<ArrayBuffer>> {
-  return compileCached(join(import.meta.dirname, 'kernel', 'kernel.ts'), 'kernel', cacheFolder)
 }
 
 /** A kernel of one's own: it holds one batch at a time. */

@@ -2,6 +2,7 @@
 import type { OnError } from '../../model/definition.ts'
 import type { ExtismFunction, SmartModuleKind } from '../../model/smartmodule-kind.ts'
 import type { InitDocument } from '../abi.ts'
+import type { RowTarget } from './rows.ts'
 
 export type StepSpec = {
   module: WebAssembly.Module
@@ -14,9 +15,10 @@ export type StepSpec = {
 
 /**
  * `reframe_schema_id`: for a chain without steps, the schema id its values carry afterwards. `partitions`: records go to the sink's
- * partition of their key; left out, all stay together.
+ * partition of their key; left out, all stay together. `rows`: takes what the last step left, in place of batches for a topic.
+ * `on_error` is for what no step is to blame for.
  */
-export type ChainSpec = { steps: StepSpec[]; reframe_schema_id?: number; on_error?: OnError; partitions?: number }
+export type ChainSpec = { steps: StepSpec[]; reframe_schema_id?: number; on_error?: OnError; partitions?: number; rows?: RowTarget }
 
 /** One source batch, inflated. `firstDelta` cuts off what lies before the position. `sinkPartition` is for records without a key. */
 export type SourceBatch = {
@@ -37,6 +39,8 @@ export type Doubts = {
   cuts: readonly bigint[]
   poison: readonly { offset: bigint; step: number; message: string }[]
   attempts: ReadonlyMap<bigint, number>
+  /** Records that the sink would not take, by offset. */
+  refused: ReadonlyMap<bigint, { code: string; message: string }>
 }
 
 /** What runs over one partition add up to. */

@@ -2,7 +2,7 @@
  * What becomes of a record that a step fails on, by the step's policy: dead letter, skipped, tried again, or the end of the pipeline.
  * One batch at a time; verdicts of an attempt that is thrown away (bisecting) are thrown away with it.
  */
-import { ON_ERROR_DEFAULT, type OnError } from '../../model/definition.ts'
+import { ON_ERROR_DEFAULT, type OnError } from '../../model/policies.ts'
 import type { ChainOutput, ChainSpec, Doubts, RecordFailure } from './spec.ts'
 
 /** The policy of a step says that the pipeline ends with this record. */
@@ -42,7 +42,7 @@ export function createVerdicts(spec: ChainSpec) {
       if (policy === 'fail') {
         const name = spec.steps[step]?.name
         throw new RecordRefused(
-          `step ${step + 1}${name ? ` (${name})` : ''} failed the record at offset ${offset} of partition ${partition} (${code}: ${message}), and its policy is fail`,
+          `${step < spec.steps.length ? `step ${step + 1}${name ? ` (${name})` : ''} failed` : 'the sink refused'} the record at offset ${offset} of partition ${partition} (${code}: ${message}), and the policy is fail`,
         )
       }
       const attempts = (doubts?.attempts.get(offset) ?? 0) + 1

@@ -1,7 +1,8 @@
 /** Where a pipeline stands and where its records went: read from Kafka's committed offsets, which are exact when nothing else is up. */
 import { getAccountingContract, getLedgerContract, getMetricsContract, getOffsetsContract } from '../../../../shared/api/operate.ts'
 import { unavailable } from '../../../../shared/errors/service-error.ts'
-import { COUNTER_COUNT, namedCounters, parseCommitMetadata, type CommitMetadata } from '../../../../shared/model/counters.ts'
+import { COUNTER_COUNT, namedCounters } from '../../../../shared/model/counters.ts'
+import { parseCommitMetadata, type CommitMetadata } from '../../../../shared/model/commit-metadata.ts'
 import type { Counters } from '../../../../shared/model/definition.ts'
 import { listLedger, listObserved, listRevisions, type PipelineRow } from '../../../../shared/store/pipelines.ts'
 import type { Deps } from '../../deps.ts'

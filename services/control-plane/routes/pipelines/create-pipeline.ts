@@ -1,51 +1,20 @@
 /** A request resolved to a definition: connectors, streams, SmartModules and configs checked, every fault named; then made real. */
 import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
-import { findConnector } from '../../../../shared/connectors/catalogue.ts'
-import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
+import { StreamConfig } from '../../../../shared/connectors/stream/connector.ts'
 import { invalidRequest, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
-import { isUniqueViolation, type Queryable } from '../../../../shared/store/database.ts'
+import { isUniqueViolation } from '../../../../shared/store/database.ts'
 import { insertPipeline, updatePipeline, type Use } from '../../../../shared/store/pipelines.ts'
-import { lockStream, type StreamRow } from '../../../../shared/store/streams.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../jobs/places.ts'
-import { validated } from '../../middleware/validate.ts'
 import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
+import { checkEndpoint } from '../../connectors/check-endpoint.ts'
+import { fieldsBehind, resolveConfig, resolveEndpoint, type ResolvedEndpoint } from './resolve-endpoint.ts'
 import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
-
-type Endpoint = PipelineRequest['source']
-
-/** The stream that a source or sink names; faults are added to `details`. */
-async function resolveEndpoint(
-  trx: Queryable,
-  accountId: string,
-  side: 'source' | 'sink',
-  endpoint: Endpoint,
-  details: Detail[],
-): Promise<StreamRow | undefined> {
-  const connector = findConnector(endpoint.connector_id)
-  if (!connector || (connector.kind !== 'both' && connector.kind !== side)) {
-    details.push({ path: `/${side}/connector_id`, message: connector ? `the connector is no ${side}` : 'is not the id of a connector' })
-    return undefined
-  }
-  const config = validated(connector.config, endpoint.config, `/${side}/config`)
-  if ('details' in config) {
-    details.push(...config.details)
-    return undefined
-  }
-  if (connector.id !== streamConnector.id) return undefined
-  const stream = await lockStream(trx, accountId, StreamConfig.parse(config.value).stream_id)
-  if (stream?.status === 'active') return stream
-  details.push({
-    path: `/${side}/config/stream_id`,
-    message: stream ? `the stream is ${stream.status}, not active` : 'is not the id of a stream',
-  })
-  return undefined
-}
 
 /** Where the pipeline starts in each partition; faults are added to `details`. */
 async function resolveStart(
@@ -65,7 +34,34 @@ async function resolveStart(
   }
 }
 
-/** Everything checked and stored in one transaction; the streams and SmartModules in use are locked against deletion meanwhile. */
+/** Splits of an external source, and partitions of its intake topic: tasks may grow up to it. */
+const INTAKE_PARTITIONS = 4
+
+/** Where records are read: a stream's topic, or the intake topic that the source is read into. */
+async function resolveInput(
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  source: ResolvedEndpoint,
+  body: PipelineRequest,
+  details: Detail[],
+): Promise<{ topic: string; partitions: number; start: Map<number, bigint> } | undefined> {
+  if (source.kind === 'stream') {
+    const { topic, partitions } = source.stream
+    const start = await resolveStart(deps, topic, body.start, details)
+    return start && { topic, partitions, start }
+  }
+  if (body.start !== 'earliest')
+    details.push({ path: '/start', message: 'is for a source that is a stream: others have a start in their config' })
+  const partitions = Math.max(INTAKE_PARTITIONS, body.tasks)
+  return {
+    topic: deps.names.intakeTopic(caller.accountId, id),
+    partitions,
+    start: new Map(Array.from({ length: partitions }, (_, partition) => [partition, 0n])),
+  }
+}
+
+/** Everything checked and stored in one transaction; the streams, secrets and SmartModules in use are locked against deletion meanwhile. */
 async function store(deps: Deps, caller: Caller, id: string, body: PipelineRequest) {
   const { db, names } = deps
   const unknown: Detail[] = []
@@ -75,21 +71,20 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
     const details: Detail[] = []
     const source = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
     const sink = await resolveEndpoint(trx, caller.accountId, 'sink', body.sink, details)
-    if (source && sink && source.id === sink.id)
+    if (source?.kind === 'stream' && sink?.kind === 'stream' && source.stream.id === sink.stream.id)
       details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
-    if (source && body.tasks > source.partitions)
-      details.push({ path: '/tasks', message: `must be at most ${source.partitions}, the source's partitions` })
-    if (body.source.config.compression !== undefined)
-      details.push({ path: '/source/config/compression', message: 'is for a sink: what is read is inflated whatever its compression' })
-    const start = source && (await resolveStart(deps, source.topic, body.start, details))
+    if (source?.kind === 'stream' && body.tasks > source.stream.partitions)
+      details.push({ path: '/tasks', message: `must be at most ${source.stream.partitions}, the source's partitions` })
+    const input = source && (await resolveInput(deps, caller, id, source, body, details))
     const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
     details.push(...faults)
-    if (details.length > 0 || !source || !sink || !start) throw invalidRequest(details)
+    if (details.length > 0 || !source || !sink || !input) throw invalidRequest(details)
     const steps = withPolicies(
       resolved.map((step) => step.definition),
       body.processors,
       body.on_error,
     )
+    const deadLetterTopic = names.deadLetterTopic(caller.accountId, id)
     const definition: PipelineDefinition = {
       pipeline_id: id,
       account_id: caller.accountId,
@@ -98,23 +93,35 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
       attempt: 1,
       desired: body.autostart ? 'running' : 'stopped',
       tasks: body.tasks,
-      source_topic: source.topic,
-      sink_topic: sink.topic,
-      sink_schema_id: sink.schema_id ?? 0,
+      source_topic: input.topic,
+      sink_topic: sink.kind === 'stream' ? sink.stream.topic : deadLetterTopic,
+      sink_schema_id: sink.kind === 'stream' ? (sink.stream.schema_id ?? 0) : 0,
       sink_bytes_max: LIMITS.topic_batch_bytes_max,
       dead_letter_bytes_max: LIMITS.dead_letter_batch_bytes_max,
-      dead_letter_topic: names.deadLetterTopic(caller.accountId, id),
+      dead_letter_topic: deadLetterTopic,
       group_id: names.pipelineGroup(id),
       steps,
-      source_partitions: source.partitions,
-      compression: StreamConfig.parse(body.sink.config).compression ?? 'none',
+      source_partitions: input.partitions,
+      compression: sink.kind === 'stream' ? (StreamConfig.parse(body.sink.config).compression ?? 'none') : 'none',
       failure_threshold: body.failure_threshold,
+      ...(source.kind === 'connector' ? { source: { connector_id: source.connector_id, config: source.config } } : {}),
+      ...(sink.kind === 'connector'
+        ? {
+            sink: {
+              connector_id: sink.connector_id,
+              config: sink.config,
+              fields: fieldsBehind(source, steps),
+              on_error: body.on_error,
+            },
+          }
+        : {}),
     }
-    const uses: Use[] = [
-      { kind: 'stream', used_id: source.id },
-      { kind: 'stream', used_id: sink.id },
-      ...steps.map((step): Use => ({ kind: 'smartmodule', used_id: step.module_id })),
-    ]
+    const used = [source, sink].flatMap((each): Use[] =>
+      each.kind === 'stream'
+        ? [{ kind: 'stream', used_id: each.stream.id }]
+        : each.secretIds.map((used_id): Use => ({ kind: 'secret', used_id })),
+    )
+    const uses: Use[] = [...used, ...steps.map((step): Use => ({ kind: 'smartmodule', used_id: step.module_id }))]
     return insertPipeline(
       trx,
       {
@@ -127,7 +134,10 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
         revision: 1,
         attempt: 1,
         // Places are resolved once: a create that is finished later starts where it would have started now.
-        request: { ...body, resolved_start: Object.fromEntries([...start].map(([partition, offset]) => [partition, String(offset)])) },
+        request: {
+          ...body,
+          resolved_start: Object.fromEntries([...input.start].map(([partition, offset]) => [partition, String(offset)])),
+        },
         definition,
       },
       uses,
@@ -135,8 +145,20 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
   })
 }
 
-export const createPipeline = operation(createPipelineContract, async (deps, caller, { body }) => {
+/** Source and sink are really connected to, outside of any transaction. What is wrong with the rest of the request is said first. */
+async function assertReachable(deps: Deps, caller: Caller, body: PipelineRequest): Promise<void> {
+  const faults = await Promise.all(
+    (['source', 'sink'] as const).map((side) => {
+      const config = resolveConfig(side, body[side], [])
+      return config ? checkEndpoint(deps, caller.accountId, side, { ...body[side], config }, `/${side}/config`) : []
+    }),
+  )
+  if (faults.flat().length > 0) throw invalidRequest(faults.flat())
+}
+
+export const createPipeline = operation(createPipelineContract, async (deps, caller, { body, query }) => {
   const id = newId('pipeline')
+  if (query.check === 'true') await assertReachable(deps, caller, body)
   const row = await store(deps, caller, id, body).catch((error: unknown) => {
     if (isUniqueViolation(error))
       throw new ServiceError('conflict', `a pipeline named "${body.name}" exists already`, {

@@ -1,7 +1,8 @@
 /** The chain of a pipeline request: modules found, versions pinned, configs checked against their schemas and by starting them. */
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { invalidRequest, type Detail } from '../../../../shared/errors/service-error.ts'
-import { ON_ERROR_DEFAULT, type OnError, type PipelineDefinition } from '../../../../shared/model/definition.ts'
+import { type OnError, type PipelineDefinition } from '../../../../shared/model/definition.ts'
+import { ON_ERROR_DEFAULT } from '../../../../shared/model/policies.ts'
 import { runInSandbox } from '../../../../shared/smartmodule/sandbox.ts'
 import type { Queryable } from '../../../../shared/store/database.ts'
 import { findSmartModule, findVersion, getBinary } from '../../../../shared/store/smartmodules.ts'

@@ -51,7 +51,7 @@ export type FetcherOptions = {
   positions: Map<number, bigint>
   budget: ByteBudget
   roundBytesMax: number
-  /** A job's ends: partitions are read up to there and no further. */
+  /** Ends of a job or of a planned range: partitions are read up to the batch there and no further. */
   until?: ReadonlyMap<number, bigint>
 }
 
@@ -62,12 +62,13 @@ const WAIT_MS = 500
 type Ready = { batches: FetchedBatches[]; bytes: number; granted: number }
 
 /** Cuts the answer to whole batches and tells where the next fetch starts. Undefined when it holds none. */
-function wholeBatches(answer: FetchedPartition, position: bigint): FetchedBatches | undefined {
+function wholeBatches(answer: FetchedPartition, position: bigint, end: bigint | undefined): FetchedBatches | undefined {
   const bytes = answer.bytes!
   let at = 0
   let nextOffset = position
   let records = 0
   for (let header = readBatchHeader(bytes, 0); header !== undefined; header = readBatchHeader(bytes, at)) {
+    if (end !== undefined && header.baseOffset >= end) break
     at += header.size
     records += header.recordCount
     nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
@@ -104,7 +105,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
       if (answer.errorCode !== 0) throw new KafkaError(answer.errorCode)
       ends.set(answer.partition, answer.lastStableOffset)
       if (answer.bytes === undefined) continue
-      const whole = wholeBatches(answer, positions.get(answer.partition)!)
+      const whole = wholeBatches(answer, positions.get(answer.partition)!, options.until?.get(answer.partition))
       if (!whole) continue
       positions.set(answer.partition, whole.nextOffset)
       batches.push(whole)

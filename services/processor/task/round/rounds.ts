@@ -9,6 +9,7 @@ import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
 import type { FetchBatches } from '../../../../shared/kafka/wire/fetch.ts'
 import type { LedgerEntry, PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
+import type { OpenSink } from '../../../../shared/connectors/sink.ts'
 import type { OpenChain } from '../../lane/lanes.ts'
 import type { PartitionOutcome } from '../../lane/messages.ts'
 import type { Mutation } from '../../mutation.ts'
@@ -19,6 +20,7 @@ import { ledgerBatch } from '../ledger.ts'
 import type { Producer } from '../producer.ts'
 import { commitRound, type GroupCoordinator } from './commit.ts'
 import { deliver, type Targets } from './deliver.ts'
+import { openRowWriter, type RowWriter } from './row-writer.ts'
 import { openFetcher, type FetchedRound, type Fetcher } from './fetch.ts'
 
 /** One revision at work; replaced as a whole at a round's border. */
@@ -45,6 +47,10 @@ export type RoundsOptions = {
   swap(): Promise<void>
   hasNext(): boolean
   isMine(): boolean
+  /** The assignment holds, even while the task is being paused or stopped. */
+  isOwner(): boolean
+  /** Where the sink is no topic. `planned`: these ranges, by the offsets they end at, are to be written before anything else. */
+  rows?: { sink: OpenSink; planned: ReadonlyMap<number, bigint> }
   onFetcher(fetcher: Fetcher | undefined): void
   onCommit(records: number): void
   /** Records fetched and not committed. */
@@ -62,6 +68,9 @@ const QUIET_COMMIT_MS = 60_000
 const SLOW_ROUND_BYTES = 64 << 10
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** How often a sink's boundary in time is looked for. */
+const BOUNDARY_LOOK_MS = 100
 
 const FAILED = 4
 
@@ -83,7 +92,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     positions: new Map(positions),
     budget: options.budget,
     roundBytesMax: rate === null ? options.roundBytesMax : SLOW_ROUND_BYTES,
-    until: job && untilOf(owned, job.ranges),
+    until: options.rows && options.rows.planned.size > 0 ? plannedEnds(options) : job && untilOf(owned, job.ranges),
   })
   options.onFetcher(fetching)
   const open = new Set<FetchedRound>()
@@ -109,6 +118,42 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
         from_offset: String(positions.get(partition) ?? 0n),
         at: new Date(now()).toISOString(),
       }))
+  }
+
+  const isRecovery = options.rows !== undefined && options.rows.planned.size > 0
+  const stopped = new AbortController()
+  const rowWriter =
+    options.rows &&
+    openRowWriter({
+      ...options.rows,
+      topicId: layout.topicId,
+      cluster: options.cluster,
+      connections,
+      coordinator,
+      producer,
+      targets,
+      owned,
+      positions,
+      ledgerOf: (running, partitions) => {
+        const entries = ledgerOf(running, partitions)
+        return entries.length > 0 ? ledgerBatch(entries, now()) : undefined
+      },
+      onWritten: options.onCommit,
+      onHeldBytes: (change) => (change > 0 ? options.budget.use(change) : options.budget.give(-change)),
+      now,
+      signal: stopped.signal,
+    })
+
+  /** A boundary in time comes without a record. */
+  const timer = rowWriter && setInterval(() => rowWriter.isDue() && fetching.interrupt(), BOUNDARY_LOOK_MS)
+
+  async function finishRows(writer: RowWriter, running: Running, round: FetchedRound, outcomes: PartitionOutcome[]): Promise<void> {
+    writer.hold(outcomes)
+    round.release()
+    open.delete(round)
+    inFlight()
+    // A range that was planned is written as a whole, at its end.
+    if (!isRecovery && writer.isDue()) await writer.flush(running, false)
   }
 
   async function write(running: Running, outcomes: PartitionOutcome[]): Promise<void> {
@@ -169,11 +214,15 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
         // A hot swap happens at a round's border: nothing is under way, and what was fetched goes through the next revision.
         await committing
         if (!isMine()) break
+        // What was made by one revision is not mixed with the next one's.
+        await rowWriter?.flush(options.running(), true)
         await options.swap()
       }
       if (!round) {
-        if (!fetching.isDone()) continue
         await committing
+        if (rowWriter && (fetching.isDone() || rowWriter.isDue())) await rowWriter.flush(options.running(), fetching.isDone())
+        if (!fetching.isDone()) continue
+        if (isRecovery) return false
         if (owned.partitions.length === layout.leaders.length) return true
         // Another member has the rest for a moment: whoever has all of it says that the job is done.
         await sleep(1000)
@@ -187,18 +236,24 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       if (!isMine()) break
       const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
       if (!job) options.threshold().check(records, failedOf(outcomes))
-      committing = finish(running, round, outcomes)
+      committing = rowWriter ? finishRows(rowWriter, running, round, outcomes) : finish(running, round, outcomes)
       committing.catch(() => fetching.close())
       if (rate !== null) await pause((records * 1000) / rate - (now() - startedAt))
     }
+    // A pause or a stop drains; a range that was planned earlier is not to be cut short.
+    await committing
+    if (rowWriter && !isRecovery && options.isOwner()) await rowWriter.flush(options.running(), true)
   } catch (error) {
     // A fetcher closed by an interrupt, or by a failed commit, is no failure of its own.
     await committing
     if (isMine()) throw error
   } finally {
+    clearInterval(timer)
     fetching.close()
     options.onFetcher(undefined)
     await committing.catch(() => {})
+    stopped.abort()
+    rowWriter?.drop()
     for (const round of open) round.release()
     options.onInFlight(0)
   }
@@ -231,4 +286,9 @@ function untilOf(owned: Assignment, ranges: Record<string, [string, string][]>):
       (ranges[String(partition)] ?? []).reduce((most, [, until]) => (BigInt(until) > most ? BigInt(until) : most), 0n),
     ]),
   )
+}
+
+/** Partitions without a planned range are not read at all while the others' are being written. */
+function plannedEnds({ owned, positions, rows }: RoundsOptions): Map<number, bigint> {
+  return new Map(owned.partitions.map((partition) => [partition, rows!.planned.get(partition) ?? positions.get(partition) ?? 0n]))
 }

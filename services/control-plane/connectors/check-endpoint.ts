@@ -1,0 +1,63 @@
+/** Really connects to what a connector's config names, with metadata alone, within a time; what the other system says becomes faults of the config. */
+import { findConnector } from '../../../shared/connectors/catalogue.ts'
+import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
+import { secretsIn } from '../../../shared/connectors/secret.ts'
+import type { Detail } from '../../../shared/errors/service-error.ts'
+import { maskAll, ownerOf } from '../../../shared/secrets/envelope.ts'
+import { findSecretByName } from '../../../shared/store/secrets.ts'
+import type { Deps } from '../deps.ts'
+
+const TIMEOUT_MS = 8000
+
+type CheckDeps = Pick<Deps, 'db' | 'secretBox' | 'connectorDefaults' | 'log'>
+
+/** The account's secrets that the config names, opened for this check alone. */
+async function secretsOf({ db, secretBox }: CheckDeps, accountId: string, config: unknown): Promise<Map<string, string>> {
+  const values = new Map<string, string>()
+  for (const { name } of secretsIn(config)) {
+    const row = await findSecretByName(db, accountId, name)
+    if (row) values.set(name, secretBox.open(ownerOf(accountId, name), row.envelope))
+  }
+  return values
+}
+
+/** Faults with pointers below `at`; none for a connector that has nothing to look at. The config was validated before. */
+export async function checkEndpoint(
+  deps: CheckDeps,
+  accountId: string,
+  side: 'source' | 'sink',
+  endpoint: { connector_id: string; config: unknown },
+  at: string,
+): Promise<Detail[]> {
+  const check = await findConnector(endpoint.connector_id)?.[side]?.check?.()
+  if (!check) return []
+  const secrets = await secretsOf(deps, accountId, endpoint.config)
+  const mask = (text: string) =>
+    maskAll(text, [...secrets.values(), deps.connectorDefaults.bucket?.secret_key ?? '', deps.connectorDefaults.warehouse_url ?? ''])
+  const context: ConnectorContext = {
+    defaults: deps.connectorDefaults,
+    runId: 'check',
+    fields: undefined,
+    secret({ $secret }) {
+      const value = secrets.get($secret)
+      if (value === undefined) throw new Error(`the account has no secret "${$secret}"`)
+      return value
+    },
+    mask,
+    log: (level, message) => deps.log[level]({ connector_id: endpoint.connector_id }, mask(message)),
+    now: () => Date.now(),
+  }
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const late = new Promise<Detail[]>((resolve) =>
+    signal.addEventListener('abort', () => resolve([{ path: '', message: `did not answer within ${TIMEOUT_MS / 1000} s` }]), {
+      once: true,
+    }),
+  )
+  const faults = await Promise.race([
+    late,
+    check(endpoint.config, context, signal).catch((error: unknown): Detail[] => [
+      { path: '', message: error instanceof Error ? error.message : String(error) },
+    ]),
+  ])
+  return faults.map(({ path, message }) => ({ path: `${at}${path}`, message: mask(message) }))
+}

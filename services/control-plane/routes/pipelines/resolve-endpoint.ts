@@ -1,0 +1,93 @@
+/** A pipeline's source or sink resolved: a stream of the account, or a connector with a checked config. */
+import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import { findConnector } from '../../../../shared/connectors/catalogue.ts'
+import { kindOf } from '../../../../shared/connectors/connector.ts'
+import { secretsIn } from '../../../../shared/connectors/secret.ts'
+import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
+import type { Detail } from '../../../../shared/errors/service-error.ts'
+import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import type { Queryable } from '../../../../shared/store/database.ts'
+import { lockSecret } from '../../../../shared/store/secrets.ts'
+import { lockStream, type StreamRow } from '../../../../shared/store/streams.ts'
+import { validated } from '../../middleware/validate.ts'
+
+type Endpoint = PipelineRequest['source']
+
+export type ResolvedEndpoint =
+  | { kind: 'stream'; stream: StreamRow }
+  /** `fields`: types of the members that its records have, where that is known. `secretIds` are in use from now on. */
+  | {
+      kind: 'connector'
+      connector_id: string
+      config: Record<string, unknown>
+      fields: Record<string, string> | undefined
+      secretIds: string[]
+    }
+
+/** The config as the connector's schema gives it out; faults are added to `details`. No database, no network. */
+export function resolveConfig(
+  side: 'source' | 'sink',
+  endpoint: Endpoint,
+  details: Detail[],
+  at = `/${side}`,
+): Record<string, unknown> | undefined {
+  const connector = findConnector(endpoint.connector_id)
+  const direction = connector?.[side]
+  if (!connector || !direction) {
+    details.push({
+      path: `${at}/connector_id`,
+      message: connector ? `the connector is no ${side}, only a ${kindOf(connector)}` : 'is not the id of a connector',
+    })
+    return undefined
+  }
+  const config = validated(direction.config, endpoint.config, `${at}/config`)
+  if ('value' in config) return config.value
+  details.push(...config.details)
+  return undefined
+}
+
+/** Locks what is named against deletion until the transaction ends; faults are added to `details`. */
+export async function resolveEndpoint(
+  trx: Queryable,
+  accountId: string,
+  side: 'source' | 'sink',
+  endpoint: Endpoint,
+  details: Detail[],
+): Promise<ResolvedEndpoint | undefined> {
+  const config = resolveConfig(side, endpoint, details)
+  if (!config) return undefined
+  const { connector_id } = endpoint
+  if (connector_id !== streamConnector.id) {
+    const secretIds: string[] = []
+    for (const { name, path } of secretsIn(config)) {
+      const secret = await lockSecret(trx, accountId, name)
+      if (secret) secretIds.push(secret.id)
+      else details.push({ path: `/${side}/config${path}/$secret`, message: 'is not the name of a secret of this account' })
+    }
+    return {
+      kind: 'connector',
+      connector_id,
+      config,
+      fields: side === 'source' ? findConnector(connector_id)?.source?.fields?.(config) : undefined,
+      secretIds,
+    }
+  }
+  const stream = await lockStream(trx, accountId, StreamConfig.parse(config).stream_id)
+  if (stream?.status === 'active') return { kind: 'stream', stream }
+  details.push({
+    path: `/${side}/config/stream_id`,
+    message: stream ? `the stream is ${stream.status}, not active` : 'is not the id of a stream',
+  })
+  return undefined
+}
+
+/** Built-in SmartModules that leave a record's members as they are, but for one that they may add. */
+const KEEPS_FIELDS = new Set(['dps/filter', 'dps/text-classifier'])
+
+/** Types of the members that records have behind the chain; undefined when a step may have made anything of them. */
+export function fieldsBehind(source: ResolvedEndpoint, steps: PipelineDefinition['steps']): Record<string, string> | undefined {
+  const fields = source.kind === 'stream' ? source.stream.schema : source.fields
+  if (!fields || !steps.every(({ name }) => KEEPS_FIELDS.has(name))) return undefined
+  const added = steps.flatMap(({ config }) => (typeof config.output_field === 'string' ? [[config.output_field, 'string'] as const] : []))
+  return { ...fields, ...Object.fromEntries(added) }
+}

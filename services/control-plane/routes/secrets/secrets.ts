@@ -1,0 +1,109 @@
+/** Secrets written, listed without their values, replaced, deleted. */
+import {
+  createSecretContract,
+  deleteSecretContract,
+  getSecretContract,
+  listSecretsContract,
+  updateSecretContract,
+} from '../../../../shared/api/secrets.ts'
+import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
+import { newId } from '../../../../shared/model/ids.ts'
+import { ownerOf } from '../../../../shared/secrets/envelope.ts'
+import { isUniqueViolation, type Queryable } from '../../../../shared/store/database.ts'
+import { lockPipeline, updatePipeline } from '../../../../shared/store/pipelines.ts'
+import {
+  deleteSecretRow,
+  findSecret,
+  findSecretForUpdate,
+  insertSecret,
+  listSecrets,
+  listSecretUsers,
+  updateSecret,
+  type SecretRow,
+} from '../../../../shared/store/secrets.ts'
+import { publishDefinition } from '../../publisher/enqueue.ts'
+import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
+import { operation } from '../operation.ts'
+
+const show = ({ id, name, description, created_at, updated_at }: SecretRow, used_by: string[]) => ({
+  id,
+  name,
+  description,
+  used_by,
+  created_at,
+  updated_at,
+})
+
+export const createSecretOperation = operation(createSecretContract, async ({ db, secretBox, pokePublisher }, { accountId }, { body }) => {
+  const { name, description, value } = body
+  const row = await db
+    .transaction((trx) =>
+      insertSecret(trx, {
+        id: newId('secret'),
+        account_id: accountId,
+        name,
+        description,
+        envelope: secretBox.seal(ownerOf(accountId, name), value),
+      }),
+    )
+    .catch((error: unknown) => {
+      if (!isUniqueViolation(error)) throw error
+      throw new ServiceError('conflict', `a secret named "${name}" exists already`, {
+        cause: error,
+        details: [{ path: '/name', message: 'is taken' }],
+      })
+    })
+  pokePublisher()
+  return { status: 201, body: show(row, []), headers: { Location: `/secrets/${row.id}` } }
+})
+
+export const listSecretsOperation = operation(listSecretsContract, async ({ db }, caller, { query }) => {
+  const page = await listSecrets(db, caller.accountId, query)
+  const users = new Map<string, string[]>()
+  for (const { id } of page.items) users.set(id, await listSecretUsers(db, id))
+  return listReply('secrets', page, query, (row) => show(row, users.get(row.id) ?? []))
+})
+
+export const getSecretOperation = operation(getSecretContract, async ({ db }, caller, { params }) => {
+  const row = await findSecret(db, caller.accountId, params.id)
+  if (!row) throw notFound('the secret')
+  return { status: 200, body: show(row, await listSecretUsers(db, row.id)), headers: etagOf(row) }
+})
+
+/** A new attempt makes every task open its connectors again, now with the new value. */
+async function restartUsers(trx: Queryable, pipelineIds: string[]): Promise<void> {
+  for (const id of pipelineIds) {
+    const row = await lockPipeline(trx, id)
+    if (!row || row.desired === 'stopped' || row.status === 'deleting') continue
+    await publishDefinition(trx, await updatePipeline(trx, id, { attempt: row.attempt + 1 }))
+  }
+}
+
+export const updateSecretOperation = operation(updateSecretContract, async ({ db, secretBox, pokePublisher }, caller, { params, body }) => {
+  const [row, users] = await db.transaction(async (trx) => {
+    const found = await findSecretForUpdate(trx, caller.accountId, params.id)
+    if (!found) throw notFound('the secret')
+    assertIfMatch(caller, etagOf(found))
+    const { description = found.description, value } = body
+    const envelope = value === undefined ? undefined : secretBox.seal(ownerOf(caller.accountId, found.name), value)
+    const updated = await updateSecret(trx, found, { description, envelope })
+    const usedBy = await listSecretUsers(trx, found.id)
+    if (envelope) await restartUsers(trx, usedBy)
+    return [updated, usedBy] as const
+  })
+  pokePublisher()
+  return { status: 200, body: show(row, users), headers: etagOf(row) }
+})
+
+export const deleteSecretOperation = operation(deleteSecretContract, async ({ db, pokePublisher }, caller, { params }) => {
+  await db.transaction(async (trx) => {
+    const row = await findSecretForUpdate(trx, caller.accountId, params.id)
+    if (!row) throw notFound('the secret')
+    assertIfMatch(caller, etagOf(row))
+    const users = await listSecretUsers(trx, row.id)
+    if (users.length > 0) throw new ServiceError('conflict', `the secret is used by: ${users.join(', ')}`)
+    await deleteSecretRow(trx, row)
+  })
+  pokePublisher()
+  return { status: 204 }
+})

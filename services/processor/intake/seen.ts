@@ -1,0 +1,58 @@
+/** What the splits of a source have seen, in a compacted topic of the pipeline's: for sources whose position is a set, not a place. */
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { TRANSACTIONAL, encodeBatch } from '../../../shared/kafka/protocol/record-batch.ts'
+import { openTail } from '../../../shared/kafka/tail.ts'
+import type { OutputBatch } from '../lane/messages.ts'
+import type { SplitRead } from './split-reader.ts'
+
+const keyOf = (split: number, key: string): string => `${split}/${key}`
+
+/** By split, everything that was committed before. */
+export async function readSeen(cluster: Cluster, topic: string, splits: readonly number[]): Promise<Map<number, Map<string, string>>> {
+  const seen = new Map(splits.map((split) => [split, new Map<string, string>()]))
+  let failure: Error | undefined
+  const tail = openTail({
+    cluster,
+    topic,
+    purpose: 'seen',
+    from: 0n,
+    onRecords(records) {
+      for (const { key, value } of records) {
+        const slash = key.indexOf('/')
+        const own = seen.get(Number(key.slice(0, slash)))
+        if (value === null) own?.delete(key.slice(slash + 1))
+        else own?.set(key.slice(slash + 1), value.toString('utf8'))
+      }
+    },
+    onError: (error) => (failure = error),
+  })
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(failure ?? new Error(`${topic} could not be read within ${READ_MAX_MS / 1000} s`)), READ_MAX_MS)
+  })
+  try {
+    await Promise.race([tail.caughtUp, late])
+  } finally {
+    clearTimeout(timer)
+    await tail.close()
+  }
+  return seen
+}
+
+const READ_MAX_MS = 60_000
+
+/** For the transaction of the reads. */
+export function seenBatch(reads: readonly SplitRead[], nowMs: number): OutputBatch | undefined {
+  const records = reads
+    .flatMap(({ split, read }) => (read.seen ?? []).map(({ key, value }) => ({ key: keyOf(split, key), value })))
+    .map(({ key, value }, offsetDelta) => ({
+      offsetDelta,
+      timestampDelta: 0n,
+      key: Buffer.from(key),
+      value: value === null ? null : Buffer.from(value),
+      headers: [],
+    }))
+  if (records.length === 0) return undefined
+  const batch = encodeBatch(records, BigInt(nowMs), TRANSACTIONAL)
+  return { partition: 0, bytes: batch.buffer as ArrayBuffer, length: batch.length, records: records.length }
+}

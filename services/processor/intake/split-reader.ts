@@ -1,0 +1,72 @@
+/** Reads the splits of one assignment ahead, each in its own order and within a bound, and hands over whatever has come. */
+import type { OpenSource, SourceRead } from '../../../shared/connectors/source.ts'
+
+export type SplitRead = { split: number; read: SourceRead }
+
+export type SplitReader = {
+  /** Everything that has arrived, once something has; undefined when every split has come to its end. Rejects with what a split threw. */
+  take(): Promise<SplitRead[] | undefined>
+  close(): Promise<void>
+}
+
+/** Of one split, read and not committed. */
+const AHEAD_BYTES = 8 << 20
+
+export function openSplitReader(
+  source: OpenSource,
+  splits: readonly number[],
+  count: number,
+  positionOf: (split: number) => string | undefined,
+  seenOf: (split: number) => ReadonlyMap<string, string>,
+): SplitReader {
+  const stop = new AbortController()
+  const ready: SplitRead[] = []
+  let bytes = 0
+  let running = splits.length
+  let failure: unknown
+  let wake: (() => void) | undefined
+  let resume: (() => void)[] = []
+
+  async function follow(split: number): Promise<void> {
+    for await (const read of source.read({ index: split, count }, positionOf(split), seenOf(split), stop.signal)) {
+      if (stop.signal.aborted) return
+      ready.push({ split, read })
+      bytes += read.block.bytes.length
+      wake?.()
+      while (bytes > AHEAD_BYTES && !stop.signal.aborted) await new Promise<void>((resolve) => resume.push(resolve))
+    }
+  }
+  const following = splits.map((split) =>
+    follow(split)
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) failure ??= error
+      })
+      .finally(() => {
+        running--
+        wake?.()
+      }),
+  )
+
+  return {
+    async take() {
+      // What was read before a split failed is good.
+      while (ready.length === 0 && failure === undefined && running > 0 && !stop.signal.aborted)
+        await new Promise<void>((resolve) => (wake = resolve))
+      if (ready.length > 0) {
+        const taken = ready.splice(0)
+        bytes = 0
+        resume.splice(0).forEach((each) => each())
+        return taken
+      }
+      if (failure !== undefined) throw failure
+      return undefined
+    },
+    async close() {
+      stop.abort()
+      resume.forEach((each) => each())
+      resume = []
+      wake?.()
+      await Promise.all(following)
+    },
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * Phases 3 and 4 of a round whose sink is no topic: rows gather up to the sink's boundaries, dead letters are written and acknowledged
+ * first, then the sink writes the range, then the consumed offsets are committed. One transaction can't span two systems, so that what
+ * makes it exact is the sink's: a position of its own, or a range that was planned (committed as metadata, the offset still at its start)
+ * before anything of it was written, so that a replay writes the same range under the same name.
+ */
+import type { Delivery, OpenSink, Rows, Written } from '../../../../shared/connectors/sink.ts'
+import type { Cluster, Connections } from '../../../../shared/kafka/cluster.ts'
+import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
+import { withPlan } from '../../../../shared/model/commit-metadata.ts'
+import { runIdOf } from '../../../../shared/model/definition.ts'
+import { RoundLost } from '../../lane/ends.ts'
+import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
+import type { Producer } from '../producer.ts'
+import { SinkMoved, SinkRefused, SinkUnavailable } from '../sinks.ts'
+import { commitRound, type GroupCoordinator } from './commit.ts'
+import { deliver, type Targets } from './deliver.ts'
+import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
+import type { Running } from './rounds.ts'
+
+export type RowWriterOptions = {
+  sink: OpenSink
+  topicId: string
+  cluster: Cluster
+  connections: Connections
+  coordinator: GroupCoordinator
+  producer: Producer
+  targets: Targets
+  owned: Assignment
+  positions: Map<number, bigint>
+  /** Ends of ranges that were planned before, by partition: they are written as they were planned. */
+  planned: ReadonlyMap<number, bigint>
+  ledgerOf(running: Running, partitions: number[]): OutputBatch | undefined
+  onWritten(records: number): void
+  onHeldBytes(change: number): void
+  now: () => number
+  signal: AbortSignal
+}
+
+type Held = {
+  to: bigint
+  rows: Rows[]
+  bytes: number
+  count: number
+  records: number
+  deadLetters: OutputBatch[]
+  counts: Float64Array
+  since: number
+}
+
+export type RowWriter = {
+  /** Takes a round's outcomes over. */
+  hold(outcomes: readonly PartitionOutcome[]): void
+  /** A partition has come to a boundary; without boundaries, whenever something is held. */
+  isDue(): boolean
+  isEmpty(): boolean
+  /** Writes what is due, or all of it, and commits. */
+  flush(running: Running, isAll: boolean): Promise<void>
+  /** Gives up what is held: it will be read again. */
+  drop(): void
+}
+
+export function openRowWriter(options: RowWriterOptions): RowWriter {
+  const { sink, planned, positions, now } = options
+  const { boundaries } = sink
+  const held = new Map<number, Held>()
+
+  function isFull({ bytes, count, since }: Held): boolean {
+    if (!boundaries) return true
+    return bytes >= boundaries.bytesMax || count >= boundaries.recordsMax || now() - since >= boundaries.intervalMs
+  }
+
+  function deliveryOf(running: Running, partition: number, { to, counts }: Held): Delivery {
+    return {
+      runId: runIdOf(running.definition),
+      topicId: options.topicId,
+      partition,
+      from: positions.get(partition) ?? 0n,
+      to,
+      revision: running.definition.revision,
+      note: running.accounting.metadataWith(partition, counts),
+    }
+  }
+
+  async function commit(running: Running, offsets: { partition: number; offset: bigint; metadata: string }[]): Promise<void> {
+    const { group_id, source_topic } = running.definition
+    const target = { groupId: group_id, topic: source_topic, assignment: options.owned }
+    await commitRound(options.cluster, options.connections, options.coordinator, target, offsets, options.producer)
+  }
+
+  /** Dead letters, and the plan where the sink needs one, in a transaction that moves no offset. */
+  async function prepare(running: Running, parts: [number, Held][]): Promise<void> {
+    const letters = parts.map(([partition, each]) => outcomeOf(partition, each)).filter(({ deadLetters }) => deadLetters.length > 0)
+    const none = new Float64Array(Math.max(1, running.definition.steps.length) * COUNTER_COUNT)
+    const plans = parts
+      .filter(([partition, { count }]) => boundaries && count > 0 && !planned.has(partition))
+      .map(([partition, { to }]) => ({
+        partition,
+        offset: positions.get(partition) ?? 0n,
+        metadata: withPlan(running.accounting.metadataWith(partition, none), to),
+      }))
+    if (letters.length === 0 && plans.length === 0) return
+    await deliver(options.connections, letters, undefined, options.targets, options.producer)
+    if (plans.length > 0) await commit(running, plans)
+    else await options.producer.end(true)
+  }
+
+  return {
+    hold(outcomes) {
+      for (const outcome of outcomes) {
+        const bytes = outcome.rows.reduce((sum, rows) => sum + rows.bytes.length, 0)
+        const count = outcome.rows.reduce((sum, rows) => sum + rows.count, 0)
+        options.onHeldBytes(bytes)
+        const known = held.get(outcome.partition)
+        if (!known) {
+          held.set(outcome.partition, {
+            to: outcome.nextOffset,
+            rows: outcome.rows,
+            bytes,
+            count,
+            records: outcome.records,
+            deadLetters: outcome.deadLetters,
+            counts: outcome.counts,
+            since: now(),
+          })
+          continue
+        }
+        known.to = outcome.nextOffset
+        known.rows.push(...outcome.rows)
+        known.bytes += bytes
+        known.count += count
+        known.records += outcome.records
+        known.deadLetters.push(...outcome.deadLetters)
+        for (let i = 0; i < known.counts.length; i++) known.counts[i]! += outcome.counts[i]!
+      }
+    },
+    isDue: () => [...held.values()].some(isFull),
+    isEmpty: () => held.size === 0,
+    async flush(running, isAll) {
+      const parts = [...held].filter(([, each]) => isAll || isFull(each))
+      if (parts.length === 0) return
+      await prepare(running, parts)
+      const deliveries = parts.map(([partition, each]) => deliveryOf(running, partition, each))
+      const written = await Promise.all(
+        parts.map(([, { rows }], index) => {
+          const delivery = deliveries[index]!
+          // A sink that keeps the position hears of ranges without rows too; for the others there is nothing to write.
+          return rows.length > 0 || sink.position ? sink.write(delivery, rows, options.signal) : ({ kind: 'delivered' } as const)
+        }),
+      )
+      // Those at fault in every partition are remembered before the round is given up.
+      for (const [index, each] of written.entries())
+        if (each.kind === 'at_fault') running.chain.refuse(deliveries[index]!.partition, each.records)
+      written.toSorted((a, b) => SEVERITY[b.kind] - SEVERITY[a.kind]).forEach(assertDelivered)
+      const ledger = options.ledgerOf(
+        running,
+        parts.map(([partition]) => partition),
+      )
+      if (ledger) await deliver(options.connections, [], ledger, options.targets, options.producer)
+      await commit(
+        running,
+        deliveries.map(({ partition, to, note }) => ({ partition, offset: to, metadata: note })),
+      )
+      let records = 0
+      for (const [partition, each] of parts) {
+        running.accounting.add(partition, each.counts)
+        positions.set(partition, each.to)
+        held.delete(partition)
+        options.onHeldBytes(-each.bytes)
+        running.chain.recycle([outcomeOf(partition, each)])
+        records += each.records
+      }
+      options.onWritten(records)
+    },
+    drop() {
+      for (const { bytes } of held.values()) options.onHeldBytes(-bytes)
+      held.clear()
+    },
+  }
+}
+
+const SEVERITY = { delivered: 0, at_fault: 1, retry: 2, moved: 3, permanent: 4 }
+
+function assertDelivered(written: Written): void {
+  switch (written.kind) {
+    case 'delivered':
+      return
+    case 'retry':
+      throw new SinkUnavailable(written.reason, written.afterMs)
+    case 'moved':
+      throw new SinkMoved(written.reason)
+    case 'permanent':
+      throw new SinkRefused(written.reason)
+    case 'at_fault':
+      throw new RoundLost(`the sink refused ${written.records.length} records`)
+  }
+}
+
+const outcomeOf = (partition: number, { to, records, deadLetters, counts }: Held): PartitionOutcome => ({
+  partition,
+  nextOffset: to,
+  records,
+  sink: [],
+  rows: [],
+  deadLetters,
+  counts,
+})

@@ -1,0 +1,219 @@
+/**
+ * JSON documents as rows of Postgres' COPY in text format (https://www.postgresql.org/docs/current/sql-copy.html, "Text Format"): fields
+ * apart by tabs, `\N` for null, backslash escapes. HOT: nothing is made per record.
+ */
+import type { RowFormat } from '../row-format.ts'
+import { ABSENT, ESCAPED, LITERAL, NESTED, NULL, STRING, createMemberScanner } from './json-members.ts'
+import { reserve, type RowBuffer } from './row-buffer.ts'
+import type { RowEncoder, RowFault } from './row-encoder.ts'
+
+const BACKSLASH = 0x5c
+const PLAIN = 0
+const JSON_KIND = 1
+const BYTES_KIND = 2
+
+const NOT_AN_OBJECT: RowFault = { code: 'not_a_json_object', message: 'the value is not one JSON object' }
+const NUL: RowFault = { code: 'nul_character', message: 'the value holds the character U+0000, which Postgres takes in no text' }
+const TOMBSTONE: RowFault = { code: 'null_value', message: 'the record has no value, and the table takes rows alone' }
+const BAD_ESCAPE: RowFault = { code: 'not_a_json_object', message: 'a string of the value holds an escape that JSON does not know' }
+
+export function createCopyEncoder(format: Extract<RowFormat, { kind: 'copy' }>): RowEncoder {
+  const { columns, isWhole, ignoresUnknown } = format
+  if (isWhole) return encodeWhole
+  const kinds = Uint8Array.from(columns, ({ kind }) => (kind === 'json' ? JSON_KIND : kind === 'bytes' ? BYTES_KIND : PLAIN))
+  const scanner = createMemberScanner(
+    columns.map(({ name }) => name),
+    ignoresUnknown,
+  )
+  const absent = columns.map((column) => new TextEncoder().encode(column.absent))
+  const absentBytes = absent.reduce((sum, { length }) => sum + length, 0)
+  const { starts, ends, sorts } = scanner
+  return (source, from, to, into) => {
+    if (from < 0) return TOMBSTONE
+    const fault = scanner.scan(source, from, to)
+    if (fault === 'unknown_member')
+      return { code: 'unknown_column', message: `the table has no column for the member "${scanner.unknown()}"` }
+    if (fault) return NOT_AN_OBJECT
+    // Every byte becomes two at most, a byte of a base64 text less than two.
+    reserve(into, (to - from) * 2 + columns.length * 5 + absentBytes + 1)
+    for (let column = 0; column < kinds.length; column++) {
+      if (column > 0) into.bytes[into.used++] = 0x09
+      const sort = sorts[column]!
+      if (sort === ABSENT) {
+        into.bytes.set(absent[column]!, into.used)
+        into.used += absent[column]!.length
+      } else if (sort === NULL) {
+        into.bytes[into.used++] = BACKSLASH
+        into.bytes[into.used++] = 0x4e
+      } else {
+        const wrong = putValue(source, starts[column]!, ends[column]!, sort, kinds[column]!, into)
+        if (wrong) return wrong
+      }
+    }
+    into.bytes[into.used++] = 0x0a
+    return undefined
+  }
+}
+
+function putValue(source: Uint8Array, start: number, end: number, sort: number, kind: number, into: RowBuffer): RowFault | undefined {
+  const isText = sort === STRING || sort === ESCAPED
+  if (kind === JSON_KIND) {
+    // The document as it stands, a string with its quotes.
+    putRaw(source, isText ? start - 1 : start, isText ? end + 1 : end, into)
+    return undefined
+  }
+  if (kind === BYTES_KIND && isText) return putBytes(source, start, end, into)
+  if (sort === ESCAPED) return putUnescaped(source, start, end, into)
+  if (sort === NESTED) {
+    putRaw(source, start, end, into)
+    return undefined
+  }
+  if (sort === STRING || sort === LITERAL) {
+    const { bytes } = into
+    let at = into.used
+    for (let i = start; i < end; i++) bytes[at++] = source[i]!
+    into.used = at
+  }
+  return undefined
+}
+
+/** JSON text: backslashes doubled, line breaks and tabs (white space between tokens) as blanks. */
+function putRaw(source: Uint8Array, start: number, end: number, into: RowBuffer): void {
+  const { bytes } = into
+  let at = into.used
+  for (let i = start; i < end; i++) {
+    const byte = source[i]!
+    if (byte === BACKSLASH) bytes[at++] = BACKSLASH
+    bytes[at++] = byte < 0x20 ? 0x20 : byte
+  }
+  into.used = at
+}
+
+function hexOf(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const lower = byte | 0x20
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
+}
+
+/** The four hexadecimal digits at `at`, or -1. */
+function unitAt(source: Uint8Array, at: number, end: number): number {
+  if (at + 4 > end) return -1
+  let unit = 0
+  for (let i = 0; i < 4; i++) {
+    const digit = hexOf(source[at + i]!)
+    if (digit < 0) return -1
+    unit = unit * 16 + digit
+  }
+  return unit
+}
+
+/** A string with JSON's escapes undone and COPY's put in. */
+function putUnescaped(source: Uint8Array, start: number, end: number, into: RowBuffer): RowFault | undefined {
+  for (let i = start; i < end; i++) {
+    const byte = source[i]!
+    if (byte !== BACKSLASH) {
+      into.bytes[into.used++] = byte
+      continue
+    }
+    const escape = source[++i]!
+    if (escape !== 0x75) {
+      const plain = escape < SIMPLE.length ? SIMPLE[escape]! : 0
+      if (plain === 0) return BAD_ESCAPE
+      putCharacter(plain, into)
+      continue
+    }
+    let unit = unitAt(source, i + 1, end)
+    if (unit < 0) return BAD_ESCAPE
+    i += 4
+    if (unit >= 0xd800 && unit <= 0xdbff && source[i + 1] === BACKSLASH && source[i + 2] === 0x75) {
+      const low = unitAt(source, i + 3, end)
+      if (low >= 0xdc00 && low <= 0xdfff) {
+        unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00)
+        i += 6
+      }
+    }
+    if (unit === 0) return NUL
+    // Half a surrogate pair is no character: U+FFFD stands for it, as everywhere that decodes.
+    putCharacter(unit >= 0xd800 && unit <= 0xdfff ? 0xfffd : unit, into)
+  }
+  return undefined
+}
+
+/** By the character behind the backslash; 0 where there is no such escape. */
+const SIMPLE = new Uint8Array(128)
+for (const [escape, plain] of [
+  ['"', 0x22],
+  ['\\', 0x5c],
+  ['/', 0x2f],
+  ['b', 0x08],
+  ['f', 0x0c],
+  ['n', 0x0a],
+  ['r', 0x0d],
+  ['t', 0x09],
+] as const)
+  SIMPLE[escape.charCodeAt(0)] = plain
+
+/** COPY's own escapes for what would end a field or a row, UTF-8 for the rest. */
+function putCharacter(code: number, into: RowBuffer): void {
+  const { bytes } = into
+  if (code === BACKSLASH || code === 0x0a || code === 0x0d || code === 0x09) {
+    bytes[into.used++] = BACKSLASH
+    bytes[into.used++] = code === BACKSLASH ? BACKSLASH : code === 0x0a ? 0x6e : code === 0x0d ? 0x72 : 0x74
+  } else if (code < 0x80) bytes[into.used++] = code
+  else if (code < 0x800) {
+    bytes[into.used++] = 0xc0 | (code >> 6)
+    bytes[into.used++] = 0x80 | (code & 0x3f)
+  } else if (code < 0x10000) {
+    bytes[into.used++] = 0xe0 | (code >> 12)
+    bytes[into.used++] = 0x80 | ((code >> 6) & 0x3f)
+    bytes[into.used++] = 0x80 | (code & 0x3f)
+  } else {
+    bytes[into.used++] = 0xf0 | (code >> 18)
+    bytes[into.used++] = 0x80 | ((code >> 12) & 0x3f)
+    bytes[into.used++] = 0x80 | ((code >> 6) & 0x3f)
+    bytes[into.used++] = 0x80 | (code & 0x3f)
+  }
+}
+
+const HEX = new TextEncoder().encode('0123456789abcdef')
+const SEXTETS = new Int8Array(128).fill(-1)
+for (const [index, character] of [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'].entries())
+  SEXTETS[character.charCodeAt(0)] = index
+
+const NOT_BASE64: RowFault = { code: 'not_base64', message: 'a member for a column of bytes is not base64' }
+
+/** Base64 (RFC 4648 §4) as Postgres' hexadecimal form of bytes. */
+function putBytes(source: Uint8Array, start: number, end: number, into: RowBuffer): RowFault | undefined {
+  const { bytes } = into
+  bytes[into.used++] = BACKSLASH
+  bytes[into.used++] = BACKSLASH
+  bytes[into.used++] = 0x78
+  let bits = 0
+  let have = 0
+  for (let i = start; i < end; i++) {
+    let byte = source[i]!
+    // "\/" is the one escape that base64 text may carry.
+    if (byte === BACKSLASH) byte = source[++i]!
+    if (byte === 0x3d) break
+    const sextet = byte < 128 ? SEXTETS[byte]! : -1
+    if (sextet < 0) return NOT_BASE64
+    bits = ((bits << 6) | sextet) & 0xffff
+    have += 6
+    if (have >= 8) {
+      have -= 8
+      const value = (bits >> have) & 0xff
+      bytes[into.used++] = HEX[value >> 4]!
+      bytes[into.used++] = HEX[value & 15]!
+    }
+  }
+  return undefined
+}
+
+/** The whole document as the only column, whatever it is. */
+function encodeWhole(source: Uint8Array, from: number, to: number, into: RowBuffer): RowFault | undefined {
+  if (from < 0) return TOMBSTONE
+  reserve(into, (to - from) * 2 + 1)
+  putRaw(source, from, to, into)
+  into.bytes[into.used++] = 0x0a
+  return undefined
+}

@@ -1,0 +1,56 @@
+/** JSON objects as delimited fields (RFC 4180). Strings with escapes are decoded: the only thing made per record, and only then. */
+import type { RowFormat } from '../row-format.ts'
+import { ABSENT, ESCAPED, NULL, STRING, createMemberScanner, unescapeText } from './json-members.ts'
+import { reserve, type RowBuffer } from './row-buffer.ts'
+import type { RowEncoder, RowFault } from './row-encoder.ts'
+
+const NOT_AN_OBJECT: RowFault = { code: 'not_a_json_object', message: 'the value is not one JSON object' }
+const QUOTE = 0x22
+
+export function createCsvEncoder({ columns, delimiter }: Extract<RowFormat, { kind: 'csv' }>): RowEncoder {
+  const scanner = createMemberScanner(columns, true)
+  const apart = delimiter.charCodeAt(0)
+  const { starts, ends, sorts } = scanner
+  const encoder = new TextEncoder()
+  return (source, from, to, into) => {
+    if (from < 0 || scanner.scan(source, from, to)) return NOT_AN_OBJECT
+    reserve(into, (to - from) * 3 + columns.length * 3 + 2)
+    for (let column = 0; column < columns.length; column++) {
+      if (column > 0) into.bytes[into.used++] = apart
+      const sort = sorts[column]!
+      if (sort === ABSENT || sort === NULL) continue
+      if (sort === ESCAPED) {
+        let text: Uint8Array
+        try {
+          text = encoder.encode(unescapeText(source, starts[column]!, ends[column]!))
+        } catch {
+          return NOT_AN_OBJECT
+        }
+        putField(text, 0, text.length, apart, into)
+        // An empty text is not the same as none.
+      } else if (sort === STRING && starts[column] === ends[column]) {
+        into.bytes[into.used++] = QUOTE
+        into.bytes[into.used++] = QUOTE
+      } else putField(source, starts[column]!, ends[column]!, apart, into)
+    }
+    into.bytes[into.used++] = 0x0d
+    into.bytes[into.used++] = 0x0a
+    return undefined
+  }
+}
+
+function putField(source: Uint8Array, start: number, end: number, apart: number, into: RowBuffer): void {
+  let isPlain = true
+  for (let i = start; isPlain && i < end; i++) {
+    const byte = source[i]!
+    isPlain = byte !== QUOTE && byte !== apart && byte !== 0x0a && byte !== 0x0d
+  }
+  const { bytes } = into
+  if (!isPlain) bytes[into.used++] = QUOTE
+  for (let i = start; i < end; i++) {
+    const byte = source[i]!
+    if (byte === QUOTE) bytes[into.used++] = QUOTE
+    bytes[into.used++] = byte
+  }
+  if (!isPlain) bytes[into.used++] = QUOTE
+}

@@ -1,0 +1,18 @@
+/** What turns one record's value into a row of some format. The formats are those of `row-format.ts`. */
+import type { RowFormat } from '../row-format.ts'
+import { createCopyEncoder } from './copy-rows.ts'
+import { createCsvEncoder } from './csv-rows.ts'
+import { createJsonLinesEncoder } from './json-lines.ts'
+import type { RowBuffer } from './row-buffer.ts'
+
+/** Why a value makes no row. */
+export type RowFault = { code: string; message: string }
+
+/** Writes the value at `[from, to)` behind `into.used`; `from` is -1 for a null. The row is not ended. */
+export type RowEncoder = (source: Uint8Array, from: number, to: number, into: RowBuffer) => RowFault | undefined
+
+export function createRowEncoder(format: RowFormat): RowEncoder {
+  if (format.kind === 'copy') return createCopyEncoder(format)
+  if (format.kind === 'csv') return createCsvEncoder(format)
+  return createJsonLinesEncoder()
+}

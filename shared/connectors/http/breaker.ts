@@ -1,0 +1,23 @@
+/** A circuit breaker: after some failures in a row nothing is sent for a while, longer each time; one request then tells. */
+
+export type Breaker = { failed(): void; succeeded(): void; /** 0: closed, or time for a try. */ openForMs(): number }
+
+const FAILURES = 5
+const OPEN_MS = 2000
+const OPEN_MAX_MS = 60_000
+
+export function createBreaker(now: () => number): Breaker {
+  let failures = 0
+  let openUntil = 0
+  return {
+    failed() {
+      failures++
+      if (failures >= FAILURES) openUntil = now() + Math.min(OPEN_MS * 2 ** Math.min(failures - FAILURES, 10), OPEN_MAX_MS)
+    },
+    succeeded() {
+      failures = 0
+      openUntil = 0
+    },
+    openForMs: () => Math.max(0, openUntil - now()),
+  }
+}

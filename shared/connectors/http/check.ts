@@ -1,0 +1,16 @@
+/** Looks whether somebody answers at the address: a HEAD request, which changes nothing. Any answer will do but one about credentials. */
+import type { CheckConnector } from '../check.ts'
+import { openHttpClient, type HttpPlace } from './http-client.ts'
+
+export const checkHttp: CheckConnector<HttpPlace & { url: string }> = async (config, context, signal) => {
+  const client = openHttpClient({ ...config, timeout_ms: Math.min(config.timeout_ms, 5000) }, context)
+  try {
+    const answer = await client.request(config.url, { method: 'HEAD' }, signal)
+    await answer.body?.cancel()
+    return answer.status === 401 || answer.status === 403 ? [{ path: '/auth', message: `the web service answered ${answer.status}` }] : []
+  } catch (error) {
+    return [{ path: '/url', message: `can't be reached: ${context.mask(error instanceof Error ? error.message : String(error))}` }]
+  } finally {
+    await client.close()
+  }
+}

@@ -1,0 +1,117 @@
+/** The connector `http`: batches of records to a web service, and records from one. */
+import { z } from 'zod'
+import { direction, type Connector } from '../connector.ts'
+import { Secret } from '../secret.ts'
+
+const Url = z
+  .url({ protocol: /^https?$/ })
+  .max(2000)
+  .meta({ title: 'URL' })
+/** RFC 9110 §5.1; those that the connection or we ourselves set are refused. */
+const HeaderName = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be the name of a header')
+  .refine((name) => !RESERVED.has(name.toLowerCase()), 'is set by the service itself')
+const RESERVED = new Set([
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'content-type',
+  'idempotency-key',
+  'authorization',
+  'expect',
+])
+const Headers = z
+  .record(
+    HeaderName,
+    z.union([
+      z
+        .string()
+        .max(4000)
+        .regex(/^[\t\x20-\x7e]*$/, 'must be visible ASCII'),
+      Secret,
+    ]),
+  )
+  .default({})
+  .meta({ title: 'Headers' })
+const Auth = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('bearer'), token: Secret }),
+    z.strictObject({
+      kind: z.literal('oauth2'),
+      token_url: Url,
+      client_id: z.string().min(1).max(1000),
+      client_secret: Secret,
+      scope: z.string().max(1000).optional(),
+    }),
+  ])
+  .optional()
+  .describe('bearer token, or OAuth 2 client credentials (RFC 6749 §4.4)')
+  .meta({ title: 'Authentication' })
+const timeout_ms = z.number().int().min(100).max(120_000).default(30_000).meta({ title: 'Timeout' })
+
+export const HttpSinkConfig = z.strictObject({
+  url: Url,
+  method: z.enum(['POST', 'PUT', 'PATCH']).default('POST').meta({ title: 'Method' }),
+  format: z.enum(['ndjson', 'array']).default('ndjson').meta({ title: 'Format' }),
+  batch_size: z.number().int().min(1).max(100_000).default(500).describe('records of one request').meta({ title: 'Batch size' }),
+  headers: Headers,
+  auth: Auth,
+  timeout_ms,
+})
+export type HttpSinkConfig = z.output<typeof HttpSinkConfig>
+
+export const HttpSourceConfig = z.strictObject({
+  url: Url,
+  headers: Headers,
+  auth: Auth,
+  records: z
+    .string()
+    .regex(/^(\/.*)?$/, 'must be a JSON pointer')
+    .default('')
+    .describe('where in the answer the array of records is (RFC 6901); the whole answer when left out, ndjson too')
+    .meta({ title: 'Records', examples: ['/items'] }),
+  paging: z
+    .discriminatedUnion('kind', [
+      z.strictObject({ kind: z.literal('whole') }),
+      z.strictObject({
+        kind: z.literal('cursor'),
+        parameter: z.string().min(1).max(200).default('cursor'),
+        next: z
+          .string()
+          .regex(/^\/.+$/, 'must be a JSON pointer')
+          .default('/next_cursor'),
+      }),
+      z.strictObject({
+        kind: z.literal('page'),
+        parameter: z.string().min(1).max(200).default('page'),
+        first: z.number().int().min(0).default(1),
+      }),
+    ])
+    .default({ kind: 'whole' })
+    .describe('whole: the answer, whenever it has changed (If-None-Match, If-Modified-Since); cursor and page: one behind the other')
+    .meta({ title: 'Paging' }),
+  poll_interval_ms: z.number().int().min(100).max(86_400_000).default(10_000).meta({ title: 'Poll interval' }),
+  timeout_ms,
+})
+export type HttpSourceConfig = z.output<typeof HttpSourceConfig>
+
+export const httpConnector: Connector = {
+  id: 'conn_http',
+  name: 'http',
+  description:
+    'Sends batches of records to a web service, at least once under a stable idempotency key; reads records from one by polling.',
+  version: '1.0.0',
+  created_at: '2026-11-21T00:00:00.000Z',
+  source: direction({
+    config: HttpSourceConfig,
+    open: async () => (await import('./source.ts')).openHttpSource,
+    check: async () => (await import('./check.ts')).checkHttp,
+  }),
+  sink: direction({
+    config: HttpSinkConfig,
+    open: async () => (await import('./sink.ts')).openHttpSink,
+    check: async () => (await import('./check.ts')).checkHttp,
+  }),
+}

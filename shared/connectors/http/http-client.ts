@@ -1,0 +1,106 @@
+/** Requests to web services on behalf of accounts: only public addresses unless the operator says otherwise, redirects looked at anew. */
+import { Agent, fetch, type Response } from 'undici'
+import { z } from 'zod'
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { AddressRefused, assertPublicHost, guardedLookup } from '../guarded-lookup.ts'
+import type { Secret } from '../secret.ts'
+
+type Auth =
+  | { kind: 'bearer'; token: Secret }
+  | { kind: 'oauth2'; token_url: string; client_id: string; client_secret: Secret; scope?: string }
+export type HttpPlace = { headers: Record<string, string | Secret>; auth?: Auth; timeout_ms: number }
+export type Asked = { method: string; headers?: Record<string, string>; body?: Uint8Array | string }
+
+export type HttpClient = {
+  /** Throws AddressRefused and ConfigRefused for good, anything else when the service is away. A token that is refused is renewed once. */
+  request(url: string, asked: Asked, signal: AbortSignal): Promise<Response>
+  close(): Promise<void>
+}
+
+const REDIRECTS_MAX = 3
+const CONNECTIONS_MAX = 8
+/** Of a token's life, left unused: clocks and networks take their time. */
+const RENEW_BEFORE_MS = 30_000
+const Token = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive().default(300) })
+
+export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context: ConnectorContext): HttpClient {
+  const allowsPrivate = context.defaults.allow_private_addresses
+  const agent = new Agent({
+    connections: CONNECTIONS_MAX,
+    connect: { timeout: 5000, ...(allowsPrivate ? {} : { lookup: guardedLookup }) },
+  })
+  let token: { value: string; until: number } | undefined
+
+  async function send(url: string, { method, headers: own, body }: Asked, signal: AbortSignal): Promise<Response> {
+    let at = new URL(url)
+    for (let hop = 0; ; hop++) {
+      if (!allowsPrivate) assertPublicHost(at.hostname)
+      const answer = await fetch(at, { method, headers: own, body, redirect: 'manual', dispatcher: agent, signal })
+      const location = answer.headers.get('location')
+      // Only those that keep method and body (RFC 9110 §15.4.8, §15.4.9); credentials never go to another host.
+      if ((answer.status !== 307 && answer.status !== 308) || location === null) return answer
+      await answer.body?.cancel()
+      const next = new URL(location, at)
+      if (hop >= REDIRECTS_MAX) throw new ConfigRefused(`${at.host} redirects more than ${REDIRECTS_MAX} times`)
+      if (next.host !== at.host)
+        throw new ConfigRefused(`${at.host} redirects to another host, ${next.host}: put its address into the config`)
+      at = next
+    }
+  }
+
+  async function renew(oauth: Extract<Auth, { kind: 'oauth2' }>, signal: AbortSignal): Promise<string> {
+    const body = new URLSearchParams({ grant_type: 'client_credentials', ...(oauth.scope === undefined ? {} : { scope: oauth.scope }) })
+    // RFC 6749 §2.3.1: both are form-encoded before they are joined.
+    const basic = Buffer.from(`${encodeURIComponent(oauth.client_id)}:${encodeURIComponent(context.secret(oauth.client_secret))}`).toString(
+      'base64',
+    )
+    const answer = await send(
+      oauth.token_url,
+      {
+        method: 'POST',
+        headers: { authorization: `Basic ${basic}`, 'content-type': 'application/x-www-form-urlencoded' },
+        body: body.toString(),
+      },
+      signal,
+    )
+    if (answer.status === 400 || answer.status === 401)
+      throw new ConfigRefused(`the token endpoint refuses the credentials (${answer.status})`)
+    if (!answer.ok) throw new Error(`the token endpoint answered ${answer.status}`)
+    const { access_token, expires_in } = Token.parse(await answer.json())
+    token = { value: access_token, until: context.now() + expires_in * 1000 - RENEW_BEFORE_MS }
+    return access_token
+  }
+
+  async function authorization(signal: AbortSignal): Promise<Record<string, string>> {
+    if (!auth) return {}
+    if (auth.kind === 'bearer') return { authorization: `Bearer ${context.secret(auth.token)}` }
+    const value = token && token.until > context.now() ? token.value : await renew(auth, signal)
+    return { authorization: `Bearer ${value}` }
+  }
+
+  return {
+    async request(url, asked, outer) {
+      const signal = AbortSignal.any([outer, AbortSignal.timeout(timeout_ms)])
+      const fixed = Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : context.secret(value)])
+      try {
+        for (let attempt = 0; ; attempt++) {
+          const all = { ...Object.fromEntries(fixed), ...(await authorization(signal)), ...asked.headers }
+          const answer = await send(url, { ...asked, headers: all }, signal)
+          if (answer.status !== 401 || auth?.kind !== 'oauth2' || attempt > 0) return answer
+          await answer.body?.cancel()
+          token = undefined
+        }
+      } catch (error) {
+        throw plain(error)
+      }
+    },
+    close: () => agent.close(),
+  }
+}
+
+/** undici says "fetch failed" and keeps the reason as cause. */
+function plain(error: unknown): unknown {
+  const { cause } = error as { cause?: unknown }
+  if (cause instanceof AddressRefused) return cause
+  return cause instanceof Error ? new Error(cause.message || cause.name, { cause: error }) : error
+}

@@ -1,0 +1,144 @@
+/**
+ * Batches of records as requests. A range is planned before it is sent, and cut into requests the same way whoever sends it, so that the
+ * idempotency key of a request is the same over retries and crashes. What this process has sent of a range that failed in the middle is
+ * remembered and not sent again; after a crash it is, under the same keys: at least once.
+ */
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { AddressRefused } from '../guarded-lookup.ts'
+import type { Delivery, OpenSink, RefusedRecord, Rows, Written } from '../sink.ts'
+import type { HttpSinkConfig } from './connector.ts'
+import { openHttpClient } from './http-client.ts'
+import { createBreaker } from './breaker.ts'
+
+const RANGE_BYTES = 4 << 20
+const RANGE_RECORDS = 10_000
+const RANGE_MS = 100
+const SHOWN_CHARACTERS = 300
+/** RFC 9110, RFC 6585: nothing is wrong with what was sent. */
+const TRY_AGAIN = new Set([408, 409, 423, 425, 429, 500, 502, 503, 504])
+/** About the address, the method or the caller: no record is to blame. */
+const CONFIG = new Set([401, 402, 403, 404, 405, 407, 410, 415, 421, 501, 505])
+
+type Row = { bytes: Uint8Array; start: number; end: number; offset: number }
+
+function rowsOf(pieces: readonly Rows[]): Row[] {
+  return pieces.flatMap(({ bytes, ends, offsets, count }) =>
+    Array.from({ length: count }, (_, row) => ({ bytes, start: row === 0 ? 0 : ends[row - 1]!, end: ends[row]!, offset: offsets[row]! })),
+  )
+}
+
+/** Without the line's end, which separates in ndjson and not in an array. */
+function bodyOf(rows: readonly Row[], format: HttpSinkConfig['format']): Uint8Array {
+  if (format === 'ndjson') return Buffer.concat(rows.map(({ bytes, start, end }) => bytes.subarray(start, end)))
+  const parts = rows.flatMap(({ bytes, start, end }, index) => [Buffer.from(index === 0 ? '[' : ','), bytes.subarray(start, end - 1)])
+  return Buffer.concat([...parts, Buffer.from(']')])
+}
+
+/** RFC 9110 §10.2.3: seconds, or a date. Milliseconds; 0 where nothing was said. */
+export function retryAfterMs(value: string | null, nowMs: number): number {
+  if (value === null) return 0
+  const seconds = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - nowMs
+  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 3_600_000) : 0
+}
+
+export async function openHttpSink(config: HttpSinkConfig, context: ConnectorContext): Promise<OpenSink> {
+  const client = openHttpClient(config, context)
+  const breaker = createBreaker(context.now)
+  const headers = { 'content-type': config.format === 'ndjson' ? 'application/x-ndjson' : 'application/json' }
+  /** By partition, the range under way and the offsets of it that were taken already. */
+  const sent = new Map<number, { name: string; offsets: Set<number> }>()
+
+  type Answer =
+    | { kind: 'taken' }
+    | { kind: 'refused'; code: string; message: string }
+    | Exclude<Written, { kind: 'delivered' | 'at_fault' }>
+
+  async function post(key: string, rows: readonly Row[], signal: AbortSignal): Promise<Answer> {
+    let answer
+    try {
+      answer = await client.request(
+        config.url,
+        { method: config.method, headers: { ...headers, 'idempotency-key': key }, body: bodyOf(rows, config.format) },
+        signal,
+      )
+    } catch (error) {
+      const reason = `the web service can't be reached: ${error instanceof Error ? error.message : String(error)}`
+      if (error instanceof AddressRefused || error instanceof ConfigRefused) return { kind: 'permanent', reason }
+      breaker.failed()
+      return { kind: 'retry', afterMs: 0, reason }
+    }
+    const { status } = answer
+    if (answer.ok) {
+      await answer.body?.cancel()
+      breaker.succeeded()
+      return { kind: 'taken' }
+    }
+    const text = (await answer.text().catch(() => '')).slice(0, SHOWN_CHARACTERS)
+    const message = `the web service answered ${status}${text === '' ? '' : `: ${text}`}`
+    if (TRY_AGAIN.has(status)) {
+      breaker.failed()
+      return { kind: 'retry', afterMs: retryAfterMs(answer.headers.get('retry-after'), context.now()), reason: message }
+    }
+    if (CONFIG.has(status) || status < 400) return { kind: 'permanent', reason: message }
+    return { kind: 'refused', code: `http_${status}`, message }
+  }
+
+  /** Sends the rows; where they are refused, each half, until the ones at fault stand alone. */
+  async function deliver(
+    range: string,
+    rows: readonly Row[],
+    taken: Set<number>,
+    faults: RefusedRecord[],
+    signal: AbortSignal,
+  ): Promise<Exclude<Answer, { kind: 'taken' | 'refused' }> | undefined> {
+    const [first, last] = [rows[0]!, rows.at(-1)!]
+    const answer = await post(`${range}/${first.offset}-${last.offset}/${rows.length}`, rows, signal)
+    if (answer.kind === 'taken') {
+      for (const { offset } of rows) taken.add(offset)
+      return undefined
+    }
+    if (answer.kind !== 'refused') return answer
+    if (first.offset === last.offset) {
+      faults.push({ offset: BigInt(first.offset), code: answer.code, message: answer.message })
+      return undefined
+    }
+    const middle = rows[rows.length >> 1]!.offset
+    // All rows of one record go together: a part of it must not arrive when the rest is refused.
+    const cut =
+      middle === first.offset ? rows.findIndex(({ offset }) => offset !== middle) : rows.findIndex(({ offset }) => offset === middle)
+    return (
+      (await deliver(range, rows.slice(0, cut), taken, faults, signal)) ?? (await deliver(range, rows.slice(cut), taken, faults, signal))
+    )
+  }
+
+  return {
+    rows: { kind: 'json_lines' },
+    boundaries: { bytesMax: RANGE_BYTES, recordsMax: RANGE_RECORDS, intervalMs: RANGE_MS },
+    async write(delivery: Delivery, pieces, signal) {
+      const waitMs = breaker.openForMs()
+      if (waitMs > 0)
+        return {
+          kind: 'retry',
+          afterMs: waitMs,
+          reason: `the web service has failed too often; it is tried again in ${Math.ceil(waitMs / 1000)} s`,
+        }
+      const range = `${delivery.runId}/${delivery.topicId}/${delivery.partition}/${delivery.from}-${delivery.to}`
+      let known = sent.get(delivery.partition)
+      if (known?.name !== range) sent.set(delivery.partition, (known = { name: range, offsets: new Set() }))
+      const { offsets: taken } = known
+      const rows = rowsOf(pieces).filter(({ offset }) => !taken.has(offset))
+      const faults: RefusedRecord[] = []
+      for (let at = 0; at < rows.length;) {
+        let end = Math.min(at + config.batch_size, rows.length)
+        while (end < rows.length && rows[end]!.offset === rows[end - 1]!.offset) end++
+        const failure = await deliver(range, rows.slice(at, end), taken, faults, signal)
+        if (failure) return failure
+        at = end
+      }
+      if (faults.length > 0) return { kind: 'at_fault', records: faults }
+      sent.delete(delivery.partition)
+      return { kind: 'delivered' }
+    },
+    close: () => client.close(),
+  }
+}

@@ -1,0 +1,135 @@
+/** A web service polled for records. Split 0 reads; a poll's records and the place behind them are one block. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { AddressRefused } from '../guarded-lookup.ts'
+import { createBlockBuilder } from '../record-block.ts'
+import type { OpenSource, SourceRead } from '../source.ts'
+import type { HttpSourceConfig } from './connector.ts'
+import { openHttpClient } from './http-client.ts'
+
+/** Where the next request starts: a cursor, a page and how many of its records are behind, or what an unchanged answer is known by. */
+const Position = z.object({
+  cursor: z.string().optional(),
+  page: z.number().optional(),
+  behind: z.number().optional(),
+  etag: z.string().optional(),
+  modified: z.string().optional(),
+})
+type Position = z.infer<typeof Position>
+
+const ANSWER_BYTES_MAX = 32 << 20
+const BACKOFF_MS = 1000
+const BACKOFF_MAX_MS = 60_000
+
+/** RFC 6901. Undefined where nothing is. */
+function at(document: unknown, pointer: string): unknown {
+  let value = document
+  for (const part of pointer.split('/').slice(1)) {
+    if (typeof value !== 'object' || value === null) return undefined
+    value = (value as Record<string, unknown>)[part.replaceAll('~1', '/').replaceAll('~0', '~')]
+  }
+  return value
+}
+
+export async function openHttpSource(config: HttpSourceConfig, context: ConnectorContext): Promise<OpenSource> {
+  const client = openHttpClient(config, context)
+  const { paging } = config
+
+  function urlOf(position: Position): string {
+    const url = new URL(config.url)
+    if (paging.kind === 'cursor' && position.cursor !== undefined) url.searchParams.set(paging.parameter, position.cursor)
+    if (paging.kind === 'page') url.searchParams.set(paging.parameter, String(position.page ?? paging.first))
+    return url.toString()
+  }
+
+  async function poll(position: Position, signal: AbortSignal) {
+    const conditions =
+      paging.kind === 'whole'
+        ? {
+            ...(position.etag === undefined ? {} : { 'if-none-match': position.etag }),
+            ...(position.modified === undefined ? {} : { 'if-modified-since': position.modified }),
+          }
+        : {}
+    const answer = await client.request(
+      urlOf(position),
+      { method: 'GET', headers: { accept: 'application/json, application/x-ndjson', ...conditions } },
+      signal,
+    )
+    if (answer.status === 304) return { records: [], document: undefined, answer }
+    if (answer.status >= 400 && answer.status < 500 && ![408, 409, 425, 429].includes(answer.status))
+      throw new ConfigRefused(`the web service answered ${answer.status}`)
+    if (!answer.ok) throw new Error(`the web service answered ${answer.status}`)
+    const length = Number(answer.headers.get('content-length') ?? 0)
+    const text = length > ANSWER_BYTES_MAX ? undefined : await answer.text()
+    if (text === undefined || text.length > ANSWER_BYTES_MAX) throw new ConfigRefused(`an answer has more than ${ANSWER_BYTES_MAX} bytes`)
+    if (/ndjson|jsonl/.test(answer.headers.get('content-type') ?? ''))
+      return { records: text.split('\n').filter((line) => line.trim() !== ''), document: undefined, answer }
+    const document: unknown = JSON.parse(text)
+    const found = at(document, config.records)
+    const list = Array.isArray(found) ? found : found === undefined || found === null ? [] : [found]
+    return { records: list.map((record) => JSON.stringify(record)), document, answer }
+  }
+
+  /** The position behind a poll, and whether more is there at once. */
+  function behind(
+    position: Position,
+    { records, document, answer }: Awaited<ReturnType<typeof poll>>,
+  ): { next: Position; hasMore: boolean } {
+    if (paging.kind === 'cursor') {
+      const cursor = at(document, paging.next)
+      const isNew = (typeof cursor === 'string' || typeof cursor === 'number') && String(cursor) !== position.cursor
+      // The last page is asked for again until it has a successor: what it had by then is behind.
+      return isNew ? { next: { cursor: String(cursor) }, hasMore: true } : { next: { ...position, behind: records.length }, hasMore: false }
+    }
+    if (paging.kind === 'page') {
+      const page = position.page ?? paging.first
+      return { next: { page, behind: records.length }, hasMore: false }
+    }
+    if (answer.status === 304) return { next: position, hasMore: false }
+    return {
+      next: { etag: answer.headers.get('etag') ?? undefined, modified: answer.headers.get('last-modified') ?? undefined },
+      hasMore: false,
+    }
+  }
+
+  return {
+    async *read(split, from, _seen, signal) {
+      if (split.index !== 0) return
+      let position: Position = from === undefined ? {} : Position.parse(JSON.parse(from))
+      for (let failures = 0; !signal.aborted;) {
+        let hasMore = false
+        try {
+          const polled = await poll(position, signal)
+          const fresh = polled.records.slice(position.behind ?? 0)
+          const { next, hasMore: more } = behind(position, polled)
+          hasMore = more
+          failures = 0
+          if (fresh.length > 0 || JSON.stringify(next) !== JSON.stringify(position)) {
+            const builder = createBlockBuilder(64 << 10)
+            for (const record of fresh) builder.add(null, Buffer.from(record))
+            const read: SourceRead = { block: builder.take(), position: JSON.stringify(next) }
+            yield read
+          }
+          position = next
+          // A page that is full of what was read has a successor, as soon as that has anything.
+          if (paging.kind === 'page' && polled.records.length > 0 && fresh.length === 0) {
+            const following = await poll({ page: (position.page ?? paging.first) + 1 }, signal)
+            if (following.records.length > 0) {
+              position = { page: (position.page ?? paging.first) + 1, behind: 0 }
+              hasMore = true
+            }
+          }
+        } catch (error) {
+          if (signal.aborted) return
+          if (error instanceof ConfigRefused || error instanceof AddressRefused) throw new ConfigRefused(error.message)
+          context.log('warn', `the web service: ${error instanceof Error ? error.message : String(error)}`)
+          await sleep(Math.min(BACKOFF_MS * 2 ** failures++, BACKOFF_MAX_MS), undefined, { signal }).catch(() => {})
+          continue
+        }
+        if (!hasMore) await sleep(config.poll_interval_ms, undefined, { signal }).catch(() => {})
+      }
+    },
+    close: () => client.close(),
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Records of a source as bytes: one buffer, and per record where its key and value lie. Sources fill one, the intake makes record batches
+ * of it. HOT: nothing is made per record.
+ */
+
+/** Per record four numbers in `spans`: key start, key end, value start, value end; a start of -1 is a null. */
+export type RecordBlock = { bytes: Buffer; spans: Int32Array; count: number }
+
+export const SPAN = 4
+
+export type BlockBuilder = {
+  readonly count: number
+  readonly bytes: number
+  /** Adds a record whose value is a part of `from`. */
+  addValue(from: Uint8Array, start: number, end: number): void
+  add(key: Uint8Array | null, value: Uint8Array | null): void
+  /** What was added so far; the builder begins anew. */
+  take(): RecordBlock
+}
+
+export function createBlockBuilder(bytesExpected = 1 << 20): BlockBuilder {
+  let bytes = Buffer.allocUnsafe(bytesExpected)
+  let used = 0
+  let spans = new Int32Array(SPAN * 4096)
+  let count = 0
+
+  function room(length: number): void {
+    if (used + length > bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(bytes.length * 2, used + length))
+      bytes.copy(larger, 0, 0, used)
+      bytes = larger
+    }
+    if ((count + 1) * SPAN > spans.length) {
+      const larger = new Int32Array(spans.length * 2)
+      larger.set(spans)
+      spans = larger
+    }
+  }
+
+  function put(part: Uint8Array | null): number {
+    if (part === null) return -1
+    const at = used
+    bytes.set(part, used)
+    used += part.length
+    return at
+  }
+
+  return {
+    get count() {
+      return count
+    },
+    get bytes() {
+      return used
+    },
+    addValue(from, start, end) {
+      room(end - start)
+      const at = count++ * SPAN
+      spans[at] = -1
+      spans[at + 2] = used
+      bytes.set(from.subarray(start, end), used)
+      used += end - start
+      spans[at + 3] = used
+    },
+    add(key, value) {
+      room((key?.length ?? 0) + (value?.length ?? 0))
+      const at = count++ * SPAN
+      spans[at] = put(key)
+      spans[at + 1] = used
+      spans[at + 2] = put(value)
+      spans[at + 3] = used
+    },
+    take() {
+      const block = { bytes: bytes.subarray(0, used), spans: spans.subarray(0, count * SPAN), count }
+      bytes = Buffer.allocUnsafe(Math.max(bytesExpected, used))
+      spans = new Int32Array(Math.max(SPAN * 4096, count * SPAN))
+      used = 0
+      count = 0
+      return block
+    },
+  }
+}

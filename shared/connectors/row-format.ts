@@ -1,0 +1,24 @@
+/** How a sink wants its rows encoded; lanes encode them, so that a sink passes bytes on. */
+import { z } from 'zod'
+
+/**
+ * A column of a table as COPY sees it: `json` takes documents as they are, `bytes` takes base64 and stores what it stands for. `absent`
+ * stands for a member that a record does not have.
+ */
+export const CopyColumn = z.object({ name: z.string(), kind: z.enum(['plain', 'json', 'bytes']), absent: z.string() })
+export type CopyColumn = z.infer<typeof CopyColumn>
+
+export const RowFormat = z.discriminatedUnion('kind', [
+  /** One JSON document a line. */
+  z.object({ kind: z.literal('json_lines') }),
+  /** Postgres COPY, text format. `isWhole`: the one column takes the whole document. */
+  z.object({
+    kind: z.literal('copy'),
+    columns: z.array(CopyColumn),
+    isWhole: z.boolean(),
+    ignoresUnknown: z.boolean(),
+  }),
+  /** Members of an object as delimited fields, in this order (RFC 4180). */
+  z.object({ kind: z.literal('csv'), columns: z.array(z.string()), delimiter: z.string() }),
+])
+export type RowFormat = z.infer<typeof RowFormat>

@@ -1,0 +1,163 @@
+/** The connector `storage-bucket`: objects of an S3-compatible store, or of a folder, as records; and records as objects. */
+import { z } from 'zod'
+import { direction, type Connector } from '../connector.ts'
+import { Secret } from '../secret.ts'
+
+const Place = {
+  bucket: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(1024)
+    .refine((bucket) => !bucket.includes('\0'), 'must not contain NUL')
+    .describe('name of the bucket, or file:///folder where the operator allows local folders')
+    .meta({ title: 'Bucket', examples: ['demo'] }),
+  prefix: z
+    .string()
+    .max(900)
+    .refine((prefix) => !prefix.includes('\0'), 'must not contain NUL')
+    .default('')
+    .describe('only keys that begin with it')
+    .meta({ title: 'Prefix', examples: ['reviews/'] }),
+  endpoint: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('of the S3 API; the operator’s when left out')
+    .meta({ title: 'Endpoint' }),
+  region: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({ title: 'Region', examples: ['eu-central-1'] }),
+  access_key: Secret.optional().meta({ title: 'Access key' }),
+  secret_key: Secret.optional().meta({ title: 'Secret key' }),
+}
+
+const Delimiter = z
+  .string()
+  .regex(/^[^"\r\n]$/, 'must be one character, no quote and no line break')
+  .refine((text) => text.charCodeAt(0) < 128, 'must be an ASCII character')
+  .default(',')
+
+const together = { path: ['endpoint'], message: 'needs access_key and secret_key: the operator’s are for the operator’s endpoint alone' }
+const hasOwnKeys = ({ endpoint, access_key, secret_key }: { endpoint?: string; access_key?: unknown; secret_key?: unknown }) =>
+  endpoint === undefined || (access_key !== undefined && secret_key !== undefined)
+
+export const BucketSourceConfig = z
+  .strictObject({
+    ...Place,
+    pattern: z
+      .string()
+      .min(1)
+      .max(1000)
+      .optional()
+      .describe('only keys whose part behind the prefix matches: * stands for anything but a slash, ** for anything, ? for one character')
+      .meta({ title: 'Pattern', examples: ['*.ndjson.gz'] }),
+    format: z
+      .enum(['auto', 'ndjson', 'json', 'csv', 'text'])
+      .default('auto')
+      .describe('auto goes by the extension: .ndjson .jsonl .json .csv .tsv, anything else is text; a line of text is {text, object, line}')
+      .meta({ title: 'Format' }),
+    compression: z
+      .enum(['auto', 'none', 'gzip', 'zstd'])
+      .default('auto')
+      .describe('auto goes by the extension: .gz .zst')
+      .meta({ title: 'Compression' }),
+    csv: z
+      .strictObject({
+        delimiter: Delimiter,
+        header: z.boolean().default(true).describe('the first row names the fields; without it they are column1, column2, …'),
+        quote: z.boolean().default(true).describe('fields may stand in double quotes'),
+      })
+      .optional(),
+    follow: z
+      .boolean()
+      .default(true)
+      .describe('looks for new objects for ever; otherwise the source ends with the last object')
+      .meta({ title: 'Follow' }),
+    poll_interval_ms: z
+      .number()
+      .int()
+      .min(100)
+      .max(86_400_000)
+      .default(5000)
+      .describe('between two looks for new objects')
+      .meta({ title: 'Poll interval' }),
+  })
+  .refine(hasOwnKeys, together)
+export type BucketSourceConfig = z.output<typeof BucketSourceConfig>
+
+export const BucketSinkConfig = z
+  .strictObject({
+    ...Place,
+    key: z
+      .string()
+      .min(1)
+      .max(500)
+      .default('{pipeline}')
+      .refine((key) => [...key.matchAll(/\{([^}]*)\}/g)].every(([, name]) => KEY_PARTS.has(name!)), {
+        message: 'may hold {pipeline}, {partition}, and of the time of writing nothing: only what a replay finds again',
+      })
+      .describe('folder of the objects, below the prefix: may hold {pipeline} and {partition}')
+      .meta({ title: 'Key', examples: ['reviews/p={partition}'] }),
+    format: z.enum(['ndjson', 'csv', 'parquet']).default('ndjson').meta({ title: 'Format' }),
+    compression: z
+      .enum(['none', 'gzip', 'zstd'])
+      .default('none')
+      .describe('of ndjson and csv; parquet compresses by itself (snappy)')
+      .meta({ title: 'Compression' }),
+    columns: z
+      .array(z.string().min(1).max(200))
+      .min(1)
+      .max(1000)
+      .optional()
+      .describe('members that become columns of csv, in this order')
+      .meta({ title: 'Columns' }),
+    delimiter: Delimiter,
+    object_bytes: z
+      .number()
+      .int()
+      .min(1000)
+      .max(64 << 20)
+      .default(8 << 20)
+      .describe('an object is written when its rows have so many bytes, before compression')
+      .meta({ title: 'Object size' }),
+    interval_ms: z
+      .number()
+      .int()
+      .min(100)
+      .max(3_600_000)
+      .default(10_000)
+      .describe('or when its first row has waited so long')
+      .meta({ title: 'Interval' }),
+  })
+  .refine(hasOwnKeys, together)
+  .refine(({ format, columns }) => format !== 'csv' || columns !== undefined, { path: ['columns'], message: 'is required for csv' })
+export type BucketSinkConfig = z.output<typeof BucketSinkConfig>
+
+const KEY_PARTS = new Set(['pipeline', 'partition'])
+
+/** The members of a line of text; other formats bring their own. */
+const TEXT_FIELDS = { text: 'string', object: 'string', line: 'integer' }
+const TEXT_FORMATS = new Set(['text', 'auto'])
+
+export const bucketConnector: Connector = {
+  id: 'conn_storage_bucket',
+  name: 'storage-bucket',
+  description:
+    'Reads the objects of an S3-compatible bucket record by record, new ones as they come; writes records as objects, each exactly once in effect.',
+  version: '1.0.0',
+  created_at: '2026-11-21T00:00:00.000Z',
+  source: direction({
+    config: BucketSourceConfig,
+    // What `auto` finds is not known before it looks; objects without an extension that says otherwise are text.
+    fields: ({ format }) => (TEXT_FORMATS.has(format) ? TEXT_FIELDS : undefined),
+    open: async () => (await import('./source.ts')).openBucketSource,
+    check: async () => (await import('./check.ts')).checkBucket,
+  }),
+  sink: direction({
+    config: BucketSinkConfig,
+    open: async () => (await import('./sink.ts')).openBucketSink,
+    check: async () => (await import('./check.ts')).checkBucket,
+  }),
+}

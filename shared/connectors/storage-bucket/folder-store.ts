@@ -1,0 +1,84 @@
+/** A folder as a bucket, for quick starts and tests: only below what the operator allows, symbolic links resolved first. */
+import { createReadStream } from 'node:fs'
+import { mkdir, link, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { dirname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ConfigRefused } from '../connector.ts'
+import { ObjectChanged, type ObjectInfo, type ObjectStore } from './object-store.ts'
+
+const METADATA = '.dps-metadata.json'
+const PAGE = 1000
+
+async function allowedFolder(url: string, allowed: readonly string[]): Promise<string> {
+  const asked = URL.canParse(url) ? fileURLToPath(url) : undefined
+  const folder = asked && (await realpath(asked).catch(() => undefined))
+  if (folder === undefined) throw new ConfigRefused(`there is no folder ${url}`)
+  for (const each of allowed) {
+    const root = await realpath(each).catch(() => undefined)
+    if (root !== undefined && (folder === root || folder.startsWith(root + sep))) return folder
+  }
+  throw new ConfigRefused('the operator does not allow buckets in that folder (BUCKET_FOLDERS)')
+}
+
+export async function openFolderStore(url: string, allowed: readonly string[]): Promise<ObjectStore> {
+  const root = await allowedFolder(url, allowed)
+  const infoOf = async (path: string): Promise<ObjectInfo | undefined> => {
+    const found = await stat(path).catch(() => undefined)
+    if (!found?.isFile()) return undefined
+    return {
+      key: relative(root, path).split(sep).join('/'),
+      etag: `${found.size}-${found.mtimeMs}`,
+      size: found.size,
+      modifiedAt: found.mtimeMs,
+    }
+  }
+  /** A key never leads out of the folder. */
+  const pathOf = (key: string): string => {
+    const path = join(root, key)
+    if (!path.startsWith(root + sep)) throw new ConfigRefused(`the key ${key} leads out of the folder`)
+    return path
+  }
+  return {
+    async *list(prefix) {
+      const entries = await readdir(root, { recursive: true, withFileTypes: true })
+      const paths = entries
+        .filter((entry) => entry.isFile() && !entry.name.endsWith(METADATA))
+        .map((entry) => join(entry.parentPath, entry.name))
+        .filter((path) => relative(root, path).split(sep).join('/').startsWith(prefix))
+        .sort()
+      for (let at = 0; at < paths.length; at += PAGE)
+        yield (await Promise.all(paths.slice(at, at + PAGE).map(infoOf))).filter((info) => info !== undefined)
+    },
+    async read(object, from) {
+      const path = pathOf(object.key)
+      if ((await infoOf(path))?.etag !== object.etag) throw new ObjectChanged(`the object ${object.key} changed while it was being read`)
+      return createReadStream(path, { start: from })
+    },
+    async putNew(key, body, metadata) {
+      const path = pathOf(key)
+      await mkdir(dirname(path), { recursive: true })
+      // A link is made whole or not at all, and never over another file.
+      const temporary = join(dirname(path), `.${randomUUID()}${METADATA}`)
+      await writeFile(temporary, body)
+      try {
+        await writeFile(`${path}${METADATA}`, JSON.stringify(metadata), { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== 'EEXIST') throw error
+        })
+        await link(temporary, path)
+        return true
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+        throw error
+      } finally {
+        await rm(temporary, { force: true })
+      }
+    },
+    async metadataOf(key) {
+      const path = pathOf(key)
+      if (!(await infoOf(path))) return undefined
+      return JSON.parse(await readFile(`${path}${METADATA}`, 'utf8').catch(() => '{}')) as Record<string, string>
+    },
+    close() {},
+  }
+}

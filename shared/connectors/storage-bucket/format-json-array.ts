@@ -1,0 +1,103 @@
+/** One JSON array whose elements are the records, or documents one behind the other. Elements pass as they are. */
+import { ConfigRefused } from '../connector.ts'
+import type { BlockBuilder } from '../record-block.ts'
+import { RECORD_BYTES_MAX, type FormatReader } from './formats.ts'
+
+const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+/**
+ * Walks the bytes with a depth and a flag for strings. It begins anew inside of an array as well: what lies between two elements (blanks,
+ * a comma, the brackets of the array itself) tells nothing that is needed.
+ */
+export function openJsonArray(object: string, into: BlockBuilder): FormatReader {
+  let rest: Buffer | undefined
+  let bytes = 0
+  let records = 0
+  /** Of the element under way; 0 between elements. */
+  let depth = 0
+  let isString = false
+  let isEscaped = false
+  let isScalar = false
+  /** Where the element under way starts and how far it was walked, within `rest` and the chunk behind it. */
+  let start = -1
+  let walked = 0
+
+  function close(whole: Buffer, end: number): void {
+    if (end - start > RECORD_BYTES_MAX)
+      throw new ConfigRefused(
+        `element ${records + 1} of the object ${object} has ${end - start} bytes; a record may have ${RECORD_BYTES_MAX}`,
+      )
+    into.addValue(whole, start, end)
+    records++
+    start = -1
+    isScalar = false
+  }
+
+  function walk(whole: Buffer): number {
+    let done = 0
+    for (let i = walked; i < whole.length; i++) {
+      const byte = whole[i]!
+      if (isString) {
+        if (isEscaped) isEscaped = false
+        else if (byte === 0x5c) isEscaped = true
+        else if (byte === 0x22) {
+          isString = false
+          if (depth === 0) {
+            close(whole, i + 1)
+            done = i + 1
+          }
+        }
+        continue
+      }
+      if (isScalar) {
+        if (!isSpace(byte) && byte !== 0x2c && byte !== 0x5d) continue
+        close(whole, i)
+        done = i
+      }
+      if (depth === 0) {
+        if (isSpace(byte) || byte === 0x2c || byte === 0x5d || (byte === 0x5b && !isInside)) {
+          isInside ||= byte === 0x5b
+          done = i + 1
+          continue
+        }
+        start = i
+        if (byte === 0x22) isString = true
+        else if (byte === 0x7b || byte === 0x5b) depth = 1
+        else isScalar = true
+      } else if (byte === 0x22) isString = true
+      else if (byte === 0x7b || byte === 0x5b) depth++
+      else if ((byte === 0x7d || byte === 0x5d) && --depth === 0) {
+        close(whole, i + 1)
+        done = i + 1
+      }
+    }
+    return done
+  }
+  let isInside = false
+
+  return {
+    canResume: true,
+    begin(from, before) {
+      bytes = from
+      records = before
+      isInside = from > 0
+      return () => ({ b: bytes, n: records })
+    },
+    add(chunk) {
+      const whole = rest ? Buffer.concat([rest, chunk]) : chunk
+      const done = walk(whole)
+      bytes += done
+      rest = whole.subarray(done)
+      walked = rest.length
+      if (start >= 0) start -= done
+      if (rest.length > RECORD_BYTES_MAX)
+        throw new ConfigRefused(`element ${records + 1} of the object ${object} has more than ${RECORD_BYTES_MAX} bytes`)
+    },
+    end() {
+      if (!rest) return
+      bytes += rest.length
+      // What is cut off goes on as it is: whoever parses it will say so.
+      if (start >= 0) close(rest, rest.length)
+    },
+  }
+}

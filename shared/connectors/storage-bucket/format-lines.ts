@@ -1,0 +1,76 @@
+/** Lines: JSON documents that pass as they are, or text that becomes `{text, object, line}`. Empty lines are no records. */
+import { isUtf8 } from 'node:buffer'
+import { ConfigRefused } from '../connector.ts'
+import type { BlockBuilder } from '../record-block.ts'
+import { RECORD_BYTES_MAX, type FormatReader } from './formats.ts'
+
+const LINE_FEED = 0x0a
+const CARRIAGE_RETURN = 0x0d
+
+/** HOT: a line of JSON is copied once; a line of text without anything to escape too. */
+export function openLines(object: string, into: BlockBuilder, isText: boolean): FormatReader {
+  let rest: Buffer | undefined
+  let bytes = 0
+  let lines = 0
+  const head = Buffer.from('{"text":"')
+  const middle = Buffer.from(`","object":${JSON.stringify(object)},"line":`)
+  let scratch = Buffer.alloc(64 << 10)
+
+  /** The line as the inside of a JSON string (RFC 8259 §7), behind `head`; answers its end in `scratch`. */
+  function escape(line: Buffer): number {
+    const room = head.length + line.length * 6 + middle.length + 32
+    if (scratch.length < room) scratch = Buffer.alloc(room * 2)
+    let at = head.copy(scratch, 0)
+    for (let i = 0; i < line.length; i++) {
+      const byte = line[i]!
+      if (byte === 0x22 || byte === 0x5c) {
+        scratch[at++] = 0x5c
+        scratch[at++] = byte
+      } else if (byte < 0x20) at += scratch.write(`\\u${byte.toString(16).padStart(4, '0')}`, at, 'latin1')
+      else scratch[at++] = byte
+    }
+    return at
+  }
+
+  function addLine(from: Buffer, start: number, stop: number): void {
+    lines++
+    const end = stop > start && from[stop - 1] === CARRIAGE_RETURN ? stop - 1 : stop
+    if (end === start) return
+    if (end - start > RECORD_BYTES_MAX)
+      throw new ConfigRefused(`line ${lines} of the object ${object} has ${end - start} bytes; a record may have ${RECORD_BYTES_MAX}`)
+    if (!isText) return into.addValue(from, start, end)
+    const line = from.subarray(start, end)
+    // What is no UTF-8 is shown with U+FFFD in the place of what can't be read: JSON takes nothing else.
+    let at = escape(isUtf8(line) ? line : Buffer.from(line.toString('utf8')))
+    at += middle.copy(scratch, at)
+    at += scratch.write(`${lines}}`, at, 'latin1')
+    into.addValue(scratch, 0, at)
+  }
+
+  return {
+    canResume: true,
+    begin(start, records) {
+      bytes = start
+      lines = records
+      return () => ({ b: bytes, n: lines })
+    },
+    add(chunk) {
+      const whole = rest ? Buffer.concat([rest, chunk]) : chunk
+      let from = 0
+      for (let to = whole.indexOf(LINE_FEED); to >= 0; to = whole.indexOf(LINE_FEED, from)) {
+        addLine(whole, from, to)
+        from = to + 1
+      }
+      bytes += from
+      rest = from < whole.length ? whole.subarray(from) : undefined
+      if (rest && rest.length > RECORD_BYTES_MAX + 1)
+        throw new ConfigRefused(`line ${lines + 1} of the object ${object} has more than ${RECORD_BYTES_MAX} bytes`)
+    },
+    end() {
+      if (!rest) return
+      bytes += rest.length
+      addLine(rest, 0, rest.length)
+      rest = undefined
+    },
+  }
+}

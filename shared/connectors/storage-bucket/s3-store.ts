@@ -1,0 +1,95 @@
+/** Objects of an S3-compatible store, by the AWS SDK. */
+import { Readable } from 'node:stream'
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
+import { guardedLookup } from '../guarded-lookup.ts'
+import { ObjectChanged, type ObjectInfo, type ObjectStore } from './object-store.ts'
+
+export type S3Place = { bucket: string; endpoint: string; region: string; accessKey: string; secretKey: string; allowPrivate: boolean }
+
+/** Larger bodies go up in parts. */
+const MULTIPART_FROM_BYTES = 16 << 20
+const CONNECTIONS_MAX = 8
+const TIMEOUT_MS = 30_000
+
+const statusOf = (error: unknown): number | undefined =>
+  (error as { $metadata?: { httpStatusCode?: number } } | undefined)?.$metadata?.httpStatusCode
+
+export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, allowPrivate }: S3Place): ObjectStore {
+  const agentOptions = { keepAlive: true, maxSockets: CONNECTIONS_MAX, ...(allowPrivate ? {} : { lookup: guardedLookup }) }
+  const client = new S3Client({
+    endpoint,
+    region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
+    maxAttempts: 3,
+    requestHandler: {
+      connectionTimeout: 5000,
+      socketTimeout: TIMEOUT_MS,
+      httpAgent: new HttpAgent(agentOptions),
+      httpsAgent: new HttpsAgent(agentOptions),
+    },
+  })
+  return {
+    async *list(prefix, signal) {
+      let token: string | undefined
+      do {
+        const page = await client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: token }), {
+          abortSignal: signal,
+        })
+        yield (page.Contents ?? []).flatMap(({ Key, ETag, Size, LastModified }): ObjectInfo[] =>
+          Key === undefined || Key.endsWith('/')
+            ? []
+            : [{ key: Key, etag: ETag ?? '', size: Size ?? 0, modifiedAt: LastModified?.getTime() ?? 0 }],
+        )
+        token = page.IsTruncated ? page.NextContinuationToken : undefined
+      } while (token !== undefined)
+    },
+    async read({ key, etag, size }, from, signal) {
+      // A range behind the end is refused, and there is nothing to read.
+      if (from >= size) return Readable.from([])
+      try {
+        const answer = await client.send(
+          new GetObjectCommand({
+            Bucket: bucket,
+            Key: key,
+            IfMatch: etag === '' ? undefined : etag,
+            ...(from > 0 ? { Range: `bytes=${from}-` } : {}),
+          }),
+          { abortSignal: signal },
+        )
+        return answer.Body as Readable
+      } catch (error) {
+        if (statusOf(error) === 412 || statusOf(error) === 404) throw new ObjectChanged(`the object ${key} changed while it was being read`)
+        throw error
+      }
+    },
+    async putNew(key, body, metadata, signal) {
+      const input = { Bucket: bucket, Key: key, Body: body, Metadata: metadata, IfNoneMatch: '*' }
+      try {
+        if (body.length < MULTIPART_FROM_BYTES) await client.send(new PutObjectCommand(input), { abortSignal: signal })
+        else {
+          const upload = new Upload({ client, params: input, partSize: 8 << 20, queueSize: 2 })
+          const abort = () => void upload.abort()
+          signal.addEventListener('abort', abort, { once: true })
+          await upload.done().finally(() => signal.removeEventListener('abort', abort))
+        }
+        return true
+      } catch (error) {
+        if (statusOf(error) === 412) return false
+        throw error
+      }
+    },
+    async metadataOf(key, signal) {
+      try {
+        return (await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), { abortSignal: signal })).Metadata ?? {}
+      } catch (error) {
+        if (statusOf(error) === 404) return undefined
+        throw error
+      }
+    },
+    close: () => client.destroy(),
+  }
+}

@@ -1,0 +1,72 @@
+/** The columns of a table as COPY needs them, and the table itself where it has to be made. */
+import type { ClientBase } from 'pg'
+import { ConfigRefused } from '../connector.ts'
+import type { CopyColumn } from '../row-format.ts'
+
+/** Quoted as an identifier (Postgres, "Lexical Structure": quotes are doubled). */
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+export const quotedTable = (table: string): string => table.split('.').map(quoted).join('.')
+
+/** Column types by a stream's type names. */
+const TYPES: Record<string, string> = {
+  string: 'text',
+  integer: 'bigint',
+  number: 'double precision',
+  boolean: 'boolean',
+  datetime: 'timestamptz',
+  date: 'date',
+  uuid: 'uuid',
+  decimal: 'numeric',
+  bytes: 'bytea',
+}
+
+/** What COPY takes for the column's own default (its option DEFAULT, since Postgres 16), and for a null. */
+export const DEFAULT_MARKER = '\\D'
+const NULL_MARKER = '\\N'
+
+export const RECORD_COLUMN = 'record'
+
+/** Makes the table unless it is there: a column for each field, else one for the whole record. */
+export async function createTable(
+  client: ClientBase,
+  table: string,
+  fields: Readonly<Record<string, string>> | undefined,
+  key: readonly string[] | undefined,
+): Promise<void> {
+  const known = Object.entries(fields ?? {})
+  const columns = known.map(([name, type]) => {
+    const isOptional = type.endsWith('?')
+    const sqlType = TYPES[isOptional ? type.slice(0, -1) : type] ?? 'jsonb'
+    return `${quoted(name)} ${sqlType}`
+  })
+  if (key && !key.every((name) => fields && Object.hasOwn(fields, name)))
+    throw new ConfigRefused(
+      `the table ${table} can't be made: its key ${key.join(', ')} is not among the fields that records are known to have`,
+    )
+  const primary = key ? `, PRIMARY KEY (${key.map(quoted).join(', ')})` : ''
+  const text = `CREATE TABLE IF NOT EXISTS ${quotedTable(table)} (${columns.length > 0 ? columns.join(', ') : `${RECORD_COLUMN} jsonb`}${primary})`
+  // Two tasks may come at once; Postgres then tells one of them of the other's catalogue row.
+  await client.query(text).catch((error: { code?: string }) => {
+    if (error.code !== '23505' && error.code !== '42P07') throw error
+  })
+}
+
+export type TableColumns = { columns: CopyColumn[]; isWhole: boolean }
+
+/** The table's own columns, in their order; generated ones are left out. Undefined when there is no such table. */
+export async function columnsOf(client: ClientBase, table: string, knowsDefaults: boolean): Promise<TableColumns | undefined> {
+  const { rows } = await client.query<{ name: string; type: string; has_default: boolean }>(
+    `SELECT a.attname AS name, t.typname AS type, a.atthasdef OR a.attidentity <> '' AS has_default FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+     WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attidentity <> 'a'
+     ORDER BY a.attnum`,
+    [quotedTable(table)],
+  )
+  if (rows.length === 0) return undefined
+  const columns = rows.map(({ name, type, has_default }): CopyColumn => ({
+    name,
+    kind: type === 'json' || type === 'jsonb' ? 'json' : type === 'bytea' ? 'bytes' : 'plain',
+    absent: has_default && knowsDefaults ? DEFAULT_MARKER : NULL_MARKER,
+  }))
+  const [only] = columns
+  return { columns, isWhole: columns.length === 1 && only!.name === RECORD_COLUMN && only!.kind === 'json' }
+}

@@ -1,0 +1,197 @@
+/**
+ * Rows into a Postgres table: COPY of what the lanes encoded, and the position, in one database transaction. A row that Postgres refuses
+ * is found by the line that COPY names, or by halving where the refusal names none.
+ */
+import { pipeline } from 'node:stream/promises'
+import { Readable } from 'node:stream'
+import pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import type { Delivery, OpenSink, RefusedRecord, Rows, Written } from '../sink.ts'
+import { columnsOf, createTable, DEFAULT_MARKER, quoted, quotedTable } from './columns.ts'
+import type { TableSinkConfig } from './connector.ts'
+import { createPositions, movePosition, readPosition } from './positions.ts'
+
+const CONNECTIONS_MAX = 2
+const CONNECT_TIMEOUT_MS = 5000
+const STATEMENT_TIMEOUT_MS = 60_000
+/** COPY knows defaults from here on. */
+const VERSION_WITH_DEFAULT = 160_000
+/** Probing for faults ends after so many rounds over one chunk; what is left then is one fault for all. */
+const PROBES_MAX = 10_000
+
+/** SQLSTATE classes that a row can be blamed for: data exceptions, integrity constraints. */
+const isRowFault = ({ code }: { code?: string }): boolean => code !== undefined && (code.startsWith('22') || code.startsWith('23'))
+/** Connection, resources, operator's intervention, serialisation, read-only standby, lock timeout: gone by themselves. */
+const isTransient = ({ code }: { code?: string }): boolean =>
+  code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|40|25006|55P03)/.test(code)
+
+export function connectionStringOf(config: Pick<TableSinkConfig, 'connection'>, context: ConnectorContext): string {
+  const url = config.connection ? context.secret(config.connection) : context.defaults.warehouse_url
+  if (url === undefined) throw new ConfigRefused('there is no connection in the config, and the operator has set no warehouse')
+  return url
+}
+
+export async function openTableSink(config: TableSinkConfig, context: ConnectorContext): Promise<OpenSink> {
+  const pool = new pg.Pool({
+    connectionString: connectionStringOf(config, context),
+    max: CONNECTIONS_MAX,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    application_name: `dps ${context.runId}`,
+  })
+  pool.on('error', (error) => context.log('warn', `a connection to the table's database ended: ${error.message}`))
+  try {
+    return await openOn(pool, config, context)
+  } catch (error) {
+    await pool.end().catch(() => {})
+    if (isTransient(error as { code?: string }) || error instanceof ConfigRefused) throw error
+    throw new ConfigRefused(error instanceof Error ? error.message : String(error))
+  }
+}
+
+async function openOn(pool: pg.Pool, config: TableSinkConfig, context: ConnectorContext): Promise<OpenSink> {
+  const { table, mode, key } = config
+  const { columns, isWhole, knowsDefaults } = await withClient(pool, async (client) => {
+    await createPositions(client)
+    const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num')
+    const knowsDefaults = Number(rows[0]!.server_version_num) >= VERSION_WITH_DEFAULT
+    let found = await columnsOf(client, table, knowsDefaults)
+    if (!found && config.create) {
+      await createTable(client, table, context.fields, key)
+      found = await columnsOf(client, table, knowsDefaults)
+    }
+    if (!found) throw new ConfigRefused(`there is no table ${table}, and the config says not to make it`)
+    const missing = (key ?? []).find((name) => !found.columns.some((column) => column.name === name))
+    if (missing !== undefined) throw new ConfigRefused(`the table ${table} has no column ${missing}, which the config names as key`)
+    return { ...found, knowsDefaults }
+  })
+  const names = columns.map(({ name }) => quoted(name)).join(', ')
+  const target = mode === 'insert' ? quotedTable(table) : 'dps_stage'
+  const copyText = `COPY ${target} (${names}) FROM STDIN${knowsDefaults ? ` (DEFAULT '${DEFAULT_MARKER}')` : ''}`
+  const updates = columns.filter(({ name }) => !key?.includes(name)).map(({ name }) => `${quoted(name)} = EXCLUDED.${quoted(name)}`)
+  const keys = (key ?? []).map(quoted).join(', ')
+  const mergeText = `INSERT INTO ${quotedTable(table)} (${names}) SELECT DISTINCT ON (${keys}) ${names} FROM dps_stage ORDER BY ${keys}, dps_row DESC
+    ON CONFLICT (${keys}) DO ${updates.length > 0 ? `UPDATE SET ${updates.join(', ')}` : 'NOTHING'}`
+
+  /** One stretch of rows, in the transaction under way. Throws what Postgres says. */
+  async function put(client: pg.PoolClient, bytes: Uint8Array): Promise<void> {
+    if (mode === 'insert') return copy(client, copyText, bytes)
+    await client.query(
+      `CREATE TEMP TABLE IF NOT EXISTS dps_stage (LIKE ${quotedTable(table)} INCLUDING DEFAULTS INCLUDING GENERATED, dps_row bigint GENERATED ALWAYS AS IDENTITY)`,
+    )
+    await client.query('TRUNCATE dps_stage')
+    await copy(client, copyText, bytes)
+    await client.query(mergeText)
+  }
+
+  /** Everything that Postgres would refuse, found in a transaction that is rolled back. */
+  async function findFaults(client: pg.PoolClient, pieces: readonly Rows[]): Promise<RefusedRecord[]> {
+    const faults = new Map<number, RefusedRecord>()
+    await client.query('BEGIN')
+    for (const piece of pieces)
+      for (let first = 0; first < piece.count; first += config.batch_size)
+        await probe(client, piece, first, Math.min(first + config.batch_size, piece.count), faults)
+    await client.query('ROLLBACK')
+    return [...faults.values()]
+  }
+
+  /** Tries the rows `[first, last)` until what is left of them passes. */
+  async function probe(client: pg.PoolClient, piece: Rows, first: number, last: number, faults: Map<number, RefusedRecord>): Promise<void> {
+    for (let probes = 0; probes < PROBES_MAX; probes++) {
+      const rows: number[] = []
+      for (let row = first; row < last; row++) if (!faults.has(piece.offsets[row]!)) rows.push(row)
+      if (rows.length === 0) return
+      await client.query('SAVEPOINT probe')
+      try {
+        await put(client, pick(piece, rows))
+        return await void client.query('RELEASE SAVEPOINT probe')
+      } catch (error) {
+        const fault = error as { code?: string; message: string; where?: string }
+        if (!isRowFault(fault)) throw error
+        await client.query('ROLLBACK TO SAVEPOINT probe')
+        // "COPY reviews, line 17, column stars": the line within what was sent.
+        const line = Number(/COPY [^\n]*, line (\d+)/.exec(fault.where ?? '')?.[1] ?? 0)
+        const row = line > 0 ? rows[line - 1] : undefined
+        const blamed = row ?? (rows.length === 1 ? rows[0] : undefined)
+        if (blamed === undefined) {
+          const half = rows[rows.length >> 1]!
+          await probe(client, piece, first, half, faults)
+          first = half
+          continue
+        }
+        const offset = piece.offsets[blamed]!
+        faults.set(offset, {
+          offset: BigInt(offset),
+          code: `postgres_${fault.code}`,
+          message: `the table refuses the row: ${fault.message}`,
+        })
+      }
+    }
+  }
+
+  async function write(client: pg.PoolClient, delivery: Delivery, pieces: readonly Rows[]): Promise<Written> {
+    await client.query('BEGIN')
+    // First of all, and so the lock on its row: of two that write one partition the second waits here, and then finds that it moved.
+    if (!(await movePosition(client, delivery))) {
+      await client.query('ROLLBACK')
+      return { kind: 'moved', reason: `partition ${delivery.partition} is not at ${delivery.from} in the table's database any more` }
+    }
+    try {
+      for (const piece of pieces) await put(client, piece.bytes)
+    } catch (error) {
+      await client.query('ROLLBACK')
+      if (!isRowFault(error as { code?: string })) throw error
+      const records = await findFaults(client, pieces)
+      if (records.length > 0) return { kind: 'at_fault', records }
+      return { kind: 'retry', afterMs: 0, reason: `the table refused rows that it then took: ${(error as Error).message}` }
+    }
+    await client.query('COMMIT')
+    return { kind: 'delivered' }
+  }
+
+  return {
+    rows: { kind: 'copy', columns, isWhole, ignoresUnknown: config.unknown_members === 'ignore' },
+    position: (place, start) => withClient(pool, (client) => readPosition(client, place, start)),
+    async write(delivery, pieces) {
+      try {
+        return await withClient(pool, (client) => write(client, delivery, pieces))
+      } catch (error) {
+        const { code, message } = error as { code?: string; message: string }
+        if (isTransient({ code })) return { kind: 'retry', afterMs: 0, reason: `the table's database: ${message}` }
+        return { kind: 'permanent', reason: `the table ${table}: ${message} (SQLSTATE ${code})` }
+      }
+    },
+    close: () => pool.end(),
+  }
+}
+
+/** The rows in bytes of their own. Only where some were refused. */
+function pick({ bytes, ends }: Rows, rows: readonly number[]): Uint8Array {
+  return Buffer.concat(rows.map((row) => bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row])))
+}
+
+/** COPY takes the bytes in pieces: one that is larger than the socket takes at once would be copied again and again. */
+const COPY_PIECE_BYTES = 256 << 10
+
+async function copy(client: pg.PoolClient, text: string, bytes: Uint8Array): Promise<void> {
+  const pieces = function* () {
+    for (let at = 0; at < bytes.length; at += COPY_PIECE_BYTES)
+      yield Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(COPY_PIECE_BYTES, bytes.length - at))
+  }
+  await pipeline(Readable.from(pieces(), { objectMode: false }), client.query(copyFrom(text)))
+}
+
+/** A connection that failed is not used again: what state it is in, nobody knows. */
+async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  let failure: unknown
+  try {
+    return await work(client)
+  } catch (error) {
+    failure = error
+    throw error
+  } finally {
+    client.release(failure !== undefined)
+  }
+}

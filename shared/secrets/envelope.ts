@@ -1,0 +1,83 @@
+/**
+ * Secrets at rest: a value is encrypted under a key of its own (AES-256-GCM, NIST SP 800-38D), that key under one of the operator's. So
+ * the operator's keys rotate by wrapping again, without a value being seen. What the secret is called is authenticated with it: an
+ * envelope put under another name does not open.
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { z } from 'zod'
+
+/** `k`: id of the operator's key; `w`: the wrapped key; `c`: the value. Both are nonce, tag and ciphertext in base64. */
+export const Envelope = z.object({ v: z.literal(1), k: z.string(), w: z.string(), c: z.string() })
+export type Envelope = z.infer<typeof Envelope>
+
+/** 32 bytes each. The first one wraps, all of them unwrap. */
+export type SecretKeys = readonly { kid: string; key: Buffer }[]
+
+export type SecretBox = {
+  seal(owner: string, value: string): Envelope
+  /** Throws when the key is not known, or the envelope is somebody else's. */
+  open(owner: string, envelope: Envelope): string
+  /** The same value under the first key; undefined when it is already. */
+  rewrap(owner: string, envelope: Envelope): Envelope | undefined
+}
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+function encrypt(key: Buffer, owner: string, plain: Buffer): string {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+  cipher.setAAD(Buffer.from(owner))
+  const text = Buffer.concat([cipher.update(plain), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64')
+}
+
+function decrypt(key: Buffer, owner: string, sealed: string): Buffer {
+  const bytes = Buffer.from(sealed, 'base64')
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+  decipher.setAAD(Buffer.from(owner))
+  decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
+  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()])
+}
+
+/** `owner` names the secret: account and name. */
+export function createSecretBox(keys: SecretKeys): SecretBox {
+  function keyOf(kid: string): Buffer {
+    const found = keys.find((each) => each.kid === kid)
+    if (!found) throw new Error(`secrets are encrypted with the key "${kid}", which is not among SECRETS_KEYS`)
+    return found.key
+  }
+  function first() {
+    const [newest] = keys
+    if (!newest) throw new Error('there is no SECRETS_KEYS: the operator has not enabled secrets')
+    return newest
+  }
+  return {
+    seal(owner, value) {
+      const own = randomBytes(32)
+      const { kid, key } = first()
+      return { v: 1, k: kid, w: encrypt(key, owner, own), c: encrypt(own, owner, Buffer.from(value, 'utf8')) }
+    },
+    open: (owner, { k, w, c }) => decrypt(decrypt(keyOf(k), owner, w), owner, c).toString('utf8'),
+    rewrap(owner, envelope) {
+      const { kid, key } = first()
+      if (envelope.k === kid) return undefined
+      return { ...envelope, k: kid, w: encrypt(key, owner, decrypt(keyOf(envelope.k), owner, envelope.w)) }
+    },
+  }
+}
+
+export const ownerOf = (accountId: string, name: string): string => `${accountId}/${name}`
+
+/** Values shorter than this are too common in ordinary text to be looked for. */
+const MASKED_FROM = 4
+
+/** Puts `***` in the place of every value, as it is and as it stands in a URL. */
+export function maskAll(text: string, values: Iterable<string>): string {
+  let masked = text
+  for (const value of values) {
+    if (value.length < MASKED_FROM) continue
+    for (const form of [value, encodeURIComponent(value)]) masked = masked.replaceAll(form, '***')
+  }
+  return masked
+}

@@ -1,0 +1,93 @@
+/**
+ * Neighbours: the latency of a pipeline alone on a processor, and beside another whose SmartModule never returns, eats memory, or returns
+ * more than it may. The bad one starts in the middle of the measurement and has new records all the time.
+ */
+import type { Kafka } from 'kafkajs'
+import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
+import type { Cluster } from '../../shared/kafka/cluster.ts'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { measureLatency, type Latency } from './latency.ts'
+import { startBenchProcessor, type BenchProcessor, type BenchProcessorOptions, type BenchStep } from './processor.ts'
+import { framed } from './records.ts'
+
+const BAD: Record<string, string> = {
+  loops: `import { Record } from 'dps'
+export function filter(record: Record): bool { while (true) {}; return true }`,
+  grows: `import { Record } from 'dps'
+let kept: ArrayBuffer[] = []
+export function filter(record: Record): bool { for (let i = 0; i < 10000; i++) kept.push(new ArrayBuffer(1 << 20)); return true }`,
+  returns_too_much: `import { Record } from 'dps'
+export function map(record: Record): void { record.setValue(String.UTF8.encode('{"n":"' + 'x'.repeat(1 << 30) + '"}')) }`,
+}
+const RATE = 2000
+const SECONDS = 60
+const BAD_AFTER_MS = 8000
+const BAD_EVERY_MS = 100
+
+export type Neighbour = { alone: Latency; beside: Latency; p99_ratio: number }
+
+/** Lets the bad pipeline loose on the processor; it gets a few records every so often until stopped. */
+async function letLoose(
+  kafka: Kafka,
+  cluster: Cluster,
+  processor: BenchProcessor,
+  name: string,
+  binary: Uint8Array,
+): Promise<() => Promise<void>> {
+  const [source, sink, dead] = [`bad-${name}-source`, `bad-${name}-sink`, `bad-${name}-dead`] as const
+  const admin = kafka.admin()
+  await admin.connect()
+  await ensureTopics(
+    admin,
+    [source, sink, dead].map((topic) => ({ topic, partitions: 4, replicationFactor: 1 })),
+  )
+  await admin.disconnect()
+  await processor.addSmartModule(name, binary)
+  const places = { source_topic: source, sink_topic: sink, dead_letter_topic: dead }
+  const definition = processor.definition(`pl_bad_${name}`, [{ name, config: {} }], places)
+  await cluster.ensureStartOffsets(definition.group_id, (await cluster.describeTopic(source))!)
+  const producer = kafka.producer()
+  await producer.connect()
+  const write = () =>
+    producer.send({
+      topic: source,
+      messages: Array.from({ length: 20 }, (_, n) => ({ partition: n % 4, value: framed(`{"n":${n}}`) })),
+    })
+  await write()
+  await processor.publish(definition, 'running')
+  const timer = setInterval(() => void write().catch(() => {}), BAD_EVERY_MS)
+  return async () => {
+    clearInterval(timer)
+    await processor.publish(definition, 'stopped')
+    await producer.disconnect()
+  }
+}
+
+/** Every measurement has a processor of its own. */
+export async function measureNeighbours(
+  options: Omit<BenchProcessorOptions, 'prefix'> & { cluster: Cluster; say: (line: string) => void },
+  steps: BenchStep[],
+): Promise<Record<string, Neighbour>> {
+  const { kafka, cluster, say } = options
+  const found: Record<string, Neighbour> = {}
+  for (const name of Object.keys(BAD)) {
+    // Beforehand: the compiler would stop the clock of this process, which is the measure.
+    const binary = await compileSmartModule(BAD[name]!)
+    const processor = await startBenchProcessor({ ...options, prefix: `neighbour-${name.replaceAll('_', '-')}` })
+    try {
+      const alone = await measureLatency(kafka, cluster, processor, steps, RATE, SECONDS)
+      const loose = new Promise<() => Promise<void>>((resolve, reject) => {
+        setTimeout(() => void letLoose(kafka, cluster, processor, name, binary).then(resolve, reject), BAD_AFTER_MS)
+      })
+      const beside = await measureLatency(kafka, cluster, processor, steps, RATE, SECONDS)
+      await (
+        await loose
+      )()
+      found[name] = { alone, beside, p99_ratio: Math.round((beside.p99 / alone.p99) * 100) / 100 }
+      say(`beside one that ${name}: p99 ${beside.p99} ms (alone ${alone.p99} ms), max ${beside.max} ms (alone ${alone.max} ms)`)
+    } finally {
+      await processor.close()
+    }
+  }
+  return found
+}

@@ -1,0 +1,90 @@
+/**
+ * `make outage`: load goes on for minutes without control plane, Postgres and Redis, a processor is killed and started again meanwhile.
+ * Data must flow all the time; afterwards the statuses catch up and nothing is lost, doubled or out of order.
+ */
+import { openArena } from './arena.ts'
+import { until } from './client.ts'
+import { startLoad } from './load.ts'
+import { isExact, judge } from './oracle.ts'
+
+const minutes = Number(process.env.MINUTES || 10)
+const RATE = 2000
+const BEFORE_MS = 15_000
+const LOOK_MS = 10_000
+/** A killed processor's partitions move within this, and the brokers settle. */
+const STALL_MAX_MS = 15_000
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+const started = Date.now()
+const say = (line: string) => void process.stdout.write(`${String(Math.round((Date.now() - started) / 1000)).padStart(5)} s  ${line}\n`)
+
+const arena = await openArena('outage', say)
+let isGreen = false
+try {
+  const { launched, cluster, pipeline } = arena
+  const { stack } = launched
+  const load = await startLoad({
+    cluster,
+    kafka: arena.kafka,
+    topic: pipeline.sourceTopic,
+    partitions: 8,
+    schemaId: pipeline.schemaId,
+    recordsPerSecond: RATE,
+    abortedEveryMs: 0,
+  })
+  await sleep(BEFORE_MS)
+  await launched.controlPlane.stop()
+  process.kill(stack.pids.postgres!, 'SIGKILL')
+  process.kill(stack.pids.redis!, 'SIGKILL')
+  say('control plane, Postgres and Redis are gone')
+
+  const sinkEnd = async () => {
+    const layout = (await cluster.describeTopic(pipeline.sinkTopic))!
+    const ends = await cluster.offsets(layout, [...layout.leaders.keys()], 'latest')
+    return [...ends.values()].reduce((sum, end) => sum + end, 0n)
+  }
+  let last = await sinkEnd()
+  let movedAt = Date.now()
+  let stall = 0
+  let killed = false
+  for (const endAt = Date.now() + minutes * 60_000; Date.now() < endAt; await sleep(LOOK_MS / 10)) {
+    const end = await sinkEnd().catch(() => last)
+    if (end > last) movedAt = Date.now()
+    last = end
+    stall = Math.max(stall, Date.now() - movedAt)
+    if (!killed && Date.now() > endAt - minutes * 30_000) {
+      killed = true
+      const pid = launched.processors[0]!.pid()
+      if (pid !== undefined) process.kill(pid, 'SIGKILL')
+      say(`a processor was killed; ${last} offsets in the sink so far`)
+    }
+  }
+  say(`after ${minutes} minutes: ${last} offsets in the sink; the longest time without a new one was ${stall} ms`)
+  await stack.restarts.postgres!()
+  await stack.restarts.redis!()
+  const back = Date.now()
+  await launched.startControlPlane()
+  await until('the pipeline is shown as running, by tasks that report now', 60_000, async () => {
+    const { status, tasks } = await arena.api<{ status: string; tasks: { at: string }[] }>('GET', `/pipelines/${pipeline.id}/status`)
+    return status === 'running' && tasks.length === 3 && tasks.every(({ at }) => Date.parse(at) > back)
+  })
+  say(`statuses have caught up ${Math.round((Date.now() - back) / 1000)} s after the control plane was started again`)
+  await load.stop()
+  const acknowledged = load.acknowledged()
+  const total = acknowledged.reduce((sum, count) => sum + count, 0)
+  await until('everything is through', 60_000, async () => {
+    const { lag } = await arena.api<{ lag: number }>('GET', `/pipelines/${pipeline.id}/status`)
+    return lag === 0
+  })
+  const accounting = await until('the accounting has everything', 30_000, async () => {
+    const found = await arena.api<{ totals: { in: number } }>('GET', `/pipelines/${pipeline.id}/accounting`)
+    return found.totals.in === total && found
+  })
+  const verdict = await judge(cluster, pipeline.sinkTopic, pipeline.deadLetterTopic, acknowledged)
+  const { records, lost, duplicated, out_of_order, dead_letters } = verdict
+  say(JSON.stringify({ records, lost, duplicated, out_of_order, dead_letters, longest_stall_ms: stall, counted: accounting.totals.in }))
+  isGreen = isExact(verdict) && stall < STALL_MAX_MS
+  say(isGreen ? 'green: the data plane did not notice, and the control plane knows everything again' : 'RED')
+} finally {
+  await arena.close()
+}
+process.exit(isGreen ? 0 : 1)

@@ -1,0 +1,495 @@
+/** Records from and to the systems that people have: a bucket, a database, a web service. */
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { once } from 'node:events'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { DuckDBInstance } from '@duckdb/node-api'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { bucket, connect, countRows, openS3, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
+import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { runningProcessors } from '../harness/processes.ts'
+
+let client: Client
+let warehouse: pg.Client
+const s3 = openS3Lazily()
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.other)
+  warehouse = await openWarehouse()
+})
+afterAll(async () => {
+  await warehouse.end()
+  s3().close()
+})
+
+function openS3Lazily() {
+  let opened: ReturnType<typeof openS3> | undefined
+  return () => (opened ??= openS3())
+}
+
+const name = (kind: string) => unique(kind).replaceAll('-', '_').toLowerCase()
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
+const CLASSIFIER = {
+  name: 'dps/text-classifier',
+  config: { field: 'text', output_field: 'label', labels: { good: { keywords: ['fine'] }, bad: { keywords: ['awful'] } } },
+}
+
+type Letters = {
+  dead_letters: { error: { code: string; message: string }; step: number | null; value: { json: unknown } }[]
+  total: number
+}
+const letters = async (id: string) => (await client.call<Letters>('GET', `/v1/pipelines/${id}/dead-letters?page_size=100`)).body
+
+describe('a bucket of text', () => {
+  it('goes through a classifier into a table, every line once, through kills of the processors', async () => {
+    const prefix = `${unique('texts')}/`
+    const target = name('reviews')
+    const files = 6
+    const lines = 20_000
+    for (let file = 0; file < files; file++)
+      await s3().put(
+        `${prefix}part-${file}.txt`,
+        Array.from(
+          { length: lines },
+          (_, line) => `review ${file}/${line} was ${line % 2 === 0 ? 'fine' : 'awful'}, "so"\tto \\ say é`,
+        ).join('\n'),
+      )
+    const id = await connect(client, bucket({ prefix }), [CLASSIFIER], table({ table: target, batch_size: 1000 }), { tasks: 2 })
+    for (const share of [0.05, 0.3, 0.6]) {
+      await waitForRows(warehouse, target, Math.floor(files * lines * share), 60_000)
+      for (const pid of runningProcessors()) process.kill(pid, 'SIGKILL')
+    }
+    await waitForRows(warehouse, target, files * lines, 90_000)
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    const { rows } = await warehouse.query(
+      `SELECT count(*)::int AS all, count(DISTINCT (object, line))::int AS once, count(*) FILTER (WHERE label = 'good')::int AS good,
+         count(*) FILTER (WHERE text = format('review %s/%s was %s, "so"%sto \\ say é', substr(object, ${prefix.length + 6}, 1), line - 1, CASE WHEN line % 2 = 1 THEN 'fine' ELSE 'awful' END, chr(9)))::int AS same
+       FROM ${target}`,
+    )
+    expect(rows[0]).toEqual({ all: files * lines, once: files * lines, good: (files * lines) / 2, same: files * lines })
+    const accounting = await eventually('everything is accounted for', async () => {
+      const { body } = await client.call<{ balanced: boolean; totals: Record<string, number> }>('GET', `/v1/pipelines/${id}/accounting`)
+      return body.totals?.in === files * lines && body
+    })
+    expect(accounting).toMatchObject({ balanced: true, totals: { in: files * lines, out: files * lines } })
+  }, 240_000)
+
+  it('is read on when new objects come, and an object that is replaced is read again', async () => {
+    const prefix = `${unique('new')}/`
+    const target = name('new_objects')
+    await s3().put(`${prefix}a.txt`, 'one\ntwo\n')
+    await connect(client, bucket({ prefix, poll_interval_ms: 200 }), [], table({ table: target }))
+    await waitForRows(warehouse, target, 2)
+    await s3().put(`${prefix}b.txt`, 'three')
+    await waitForRows(warehouse, target, 3)
+    await s3().put(`${prefix}a.txt`, 'one\ntwo\nfour\r\n')
+    await waitForRows(warehouse, target, 6)
+    const { rows } = await warehouse.query(`SELECT text, line::int FROM ${target} ORDER BY text, line`)
+    expect(rows.map(({ text }) => text)).toEqual(['four', 'one', 'one', 'three', 'two', 'two'])
+  })
+})
+
+describe('a bucket of documents', () => {
+  it('is read in every format, compressed or not, by the objects’ extensions', async () => {
+    const prefix = `${unique('formats')}/`
+    const to = await createStream(client, { n: 'any', from: 'string?' })
+    await s3().put(`${prefix}a.ndjson`, '{"n":1}\n\n{"n":2}\n')
+    await s3().put(`${prefix}b.jsonl.gz`, gzipSync('{"n":3}\n{"n":4}'))
+    await s3().put(`${prefix}c.json.zst`, zstdCompressSync('[{"n":5,"from":"[],{}\\""}, {"n":6}\n,{"n":[7]}]'))
+    await s3().put(`${prefix}d.csv`, 'n,from\r\n"8","a ""b"", c"\r\n9,\n')
+    await s3().put(`${prefix}e.tsv`, 'n\tfrom\n10\td\n')
+    await s3().put(`${prefix}ignored/f.ndjson`, '{"n":99}\n')
+    await connect(client, bucket({ prefix, pattern: '*.*', poll_interval_ms: 500 }), [], stream(to.id))
+    await waitForTotal(client, to.id, 10)
+    const records = await readAll(client, to.id)
+    const sorted = records.map((record) => JSON.stringify(record)).sort()
+    expect(sorted).toEqual(
+      [
+        '{"n":1}',
+        '{"n":2}',
+        '{"n":3}',
+        '{"n":4}',
+        '{"n":5,"from":"[],{}\\""}',
+        '{"n":6}',
+        '{"n":[7]}',
+        '{"n":"8","from":"a \\"b\\", c"}',
+        '{"n":"9","from":""}',
+        '{"n":"10","from":"d"}',
+      ].sort(),
+    )
+  })
+
+  it('makes dead letters of what is malformed, byte for byte, and of nothing else', async () => {
+    const prefix = `${unique('malformed')}/`
+    const target = name('malformed')
+    await s3().put(`${prefix}a.ndjson`, '{"n":1}\n{"n":\nnot json\n{"n":2} 3\n{"n":4}\n')
+    await warehouse.query(`CREATE TABLE ${target} (n int)`)
+    const id = await connect(client, bucket({ prefix }), [], table({ table: target }), { failure_threshold: 1 })
+    await waitForRows(warehouse, target, 2)
+    const found = await eventually('three dead letters', async () => {
+      const all = await letters(id)
+      return all.total === 3 && all
+    })
+    expect(found.dead_letters.map(({ error }) => error.code)).toEqual(Array.from({ length: 3 }, () => 'not_a_json_object'))
+    expect((await warehouse.query(`SELECT n FROM ${target} ORDER BY n`)).rows).toEqual([{ n: 1 }, { n: 4 }])
+  })
+})
+
+describe('a table', () => {
+  it('gets every stream type as it is, in a table that is made for it', async () => {
+    const target = name('types')
+    const schema = {
+      s: 'string',
+      i: 'integer',
+      f: 'number',
+      b: 'boolean',
+      d: 'datetime',
+      day: 'date',
+      u: 'uuid',
+      m: 'decimal',
+      raw: 'bytes',
+      o: 'object',
+      l: 'array<string>',
+      missing: 'string?',
+    }
+    const from = await createStream(client, schema)
+    const record = {
+      s: 'tab\t line\n "quote" back\\slash é 😀',
+      i: 9007199254740991,
+      f: 1.5e-7,
+      b: true,
+      d: '2026-01-02T03:04:05.678Z',
+      day: '2026-01-02',
+      u: '0190b6a0-0000-7000-8000-000000000000',
+      m: '12345678901234567890.123456789',
+      raw: Buffer.from([0, 1, 254, 255]).toString('base64'),
+      o: { a: [1, 'x\n', null], ü: { deep: true } },
+      l: ['a', 'b"c'],
+    }
+    const id = await connect(client, stream(from.id), [], table({ table: target }), { failure_threshold: 1 })
+    await write(client, from.id, [record])
+    await eventually('a row, or a dead letter', async () => (await letters(id)).total === 1 || (await countRows(warehouse, target)) === 1)
+    expect((await letters(id)).dead_letters).toEqual([])
+    const { rows } = await warehouse.query(`SELECT *, d::text AS at, day::text AS on_day, pg_typeof(i)::text AS type_of_i FROM ${target}`)
+    expect(rows[0]).toMatchObject({
+      s: record.s,
+      i: '9007199254740991',
+      f: 1.5e-7,
+      b: true,
+      on_day: '2026-01-02',
+      u: record.u,
+      m: record.m,
+      raw: Buffer.from([0, 1, 254, 255]),
+      o: record.o,
+      l: record.l,
+      missing: null,
+      type_of_i: 'bigint',
+    })
+    expect(new Date(rows[0].d).toISOString()).toBe(record.d)
+  })
+
+  it('makes dead letters of exactly the rows that it refuses', async () => {
+    const target = name('refusing')
+    await warehouse.query(`CREATE TABLE ${target} (n int PRIMARY KEY CHECK (n % 100 <> 7), made timestamptz NOT NULL DEFAULT now())`)
+    const from = await createStream(client, { n: 'integer' })
+    const id = await connect(client, stream(from.id), [], table({ table: target, batch_size: 50 }))
+    await write(client, from.id, [...numbers(0, 900), { n: 3_000_000_000 }, { n: 5 }])
+    await waitForRows(warehouse, target, 891)
+    const found = await eventually('eleven dead letters', async () => {
+      const all = await letters(id)
+      return all.total === 11 && all
+    })
+    expect(found.dead_letters.map(({ error }) => error.code).sort()).toEqual([
+      'postgres_22003',
+      'postgres_23505',
+      ...Array.from({ length: 9 }, () => 'postgres_23514'),
+    ])
+    expect((await warehouse.query(`SELECT count(*)::int AS c, count(made)::int AS m FROM ${target}`)).rows).toEqual([{ c: 891, m: 891 }])
+    const { body } = await client.call<{ balanced: boolean; totals: unknown }>('GET', `/v1/pipelines/${id}/accounting`)
+    expect(body).toMatchObject({ balanced: true, totals: { in: 902, out: 891, dead_lettered: 11 } })
+  })
+
+  it('takes redriven records once the table is mended', async () => {
+    const target = name('mended')
+    await warehouse.query(`CREATE TABLE ${target} (n int CHECK (n < 5))`)
+    const from = await createStream(client, { n: 'integer' })
+    const id = await connect(client, stream(from.id), [], table({ table: target }), { failure_threshold: 1 })
+    await write(client, from.id, numbers(0, 10))
+    await eventually('five dead letters', async () => (await letters(id)).total === 5)
+    await warehouse.query(`ALTER TABLE ${target} DROP CONSTRAINT ${target}_n_check`)
+    const job = await client.call<{ id: string }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {})
+    expect(job.status).toBe(202)
+    await waitForRows(warehouse, target, 10)
+    expect((await warehouse.query(`SELECT n FROM ${target} ORDER BY n`)).rows.map(({ n }) => n)).toEqual(numbers(0, 10).map(({ n }) => n))
+  })
+
+  it('keeps the newest record of a key in mode upsert', async () => {
+    const target = name('upserted')
+    const from = await createStream(client, { id: 'integer', v: 'integer' }, { partitions: 2, key: 'id' })
+    await connect(client, stream(from.id), [], table({ table: target, mode: 'upsert', key: ['id'] }))
+    for (let v = 0; v < 5; v++)
+      await write(
+        client,
+        from.id,
+        Array.from({ length: 40 }, (_, id) => ({ id, v: id + v * 100 })),
+      )
+    await eventually('the last version is there', async () => {
+      const { rows } = await warehouse
+        .query(`SELECT count(*)::int AS c, count(*) FILTER (WHERE v = id + 400)::int AS last FROM ${target}`)
+        .catch(() => ({ rows: [] }))
+      return rows[0]?.c === 40 && rows[0]?.last === 40
+    })
+  })
+
+  it('that is away stops its own pipeline and no other, and loses nothing', async () => {
+    const target = name('locked')
+    await warehouse.query(`CREATE TABLE ${target} (n int)`)
+    const [from, other] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const sink = await createStream(client, { n: 'integer' })
+    const id = await connect(client, stream(from.id), [], table({ table: target }))
+    await connect(client, stream(other.id), [], stream(sink.id))
+    await waitForStatus(client, id, 'running')
+    await warehouse.query(`ALTER TABLE ${target} RENAME TO ${target}_away`)
+    await write(client, from.id, numbers(0, 100))
+    await write(client, other.id, numbers(0, 100))
+    await waitForTotal(client, sink.id, 100)
+    await warehouse.query(`ALTER TABLE ${target}_away RENAME TO ${target}`)
+    const { body } = await client.call<{ status: string }>('GET', `/v1/pipelines/${id}`)
+    if (body.status === 'failed') await client.call('POST', `/v1/pipelines/${id}/start`)
+    await waitForRows(warehouse, target, 100)
+    expect(await countRows(warehouse, target)).toBe(100)
+  })
+})
+
+describe('a bucket as a sink', () => {
+  it('gets every record once as ndjson, through kills, in objects named by their offsets', async () => {
+    const prefix = `${unique('out')}/`
+    const from = await createStream(client, { n: 'integer' }, { partitions: 2 })
+    await connect(
+      client,
+      stream(from.id),
+      [],
+      bucket({ prefix, key: 'p={partition}', compression: 'zstd', object_bytes: 5000, interval_ms: 300 }),
+    )
+    const total = 3000
+    for (let at = 0; at < total; at += 500) {
+      await write(client, from.id, numbers(at, at + 500))
+      if (at === 1000) for (const pid of runningProcessors()) process.kill(pid, 'SIGKILL')
+    }
+    const records = async () => {
+      const found: number[] = []
+      for (const key of (await s3().keys(prefix)).sort())
+        for (const line of zstdDecompressSync(await s3().get(key))
+          .toString('utf8')
+          .trimEnd()
+          .split('\n'))
+          found.push(JSON.parse(line).n)
+      return found
+    }
+    await eventually('all records are in objects', async () => (await records()).length >= total, 60_000)
+    expect((await records()).sort((a, b) => a - b)).toEqual(numbers(0, total).map(({ n }) => n))
+    for (const key of await s3().keys(prefix))
+      expect(key.slice(prefix.length)).toMatch(/^p=[01]\/pl_[^/]+-[01]-\d{20}-\d{20}\.ndjson\.zst$/)
+  }, 120_000)
+
+  it('writes parquet that DuckDB reads as the records were', async () => {
+    const prefix = `${unique('parquet')}/`
+    const from = await createStream(client, { n: 'integer', f: 'number', s: 'string', b: 'boolean', at: 'datetime', o: 'object?' })
+    await connect(client, stream(from.id), [], bucket({ prefix, format: 'parquet', interval_ms: 300 }))
+    await write(client, from.id, [
+      { n: 1, f: 1.25, s: 'é"', b: true, at: '2026-01-02T03:04:05.678Z', o: { a: [1] } },
+      { n: 9007199254740991, f: -0.5, s: '', b: false, at: '1999-12-31T23:59:59.000Z' },
+    ])
+    const [key] = await eventually('an object', async () => {
+      const keys = await s3().keys(prefix)
+      return keys.length > 0 && keys
+    })
+    const file = join(service().logFolder, 'read-back.parquet')
+    const { writeFile } = await import('node:fs/promises')
+    await writeFile(file, await s3().get(key!))
+    const duck = await (await DuckDBInstance.create(':memory:')).connect()
+    const rows = (
+      await duck.runAndReadAll(`SELECT n, f, s, b, epoch_ms("at") AS "at", o FROM '${file}' ORDER BY f DESC`)
+    ).getRowObjectsJson()
+    expect(rows).toEqual([
+      { n: '1', f: 1.25, s: 'é"', b: true, at: String(Date.UTC(2026, 0, 2, 3, 4, 5, 678)), o: '{"a":[1]}' },
+      { n: '9007199254740991', f: -0.5, s: '', b: false, at: String(Date.UTC(1999, 11, 31, 23, 59, 59)), o: null },
+    ])
+  })
+})
+
+/** A web service that misbehaves on purpose. */
+async function openWebService(
+  behave: (request: { body: string; headers: IncomingMessage['headers']; count: number; url: string }) => {
+    status: number
+    headers?: Record<string, string>
+    body?: string
+  },
+) {
+  const bodies: { body: string; key: string; status: number }[] = []
+  const server: Server = createServer((request, response) => {
+    const parts: Buffer[] = []
+    request.on('data', (part: Buffer) => parts.push(part))
+    request.on('end', () => {
+      const body = Buffer.concat(parts).toString('utf8')
+      const {
+        status,
+        headers = {},
+        body: answer = '',
+      } = behave({ body, headers: request.headers, count: bodies.length, url: request.url ?? '' })
+      bodies.push({ body, key: String(request.headers['idempotency-key']), status })
+      response.writeHead(status, headers).end(answer)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address() as { port: number }
+  return { url: `http://127.0.0.1:${address.port}/in`, bodies, close: () => server.close() }
+}
+
+const linesOf = (bodies: { body: string; status: number }[]) =>
+  bodies
+    .filter(({ status }) => status < 300)
+    .flatMap(({ body }) =>
+      body
+        .trimEnd()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line).n as number),
+    )
+
+describe('a web service as a sink', () => {
+  it('gets every record once while it answers 503 and asks for patience', async () => {
+    const from = await createStream(client, { n: 'integer' })
+    const web = await openWebService(({ count }) =>
+      count > 0 && count % 3 === 1 && count < 8 ? { status: 503, headers: { 'retry-after': '1' } } : { status: 204 },
+    )
+    const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url, batch_size: 40 } })
+    await write(client, from.id, numbers(0, 300))
+    await eventually('all records are there', async () => new Set(linesOf(web.bodies)).size === 300, 60_000)
+    expect(linesOf(web.bodies).sort((a, b) => a - b)).toEqual(numbers(0, 300).map(({ n }) => n))
+    const accepted = web.bodies.filter(({ status }) => status < 300)
+    expect(new Set(accepted.map(({ key }) => key)).size).toBe(accepted.length)
+    // A refused request comes again under its own key.
+    for (const { key, status } of web.bodies) if (status === 503) expect(accepted.some((each) => each.key === key)).toBe(true)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    web.close()
+  }, 90_000)
+
+  it('makes dead letters of the records that are refused, and sends the others', async () => {
+    const from = await createStream(client, { n: 'integer' })
+    const web = await openWebService(({ body }) => (/"n":(13|77)\b/.test(body) ? { status: 422, body: 'not this one' } : { status: 200 }))
+    const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url } })
+    await write(client, from.id, numbers(0, 100))
+    const found = await eventually('two dead letters', async () => {
+      const all = await letters(id)
+      return all.total === 2 && all
+    })
+    expect(found.dead_letters.map(({ error, value }) => [error.code, value.json]).sort()).toEqual([
+      ['http_422', { n: 13 }],
+      ['http_422', { n: 77 }],
+    ])
+    await eventually('the others are there', async () => new Set(linesOf(web.bodies)).size === 98)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    web.close()
+  })
+
+  it('is told by an account’s secret who calls, and the secret is nowhere to be found', async () => {
+    const planted = `planted-${unique('secret')}-value`
+    const secret = await client.call<{ id: string }>('POST', '/v1/secrets', { name: name('token'), value: planted })
+    expect(secret.status).toBe(201)
+    const { name: secretName } = (await client.call<{ name: string }>('GET', `/v1/secrets/${secret.body.id}`)).body
+    const seen: string[] = []
+    const web = await openWebService(({ headers, count }) => {
+      seen.push(String(headers.authorization))
+      return count === 0
+        ? { status: 500, body: `no: ${headers.authorization}` }
+        : { status: 422, body: `you sent ${headers.authorization}` }
+    })
+    const from = await createStream(client, { n: 'integer' })
+    const id = await connect(
+      client,
+      stream(from.id),
+      [],
+      { connector_id: 'conn_http', config: { url: web.url, auth: { kind: 'bearer', token: { $secret: secretName } } } },
+      { failure_threshold: 1 },
+    )
+    await write(client, from.id, numbers(0, 3))
+    const found = await eventually('dead letters', async () => {
+      const all = await letters(id)
+      return all.total === 3 && all
+    })
+    expect(seen).toContain(`Bearer ${planted}`)
+    const answers = [
+      found,
+      ...(await Promise.all(['', '/status', '/metrics', '/accounting'].map((path) => client.call('GET', `/v1/pipelines/${id}${path}`)))),
+    ]
+    expect(JSON.stringify(answers)).not.toContain(planted)
+    expect(JSON.stringify(found)).toContain('***')
+    expect((await client.call('DELETE', `/v1/secrets/${secret.body.id}`)).status).toBe(409)
+    for (const file of readdirSync(service().logFolder).filter((each) => each.endsWith('.log')))
+      expect(readFileSync(join(service().logFolder, file), 'utf8'), file).not.toContain(planted)
+    for (const url of service().metricsUrls) expect(await (await fetch(url)).text()).not.toContain(planted)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    await eventually('the secret is free', async () => (await client.call('DELETE', `/v1/secrets/${secret.body.id}`)).status === 204)
+    web.close()
+  })
+})
+
+describe('a web service as a source', () => {
+  it('is read page by page by its cursor, each record once', async () => {
+    const pages = [{ items: numbers(0, 3), next_cursor: 'b' }, { items: numbers(3, 5), next_cursor: 'c' }, { items: numbers(5, 6) }]
+    const web = await openWebService(({ url }) => {
+      const cursor = new URL(url, 'http://x').searchParams.get('cursor')
+      return {
+        status: 200,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(pages[cursor === 'b' ? 1 : cursor === 'c' ? 2 : 0]),
+      }
+    })
+    const to = await createStream(client, { n: 'integer' })
+    const source = {
+      connector_id: 'conn_http',
+      config: { url: web.url, records: '/items', paging: { kind: 'cursor' }, poll_interval_ms: 200 },
+    }
+    const id = await connect(client, source, [], stream(to.id))
+    await waitForTotal(client, to.id, 6)
+    pages[2]!.items.push({ n: 6 })
+    await waitForTotal(client, to.id, 7)
+    expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 6])
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    web.close()
+  })
+})
+
+describe('the generator', () => {
+  it('makes as many records as it is told, each once, also when it is paused and resumed', async () => {
+    const to = await createStream(client, { n: 'integer', text: 'string' })
+    const id = await connect(
+      client,
+      { connector_id: 'conn_generator', config: { records_per_second: 2000, records_max: 5000, seed: 7 } },
+      [],
+      stream(to.id),
+    )
+    await waitForTotal(client, to.id, 500)
+    expect((await client.call('POST', `/v1/pipelines/${id}/pause`)).status).toBe(200)
+    await waitForStatus(client, id, 'paused')
+    expect((await client.call('POST', `/v1/pipelines/${id}/resume`)).status).toBe(200)
+    await waitForTotal(client, to.id, 5000)
+    const all = (await readAll(client, to.id)).map(({ n }) => n as number).sort((a, b) => a - b)
+    expect(all).toEqual(numbers(0, 5000).map(({ n }) => n))
+  })
+
+  it('feeds a blackhole, and what was in is accounted for', async () => {
+    const id = await connect(client, { connector_id: 'conn_generator', config: { records_per_second: 5000, records_max: 2000 } }, [], {
+      connector_id: 'conn_blackhole',
+      config: {},
+    })
+    await eventually('everything is gone', async () => {
+      const { body } = await client.call<{ totals: { out: number } }>('GET', `/v1/pipelines/${id}/accounting`)
+      return body.totals?.out === 2000
+    })
+  })
+})
