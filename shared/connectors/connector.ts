@@ -22,6 +22,8 @@ export type Direction<Open> = {
   open?: () => Promise<(config: unknown, context: ConnectorContext) => Promise<Open>>
   /** Really connects, with metadata alone: nothing is read or written. */
   check?: () => Promise<CheckConnector<unknown>>
+  /** Undoes what opening made on the other side, when the pipeline is deleted. */
+  dispose?: () => Promise<(config: unknown, context: ConnectorContext) => Promise<void>>
 }
 
 /** The same, as a connector writes it down. */
@@ -30,10 +32,11 @@ export type TypedDirection<Open, Config extends z.ZodObject> = {
   fields?: (config: z.output<Config>) => Record<string, string> | undefined
   open: () => Promise<(config: z.output<Config>, context: ConnectorContext) => Promise<Open>>
   check?: () => Promise<CheckConnector<z.output<Config>>>
+  dispose?: () => Promise<(config: z.output<Config>, context: ConnectorContext) => Promise<void>>
 }
 
 export function direction<Open, Config extends z.ZodObject>(typed: TypedDirection<Open, Config>): Direction<Open> {
-  const { config, fields, check } = typed
+  const { config, fields, check, dispose } = typed
   return {
     config,
     ...(fields ? { fields: (given) => fields(config.parse(given)) } : {}),
@@ -46,6 +49,14 @@ export function direction<Open, Config extends z.ZodObject>(typed: TypedDirectio
           async check() {
             const run = await check()
             return (given, context, signal) => run(config.parse(given), context, signal)
+          },
+        }
+      : {}),
+    ...(dispose
+      ? {
+          async dispose() {
+            const run = await dispose()
+            return (given, context) => run(config.parse(given), context)
           },
         }
       : {}),

@@ -11,11 +11,12 @@ export type CopyColumn = z.infer<typeof CopyColumn>
 export const RowFormat = z.discriminatedUnion('kind', [
   /** One JSON document a line. */
   z.object({ kind: z.literal('json_lines') }),
-  /** Postgres COPY, text format. `isWhole`: the one column takes the whole document. */
+  /** Postgres COPY, text format. `isWhole`: the one column takes the whole document. `deletes`: one more column tells records without a value. */
   z.object({
     kind: z.literal('copy'),
     columns: z.array(CopyColumn),
     isWhole: z.boolean(),
+    deletes: z.boolean(),
     ignoresUnknown: z.boolean(),
   }),
   /** Members of an object as delimited fields, in this order (RFC 4180). */

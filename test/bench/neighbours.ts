@@ -16,8 +16,9 @@ export function filter(record: Record): bool { while (true) {}; return true }`,
   grows: `import { Record } from 'dps'
 let kept: ArrayBuffer[] = []
 export function filter(record: Record): bool { for (let i = 0; i < 10000; i++) kept.push(new ArrayBuffer(1 << 20)); return true }`,
-  returns_too_much: `import { Record } from 'dps'
-export function map(record: Record): void { record.setValue(String.UTF8.encode('{"n":"' + 'x'.repeat(1 << 30) + '"}')) }`,
+  returns_too_much: `import { Record, Segment } from 'dps'
+const n = new Segment('n')
+export function map(record: Record): void { record.setText(n, 'x'.repeat(1 << 29)) }`,
 }
 const RATE = 2000
 const SECONDS = 60

@@ -2,6 +2,7 @@
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Detail } from '../../../shared/errors/service-error.ts'
 import { maskAll, ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findSecretByName } from '../../../shared/store/secrets.ts'
@@ -21,6 +22,40 @@ async function secretsOf({ db, secretBox }: CheckDeps, accountId: string, config
   return values
 }
 
+async function contextOf(deps: CheckDeps, accountId: string, runId: string, config: unknown): Promise<ConnectorContext> {
+  const secrets = await secretsOf(deps, accountId, config)
+  const { bucket, warehouse_url } = deps.connectorDefaults
+  const mask = (text: string) => maskAll(text, [...secrets.values(), bucket?.secret_key ?? '', warehouse_url ?? ''])
+  return {
+    defaults: deps.connectorDefaults,
+    runId,
+    fields: undefined,
+    secret({ $secret }) {
+      const value = secrets.get($secret)
+      if (value === undefined) throw new Error(`the account has no secret "${$secret}"`)
+      return value
+    },
+    mask,
+    log: (level, message) => deps.log[level]({ run_id: runId }, mask(message)),
+    now: () => Date.now(),
+  }
+}
+
+/** What a pipeline's source and sink made on their side goes with it. What can't be reached is left, and said so. */
+export async function disposeEndpoints(deps: CheckDeps, { account_id, pipeline_id, source, sink }: PipelineDefinition): Promise<void> {
+  for (const [side, endpoint] of [
+    ['source', source],
+    ['sink', sink],
+  ] as const) {
+    const dispose = endpoint && (await findConnector(endpoint.connector_id)?.[side]?.dispose?.())
+    if (!dispose) continue
+    const context = await contextOf(deps, account_id, pipeline_id, endpoint.config)
+    await dispose(endpoint.config, context).catch((error: unknown) =>
+      context.log('warn', `the ${side} could not be tidied up: ${error instanceof Error ? error.message : String(error)}`),
+    )
+  }
+}
+
 /** Faults with pointers below `at`; none for a connector that has nothing to look at. The config was validated before. */
 export async function checkEndpoint(
   deps: CheckDeps,
@@ -31,22 +66,7 @@ export async function checkEndpoint(
 ): Promise<Detail[]> {
   const check = await findConnector(endpoint.connector_id)?.[side]?.check?.()
   if (!check) return []
-  const secrets = await secretsOf(deps, accountId, endpoint.config)
-  const mask = (text: string) =>
-    maskAll(text, [...secrets.values(), deps.connectorDefaults.bucket?.secret_key ?? '', deps.connectorDefaults.warehouse_url ?? ''])
-  const context: ConnectorContext = {
-    defaults: deps.connectorDefaults,
-    runId: 'check',
-    fields: undefined,
-    secret({ $secret }) {
-      const value = secrets.get($secret)
-      if (value === undefined) throw new Error(`the account has no secret "${$secret}"`)
-      return value
-    },
-    mask,
-    log: (level, message) => deps.log[level]({ connector_id: endpoint.connector_id }, mask(message)),
-    now: () => Date.now(),
-  }
+  const context = await contextOf(deps, accountId, 'check', endpoint.config)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const late = new Promise<Detail[]>((resolve) =>
     signal.addEventListener('abort', () => resolve([{ path: '', message: `did not answer within ${TIMEOUT_MS / 1000} s` }]), {
@@ -59,5 +79,5 @@ export async function checkEndpoint(
       { path: '', message: error instanceof Error ? error.message : String(error) },
     ]),
   ])
-  return faults.map(({ path, message }) => ({ path: `${at}${path}`, message: mask(message) }))
+  return faults.map(({ path, message }) => ({ path: `${at}${path}`, message: context.mask(message) }))
 }

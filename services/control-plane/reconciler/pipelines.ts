@@ -13,10 +13,14 @@ import {
 import type { Queryable } from '../../../shared/store/database.ts'
 import type { Deps } from '../deps.ts'
 import { listUnfinishedJobsOf } from '../../../shared/store/jobs.ts'
+import { disposeEndpoints } from '../connectors/check-endpoint.ts'
 import { removeJobsOf } from '../jobs/jobs.ts'
 import { publishDefinition } from '../publisher/enqueue.ts'
 
-type PipelineDeps = Pick<Deps, 'db' | 'withAdmin' | 'cluster' | 'names' | 'replicationFactor' | 'pokePublisher'>
+type PipelineDeps = Pick<
+  Deps,
+  'db' | 'withAdmin' | 'cluster' | 'names' | 'replicationFactor' | 'pokePublisher' | 'secretBox' | 'connectorDefaults' | 'log'
+>
 
 /** Makes the dead-letter topic, resolves the start of every partition once, and hands the definition to the processors. */
 export async function finishPipeline(
@@ -81,13 +85,15 @@ export async function isDrained(db: Queryable, pipelineId: string): Promise<bool
 }
 
 /** Removes the definition, the group, the dead letters and, last, the row. The tasks were told to stop before. */
-export async function undoPipeline({ db, withAdmin, names, pokePublisher }: PipelineDeps, pipeline: PipelineRow): Promise<void> {
+export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): Promise<void> {
+  const { db, withAdmin, names, pokePublisher } = deps
   await removeJobsOf({ db, withAdmin }, pipeline.id)
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (row) await enqueueDefinition(trx, row.id, null)
   })
   pokePublisher()
+  await disposeEndpoints(deps, pipeline.definition)
   await withAdmin(async (admin) => {
     await removeTopics(admin, [pipeline.definition.dead_letter_topic])
     await removeGroup(admin, pipeline.definition.group_id)

@@ -10,9 +10,9 @@ export function openRowTarget(format: RowFormat): { rows: RowTarget; buffer: Row
   return {
     buffer,
     rows: {
-      add(source, from, to, offset) {
+      add(source, from, to, offset, keyFrom, keyTo) {
         const before = buffer.used
-        const fault = encode(source, from, to, buffer)
+        const fault = encode(source, from, to, buffer, keyFrom, keyTo)
         if (fault) buffer.used = before
         else endRow(buffer, offset)
         return fault

@@ -18,7 +18,7 @@ const TOMBSTONE: RowFault = { code: 'null_value', message: 'the record has no va
 const BAD_ESCAPE: RowFault = { code: 'not_a_json_object', message: 'a string of the value holds an escape that JSON does not know' }
 
 export function createCopyEncoder(format: Extract<RowFormat, { kind: 'copy' }>): RowEncoder {
-  const { columns, isWhole, ignoresUnknown } = format
+  const { columns, isWhole, ignoresUnknown, deletes } = format
   if (isWhole) return encodeWhole
   const kinds = Uint8Array.from(columns, ({ kind }) => (kind === 'json' ? JSON_KIND : kind === 'bytes' ? BYTES_KIND : PLAIN))
   const scanner = createMemberScanner(
@@ -28,27 +28,34 @@ export function createCopyEncoder(format: Extract<RowFormat, { kind: 'copy' }>):
   const absent = columns.map((column) => new TextEncoder().encode(column.absent))
   const absentBytes = absent.reduce((sum, { length }) => sum + length, 0)
   const { starts, ends, sorts } = scanner
-  return (source, from, to, into) => {
-    if (from < 0) return TOMBSTONE
+  return (source, valueFrom, valueTo, into, keyFrom, keyTo) => {
+    const isDeleted = valueFrom < 0
+    if (isDeleted && (!deletes || keyFrom < 0)) return TOMBSTONE
+    const from = isDeleted ? keyFrom : valueFrom
+    const to = isDeleted ? keyTo : valueTo
     const fault = scanner.scan(source, from, to)
     if (fault === 'unknown_member')
       return { code: 'unknown_column', message: `the table has no column for the member "${scanner.unknown()}"` }
     if (fault) return NOT_AN_OBJECT
     // Every byte becomes two at most, a byte of a base64 text less than two.
-    reserve(into, (to - from) * 2 + columns.length * 5 + absentBytes + 1)
+    reserve(into, (to - from) * 2 + columns.length * 5 + absentBytes + 4)
     for (let column = 0; column < kinds.length; column++) {
       if (column > 0) into.bytes[into.used++] = 0x09
       const sort = sorts[column]!
-      if (sort === ABSENT) {
+      if (sort === ABSENT && !isDeleted) {
         into.bytes.set(absent[column]!, into.used)
         into.used += absent[column]!.length
-      } else if (sort === NULL) {
+      } else if (sort === NULL || sort === ABSENT) {
         into.bytes[into.used++] = BACKSLASH
         into.bytes[into.used++] = 0x4e
       } else {
         const wrong = putValue(source, starts[column]!, ends[column]!, sort, kinds[column]!, into)
         if (wrong) return wrong
       }
+    }
+    if (deletes) {
+      into.bytes[into.used++] = 0x09
+      into.bytes[into.used++] = isDeleted ? 0x74 : 0x66
     }
     into.bytes[into.used++] = 0x0a
     return undefined

@@ -3,25 +3,49 @@ import { reserve, type RowBuffer } from './row-buffer.ts'
 import type { RowEncoder } from './row-encoder.ts'
 
 const NULL_LINE = new TextEncoder().encode('null\n')
+/** What stands for a record without a value: its key's members, and that it was deleted. */
+const DELETED = new TextEncoder().encode('"_deleted":true}\n')
+
+const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /** Line breaks in a JSON document are white space between its tokens, never a part of them: a blank stands for them. */
+function putLine(source: Uint8Array, from: number, to: number, into: RowBuffer): void {
+  // One more, for what ends the line.
+  reserve(into, to - from + 1)
+  const { bytes } = into
+  let at = into.used
+  for (let i = from; i < to; i++) {
+    const byte = source[i]!
+    bytes[at++] = byte === 0x0a || byte === 0x0d ? 0x20 : byte
+  }
+  into.used = at
+}
+
+function put(bytes: Uint8Array, into: RowBuffer): void {
+  reserve(into, bytes.length)
+  into.bytes.set(bytes, into.used)
+  into.used += bytes.length
+}
+
+/** `{"id":1}` becomes `{"id":1,"_deleted":true}`; a key that is no object tells nothing. */
+function putDeleted(source: Uint8Array, keyFrom: number, keyTo: number, into: RowBuffer): void {
+  let last = keyTo - 1
+  while (last > keyFrom && isSpace(source[last]!)) last--
+  if (keyFrom < 0 || source[keyFrom] !== 0x7b || source[last] !== 0x7d) return put(NULL_LINE, into)
+  putLine(source, keyFrom, last, into)
+  let before = last - 1
+  while (before > keyFrom && isSpace(source[before]!)) before--
+  if (before > keyFrom) into.bytes[into.used++] = 0x2c
+  put(DELETED, into)
+}
+
 export function createJsonLinesEncoder(): RowEncoder {
-  return (source, from, to, into: RowBuffer) => {
-    if (from < 0) {
-      reserve(into, NULL_LINE.length)
-      into.bytes.set(NULL_LINE, into.used)
-      into.used += NULL_LINE.length
-      return undefined
+  return (source, from, to, into, keyFrom, keyTo) => {
+    if (from < 0) putDeleted(source, keyFrom, keyTo, into)
+    else {
+      putLine(source, from, to, into)
+      into.bytes[into.used++] = 0x0a
     }
-    reserve(into, to - from + 1)
-    const { bytes } = into
-    let at = into.used
-    for (let i = from; i < to; i++) {
-      const byte = source[i]!
-      bytes[at++] = byte === 0x0a || byte === 0x0d ? 0x20 : byte
-    }
-    bytes[at++] = 0x0a
-    into.used = at
     return undefined
   }
 }

@@ -8,8 +8,15 @@ import type { RowBuffer } from './row-buffer.ts'
 /** Why a value makes no row. */
 export type RowFault = { code: string; message: string }
 
-/** Writes the value at `[from, to)` behind `into.used`; `from` is -1 for a null. The row is not ended. */
-export type RowEncoder = (source: Uint8Array, from: number, to: number, into: RowBuffer) => RowFault | undefined
+/** Writes the value at `[from, to)` behind `into.used`; `from` is -1 for a null, `keyFrom` for no key. The row is not ended. */
+export type RowEncoder = (
+  source: Uint8Array,
+  from: number,
+  to: number,
+  into: RowBuffer,
+  keyFrom: number,
+  keyTo: number,
+) => RowFault | undefined
 
 export function createRowEncoder(format: RowFormat): RowEncoder {
   if (format.kind === 'copy') return createCopyEncoder(format)

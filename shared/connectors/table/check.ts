@@ -1,13 +1,19 @@
 /** Connects to the table's database and looks whether the table could be written to. Reads the catalogue alone. */
 import pg from 'pg'
-import type { CheckConnector } from '../check.ts'
+import type { CheckConnector, CheckFault } from '../check.ts'
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { columnsOf, quotedTable } from './columns.ts'
-import type { TableSinkConfig } from './connector.ts'
+import type { TableSinkConfig, TableSourceConfig } from './connector.ts'
+import { readColumns } from './table-shape.ts'
 import { connectionStringOf } from './sink.ts'
 
 const TIMEOUT_MS = 5000
 
-export const checkTable: CheckConnector<TableSinkConfig> = async (config, context) => {
+async function withDatabase(
+  config: Pick<TableSinkConfig, 'connection'>,
+  context: ConnectorContext,
+  look: (client: pg.Client) => Promise<CheckFault[]>,
+): Promise<CheckFault[]> {
   const client = new pg.Client({
     connectionString: connectionStringOf(config, context),
     connectionTimeoutMillis: TIMEOUT_MS,
@@ -22,6 +28,14 @@ export const checkTable: CheckConnector<TableSinkConfig> = async (config, contex
     return [{ path: '/connection', message: `the database can't be reached: ${error instanceof Error ? error.message : String(error)}` }]
   }
   try {
+    return await look(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+export const checkTable: CheckConnector<TableSinkConfig> = (config, context) =>
+  withDatabase(config, context, async (client) => {
     const found = await columnsOf(client, config.table, false)
     if (!found) return config.create ? [] : [{ path: '/table', message: 'does not exist, and "create" is false' }]
     const { rows } = await client.query<{ may: boolean }>(`SELECT has_table_privilege(to_regclass($1), 'INSERT') AS may`, [
@@ -30,7 +44,22 @@ export const checkTable: CheckConnector<TableSinkConfig> = async (config, contex
     if (!rows[0]?.may) return [{ path: '/table', message: 'may not be inserted into by this user' }]
     const missing = (config.key ?? []).filter((name) => !found.columns.some((column) => column.name === name))
     return missing.map((name) => ({ path: '/key', message: `the table has no column ${name}` }))
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
+  })
+
+export const checkTableSource: CheckConnector<TableSourceConfig> = (config, context) =>
+  withDatabase(config, context, async (client) => {
+    const shape = await readColumns(client, config.table).catch((error: unknown) => {
+      if (error instanceof ConfigRefused) return undefined
+      throw error
+    })
+    if (!shape) return [{ path: '/table', message: 'does not exist' }]
+    if (config.mode === 'query')
+      return shape.types.has(config.cursor!) ? [] : [{ path: '/cursor', message: `the table has no column ${config.cursor}` }]
+    if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, by which changes of its rows would be told apart' }]
+    const { rows } = await client.query<{ level: string; may: boolean }>(
+      `SELECT current_setting('wal_level') AS level, (rolreplication OR rolsuper) AS may FROM pg_roles WHERE rolname = current_user`,
+    )
+    if (rows[0]?.level !== 'logical')
+      return [{ path: '/mode', message: `the database has wal_level ${rows[0]?.level}; replication needs logical` }]
+    return rows[0].may ? [] : [{ path: '/mode', message: 'the user may not replicate (ALTER ROLE … REPLICATION)' }]
+  })

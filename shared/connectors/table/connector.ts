@@ -23,7 +23,7 @@ export const TableSinkConfig = z
     mode: z
       .enum(['insert', 'upsert'])
       .default('insert')
-      .describe('insert: every record a row; upsert: a record replaces the row of its key, a tombstone is refused')
+      .describe('insert: every record a row; upsert: a record replaces the row of its key, and one without a value removes it')
       .meta({ title: 'Mode' }),
     key: z
       .array(z.string().min(1))
@@ -48,12 +48,46 @@ export const TableSinkConfig = z
   .refine(({ mode, key }) => mode === 'insert' || key !== undefined, { path: ['key'], message: 'is required for this mode' })
 export type TableSinkConfig = z.output<typeof TableSinkConfig>
 
+export const TableSourceConfig = z
+  .strictObject({
+    table: Table,
+    mode: z
+      .enum(['replication', 'query'])
+      .default('replication')
+      .describe(
+        'replication: all rows, then every change (wal_level = logical, and the right to replicate); query: rows whose cursor grows, asked for again and again',
+      )
+      .meta({ title: 'Mode' }),
+    cursor: z
+      .string()
+      .min(1)
+      .max(63)
+      .optional()
+      .describe('column that grows with every change; for mode query')
+      .meta({ title: 'Cursor', examples: ['updated_at'] }),
+    poll_interval_ms: z.number().int().min(100).max(86_400_000).default(2000).describe('for mode query').meta({ title: 'Poll interval' }),
+    connection: Connection,
+  })
+  .refine(({ mode, cursor }) => mode === 'replication' || cursor !== undefined, { path: ['cursor'], message: 'is required for this mode' })
+export type TableSourceConfig = z.output<typeof TableSourceConfig>
+
 export const tableConnector: Connector = {
   id: 'conn_table',
   name: 'table',
-  description: 'Writes records as rows of a Postgres table, each exactly once in effect.',
+  description: 'Reads a Postgres table and every change of it; writes records as rows, each exactly once in effect.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
+  source: direction({
+    config: TableSourceConfig,
+    open: async () => async (config, context) =>
+      config.mode === 'query'
+        ? (await import('./query-source.ts')).openQuerySource(config, context)
+        : (await import('./replication.ts')).openReplication(config, context),
+    check: async () => (await import('./check.ts')).checkTableSource,
+    dispose: async () => async (config, context) => {
+      if (config.mode === 'replication') await (await import('./replication.ts')).disposeReplication(config, context)
+    },
+  }),
   sink: direction({
     config: TableSinkConfig,
     open: async () => (await import('./sink.ts')).openTableSink,

@@ -68,20 +68,27 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
   })
   const names = columns.map(({ name }) => quoted(name)).join(', ')
   const target = mode === 'insert' ? quotedTable(table) : 'dps_stage'
-  const copyText = `COPY ${target} (${names}) FROM STDIN${knowsDefaults ? ` (DEFAULT '${DEFAULT_MARKER}')` : ''}`
+  const copyText = `COPY ${target} (${names}${mode === 'upsert' ? ', dps_deleted' : ''}) FROM STDIN${knowsDefaults ? ` (DEFAULT '${DEFAULT_MARKER}')` : ''}`
   const updates = columns.filter(({ name }) => !key?.includes(name)).map(({ name }) => `${quoted(name)} = EXCLUDED.${quoted(name)}`)
   const keys = (key ?? []).map(quoted).join(', ')
-  const mergeText = `INSERT INTO ${quotedTable(table)} (${names}) SELECT DISTINCT ON (${keys}) ${names} FROM dps_stage ORDER BY ${keys}, dps_row DESC
+  const last = `(SELECT DISTINCT ON (${keys}) * FROM dps_stage ORDER BY ${keys}, dps_row DESC)`
+  const isSameKey = (key ?? []).map((name) => `t.${quoted(name)} = s.${quoted(name)}`).join(' AND ')
+  const deleteText = `DELETE FROM ${quotedTable(table)} t USING ${last} s WHERE s.dps_deleted AND ${isSameKey}`
+  const mergeText = `INSERT INTO ${quotedTable(table)} (${names}) SELECT ${names} FROM ${last} s WHERE NOT s.dps_deleted
     ON CONFLICT (${keys}) DO ${updates.length > 0 ? `UPDATE SET ${updates.join(', ')}` : 'NOTHING'}`
+  // A row that is to be deleted is known by its key alone.
+  const nullable = columns.map(({ name }) => `ALTER COLUMN ${quoted(name)} DROP NOT NULL`).join(', ')
 
   /** One stretch of rows, in the transaction under way. Throws what Postgres says. */
   async function put(client: pg.PoolClient, bytes: Uint8Array): Promise<void> {
     if (mode === 'insert') return copy(client, copyText, bytes)
+    await client.query('DROP TABLE IF EXISTS pg_temp.dps_stage')
     await client.query(
-      `CREATE TEMP TABLE IF NOT EXISTS dps_stage (LIKE ${quotedTable(table)} INCLUDING DEFAULTS INCLUDING GENERATED, dps_row bigint GENERATED ALWAYS AS IDENTITY)`,
+      `CREATE TEMP TABLE dps_stage (LIKE ${quotedTable(table)} INCLUDING DEFAULTS, dps_deleted boolean NOT NULL, dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DROP`,
     )
-    await client.query('TRUNCATE dps_stage')
+    await client.query(`ALTER TABLE dps_stage ${nullable}`)
     await copy(client, copyText, bytes)
+    await client.query(deleteText)
     await client.query(mergeText)
   }
 
@@ -151,7 +158,7 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
   }
 
   return {
-    rows: { kind: 'copy', columns, isWhole, ignoresUnknown: config.unknown_members === 'ignore' },
+    rows: { kind: 'copy', columns, isWhole, deletes: mode === 'upsert', ignoresUnknown: config.unknown_members === 'ignore' },
     position: (place, start) => withClient(pool, (client) => readPosition(client, place, start)),
     async write(delivery, pieces) {
       try {

@@ -9,8 +9,8 @@ export type RowFault = { code: string; message: string }
 
 /** Takes values as rows. What was added counts once it is kept; a record at fault takes its siblings with it. */
 export type RowTarget = {
-  /** The value at `[from, to)` of `source`, `from` -1 for a null, of the record at `offset`. */
-  add(source: Uint8Array, from: number, to: number, offset: number): RowFault | undefined
+  /** The value at `[from, to)` of `source`, `from` -1 for a null, of the record at `offset`; its key, -1 for none, lies at `[keyFrom, keyTo)`. */
+  add(source: Uint8Array, from: number, to: number, offset: number, keyFrom: number, keyTo: number): RowFault | undefined
   keep(): void
   drop(): void
 }
@@ -56,7 +56,9 @@ export function addRows(
       shift += 7
     } while (byte & 0x80)
     key = (key >>> 1) ^ -(key & 1)
+    const keyFrom = key < 0 ? -1 : at
     if (key > 0) at += key
+    const keyTo = at
     let value = 0
     shift = 0
     do {
@@ -67,10 +69,10 @@ export function addRows(
     value = (value >>> 1) ^ -(value & 1)
     const fault =
       value < 0
-        ? target.add(source, -1, -1, base + delta)
+        ? target.add(source, -1, -1, base + delta, keyFrom, keyTo)
         : value < prefix
           ? NOT_FRAMED
-          : target.add(source, at + prefix, at + value, base + delta)
+          : target.add(source, at + prefix, at + value, base + delta, keyFrom, keyTo)
     if (fault) fail(delta, fault)
     at = end
   }

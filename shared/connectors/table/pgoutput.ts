@@ -1,0 +1,129 @@
+/**
+ * The messages of Postgres' `pgoutput` plug-in, protocol version 1
+ * (https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html), as changes. The library's own decoder makes
+ * JavaScript values of every column, with their types' losses; here they stay the text that Postgres wrote.
+ */
+import type { SourceColumn } from './column-json.ts'
+
+export type Relation = { id: number; columns: SourceColumn[] }
+/** By column: text, null, or undefined for a value that did not change and is too large to be sent again (TOAST). */
+export type Tuple = (string | null | undefined)[]
+
+export type Change =
+  | { kind: 'begin' }
+  /** `end`: where the next transaction may begin. */
+  | { kind: 'commit'; end: bigint }
+  | { kind: 'insert'; relation: Relation; after: Tuple }
+  /** `before`: the old key where it changed, or the whole old row where the table's replica identity is full. */
+  | { kind: 'update'; relation: Relation; before: Tuple | undefined; after: Tuple }
+  | { kind: 'delete'; relation: Relation; before: Tuple }
+  | { kind: 'truncate' }
+
+export function createDecoder(): (message: Buffer) => Change | undefined {
+  const relations = new Map<number, Relation>()
+  let bytes: Buffer = Buffer.alloc(0)
+  let at = 0
+
+  function text(): string {
+    const end = bytes.indexOf(0, at)
+    const value = bytes.toString('utf8', at, end)
+    at = end + 1
+    return value
+  }
+  function integer(): number {
+    const value = bytes.readInt32BE(at)
+    at += 4
+    return value
+  }
+  function short(): number {
+    const value = bytes.readInt16BE(at)
+    at += 2
+    return value
+  }
+
+  function tuple(): Tuple {
+    const count = short()
+    const values: Tuple = []
+    for (let i = 0; i < count; i++) {
+      const kind = bytes[at++]
+      if (kind === 0x6e) values.push(null)
+      else if (kind === 0x75) values.push(undefined)
+      else {
+        const length = integer()
+        values.push(bytes.toString('utf8', at, at + length))
+        at += length
+      }
+    }
+    return values
+  }
+
+  function relation(): Relation {
+    const id = integer()
+    text()
+    text()
+    at++
+    const count = short()
+    const columns: SourceColumn[] = []
+    for (let i = 0; i < count; i++) {
+      at++
+      const name = text()
+      columns.push({ name, typeId: integer() })
+      at += 4
+    }
+    return { id, columns }
+  }
+
+  function known(): Relation {
+    const found = relations.get(integer())
+    if (!found) throw new Error('a change came before the description of its table')
+    return found
+  }
+
+  return (message) => {
+    bytes = message
+    at = 1
+    switch (String.fromCharCode(message[0]!)) {
+      case 'B':
+        return { kind: 'begin' }
+      case 'C':
+        return { kind: 'commit', end: message.readBigUInt64BE(10) }
+      case 'R': {
+        const described = relation()
+        relations.set(described.id, described)
+        return undefined
+      }
+      case 'I': {
+        const table = known()
+        at++
+        return { kind: 'insert', relation: table, after: tuple() }
+      }
+      case 'U': {
+        const table = known()
+        let before: Tuple | undefined
+        if (bytes[at] !== 0x4e) {
+          at++
+          before = tuple()
+        }
+        at++
+        return { kind: 'update', relation: table, before, after: tuple() }
+      }
+      case 'D': {
+        const table = known()
+        at++
+        return { kind: 'delete', relation: table, before: tuple() }
+      }
+      case 'T':
+        return { kind: 'truncate' }
+      default:
+        return undefined
+    }
+  }
+}
+
+/** `16/B374D848`, as Postgres writes a place in its log. */
+export const lsnText = (lsn: bigint): string =>
+  `${(lsn >> 32n).toString(16).toUpperCase()}/${(lsn & 0xffffffffn).toString(16).toUpperCase()}`
+export function parseLsn(text: string): bigint {
+  const [high, low] = text.split('/')
+  return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`)
+}

@@ -1,0 +1,63 @@
+/**
+ * A table by asking it again and again for rows behind the last one, for those who may not replicate. It sees rows that came or whose
+ * cursor column grew, not those that were deleted, nor a row that commits late with a smaller cursor.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { z } from 'zod'
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { createBlockBuilder } from '../record-block.ts'
+import type { OpenSource } from '../source.ts'
+import { rowToJson, SESSION_OPTIONS } from './column-json.ts'
+import type { TableSourceConfig } from './connector.ts'
+import { connectionStringOf } from './sink.ts'
+import { readColumns, readTextRows } from './table-shape.ts'
+
+const ROWS = 5000
+
+export async function openQuerySource(config: TableSourceConfig, context: ConnectorContext): Promise<OpenSource> {
+  const connectionString = connectionStringOf(config, context)
+  return {
+    async *read(split, position, _seen, signal) {
+      if (split.index !== 0) return
+      const client = new pg.Client({ connectionString, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
+      client.on('error', () => {})
+      await client.connect()
+      try {
+        const shape = await readColumns(client, config.table)
+        const cursor = config.cursor!
+        if (!shape.types.has(cursor))
+          throw new ConfigRefused(`the table ${config.table} has no column ${cursor}, which the config names as cursor`)
+        // Rows with one cursor are told apart by their key.
+        const by = [cursor, ...shape.key.filter((name) => name !== cursor)]
+        let behind = position === undefined ? [] : z.array(z.string()).parse(JSON.parse(position))
+        const builder = createBlockBuilder()
+        while (!signal.aborted) {
+          const rows = await readTextRows(client, config.table, shape, by, behind, ROWS)
+          const placed = rows.filter((row) =>
+            by.every((name) => typeof row[shape.columns.findIndex((column) => column.name === name)] === 'string'),
+          )
+          for (const row of placed) {
+            const key =
+              shape.key.length > 0
+                ? rowToJson(
+                    shape.columns,
+                    row.map((value, index) => (shape.key.includes(shape.columns[index]!.name) ? value : undefined)),
+                  )
+                : null
+            builder.add(key === null ? null : Buffer.from(key), Buffer.from(rowToJson(shape.columns, row)))
+          }
+          const last = placed.at(-1)
+          if (last) {
+            behind = by.map((name) => last[shape.columns.findIndex((column) => column.name === name)]!)
+            yield { block: builder.take(), position: JSON.stringify(behind) }
+          }
+          if (rows.length < ROWS) await sleep(config.poll_interval_ms, undefined, { signal }).catch(() => {})
+        }
+      } finally {
+        await client.end().catch(() => {})
+      }
+    },
+    close: async () => {},
+  }
+}

@@ -1,0 +1,51 @@
+/** A table as a source sees it: columns with their types, the primary key, and rows in Postgres' own text. */
+import type pg from 'pg'
+import { ConfigRefused } from '../connector.ts'
+import type { SourceColumn } from './column-json.ts'
+import { quoted, quotedTable } from './columns.ts'
+import type { Tuple } from './pgoutput.ts'
+
+/** `types`: by column, as a cast wants them. */
+export type TableShape = { columns: SourceColumn[]; key: string[]; types: Map<string, string> }
+
+/** Throws ConfigRefused where there is no such table. */
+export async function readColumns(client: pg.Client, table: string): Promise<TableShape> {
+  const { rows } = await client.query<{ name: string; type_id: number; type: string; key_place: number }>(
+    `SELECT a.attname AS name, a.atttypid::int AS type_id, format_type(a.atttypid, a.atttypmod) AS type,
+       coalesce(array_position(i.indkey::int2[], a.attnum), -1) AS key_place
+     FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+     WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
+    [quotedTable(table)],
+  )
+  if (rows.length === 0) throw new ConfigRefused(`there is no table ${table}`)
+  const key = rows.filter(({ key_place }) => key_place >= 0).toSorted((a, b) => a.key_place - b.key_place)
+  return {
+    columns: rows.map(({ name, type_id }) => ({ name, typeId: type_id })),
+    key: key.map(({ name }) => name),
+    types: new Map(rows.map(({ name, type }) => [name, type])),
+  }
+}
+
+const AS_TEXT = { getTypeParser: () => (value: string) => value }
+
+/** Rows behind `values` in the order of `by`, or those that equal them; no values: from the first on. */
+export async function readTextRows(
+  client: pg.Client,
+  table: string,
+  { columns, types }: TableShape,
+  by: readonly string[],
+  values: readonly string[],
+  limit: number,
+  comparison: '>' | '=' = '>',
+): Promise<Tuple[]> {
+  const names = by.map(quoted).join(', ')
+  const places = by.map((name, index) => `$${index + 1}${types.has(name) ? `::text::${types.get(name)}` : ''}`).join(', ')
+  const { rows } = await client.query<(string | null)[]>({
+    text: `SELECT ${columns.map(({ name }) => quoted(name)).join(', ')} FROM ${quotedTable(table)}
+      ${values.length > 0 ? `WHERE (${names}) ${comparison} (${places})` : ''} ORDER BY ${names} LIMIT ${limit}`,
+    values: [...values],
+    rowMode: 'array',
+    types: AS_TEXT,
+  })
+  return rows
+}

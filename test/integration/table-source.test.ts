@@ -1,0 +1,131 @@
+/** A table's rows and every change of them, as records; and back into a table and into objects. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { bucket, connect, openS3, openWarehouse, stream, table } from '../harness/connectors.ts'
+import { createStream, waitForStatus } from '../harness/pipelines.ts'
+import { runningProcessors } from '../harness/processes.ts'
+
+let client: Client
+let warehouse: pg.Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.other)
+  warehouse = await openWarehouse()
+})
+afterAll(() => warehouse.end())
+
+const name = (kind: string) => unique(kind).replaceAll('-', '_').toLowerCase()
+const slots = async (id: string) =>
+  (await warehouse.query('SELECT 1 FROM pg_replication_slots WHERE slot_name = $1', [`dps_${id}`])).rows.length
+
+const COLUMNS = `id int, part text, big bigint, num numeric, f double precision, ok boolean, at timestamptz, local timestamp, day date, raw bytea, doc jsonb, tags text[], long text, PRIMARY KEY (id, part)`
+
+async function fill(source: string, from: number, to: number): Promise<void> {
+  await warehouse.query(
+    `INSERT INTO ${source} SELECT n, 'p' || n % 3, n * 1000000007::bigint, n / 7.0, n * 1.1, n % 2 = 0, timestamptz '2026-01-01 00:00:00.123+02' + n * interval '1 hour',
+       timestamp '2026-01-01 00:00:00' + n * interval '1 minute', date '2026-01-01' + n, decode(md5(n::text), 'hex'), jsonb_build_object('n', n, 't', E'a"b\\\\c\\n'),
+       ARRAY['x', n::text], repeat(md5(n::text), 200) FROM generate_series(${from}, ${to - 1}) n`,
+  )
+}
+
+describe('a table by replication', () => {
+  it('is copied into another table, through inserts, updates, changed keys, deletes and kills of the processors', async () => {
+    const [source, copy] = [name('replicated'), name('copied')]
+    await warehouse.query(`CREATE TABLE ${source} (${COLUMNS})`)
+    await warehouse.query(`CREATE TABLE ${copy} (${COLUMNS})`)
+    await fill(source, 0, 6000)
+    const id = await connect(
+      client,
+      { connector_id: 'conn_table', config: { table: source } },
+      [],
+      table({ table: copy, mode: 'upsert', key: ['id', 'part'] }),
+    )
+    await waitForStatus(client, id, 'running')
+    await warehouse.query(`UPDATE ${source} SET ok = NOT ok WHERE id < 50`)
+    await warehouse.query(`DELETE FROM ${source} WHERE id % 10 = 3`)
+    for (const pid of runningProcessors()) process.kill(pid, 'SIGKILL')
+    await fill(source, 6000, 7000)
+    await warehouse.query(`UPDATE ${source} SET part = 'moved' WHERE id % 100 = 5`)
+    await warehouse.query('BEGIN')
+    await warehouse.query(`UPDATE ${source} SET num = -num, f = 'NaN' WHERE id % 7 = 0`)
+    await warehouse.query(`DELETE FROM ${source} WHERE id % 14 = 0`)
+    await warehouse.query('COMMIT')
+    await warehouse.query('BEGIN')
+    await warehouse.query(`DELETE FROM ${source} WHERE id < 1000`)
+    await warehouse.query('ROLLBACK')
+    const difference = `SELECT (SELECT count(*)::int FROM ((TABLE ${source} EXCEPT TABLE ${copy}) UNION ALL (TABLE ${copy} EXCEPT TABLE ${source})) d) AS different, (SELECT count(*)::int FROM ${copy}) AS rows`
+    await eventually(
+      'the copy equals the table',
+      async () => {
+        const { rows } = await warehouse.query(difference)
+        return rows[0].different === 0 && rows[0].rows > 5000
+      },
+      90_000,
+    )
+    expect(await slots(id)).toBe(1)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    await eventually('the replication slot is gone', async () => (await slots(id)) === 0)
+  }, 180_000)
+
+  it('goes through a stream into parquet, and DuckDB reads back what the table holds', async () => {
+    const source = name('told')
+    const prefix = `${unique('told')}/`
+    await warehouse.query(`CREATE TABLE ${source} (id int PRIMARY KEY, s text, n numeric)`)
+    await warehouse.query(`INSERT INTO ${source} SELECT n, 'row ' || n, n / 4.0 FROM generate_series(1, 500) n`)
+    const between = await createStream(client, { id: 'integer', s: 'string?', n: 'decimal?' }, { key: 'id' })
+    await connect(client, { connector_id: 'conn_table', config: { table: source } }, [], stream(between.id))
+    await connect(client, stream(between.id), [], bucket({ prefix, format: 'parquet', interval_ms: 300 }))
+    await warehouse.query(`UPDATE ${source} SET s = NULL, n = n + 1 WHERE id % 5 = 0`)
+    await warehouse.query(`DELETE FROM ${source} WHERE id % 3 = 0`)
+    const wanted = (await warehouse.query(`SELECT id, s, n::text AS n FROM ${source} ORDER BY id`)).rows
+    const s3 = openS3()
+    const duck = await (await DuckDBInstance.create(':memory:')).connect()
+    const readBack = async () => {
+      const files: string[] = []
+      for (const [index, key] of (await s3.keys(prefix)).entries()) {
+        const file = join(service().logFolder, `told-${index}.parquet`)
+        await writeFile(file, await s3.get(key))
+        files.push(file)
+      }
+      if (files.length === 0) return []
+      // Keys sort by partition and offset; within a partition the last record of an id is its newest.
+      const { getRowObjectsJson } = { getRowObjectsJson: async (sql: string) => (await duck.runAndReadAll(sql)).getRowObjectsJson() }
+      return getRowObjectsJson(
+        `WITH all_rows AS (SELECT *, filename, file_row_number FROM read_parquet([${files.map((file) => `'${file}'`).join(',')}], union_by_name = true, filename = true, file_row_number = true)),
+           newest AS (SELECT *, row_number() OVER (PARTITION BY id ORDER BY length(filename) DESC, filename DESC, file_row_number DESC) AS place FROM all_rows)
+         SELECT id::int AS id, s, n FROM newest WHERE place = 1 AND _deleted IS NOT TRUE ORDER BY 1`,
+      )
+    }
+    await eventually(
+      'the objects tell what the table holds',
+      async () => {
+        const rows = await readBack().catch(() => [])
+        return JSON.stringify(rows) === JSON.stringify(wanted)
+      },
+      60_000,
+    ).catch(async () => expect(await readBack()).toEqual(wanted))
+    s3.close()
+  }, 120_000)
+})
+
+describe('a table by query', () => {
+  it('gives every row whose cursor has grown, each version once, also when many rows have the same cursor', async () => {
+    const [source, copy] = [name('asked'), name('answered')]
+    await warehouse.query(`CREATE TABLE ${source} (id int PRIMARY KEY, v int, changed_at timestamptz NOT NULL)`)
+    await warehouse.query(`INSERT INTO ${source} SELECT n, 0, '2026-01-01' FROM generate_series(1, 7000) n`)
+    await connect(
+      client,
+      { connector_id: 'conn_table', config: { table: source, mode: 'query', cursor: 'changed_at', poll_interval_ms: 200 } },
+      [],
+      table({ table: copy }),
+    )
+    const count = async () =>
+      Number((await warehouse.query(`SELECT count(*) FROM ${copy}`).catch(() => ({ rows: [{ count: -1 }] }))).rows[0].count)
+    await eventually('all rows are there', async () => (await count()) === 7000, 60_000)
+    await warehouse.query(`UPDATE ${source} SET v = 1, changed_at = '2026-01-02' WHERE id <= 10`)
+    await eventually('the changed ones came again', async () => (await count()) === 7010)
+  }, 90_000)
+})
