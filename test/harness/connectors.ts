@@ -72,3 +72,12 @@ export async function countRows(warehouse: pg.Client, name: string): Promise<num
 
 export const waitForRows = (warehouse: pg.Client, name: string, count: number, deadlineMs = 30_000): Promise<unknown> =>
   eventually(`the table ${name} has ${count} rows`, async () => (await countRows(warehouse, name)) >= count, deadlineMs)
+
+export type Letters = {
+  dead_letters: { error: { code: string; message: string }; step: number | null; value: { json: unknown } }[]
+  total: number
+}
+
+export async function lettersOf(client: Client, pipelineId: string): Promise<Letters> {
+  return (await client.call<Letters>('GET', `/v1/pipelines/${pipelineId}/dead-letters?page_size=100`)).body
+}

@@ -33,7 +33,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   kafka: ['model', 'errors', 'telemetry'],
   smartmodule: ['model', 'errors', 'kafka'],
   registry: ['model', 'errors', 'telemetry'],
-  store: ['model', 'errors', 'telemetry', 'api'],
+  secrets: [],
+  store: ['model', 'errors', 'telemetry', 'api', 'secrets'],
   connectors: ['model', 'errors', 'telemetry', 'api', 'kafka', 'registry', 'store'],
   client: ['api', 'model', 'errors'],
 }
@@ -129,6 +130,25 @@ describe('files', () => {
   it('start with a line that says what belongs there', () => {
     const silent = code.filter((path) => !read(path).startsWith('/**') && !read(path).startsWith('#!'))
     expect(silent).toEqual([])
+  })
+})
+
+describe('connectors', () => {
+  const folders = code
+    .filter((path) => /^shared\/connectors\/[^/]+\/connector\.ts$/.test(path))
+    .map((path) => path.replace('/connector.ts', ''))
+  it('each have a page, and a line in the catalogue', () => {
+    const catalogue = read('shared/connectors/catalogue.ts')
+    expect(folders.length).toBeGreaterThan(6)
+    expect(folders.filter((folder) => !existsSync(join(ROOT, folder, 'README.md')))).toEqual([])
+    expect(folders.filter((folder) => !catalogue.includes(`./${folder.split('/').at(-1)}/connector.ts`))).toEqual([])
+  })
+
+  it('are described without a driver being loaded', () => {
+    const loading = folders.filter((folder) =>
+      packagesOf(`${folder}/connector.ts`).some((name) => name !== 'zod' && !name.startsWith('node:')),
+    )
+    expect(loading).toEqual([])
   })
 })
 

@@ -1,14 +1,12 @@
-/** Records from and to the systems that people have: a bucket, a database, a web service. */
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { once } from 'node:events'
-import { readFileSync, readdirSync } from 'node:fs'
+/** Records from and to the systems that people have: a bucket and a database. */
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { bucket, connect, countRows, openS3, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
+import { bucket, connect, countRows, lettersOf, openS3, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { runningProcessors } from '../harness/processes.ts'
 
@@ -36,11 +34,7 @@ const CLASSIFIER = {
   config: { field: 'text', output_field: 'label', labels: { good: { keywords: ['fine'] }, bad: { keywords: ['awful'] } } },
 }
 
-type Letters = {
-  dead_letters: { error: { code: string; message: string }; step: number | null; value: { json: unknown } }[]
-  total: number
-}
-const letters = async (id: string) => (await client.call<Letters>('GET', `/v1/pipelines/${id}/dead-letters?page_size=100`)).body
+const letters = (id: string) => lettersOf(client, id)
 
 describe('a bucket of text', () => {
   it('goes through a classifier into a table, every line once, through kills of the processors', async () => {
@@ -307,7 +301,6 @@ describe('a bucket as a sink', () => {
       return keys.length > 0 && keys
     })
     const file = join(service().logFolder, 'read-back.parquet')
-    const { writeFile } = await import('node:fs/promises')
     await writeFile(file, await s3().get(key!))
     const duck = await (await DuckDBInstance.create(':memory:')).connect()
     const rows = (
@@ -317,179 +310,5 @@ describe('a bucket as a sink', () => {
       { n: '1', f: 1.25, s: 'é"', b: true, at: String(Date.UTC(2026, 0, 2, 3, 4, 5, 678)), o: '{"a":[1]}' },
       { n: '9007199254740991', f: -0.5, s: '', b: false, at: String(Date.UTC(1999, 11, 31, 23, 59, 59)), o: null },
     ])
-  })
-})
-
-/** A web service that misbehaves on purpose. */
-async function openWebService(
-  behave: (request: { body: string; headers: IncomingMessage['headers']; count: number; url: string }) => {
-    status: number
-    headers?: Record<string, string>
-    body?: string
-  },
-) {
-  const bodies: { body: string; key: string; status: number }[] = []
-  const server: Server = createServer((request, response) => {
-    const parts: Buffer[] = []
-    request.on('data', (part: Buffer) => parts.push(part))
-    request.on('end', () => {
-      const body = Buffer.concat(parts).toString('utf8')
-      const {
-        status,
-        headers = {},
-        body: answer = '',
-      } = behave({ body, headers: request.headers, count: bodies.length, url: request.url ?? '' })
-      bodies.push({ body, key: String(request.headers['idempotency-key']), status })
-      response.writeHead(status, headers).end(answer)
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address() as { port: number }
-  return { url: `http://127.0.0.1:${address.port}/in`, bodies, close: () => server.close() }
-}
-
-const linesOf = (bodies: { body: string; status: number }[]) =>
-  bodies
-    .filter(({ status }) => status < 300)
-    .flatMap(({ body }) =>
-      body
-        .trimEnd()
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line).n as number),
-    )
-
-describe('a web service as a sink', () => {
-  it('gets every record once while it answers 503 and asks for patience', async () => {
-    const from = await createStream(client, { n: 'integer' })
-    const web = await openWebService(({ count }) =>
-      count > 0 && count % 3 === 1 && count < 8 ? { status: 503, headers: { 'retry-after': '1' } } : { status: 204 },
-    )
-    const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url, batch_size: 40 } })
-    await write(client, from.id, numbers(0, 300))
-    await eventually('all records are there', async () => new Set(linesOf(web.bodies)).size === 300, 60_000)
-    expect(linesOf(web.bodies).sort((a, b) => a - b)).toEqual(numbers(0, 300).map(({ n }) => n))
-    const accepted = web.bodies.filter(({ status }) => status < 300)
-    expect(new Set(accepted.map(({ key }) => key)).size).toBe(accepted.length)
-    // A refused request comes again under its own key.
-    for (const { key, status } of web.bodies) if (status === 503) expect(accepted.some((each) => each.key === key)).toBe(true)
-    await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
-  }, 90_000)
-
-  it('makes dead letters of the records that are refused, and sends the others', async () => {
-    const from = await createStream(client, { n: 'integer' })
-    const web = await openWebService(({ body }) => (/"n":(13|77)\b/.test(body) ? { status: 422, body: 'not this one' } : { status: 200 }))
-    const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url } })
-    await write(client, from.id, numbers(0, 100))
-    const found = await eventually('two dead letters', async () => {
-      const all = await letters(id)
-      return all.total === 2 && all
-    })
-    expect(found.dead_letters.map(({ error, value }) => [error.code, value.json]).sort()).toEqual([
-      ['http_422', { n: 13 }],
-      ['http_422', { n: 77 }],
-    ])
-    await eventually('the others are there', async () => new Set(linesOf(web.bodies)).size === 98)
-    await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
-  })
-
-  it('is told by an account’s secret who calls, and the secret is nowhere to be found', async () => {
-    const planted = `planted-${unique('secret')}-value`
-    const secret = await client.call<{ id: string }>('POST', '/v1/secrets', { name: name('token'), value: planted })
-    expect(secret.status).toBe(201)
-    const { name: secretName } = (await client.call<{ name: string }>('GET', `/v1/secrets/${secret.body.id}`)).body
-    const seen: string[] = []
-    const web = await openWebService(({ headers, count }) => {
-      seen.push(String(headers.authorization))
-      return count === 0
-        ? { status: 500, body: `no: ${headers.authorization}` }
-        : { status: 422, body: `you sent ${headers.authorization}` }
-    })
-    const from = await createStream(client, { n: 'integer' })
-    const id = await connect(
-      client,
-      stream(from.id),
-      [],
-      { connector_id: 'conn_http', config: { url: web.url, auth: { kind: 'bearer', token: { $secret: secretName } } } },
-      { failure_threshold: 1 },
-    )
-    await write(client, from.id, numbers(0, 3))
-    const found = await eventually('dead letters', async () => {
-      const all = await letters(id)
-      return all.total === 3 && all
-    })
-    expect(seen).toContain(`Bearer ${planted}`)
-    const answers = [
-      found,
-      ...(await Promise.all(['', '/status', '/metrics', '/accounting'].map((path) => client.call('GET', `/v1/pipelines/${id}${path}`)))),
-    ]
-    expect(JSON.stringify(answers)).not.toContain(planted)
-    expect(JSON.stringify(found)).toContain('***')
-    expect((await client.call('DELETE', `/v1/secrets/${secret.body.id}`)).status).toBe(409)
-    for (const file of readdirSync(service().logFolder).filter((each) => each.endsWith('.log')))
-      expect(readFileSync(join(service().logFolder, file), 'utf8'), file).not.toContain(planted)
-    for (const url of service().metricsUrls) expect(await (await fetch(url)).text()).not.toContain(planted)
-    await client.call('DELETE', `/v1/pipelines/${id}`)
-    await eventually('the secret is free', async () => (await client.call('DELETE', `/v1/secrets/${secret.body.id}`)).status === 204)
-    web.close()
-  })
-})
-
-describe('a web service as a source', () => {
-  it('is read page by page by its cursor, each record once', async () => {
-    const pages = [{ items: numbers(0, 3), next_cursor: 'b' }, { items: numbers(3, 5), next_cursor: 'c' }, { items: numbers(5, 6) }]
-    const web = await openWebService(({ url }) => {
-      const cursor = new URL(url, 'http://x').searchParams.get('cursor')
-      return {
-        status: 200,
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(pages[cursor === 'b' ? 1 : cursor === 'c' ? 2 : 0]),
-      }
-    })
-    const to = await createStream(client, { n: 'integer' })
-    const source = {
-      connector_id: 'conn_http',
-      config: { url: web.url, records: '/items', paging: { kind: 'cursor' }, poll_interval_ms: 200 },
-    }
-    const id = await connect(client, source, [], stream(to.id))
-    await waitForTotal(client, to.id, 6)
-    pages[2]!.items.push({ n: 6 })
-    await waitForTotal(client, to.id, 7)
-    expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 6])
-    await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
-  })
-})
-
-describe('the generator', () => {
-  it('makes as many records as it is told, each once, also when it is paused and resumed', async () => {
-    const to = await createStream(client, { n: 'integer', text: 'string' })
-    const id = await connect(
-      client,
-      { connector_id: 'conn_generator', config: { records_per_second: 2000, records_max: 5000, seed: 7 } },
-      [],
-      stream(to.id),
-    )
-    await waitForTotal(client, to.id, 500)
-    expect((await client.call('POST', `/v1/pipelines/${id}/pause`)).status).toBe(200)
-    await waitForStatus(client, id, 'paused')
-    expect((await client.call('POST', `/v1/pipelines/${id}/resume`)).status).toBe(200)
-    await waitForTotal(client, to.id, 5000)
-    const all = (await readAll(client, to.id)).map(({ n }) => n as number).sort((a, b) => a - b)
-    expect(all).toEqual(numbers(0, 5000).map(({ n }) => n))
-  })
-
-  it('feeds a blackhole, and what was in is accounted for', async () => {
-    const id = await connect(client, { connector_id: 'conn_generator', config: { records_per_second: 5000, records_max: 2000 } }, [], {
-      connector_id: 'conn_blackhole',
-      config: {},
-    })
-    await eventually('everything is gone', async () => {
-      const { body } = await client.call<{ totals: { out: number } }>('GET', `/v1/pipelines/${id}/accounting`)
-      return body.totals?.out === 2000
-    })
   })
 })

@@ -9,7 +9,7 @@
  */
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { ConfigRefused } from '../../../shared/connectors/connector.ts'
-import type { OpenSource } from '../../../shared/connectors/source.ts'
+import type { OpenSource, SourceRead } from '../../../shared/connectors/source.ts'
 import { openMembership, type Assignment, type Membership } from '../../../shared/kafka/group/membership.ts'
 import { runIdOf } from '../../../shared/model/definition.ts'
 import type { OutputBatch } from '../lane/messages.ts'
@@ -19,7 +19,8 @@ import { layoutOf } from '../task/places.ts'
 import { AssignmentLost, commitRound, type GroupCoordinator } from '../task/round/commit.ts'
 import { deliver, type Targets } from '../task/round/deliver.ts'
 import { PositionLost } from '../task/round/fetch.ts'
-import type { Task, TaskEnd, TaskOptions, TaskStatus } from '../task/task.ts'
+import type { Task, TaskEnd, TaskStatus } from '../task/task-view.ts'
+import type { TaskOptions } from '../task/task.ts'
 import { batchesOf } from './block-batches.ts'
 import { readSeen, seenBatch } from './seen.ts'
 import { openSplitReader, type SplitRead } from './split-reader.ts'
@@ -99,12 +100,18 @@ export function startIntake(options: IntakeOptions): Task {
         become('running')
         for (const { split, read } of reads) source.confirm?.(split, read.position)
         // The reader looks at the same map: what is committed is seen from now on.
-        for (const { split, read } of reads)
-          for (const { key, value } of read.seen ?? []) value === null ? seen.get(split)!.delete(key) : seen.get(split)!.set(key, value)
+        for (const { split, read } of reads) remember(seen.get(split)!, read)
       }
     } finally {
       interruptReading = undefined
       await reader.close()
+    }
+  }
+
+  function remember(seen: Map<string, string>, { seen: entries = [] }: SourceRead): void {
+    for (const { key, value } of entries) {
+      if (value === null) seen.delete(key)
+      else seen.set(key, value)
     }
   }
 

@@ -17,7 +17,7 @@ import { ChainFailed, RetryLater, RoundLost } from '../lane/ends.ts'
 import type { Lanes } from '../lane/lanes.ts'
 import type { LaneChain } from '../lane/messages.ts'
 import type { Mutation } from '../mutation.ts'
-import { createAccounting, type Accounting } from './accounting.ts'
+import { createAccounting } from './accounting.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import { isEnvironment, isFinal, reasonOf } from './failures.ts'
 import { createFailureThreshold, ThresholdPassed } from './failure-threshold.ts'
@@ -28,39 +28,7 @@ import { AssignmentLost, type GroupCoordinator } from './round/commit.ts'
 import type { Targets } from './round/deliver.ts'
 import type { Fetcher } from './round/fetch.ts'
 import { runRounds, type Running } from './round/rounds.ts'
-
-export type TaskStatus = 'starting' | 'running' | 'paused' | 'stopped' | 'failed' | 'finished'
-export type TaskEnd =
-  | { kind: 'stopped' }
-  | { kind: 'taken_over' }
-  | { kind: 'finished' }
-  | { kind: 'failed'; reason: string; quarantined?: string }
-  | { kind: 'broken'; reason: string; isEnvironment: boolean }
-
-/** What the outside may see of a task at any moment. */
-export type TaskView = {
-  status: TaskStatus
-  reason: string | null
-  revision: number
-  heldBack: boolean
-  inFlight: number
-  partitions: ({ partition: number; position: bigint; end: bigint } & Pick<
-    ReturnType<Accounting['snapshot']>[number],
-    'steps' | 'totals'
-  >)[]
-  recordsDone: number
-  /** It has come as far as running. */
-  hasRun: boolean
-}
-
-export type Task = {
-  view(): TaskView
-  setPaused(paused: boolean): void
-  /** Goes on with another revision of the same pipeline, from the next round on. */
-  update(definition: PipelineDefinition, chain: LaneChain): void
-  stop(): Promise<void>
-  ended: Promise<TaskEnd>
-}
+import type { Task, TaskEnd, TaskStatus } from './task-view.ts'
 
 export type TaskOptions = {
   definition: PipelineDefinition

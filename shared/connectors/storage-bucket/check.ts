@@ -1,7 +1,7 @@
 /** Looks whether the bucket can be listed. */
 import type { CheckConnector } from '../check.ts'
 import { ConfigRefused } from '../connector.ts'
-import { openObjectStore, type Place } from './object-store.ts'
+import { openObjectStore, type Place } from './open-store.ts'
 
 export const checkBucket: CheckConnector<Place & { prefix: string }> = async (config, context, signal) => {
   try {

@@ -3,7 +3,7 @@ import { finished } from 'node:stream/promises'
 import { parse, type Parser } from 'csv-parse'
 import { ConfigRefused } from '../connector.ts'
 import type { BlockBuilder } from '../record-block.ts'
-import { RECORD_BYTES_MAX, type FormatReader } from './formats.ts'
+import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
 
 export type CsvOptions = { delimiter: string; header: boolean; quote: boolean }
 

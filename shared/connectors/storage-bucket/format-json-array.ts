@@ -1,7 +1,7 @@
 /** One JSON array whose elements are the records, or documents one behind the other. Elements pass as they are. */
 import { ConfigRefused } from '../connector.ts'
 import type { BlockBuilder } from '../record-block.ts'
-import { RECORD_BYTES_MAX, type FormatReader } from './formats.ts'
+import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
 
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { ConfigRefused } from '../connector.ts'
 import type { BlockBuilder } from '../record-block.ts'
-import { RECORD_BYTES_MAX, type FormatReader } from './formats.ts'
+import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
 
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d

@@ -6,26 +6,11 @@ import type { BlockBuilder } from '../record-block.ts'
 import { openCsv, type CsvOptions } from './format-csv.ts'
 import { openJsonArray } from './format-json-array.ts'
 import { openLines } from './format-lines.ts'
+import type { FormatReader } from './format-reader.ts'
 
 export type FormatName = 'ndjson' | 'json' | 'csv' | 'text'
 
-/** `b`: bytes of the object behind the last record; `n`: records so far. */
-export type FormatPlace = { b: number; n: number }
-
-export type FormatReader = {
-  /** It can begin behind any record, given the bytes from there on; otherwise it is given the whole object again. */
-  canResume: boolean
-  /** Called once, first: where the bytes begin, and how many records are behind already. Answers what tells the place. */
-  begin(bytes: number, records: number): () => FormatPlace
-  add(chunk: Buffer): void | Promise<void>
-  /** The object is at its end. Throws where it ends in the middle of something. */
-  end(): void | Promise<void>
-}
-
 export type FormatOptions = { object: string; csv: CsvOptions }
-
-/** What no topic takes is refused while it is read: an endless line must not fill the memory. */
-export const RECORD_BYTES_MAX = 7 << 20
 
 export function openFormat(name: FormatName, options: FormatOptions, into: BlockBuilder): FormatReader {
   switch (name) {

@@ -1,9 +1,5 @@
 /** Where objects lie: an S3-compatible store, or a folder. */
 import type { Readable } from 'node:stream'
-import { ConfigRefused, type ConnectorContext } from '../connector.ts'
-import type { Secret } from '../secret.ts'
-import { openFolderStore } from './folder-store.ts'
-import { openS3Store } from './s3-store.ts'
 
 /** `etag` changes with the content. */
 export type ObjectInfo = { key: string; etag: string; size: number; modifiedAt: number }
@@ -22,27 +18,3 @@ export type ObjectStore = {
 
 /** Deleted or replaced since it was listed. */
 export class ObjectChanged extends Error {}
-
-export type Place = { bucket: string; endpoint?: string; region?: string; access_key?: Secret; secret_key?: Secret }
-
-const FOLDER_SCHEME = 'file://'
-
-/** Throws ConfigRefused for a folder that the operator does not allow, and where nobody has said which store it is. */
-export async function openObjectStore(place: Place, context: ConnectorContext): Promise<ObjectStore> {
-  if (place.bucket.startsWith(FOLDER_SCHEME)) return openFolderStore(place.bucket, context.defaults.bucket_folders)
-  const { bucket: defaults } = context.defaults
-  // An endpoint of the account's own never gets the operator's credentials.
-  const endpoint = place.endpoint ?? defaults?.endpoint
-  const accessKey = place.access_key ? context.secret(place.access_key) : place.endpoint ? undefined : defaults?.access_key
-  const secretKey = place.secret_key ? context.secret(place.secret_key) : place.endpoint ? undefined : defaults?.secret_key
-  if (endpoint === undefined || accessKey === undefined || secretKey === undefined)
-    throw new ConfigRefused('the bucket has no endpoint or no keys: neither the config nor the operator has set them')
-  return openS3Store({
-    bucket: place.bucket,
-    endpoint,
-    region: place.region ?? defaults?.region ?? 'us-east-1',
-    accessKey,
-    secretKey,
-    allowPrivate: place.endpoint === undefined || context.defaults.allow_private_addresses,
-  })
-}

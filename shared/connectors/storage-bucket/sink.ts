@@ -7,7 +7,7 @@ import { gzip, zstdCompress } from 'node:zlib'
 import type { ConnectorContext } from '../connector.ts'
 import type { Delivery, OpenSink, RefusedRecord, Rows } from '../sink.ts'
 import type { BucketSinkConfig } from './connector.ts'
-import { openObjectStore } from './object-store.ts'
+import { openObjectStore } from './open-store.ts'
 
 const compressors = { gzip: promisify(gzip), zstd: promisify(zstdCompress) }
 const EXTENSIONS = { none: '', gzip: '.gz', zstd: '.zst' }

@@ -12,7 +12,8 @@ import { createBlockBuilder, type RecordBlock } from '../record-block.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import type { BucketSourceConfig } from './connector.ts'
 import { openFormat, type FormatName } from './formats.ts'
-import { ObjectChanged, openObjectStore, type ObjectInfo } from './object-store.ts'
+import { ObjectChanged, type ObjectInfo } from './object-store.ts'
+import { openObjectStore } from './open-store.ts'
 
 /** `b`: bytes of the object, inflated, that lie behind; `n`: records before them. */
 const Position = z.object({ o: z.string(), e: z.string(), b: z.number(), n: z.number() })
@@ -39,7 +40,7 @@ export function describeObject(
   config: Pick<BucketSourceConfig, 'format' | 'compression'>,
 ): { format: FormatName; compression: 'none' | 'gzip' | 'zstd'; isTabbed: boolean } {
   const name = key.slice(key.lastIndexOf('/') + 1).toLowerCase()
-  const outer = /\.gz$/.test(name) ? 'gzip' : /\.zst$/.test(name) ? 'zstd' : 'none'
+  const outer = name.endsWith('.gz') ? 'gzip' : name.endsWith('.zst') ? 'zstd' : 'none'
   const inner = name.replace(/\.(gz|zst)$/, '')
   const extension = inner.includes('.') ? inner.slice(inner.lastIndexOf('.') + 1) : ''
   return {

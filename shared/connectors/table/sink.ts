@@ -112,7 +112,8 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
       await client.query('SAVEPOINT probe')
       try {
         await put(client, pick(piece, rows))
-        return await void client.query('RELEASE SAVEPOINT probe')
+        await client.query('RELEASE SAVEPOINT probe')
+        return
       } catch (error) {
         const fault = error as { code?: string; message: string; where?: string }
         if (!isRowFault(fault)) throw error

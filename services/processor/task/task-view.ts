@@ -1,0 +1,37 @@
+/** A task from outside: what it is told, what it shows, how it ends. Those that run chains and those that read sources alike. */
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { LaneChain } from '../lane/messages.ts'
+import type { Accounting } from './accounting.ts'
+
+export type TaskStatus = 'starting' | 'running' | 'paused' | 'stopped' | 'failed' | 'finished'
+export type TaskEnd =
+  | { kind: 'stopped' }
+  | { kind: 'taken_over' }
+  | { kind: 'finished' }
+  | { kind: 'failed'; reason: string; quarantined?: string }
+  | { kind: 'broken'; reason: string; isEnvironment: boolean }
+
+/** What the outside may see of a task at any moment. */
+export type TaskView = {
+  status: TaskStatus
+  reason: string | null
+  revision: number
+  heldBack: boolean
+  inFlight: number
+  partitions: ({ partition: number; position: bigint; end: bigint } & Pick<
+    ReturnType<Accounting['snapshot']>[number],
+    'steps' | 'totals'
+  >)[]
+  recordsDone: number
+  /** It has come as far as running. */
+  hasRun: boolean
+}
+
+export type Task = {
+  view(): TaskView
+  setPaused(paused: boolean): void
+  /** Goes on with another revision of the same pipeline, from the next round on. */
+  update(definition: PipelineDefinition, chain: LaneChain): void
+  stop(): Promise<void>
+  ended: Promise<TaskEnd>
+}
