@@ -3,7 +3,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench chaos outage account docs
+.PHONY: help run test check format bench chaos outage example account docs
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -27,7 +27,7 @@ check: node_modules/.installed ## format, lint, types
 format: node_modules/.installed ## write the format that check wants
 	@oxfmt --write .
 
-bench: node_modules/.installed ## measure, side by side, verified: SUITE=latency|neighbours|matrix|all for more; writes test/bench/latest.json
+bench: node_modules/.installed ## measure, side by side, verified: SUITE=latency|neighbours|connectors|matrix|all for more; writes test/bench/latest.json
 	@SUITE="$(SUITE)" $(NODE) test/bench/bench.ts
 
 chaos: node_modules/.installed ## break everything under load and count: MINUTES=20 SEED=7 (RATE=11000); writes test/chaos/latest.json
@@ -36,9 +36,13 @@ chaos: node_modules/.installed ## break everything under load and count: MINUTES
 outage: node_modules/.installed ## ten minutes of load without control plane, Postgres and Redis: MINUTES=10
 	@MINUTES="$(MINUTES)" $(NODE) test/chaos/outage.ts
 
-docs: node_modules/.installed ## write the generated pages: error table, status table
+example: node_modules/.installed ## the contract's example at full size, processors killed on the way: ROWS=1000000 KILLS=10
+	@ROWS="$(ROWS)" KILLS="$(KILLS)" $(NODE) test/chaos/contract-example.ts
+
+docs: node_modules/.installed ## write the generated pages: error table, status table, connectors
 	@$(NODE) docs/write-errors.ts
 	@$(NODE) docs/write-status-table.ts
+	@$(NODE) docs/write-connectors.ts
 
 account: node_modules/.installed ## make an account and key: NAME=… TYPE=developer|professional|enterprise, with the control plane's environment
 	@$(NODE) services/control-plane/create-account.ts "$(NAME)" "$(TYPE)"

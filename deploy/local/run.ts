@@ -29,7 +29,9 @@ if (!Number.isInteger(processors) || processors < 1 || processors > 16) {
   say('PROCESSORS must be a number from 1 to 16')
   process.exit(2)
 }
-say(`starting Kafka, Postgres, Redis, a schema registry, the control plane and ${processors} processor${processors > 1 ? 's' : ''}`)
+say(
+  `starting Kafka, Postgres, Redis, a schema registry, a bucket, the control plane and ${processors} processor${processors > 1 ? 's' : ''}`,
+)
 const starting = launch({
   processors,
   port: Number(process.env.PORT ?? 8080),
@@ -47,13 +49,14 @@ try {
   accounts = { enterprise, developer, professional }
   await writeStackFile()
   if (wantsTour) {
-    await runTour(launched.apiUrl, enterprise, say)
+    await runTour(launched, enterprise, say)
     tour = 'done'
     await writeStackFile()
   }
   say('')
   say(`API       ${launched.apiUrl}/api/v1   (docs: ${launched.apiUrl}/docs)`)
   say(`Kafka     ${launched.stack.kafkaBrokers.join(',')}   registry: ${launched.stack.registryUrl}`)
+  say(`bucket    ${launched.stack.bucket.endpoint}/${launched.stack.bucket.name}   warehouse: in ${stackFile.path}`)
   say(`metrics   ${launched.metricsUrls.join('  ')}`)
   say(`keys      ${stackFile.path}`)
   say('serving; Ctrl-C stops everything')

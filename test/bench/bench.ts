@@ -1,6 +1,6 @@
 /**
  * `make bench`: everything side by side in one run, each at least three times in turn, medians, spread, ratios; outputs verified. The
- * figures to reach come every time; SUITE=latency, neighbours, matrix or all has the rest.
+ * figures to reach come every time; SUITE=latency, neighbours, connectors, matrix or all has the rest.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,11 +15,12 @@ import { measureLatency, type Latency } from './latency.ts'
 import { loadInput } from './load-input.ts'
 import { runMatrix } from './matrix.ts'
 import { measureAllocations, measureIdle } from './memory.ts'
+import { measureConnectors } from './connectors.ts'
 import { measureNeighbours } from './neighbours.ts'
 import { startBenchProcessor, type BenchStep } from './processor.ts'
 import { PARTITIONS, RECORD_COUNT } from './records.ts'
 
-const SUITES = ['default', 'latency', 'neighbours', 'matrix', 'all'] as const
+const SUITES = ['default', 'latency', 'neighbours', 'connectors', 'matrix', 'all'] as const
 const suite = SUITES.find((each) => each === (process.env.SUITE || 'default'))
 if (!suite) throw new Error(`SUITE is one of ${SUITES.join(', ')}`)
 const INPUT = 'bench-input'
@@ -75,6 +76,10 @@ try {
   }
   if (suite === 'latency') outcome.latency_ms = await latencies([1000, 10_000, 50_000], 30)
   if (suite === 'neighbours' || suite === 'all') outcome.neighbours = await measureNeighbours({ ...options, cluster, say }, TWO_STEPS)
+  if (suite === 'connectors' || suite === 'all') {
+    if (suite === 'connectors') await loadInput(kafka, INPUT)
+    outcome.connectors = await measureConnectors({ ...options, cluster, inputTopic: INPUT, folder, reaper, say })
+  }
   if (suite === 'matrix' || suite === 'all') outcome.matrix = await runMatrix({ ...options, cluster, say })
   await writeFile(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(outcome, null, 2)}\n`)
 } finally {

@@ -2,7 +2,7 @@
 import type { Kafka } from 'kafkajs'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
-import type { Compression } from '../../shared/model/definition.ts'
+import type { Compression, PipelineDefinition } from '../../shared/model/definition.ts'
 import type { Run } from './child-runs.ts'
 import type { BenchProcessor, BenchStep } from './processor.ts'
 import { RECORD_COUNT } from './records.ts'
@@ -15,6 +15,8 @@ export type RunOptions = {
   records?: number
   compression?: Compression
   tasks?: number
+  /** In place of the output topic. */
+  sink?: PipelineDefinition['sink']
 }
 
 let count = 0
@@ -40,6 +42,7 @@ export async function runPipeline(
     ...first.definition(id, steps, { source_topic: inputTopic, sink_topic: outputTopic, dead_letter_topic: deadLetterTopic }),
     compression: options.compression ?? 'none',
     tasks: options.tasks ?? 1,
+    ...(options.sink ? { sink: options.sink, sink_topic: deadLetterTopic } : {}),
   }
   await cluster.ensureStartOffsets(definition.group_id, (await cluster.describeTopic(inputTopic))!)
   // Joined and ready first, so that the run measures the work and not the start.

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import jwt from 'jsonwebtoken'
 import { anonymous, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createStream, moduleId } from '../harness/pipelines.ts'
+import { CONNECTORS } from '../../shared/connectors/catalogue.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 
 let client: Client
@@ -47,7 +48,7 @@ describe.each(['/api/v1', '/v1'])('under %s', (prefix) => {
   it('GET /connectors answers the list envelope', async () => {
     const { status, body } = await client.call<{ connectors: object[] }>('GET', `${prefix}/connectors`)
     expect(status).toBe(200)
-    expect(body).toMatchObject({ total: 1, page: 1, page_size: 10 })
+    expect(body).toMatchObject({ total: CONNECTORS.length, page: 1, page_size: 10 })
     expect(body.connectors[0]).toMatchObject({
       id: 'conn_stream',
       name: 'stream',

@@ -1,12 +1,13 @@
 /**
- * The tour: what a new user would do, over HTTP alone. Token → two streams → a SmartModule compiled and deployed → a pipeline with a
+ * The tour: what a new user would do. The contract's own example, from a bucket into a table; then, over HTTP alone: token → two streams → a SmartModule compiled and deployed → a pipeline with a
  * classifier trained on half of a labelled corpus → the other half written → the result paged back, with its accuracy.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compileSmartModule } from '../../../shared/smartmodule/compile.ts'
-import type { Account } from '../launcher.ts'
+import type { Account, Launched } from '../launcher.ts'
 import { openApi, type Api } from './api.ts'
+import { runContractExample } from './contract-example.ts'
 import { CORPUS_SOURCE, loadCorpus, type Label, type Paragraph } from './corpus.ts'
 
 const RECORDS_MAX = 20_000
@@ -65,7 +66,8 @@ function printRows(say: (line: string) => void, records: Classified[]): void {
 
 const percent = (part: number, whole: number): string => `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`
 
-export async function runTour(apiUrl: string, account: Account, say: (line: string) => void): Promise<void> {
+export async function runTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, account: Account, say: (line: string) => void): Promise<void> {
+  const { apiUrl, stack } = launched
   say('')
   say(`The tour. Text: ${CORPUS_SOURCE}`)
   const { training, test } = await loadCorpus(say)
@@ -73,6 +75,11 @@ export async function runTour(apiUrl: string, account: Account, say: (line: stri
   if (records.length < RECORDS_MIN) throw new Error(`the corpus has only ${records.length} records`)
   const api = await openApi(apiUrl, account)
   say('token     taken for the API key')
+
+  const labels = { ham: { examples: examplesOf(training, 'ham') }, spam: { examples: examplesOf(training, 'spam') } }
+  if (stack.warehouseUrl) await runContractExample(api, { bucket: stack.bucket, warehouseUrl: stack.warehouseUrl }, records, labels, say)
+  say('')
+  say('The same over HTTP and streams, with a SmartModule of your own before it.')
 
   const text = { mail: 'string', truth: 'string', text: 'string' }
   const reviews = await api.post<{ id: string }>('/streams', {
@@ -97,7 +104,6 @@ export async function runTour(apiUrl: string, account: Account, say: (line: stri
   say(`module    ${wordCount.name} ${wordCount.version} compiled from TypeScript and deployed (${wordCount.id})`)
 
   const { modules } = await api.get<{ modules: { id: string; name: string }[] }>('/smartmodules?name=dps%2Ftext-classifier')
-  const labels = { ham: { examples: examplesOf(training, 'ham') }, spam: { examples: examplesOf(training, 'spam') } }
   const pipeline = await api.post<{ pipeline_id: string }>('/pipelines', {
     name: 'classify reviews',
     description: 'reviews → word-count → text-classifier → classified reviews',

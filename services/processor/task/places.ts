@@ -48,6 +48,14 @@ export async function openTargets(
   return targets
 }
 
+export type Loaded = {
+  positions: Map<number, bigint>
+  /** Ends of ranges that were planned and perhaps not written. */
+  planned: Map<number, bigint>
+  /** Positions that the sink keeps and the group does not know: a commit that was lost behind the sink's own. */
+  unmirrored: { partition: number; offset: bigint; metadata: string }[]
+}
+
 /**
  * Where the owned partitions go on, the ends of ranges that were planned there, and their counters. D2: a missing position is never guessed, except that a partition which the topic
  * did not have when the start was set begins at 0.
@@ -60,8 +68,9 @@ export async function loadPositions(
   accounting: Accounting,
   sink: OpenSink | undefined,
   mutation?: Mutation,
-): Promise<{ positions: Map<number, bigint>; planned: Map<number, bigint> }> {
+): Promise<Loaded> {
   const planned = new Map<number, bigint>()
+  const unmirrored: Loaded['unmirrored'] = []
   const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...owned.partitions])
   const loaded = new Map<number, bigint>()
   accounting.forget()
@@ -76,6 +85,7 @@ export async function loadPositions(
       mirror,
     )
     const { nextOffset, note } = kept ?? mirror
+    if (nextOffset !== mirror.nextOffset) unmirrored.push({ partition, offset: nextOffset, metadata: note })
     loaded.set(partition, nextOffset)
     accounting.restore(partition, note)
     const plan = kept ? undefined : parseCommitMetadata(note)?.p
@@ -86,6 +96,6 @@ export async function loadPositions(
         `partition ${partition} was handled by revision ${handledBy} already; this processor still has ${definition.revision}`,
       )
   }
-  if (mutation === 'start_at_end') return { positions: await cluster.offsets(layout, [...owned.partitions], 'latest'), planned }
-  return { positions: loaded, planned }
+  if (mutation === 'start_at_end') return { positions: await cluster.offsets(layout, [...owned.partitions], 'latest'), planned, unmirrored }
+  return { positions: loaded, planned, unmirrored }
 }

@@ -24,7 +24,7 @@ import { createFailureThreshold, ThresholdPassed } from './failure-threshold.ts'
 import { loadPositions, openTargets, PartitionsChanged, sourceLayout } from './places.ts'
 import { openSink, SinkMoved, SinkUnavailable } from './sinks.ts'
 import { createProducer, TakenOver, type Producer } from './producer.ts'
-import { AssignmentLost, type GroupCoordinator } from './round/commit.ts'
+import { AssignmentLost, commitRound, type GroupCoordinator } from './round/commit.ts'
 import type { Targets } from './round/deliver.ts'
 import type { Fetcher } from './round/fetch.ts'
 import { runRounds, type Running } from './round/rounds.ts'
@@ -149,7 +149,12 @@ export function startTask(options: TaskOptions): Task {
     const { definition, accounting } = running!
     const layout = await sourceLayout(cluster, definition, now)
     let planned: ReadonlyMap<number, bigint> = new Map()
-    if (!keep) ({ positions, planned } = await loadPositions(cluster, definition, layout, owned, accounting, sink, mutation))
+    if (!keep) {
+      const loaded = await loadPositions(cluster, definition, layout, owned, accounting, sink, mutation)
+      ;({ positions, planned } = loaded)
+      const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
+      if (loaded.unmirrored.length > 0) await commitRound(cluster, connections, coordinator, target, loaded.unmirrored, producer)
+    }
     const rounds = (ranges: ReadonlyMap<number, bigint>) =>
       runRounds({
         cluster,

@@ -42,7 +42,7 @@ export function createVerdicts(spec: ChainSpec) {
       if (policy === 'fail') {
         const name = spec.steps[step]?.name
         throw new RecordRefused(
-          `${step < spec.steps.length ? `step ${step + 1}${name ? ` (${name})` : ''} failed` : 'the sink refused'} the record at offset ${offset} of partition ${partition} (${code}: ${message}), and the policy is fail`,
+          `${step < spec.steps.length ? `step ${step + 1}${name ? ` (${name})` : ''} failed` : 'the sink refused'} the record at offset ${offset} of partition ${partition} (${code}: ${message}), and its policy is fail`,
         )
       }
       const attempts = (doubts?.attempts.get(offset) ?? 0) + 1

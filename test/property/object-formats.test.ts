@@ -1,0 +1,139 @@
+/** Formats of objects: however the bytes are cut into chunks, and wherever reading is taken up again, the records are the same. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { SPAN, createBlockBuilder, type RecordBlock } from '../../shared/connectors/record-block.ts'
+import { openFormat, type FormatName } from '../../shared/connectors/storage-bucket/formats.ts'
+import { describeObject, globToPattern } from '../../shared/connectors/storage-bucket/source.ts'
+import { batchesOf } from '../../services/processor/intake/block-batches.ts'
+import { BATCH_HEADER_BYTES, decodeRecords, hasValidCrc, readBatchHeader, stampProducer } from '../../shared/kafka/protocol/record-batch.ts'
+import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
+
+const valuesOf = ({ bytes, spans, count }: RecordBlock): string[] =>
+  Array.from({ length: count }, (_, i) => bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3]))
+
+const CSV = { delimiter: ',', header: true, quote: true }
+
+/** Reads the object in chunks; after `stopAfter` chunks the reading is given up and taken up again at the place it had. */
+async function read(format: FormatName, object: Buffer, cuts: number[], stopAfter: number): Promise<string[]> {
+  const bounds = [...new Set([0, ...cuts.map((cut) => cut % (object.length + 1)), object.length])].sort((a, b) => a - b)
+  const chunks = bounds.slice(1).map((end, index) => object.subarray(bounds[index], end))
+  const first = createBlockBuilder(16)
+  const reader = openFormat(format, { object: 'o', csv: CSV }, first)
+  const place = reader.begin(0, 0)
+  for (const chunk of chunks.slice(0, stopAfter)) await reader.add(chunk)
+  const at = place()
+  const values = valuesOf(first.take())
+  const second = createBlockBuilder(16)
+  const again = openFormat(format, { object: 'o', csv: CSV }, second)
+  const from = again.canResume ? at.b : 0
+  again.begin(from, at.n)
+  const rest = object.subarray(from)
+  for (let i = 0; i < rest.length; i += 7) await again.add(rest.subarray(i, i + 7))
+  await again.end()
+  return [...values, ...valuesOf(second.take())]
+}
+
+const chopped = fc.tuple(fc.array(fc.nat(), { maxLength: 8 }), fc.nat(6))
+
+describe('records of an object', () => {
+  it('are its lines, for ndjson', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.json({ maxDepth: 1 }), { maxLength: 10 }),
+        fc.constantFrom('\n', '\r\n'),
+        fc.boolean(),
+        chopped,
+        async (documents, apart, isEnded, [cuts, stopAfter]) => {
+          const text = documents.join(apart) + (isEnded ? apart : '')
+          expect(await read('ndjson', Buffer.from(text), cuts, stopAfter)).toEqual(documents)
+        },
+      ),
+    )
+  })
+
+  it('are its lines with their numbers, for text', async () => {
+    const line = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\t', 'é', '😀', '\u0001', ' '), minLength: 1 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(line, { maxLength: 8 }), chopped, async (lines, [cuts, stopAfter]) => {
+        const found = (await read('text', Buffer.from(lines.join('\n')), cuts, stopAfter)).map((value) => JSON.parse(value))
+        expect(found).toEqual(lines.map((text, index) => ({ text, object: 'o', line: index + 1 })))
+      }),
+    )
+  })
+
+  it('are its elements, for a JSON array', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 8 }),
+        fc.constantFrom(undefined, 1, '\t'),
+        chopped,
+        async (values, space, [cuts, stopAfter]) => {
+          const found = await read('json', Buffer.from(JSON.stringify(values, null, space)), cuts, stopAfter)
+          expect(found.map((value) => JSON.parse(value))).toEqual(JSON.parse(JSON.stringify(values)))
+        },
+      ),
+    )
+  })
+
+  it('are its rows, for csv', async () => {
+    const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', 'é', ' '), maxLength: 6 })
+    const quote = (text: string) => `"${text.replaceAll('"', '""')}"`
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(cell, cell), { maxLength: 6 }), chopped, async (rows, [cuts, stopAfter]) => {
+        const text = [['x', 'y'], ...rows].map((row) => row.map(quote).join(',')).join('\r\n')
+        const found = (await read('csv', Buffer.from(text), cuts, stopAfter)).map((value) => JSON.parse(value))
+        expect(found).toEqual(rows.map(([x, y]) => ({ x, y })))
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
+
+describe('an object', () => {
+  it('is known by its extension', () => {
+    const auto = { format: 'auto', compression: 'auto' } as const
+    expect(describeObject('a/b.ndjson.gz', auto)).toMatchObject({ format: 'ndjson', compression: 'gzip' })
+    expect(describeObject('a.b/c', auto)).toMatchObject({ format: 'text', compression: 'none' })
+    expect(describeObject('X.CSV.ZST', auto)).toMatchObject({ format: 'csv', compression: 'zstd' })
+    expect(describeObject('log.gz', auto)).toMatchObject({ format: 'text', compression: 'gzip' })
+    expect(describeObject('a.json', { format: 'text', compression: 'none' })).toMatchObject({ format: 'text', compression: 'none' })
+  })
+
+  it('is meant by a pattern as shells have it', () => {
+    expect(globToPattern('*.txt').test('a.txt')).toBe(true)
+    expect(globToPattern('*.txt').test('b/a.txt')).toBe(false)
+    expect(globToPattern('**.txt').test('b/a.txt')).toBe(true)
+    expect(globToPattern('a?(1).txt').test('ab(1).txt')).toBe(true)
+    expect(globToPattern('a.txt').test('aXtxt')).toBe(false)
+  })
+})
+
+describe('a block of records', () => {
+  it('becomes batches that hold the same records, by their keys', () => {
+    const part = fc.option(fc.uint8Array({ maxLength: 30 }), { nil: null })
+    fc.assert(
+      fc.property(fc.array(fc.tuple(part, part), { maxLength: 40 }), fc.integer({ min: 1, max: 5 }), (records, partitions) => {
+        const builder = createBlockBuilder(16)
+        for (const [key, value] of records) builder.add(key, value)
+        const found: unknown[][] = Array.from({ length: partitions }, () => [])
+        for (const { partition, bytes, length, records: count } of batchesOf(builder.take(), partitions, 0, 1_700_000_000_000)) {
+          const batch = Buffer.from(bytes, 0, length)
+          // The checksum comes with the producer's stamp, as on the way to the broker.
+          stampProducer(batch, -1n, -1, -1)
+          expect(hasValidCrc(batch)).toBe(true)
+          const header = readBatchHeader(batch, 0)!
+          expect(header.recordCount).toBe(count)
+          for (const { key, value } of decodeRecords(batch.subarray(BATCH_HEADER_BYTES), count))
+            found[partition]!.push([key && key.toString('hex'), value && value.subarray(5).toString('hex')])
+        }
+        const wanted: unknown[][] = Array.from({ length: partitions }, () => [])
+        for (const [key, value] of records)
+          wanted[key ? partitionOfKey(key, 0, key.length, partitions) : 0]!.push([
+            key && Buffer.from(key).toString('hex'),
+            value && Buffer.from(value).toString('hex'),
+          ])
+        expect(found).toEqual(wanted)
+      }),
+    )
+  })
+})

@@ -1,0 +1,199 @@
+/** Rows as lanes encode them, against JSON.parse and against what Postgres' text format says. */
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import kafkajs from 'kafkajs'
+import { describe, expect, it } from 'vitest'
+import { createMemberScanner } from '../../shared/connectors/encode/json-members.ts'
+import { createRowBuffer, endRow, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
+import { createRowEncoder } from '../../shared/connectors/encode/row-encoder.ts'
+import type { RowFormat } from '../../shared/connectors/row-format.ts'
+import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
+
+const NAMES = ['a', 'b', 'name', 'ä"\\', '', 'long_name_of_a_member']
+const members = fc.dictionary(fc.constantFrom(...NAMES), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 6 })
+/** A document as somebody might write it: blanks between tokens, every character escaped or not. */
+const written = fc.tuple(members, fc.constantFrom(undefined, 1, '\t', '\r\n '), fc.boolean()).map(([value, space, isEscaped]) => {
+  const text = JSON.stringify(value, null, space)
+  return {
+    value,
+    text: isEscaped ? text.replaceAll(/[^\x00-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`) : text,
+  }
+})
+
+function encode(format: RowFormat, text: string | null, key: string | null = null): string | { code: string } {
+  const buffer = createRowBuffer()
+  const source = Buffer.from(`###${text ?? ''}${key ?? ''}###`)
+  const end = 3 + Buffer.byteLength(text ?? '')
+  const fault = createRowEncoder(format)(
+    source,
+    text === null ? -1 : 3,
+    text === null ? -1 : end,
+    buffer,
+    key === null ? -1 : end,
+    key === null ? -1 : end + Buffer.byteLength(key),
+  )
+  if (fault) return fault
+  endRow(buffer, 0)
+  return Buffer.from(takeRows(buffer).bytes).toString('utf8')
+}
+
+const copyFormat = (deletes = false): RowFormat => ({
+  kind: 'copy',
+  isWhole: false,
+  ignoresUnknown: false,
+  deletes,
+  columns: NAMES.map((name) => ({ name, kind: 'plain', absent: '\\D' })),
+})
+
+/** COPY's text format undone (https://www.postgresql.org/docs/current/sql-copy.html). */
+function fieldsOf(row: string): (string | null | undefined)[] {
+  expect(row.endsWith('\n')).toBe(true)
+  return row
+    .slice(0, -1)
+    .split('\t')
+    .map((field) => {
+      if (field === '\\N') return null
+      if (field === '\\D') return undefined
+      return field.replaceAll(/\\(.)/g, (_, escaped: string) => ({ n: '\n', r: '\r', t: '\t' })[escaped] ?? escaped)
+    })
+}
+
+const wellFormed = (text: string): string => Buffer.from(text, 'utf8').toString('utf8')
+const hasNul = (value: unknown): boolean => typeof value === 'string' && value.includes('\0')
+
+describe('a row for COPY', () => {
+  it('holds of every member what JSON.parse finds', () => {
+    fc.assert(
+      fc.property(written, ({ value, text }) => {
+        const row = encode(copyFormat(), text)
+        if (Object.values(value).some(hasNul)) return void expect(row).toMatchObject({ code: 'nul_character' })
+        const fields = fieldsOf(row as string)
+        for (const [index, name] of NAMES.entries()) {
+          const member = value[name]
+          if (!Object.hasOwn(value, name)) expect(fields[index]).toBe(undefined)
+          else if (member === null) expect(fields[index]).toBe(null)
+          else if (typeof member === 'string') expect(fields[index]).toBe(wellFormed(member))
+          else expect(JSON.parse(fields[index]!)).toEqual(JSON.parse(JSON.stringify(member)))
+        }
+      }),
+    )
+  })
+
+  it('is refused for everything that is not one JSON object, and for nothing else that is', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.json({ maxDepth: 2 }),
+          fc.string(),
+          written.map(({ text }) => `${text} ${text}`),
+          written.map(({ text }) => text.slice(0, -1)),
+        ),
+        (text) => {
+          let parsed: unknown
+          try {
+            parsed = JSON.parse(text)
+          } catch {
+            parsed = undefined
+          }
+          const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
+          if (!isObject)
+            expect(encode(copyFormat(), text)).toMatchObject({ code: expect.stringMatching(/^(not_a_json_object|unknown_column)$/) })
+        },
+      ),
+    )
+  })
+
+  it('names the member that the table has no column for', () => {
+    expect(encode(copyFormat(), '{"a":1,"other":2}')).toEqual({
+      code: 'unknown_column',
+      message: 'the table has no column for the member "other"',
+    })
+  })
+
+  it('tells a deletion by the key', () => {
+    expect(encode(copyFormat(true), null, '{"b":"x"}')).toBe(`${NAMES.map((name) => (name === 'b' ? 'x' : '\\N')).join('\t')}\tt\n`)
+    expect(encode(copyFormat(true), null, null)).toMatchObject({ code: 'null_value' })
+    expect(encode(copyFormat(false), null, '{"b":"x"}')).toMatchObject({ code: 'null_value' })
+  })
+
+  it('holds bytes as Postgres writes them', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 50 }), (bytes) => {
+        const format: RowFormat = { ...copyFormat(), columns: [{ name: 'a', kind: 'bytes', absent: '\\N' }] } as RowFormat
+        const base64 = Buffer.from(bytes).toString('base64')
+        expect(fieldsOf(encode(format, JSON.stringify({ a: base64 })) as string)).toEqual([`\\x${Buffer.from(bytes).toString('hex')}`])
+      }),
+    )
+  })
+})
+
+describe('a line of JSON', () => {
+  it('is one line, and the same document', () => {
+    fc.assert(
+      fc.property(written, ({ value, text }) => {
+        const line = encode({ kind: 'json_lines' }, text) as string
+        expect(line.indexOf('\n')).toBe(line.length - 1)
+        expect(JSON.parse(line)).toEqual(JSON.parse(JSON.stringify(value)))
+      }),
+    )
+  })
+
+  it('tells a deletion by the key', () => {
+    fc.assert(
+      fc.property(written, ({ value, text }) => {
+        expect(JSON.parse(encode({ kind: 'json_lines' }, null, text) as string)).toEqual(
+          JSON.parse(JSON.stringify({ ...value, _deleted: true })),
+        )
+      }),
+    )
+    expect(encode({ kind: 'json_lines' }, null, 'text')).toBe('null\n')
+  })
+})
+
+describe('a row of csv', () => {
+  it('is read back by the rules of RFC 4180', () => {
+    const format: RowFormat = { kind: 'csv', columns: NAMES, delimiter: ';' }
+    const texts = fc.dictionary(fc.constantFrom(...NAMES), fc.string({ unit: fc.constantFrom('a', ';', '"', '\n', '\r', ' ', 'é', ',') }), {
+      maxKeys: 6,
+    })
+    fc.assert(
+      fc.property(texts, (value) => {
+        const row = encode(format, JSON.stringify(value)) as string
+        const [fields] = parse(row, { delimiter: ';', record_delimiter: '\r\n' })
+        expect(fields).toEqual(NAMES.map((name) => value[name] ?? ''))
+      }),
+    )
+  })
+})
+
+describe('a member scanner', () => {
+  it('survives any bytes', () => {
+    const scanner = createMemberScanner(NAMES, true)
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), (noise) => {
+        const bytes = Uint8Array.from([0x7b, 0x22, ...noise])
+        const fault = scanner.scan(bytes, 0, bytes.length)
+        for (let i = 0; i < NAMES.length; i++) if (!fault && scanner.sorts[i]) expect(scanner.ends[i]).toBeLessThanOrEqual(bytes.length)
+      }),
+    )
+  })
+})
+
+describe('the partition of a key', () => {
+  it('is the one that kafkajs finds', () => {
+    const partitioner = kafkajs.Partitioners.DefaultPartitioner()
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40, minLength: 1 }), fc.integer({ min: 1, max: 64 }), (key, partitions) => {
+        const partitionMetadata = Array.from({ length: partitions }, (_, partitionId) => ({
+          partitionId,
+          partitionErrorCode: 0,
+          leader: 0,
+          replicas: [],
+          isr: [],
+        }))
+        const wanted = partitioner({ topic: 't', partitionMetadata, message: { key: Buffer.from(key), value: null } })
+        expect(partitionOfKey(key, 0, key.length, partitions)).toBe(wanted)
+      }),
+    )
+  })
+})
