@@ -50,14 +50,16 @@ try {
   await warehouse.connect()
   const count = async () =>
     Number((await warehouse.query('SELECT count(*) FROM example').catch(() => ({ rows: [{ count: 0 }] }))).rows[0].count)
-  for (let kill = 1; kill <= kills; kill++) {
-    const wanted = Math.floor((total * kill) / (kills + 1))
+  for (let kill = 1, before = 0; kill <= kills; kill++) {
+    // Each kill meets a fleet that has written something since the last one.
+    const wanted = Math.max(before + 1, Math.floor((total * kill) / (kills * 2)))
     await until(`${wanted} rows`, 300_000, async () => (await count()) >= wanted)
     for (const processor of launched.processors) {
       const pid = processor.pid()
       if (pid !== undefined) process.kill(pid, 'SIGKILL')
     }
-    say(`every processor was killed (${kill} of ${kills}); ${(await count()).toLocaleString('en')} rows so far`)
+    before = await count()
+    say(`every processor was killed (${kill} of ${kills}); ${before.toLocaleString('en')} rows so far`)
   }
   await until('all rows', 300_000, async () => (await count()) >= total)
   const seconds = (Date.now() - from) / 1000

@@ -1,0 +1,66 @@
+/** Tasks that a member of the fleet could not start: its word on the fleet's topic moves them to the next one. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKafka, ensureTopics } from '../../shared/kafka/admin/admin.ts'
+import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
+import { openDeclined, type Declined } from '../../services/processor/supervisor/declined.ts'
+import { placeTask } from '../../services/processor/supervisor/placement.ts'
+import { eventually, service, unique } from '../harness/client.ts'
+
+const MEMBERS = ['a', 'b', 'c']
+let cluster: Cluster
+let clock = Date.now()
+const opened: Declined[] = []
+const topic = unique('declined')
+beforeAll(async () => {
+  cluster = openCluster({ brokers: service().brokers, clientId: topic, now: () => Date.now() })
+  const admin = createKafka(service().brokers, topic).admin()
+  await admin.connect()
+  await ensureTopics(admin, [{ topic, partitions: 1, replicationFactor: 1, config: { 'cleanup.policy': 'compact' } }])
+  await admin.disconnect()
+})
+afterAll(async () => {
+  await Promise.all(opened.map((declined) => declined.close()))
+  await cluster.close()
+})
+
+async function openAs(member: string): Promise<Declined> {
+  const declined = openDeclined(
+    cluster,
+    topic,
+    member,
+    () => clock,
+    () => {},
+    () => {},
+  )
+  opened.push(declined)
+  await declined.caughtUp
+  return declined
+}
+
+describe('a task that its member declines', () => {
+  it('goes to the next one in the eyes of all, for this attempt and revision, and for some minutes', async () => {
+    const views = await Promise.all(MEMBERS.map(openAs))
+    const first = placeTask(MEMBERS, 'pl_x', 0)!
+    await views[MEMBERS.indexOf(first)]!.decline('pl_x', 0, 1, 1)
+    for (const view of views) await eventually('everybody knows', async () => !view.eligible(MEMBERS, 'pl_x', 0, 1, 1).includes(first))
+    const second = new Set(views.map((view) => placeTask(view.eligible(MEMBERS, 'pl_x', 0, 1, 1), 'pl_x', 0)))
+    expect(second.size).toBe(1)
+    expect(second).not.toContain(first)
+    for (const view of views) {
+      expect(view.eligible(MEMBERS, 'pl_x', 1, 1, 1)).toEqual(MEMBERS)
+      expect(view.eligible(MEMBERS, 'pl_x', 0, 2, 1)).toEqual(MEMBERS)
+      expect(view.eligible(MEMBERS, 'pl_x', 0, 1, 2)).toEqual(MEMBERS)
+    }
+    // One that joins now hears of it too.
+    expect((await openAs('d')).eligible(MEMBERS, 'pl_x', 0, 1, 1)).not.toContain(first)
+    clock += 6 * 60_000
+    expect(views[0]!.eligible(MEMBERS, 'pl_x', 0, 1, 1)).toEqual(MEMBERS)
+  })
+
+  it('is tried by all of them again when all have declined it', async () => {
+    const views = await Promise.all(MEMBERS.map(openAs))
+    for (const view of views) await view.decline('pl_y', 0, 1, 1)
+    await eventually('the last word is known', async () => views[0]!.eligible(['b', 'c', 'd'], 'pl_y', 0, 1, 1).join() === 'd')
+    expect(views[0]!.eligible(MEMBERS, 'pl_y', 0, 1, 1)).toEqual(MEMBERS)
+  })
+})
