@@ -3,6 +3,7 @@ import { blackholeConnector } from './blackhole/connector.ts'
 import type { Connector } from './connector.ts'
 import { generatorConnector } from './generator/connector.ts'
 import { httpConnector } from './http/connector.ts'
+import { kafkaConnector } from './kafka/connector.ts'
 import { logConnector } from './log/connector.ts'
 import { bucketConnector } from './storage-bucket/connector.ts'
 import { streamConnector } from './stream/connector.ts'
@@ -13,6 +14,7 @@ export const CONNECTORS: readonly Connector[] = [
   bucketConnector,
   tableConnector,
   httpConnector,
+  kafkaConnector,
   generatorConnector,
   logConnector,
   blackholeConnector,

@@ -3,17 +3,20 @@
  * of it. HOT: nothing is made per record.
  */
 
-/** Per record four numbers in `spans`: key start, key end, value start, value end; a start of -1 is a null. */
+/**
+ * Per record six numbers in `spans`: start and end of key, value, and headers (as a record has them, their count first); a start of -1 is
+ * a null, and means no headers.
+ */
 export type RecordBlock = { bytes: Buffer; spans: Int32Array; count: number }
 
-export const SPAN = 4
+export const SPAN = 6
 
 export type BlockBuilder = {
   readonly count: number
   readonly bytes: number
   /** Adds a record whose value is a part of `from`. */
   addValue(from: Uint8Array, start: number, end: number): void
-  add(key: Uint8Array | null, value: Uint8Array | null): void
+  add(key: Uint8Array | null, value: Uint8Array | null, headers?: Uint8Array | null): void
   /** What was added so far; the builder begins anew. */
   take(): RecordBlock
 }
@@ -60,14 +63,17 @@ export function createBlockBuilder(bytesExpected = 1 << 20): BlockBuilder {
       bytes.set(from.subarray(start, end), used)
       used += end - start
       spans[at + 3] = used
+      spans[at + 4] = -1
     },
-    add(key, value) {
-      room((key?.length ?? 0) + (value?.length ?? 0))
+    add(key, value, headers = null) {
+      room((key?.length ?? 0) + (value?.length ?? 0) + (headers?.length ?? 0))
       const at = count++ * SPAN
       spans[at] = put(key)
       spans[at + 1] = used
       spans[at + 2] = put(value)
       spans[at + 3] = used
+      spans[at + 4] = put(headers)
+      spans[at + 5] = used
     },
     take() {
       const block = { bytes: bytes.subarray(0, used), spans: spans.subarray(0, count * SPAN), count }

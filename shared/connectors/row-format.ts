@@ -19,6 +19,8 @@ export const RowFormat = z.discriminatedUnion('kind', [
     deletes: z.boolean(),
     ignoresUnknown: z.boolean(),
   }),
+  /** Whole records, as `encode/whole-records.ts` has them: for sinks that keep keys and headers. */
+  z.object({ kind: z.literal('records') }),
   /** Members of an object as delimited fields, in this order (RFC 4180). */
   z.object({ kind: z.literal('csv'), columns: z.array(z.string()), delimiter: z.string() }),
 ])

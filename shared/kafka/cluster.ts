@@ -25,7 +25,14 @@ export type TopicLayout = {
 
 export type CommittedOffset = { offset: bigint; metadata: string }
 
-export type ClusterOptions = { brokers: string[]; clientId: string; connection?: ConnectionOptions; now: () => number }
+export type ClusterOptions = {
+  brokers: string[]
+  clientId: string
+  connection?: ConnectionOptions
+  now: () => number
+  /** Throws for a broker that must not be connected to; asked for each address, those that brokers tell of included. */
+  assertHost?: (host: string) => void
+}
 
 /**
  * A request without an answer for this long has failed, and its connection is closed: well below the transaction timeout (15 s), and
@@ -64,6 +71,7 @@ export function openCluster(options: ClusterOptions) {
 
   /** Any broker that answers: for metadata and look-ups. */
   async function anyBroker(): Promise<Connection> {
+    for (const { host } of bootstrap) options.assertHost?.(host)
     return pool.getFirstAvailable([...addresses.values(), ...bootstrap])
   }
 
@@ -74,6 +82,7 @@ export function openCluster(options: ClusterOptions) {
       if (!response) throw error
       return response
     })
+    for (const { host } of answer.brokers) options.assertHost?.(host)
     addresses = new Map(answer.brokers.map(({ nodeId, host, port }) => [nodeId, { host, port }]))
     return answer
   }

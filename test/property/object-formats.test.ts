@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { SPAN, createBlockBuilder, type RecordBlock } from '../../shared/connectors/record-block.ts'
 import { openFormat, type FormatName } from '../../shared/connectors/storage-bucket/formats.ts'
 import { describeObject, globToPattern } from '../../shared/connectors/storage-bucket/source.ts'
-import { batchesOf } from '../../services/processor/intake/block-batches.ts'
+import { batchesOf } from '../../shared/connectors/block-batches.ts'
 import { BATCH_HEADER_BYTES, decodeRecords, hasValidCrc, readBatchHeader, stampProducer } from '../../shared/kafka/protocol/record-batch.ts'
 import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
 
@@ -116,7 +116,13 @@ describe('a block of records', () => {
         const builder = createBlockBuilder(16)
         for (const [key, value] of records) builder.add(key, value)
         const found: unknown[][] = Array.from({ length: partitions }, () => [])
-        for (const { partition, bytes, length, records: count } of batchesOf(builder.take(), partitions, 0, 1_700_000_000_000)) {
+        for (const { partition, bytes, length, records: count } of batchesOf(builder.take(), {
+          partitions,
+          keyless: 0,
+          nowMs: 1_700_000_000_000,
+          attributes: 0,
+          prefix: Buffer.alloc(5),
+        })) {
           const batch = Buffer.from(bytes, 0, length)
           // The checksum comes with the producer's stamp, as on the way to the broker.
           stampProducer(batch, -1n, -1, -1)

@@ -31,6 +31,8 @@ function encode(format: RowFormat, text: string | null, key: string | null = nul
     buffer,
     key === null ? -1 : end,
     key === null ? -1 : end + Buffer.byteLength(key),
+    0,
+    0,
   )
   if (fault) return fault
   endRow(buffer, 0)

@@ -8,9 +8,12 @@
  *   any ─ a config that can't work, a lost position ─▶ failed      any ─ fenced ─▶ taken over
  */
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
+import { batchesOf } from '../../../shared/connectors/block-batches.ts'
 import { ConfigRefused } from '../../../shared/connectors/connector.ts'
 import type { OpenSource, SourceRead } from '../../../shared/connectors/source.ts'
 import { openMembership, type Assignment, type Membership } from '../../../shared/kafka/group/membership.ts'
+import { TRANSACTIONAL } from '../../../shared/kafka/protocol/record-batch.ts'
+import { frame } from '../../../shared/registry/framing.ts'
 import { runIdOf } from '../../../shared/model/definition.ts'
 import type { OutputBatch } from '../lane/messages.ts'
 import { reasonOf } from '../task/failures.ts'
@@ -21,11 +24,12 @@ import { deliver, type Targets } from '../task/round/deliver.ts'
 import { PositionLost } from '../task/round/fetch.ts'
 import type { Task, TaskEnd, TaskStatus } from '../task/task-view.ts'
 import type { TaskOptions } from '../task/task.ts'
-import { batchesOf } from './block-batches.ts'
 import { readSeen, seenBatch } from './seen.ts'
 import { openSplitReader, type SplitRead } from './split-reader.ts'
 import { positionIn, withPosition } from './split-position.ts'
 
+/** Values get the registry's prefix with schema id 0: whatever reads the topic finds the framing that streams have. */
+const INTAKE_BATCHES = { attributes: TRANSACTIONAL, prefix: frame(0, '') }
 const BACKOFF_MAX_MS = 5000
 /** Failures in a row without a record between them, before the pipeline fails with their cause. */
 const FAILURES_MAX = 60
@@ -132,7 +136,7 @@ export function startIntake(options: IntakeOptions): Task {
     const next = new Map<number, { next: bigint; position: string | undefined }>()
     let records = 0
     for (const { split, read } of reads) {
-      batches.push(...batchesOf(read.block, targets.sink.leaders.length, split, now()))
+      batches.push(...batchesOf(read.block, { ...INTAKE_BATCHES, partitions: targets.sink.leaders.length, keyless: split, nowMs: now() }))
       const before = next.get(split) ?? states.get(split)!
       next.set(split, { next: before.next + BigInt(read.block.count), position: read.position })
       records += read.block.count

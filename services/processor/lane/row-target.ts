@@ -10,9 +10,9 @@ export function openRowTarget(format: RowFormat): { rows: RowTarget; buffer: Row
   return {
     buffer,
     rows: {
-      add(source, from, to, offset, keyFrom, keyTo) {
+      add(source, from, to, offset, keyFrom, keyTo, headersFrom, end) {
         const before = buffer.used
-        const fault = encode(source, from, to, buffer, keyFrom, keyTo)
+        const fault = encode(source, from, to, buffer, keyFrom, keyTo, headersFrom, end)
         if (fault) buffer.used = before
         else endRow(buffer, offset)
         return fault

@@ -2,6 +2,7 @@
 import type { RowFormat } from '../row-format.ts'
 import { createCopyEncoder } from './copy-rows.ts'
 import { createCsvEncoder } from './csv-rows.ts'
+import { createRecordEncoder } from './whole-records.ts'
 import { createJsonLinesEncoder } from './json-lines.ts'
 import type { RowBuffer } from './row-buffer.ts'
 
@@ -16,10 +17,13 @@ export type RowEncoder = (
   into: RowBuffer,
   keyFrom: number,
   keyTo: number,
+  headersFrom: number,
+  recordEnd: number,
 ) => RowFault | undefined
 
 export function createRowEncoder(format: RowFormat): RowEncoder {
   if (format.kind === 'copy') return createCopyEncoder(format)
+  if (format.kind === 'records') return createRecordEncoder()
   if (format.kind === 'csv') return createCsvEncoder(format)
   return createJsonLinesEncoder()
 }

@@ -28,6 +28,7 @@ const WAITING_BYTES_MAX = 4 << 20
 const GATHER_MS = 10
 /** The server ends a connection that says nothing for a minute (wal_sender_timeout). */
 const STATUS_MS = 5000
+const GOODBYE_MS = 2000
 
 /** One pipeline's slot and publication, by its id. */
 export const slotOf = (runId: string): string => `dps_${runId.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_')}`.slice(0, 63)
@@ -234,8 +235,11 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     } finally {
       signal.removeEventListener('abort', onAbort)
       clearInterval(status)
-      await service.destroy().catch(() => {})
-      await running
+      // A silent server would never say goodbye.
+      await Promise.race([service.destroy().catch(() => {}), sleep(GOODBYE_MS)])
+      // The library has taken its listeners away; what comes late must not end the process.
+      plugin.client?.on('error', () => {})
+      void running
     }
   }
 

@@ -15,6 +15,9 @@ import { createPositions, movePosition, readPosition } from './positions.ts'
 const CONNECTIONS_MAX = 2
 const CONNECT_TIMEOUT_MS = 5000
 const STATEMENT_TIMEOUT_MS = 60_000
+/** Longest that a delivery may take, the network included. */
+const WRITE_LIMIT_MS = 90_000
+const CLOSE_LIMIT_MS = 3000
 /** COPY knows defaults from here on. */
 const VERSION_WITH_DEFAULT = 160_000
 /** Probing for faults ends after so many rounds over one chunk; what is left then is one fault for all. */
@@ -40,6 +43,8 @@ export async function openTableSink(config: TableSinkConfig, context: ConnectorC
     statement_timeout: STATEMENT_TIMEOUT_MS,
     application_name: `dps ${context.runId}`,
   })
+  // Of every connection as long as it lives: one that ends while it is in use tells nobody else, and would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => context.log('warn', `a connection to the table's database ended: ${error.message}`))
   try {
     return await openOn(pool, config, context)
@@ -170,7 +175,8 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
         return { kind: 'permanent', reason: `the table ${table}: ${message} (SQLSTATE ${code})` }
       }
     },
-    close: () => pool.end(),
+    // Not waited for where a connection hangs: the process has other things to close.
+    close: async () => void (await Promise.race([pool.end(), new Promise((resolve) => setTimeout(resolve, CLOSE_LIMIT_MS).unref())])),
   }
 }
 
@@ -190,16 +196,24 @@ async function copy(client: pg.PoolClient, text: string, bytes: Uint8Array): Pro
   await pipeline(Readable.from(pieces(), { objectMode: false }), client.query(copyFrom(text)))
 }
 
-/** A connection that failed is not used again: what state it is in, nobody knows. */
-async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+/**
+ * A connection that failed, or whose server says nothing for too long, is not used again: what state it is in, nobody knows. Whatever it
+ * was doing is then decided by the position.
+ */
+async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>, limitMs = WRITE_LIMIT_MS): Promise<T> {
   const client = await pool.connect()
   let failure: unknown
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${limitMs / 1000} s`)), limitMs)
+  })
   try {
-    return await work(client)
+    return await Promise.race([work(client), late])
   } catch (error) {
     failure = error
     throw error
   } finally {
+    clearTimeout(timer)
     client.release(failure !== undefined)
   }
 }

@@ -172,6 +172,16 @@ export function encodeRecords(records: KafkaRecord[]): Buffer {
   return target
 }
 
+/** Headers as a record ends with them: their count, then each key and value. */
+export function encodeHeaders(headers: KafkaRecord['headers']): Buffer {
+  const keys = headers.map(([key]) => Buffer.from(key, 'utf8'))
+  const size = headers.reduce((sum, [, value], index) => sum + bytesSize(keys[index]!) + bytesSize(value), varintSize(headers.length))
+  const target = Buffer.allocUnsafe(size)
+  let at = writeVarint(target, headers.length, 0)
+  for (const [index, [, value]] of headers.entries()) at = writeBytes(target, value, writeBytes(target, keys[index]!, at))
+  return target
+}
+
 /** A whole batch, unstamped, from records whose offset deltas are their places. */
 export function encodeBatch(records: KafkaRecord[], baseTimestamp: bigint, attributes: number): Buffer {
   const section = encodeRecords(records)

@@ -9,8 +9,20 @@ export type RowFault = { code: string; message: string }
 
 /** Takes values as rows. What was added counts once it is kept; a record at fault takes its siblings with it. */
 export type RowTarget = {
-  /** The value at `[from, to)` of `source`, `from` -1 for a null, of the record at `offset`; its key, -1 for none, lies at `[keyFrom, keyTo)`. */
-  add(source: Uint8Array, from: number, to: number, offset: number, keyFrom: number, keyTo: number): RowFault | undefined
+  /**
+   * The value at `[from, to)` of `source`, `from` -1 for a null, of the record at `offset`; its key, -1 for none, lies at
+   * `[keyFrom, keyTo)`, its headers (their count first) at `[headersFrom, end)`.
+   */
+  add(
+    source: Uint8Array,
+    from: number,
+    to: number,
+    offset: number,
+    keyFrom: number,
+    keyTo: number,
+    headersFrom: number,
+    end: number,
+  ): RowFault | undefined
   keep(): void
   drop(): void
 }
@@ -69,10 +81,10 @@ export function addRows(
     value = (value >>> 1) ^ -(value & 1)
     const fault =
       value < 0
-        ? target.add(source, -1, -1, base + delta, keyFrom, keyTo)
+        ? target.add(source, -1, -1, base + delta, keyFrom, keyTo, at, end)
         : value < prefix
           ? NOT_FRAMED
-          : target.add(source, at + prefix, at + value, base + delta, keyFrom, keyTo)
+          : target.add(source, at + prefix, at + value, base + delta, keyFrom, keyTo, at + value, end)
     if (fault) fail(delta, fault)
     at = end
   }

@@ -1,24 +1,27 @@
 /**
- * A source's block as Kafka record batches (KIP-98) for the intake topic. Values get the registry's five-byte prefix with schema id 0, so
- * that whatever reads the topic finds the framing that streams have.
+ * A block of records as Kafka record batches (KIP-98), unstamped.
  * HOT: nothing is made per record.
  */
-import { SPAN, type RecordBlock } from '../../../shared/connectors/record-block.ts'
-import { partitionOfKey } from '../../../shared/kafka/protocol/murmur2.ts'
-import { BATCH_HEADER_BYTES, TRANSACTIONAL, writeBatchHeader } from '../../../shared/kafka/protocol/record-batch.ts'
-import { varintSize, writeVarint } from '../../../shared/kafka/protocol/varint.ts'
-import { FRAMING_BYTES } from '../../../shared/registry/framing.ts'
-import type { OutputBatch } from '../lane/messages.ts'
+import { SPAN, type RecordBlock } from './record-block.ts'
+import { partitionOfKey } from '../kafka/protocol/murmur2.ts'
+import { BATCH_HEADER_BYTES, writeBatchHeader } from '../kafka/protocol/record-batch.ts'
+import { varintSize, writeVarint } from '../kafka/protocol/varint.ts'
 
 const BATCH_BYTES = 1_000_000
 /** Length, attributes, two deltas, two lengths and the header count of a record, at most. */
 const RECORD_OVERHEAD = 5 + 1 + 1 + 5 + 5 + 5 + 1
 
+/** The first `length` bytes of `bytes` are the batch, for that partition. */
+export type BlockBatch = { partition: number; bytes: ArrayBuffer; length: number; records: number }
+
+/** `prefix`: bytes in front of every value that is there. `keyless`: where records without a key go. */
+export type BatchOptions = { partitions: number; keyless: number; nowMs: number; attributes: number; prefix: Buffer }
+
 type Open = { bytes: Buffer; at: number; records: number }
 
-/** Records with a key go to its partition, the others to `keyless`. */
-export function batchesOf(block: RecordBlock, partitions: number, keyless: number, nowMs: number): OutputBatch[] {
-  const batches: OutputBatch[] = []
+/** Records with a key go to its partition. */
+export function batchesOf(block: RecordBlock, { partitions, keyless, nowMs, attributes, prefix }: BatchOptions): BlockBatch[] {
+  const batches: BlockBatch[] = []
   const open: (Open | undefined)[] = Array.from({ length: partitions }, () => undefined)
   const { bytes, spans } = block
 
@@ -28,7 +31,7 @@ export function batchesOf(block: RecordBlock, partitions: number, keyless: numbe
     open[partition] = undefined
     const whole = batch.bytes.subarray(0, batch.at)
     const time = BigInt(nowMs)
-    writeBatchHeader(whole, { attributes: TRANSACTIONAL, recordCount: batch.records, baseTimestamp: time, maxTimestamp: time })
+    writeBatchHeader(whole, { attributes, recordCount: batch.records, baseTimestamp: time, maxTimestamp: time })
     batches.push({ partition, bytes: whole.buffer as ArrayBuffer, length: batch.at, records: batch.records })
   }
 
@@ -38,8 +41,11 @@ export function batchesOf(block: RecordBlock, partitions: number, keyless: numbe
     const valueFrom = spans[i * SPAN + 2]!
     const valueTo = spans[i * SPAN + 3]!
     const keyLength = keyFrom < 0 ? -1 : keyTo - keyFrom
-    const valueLength = valueFrom < 0 ? -1 : valueTo - valueFrom + FRAMING_BYTES
-    const need = Math.max(0, keyLength) + Math.max(0, valueLength) + RECORD_OVERHEAD
+    const valueLength = valueFrom < 0 ? -1 : valueTo - valueFrom + prefix.length
+    const headersFrom = spans[i * SPAN + 4]!
+    // No headers are one byte that says so.
+    const headersLength = headersFrom < 0 ? 1 : spans[i * SPAN + 5]! - headersFrom
+    const need = Math.max(0, keyLength) + Math.max(0, valueLength) + headersLength + RECORD_OVERHEAD
     const partition = keyFrom < 0 ? keyless : partitionOfKey(bytes, keyFrom, keyTo, partitions)
     if (open[partition] && open[partition].at + need > BATCH_BYTES) seal(partition)
     // A buffer of its own for each batch: it is written out as it is.
@@ -66,12 +72,11 @@ export function batchesOf(block: RecordBlock, partitions: number, keyless: numbe
     if (keyFrom >= 0) at += bytes.copy(target, at, keyFrom, keyTo)
     at = writeVarint(target, valueLength, at)
     if (valueFrom >= 0) {
-      target.fill(0, at, at + FRAMING_BYTES)
-      at += FRAMING_BYTES
+      at += prefix.copy(target, at)
       at += bytes.copy(target, at, valueFrom, valueTo)
     }
-    // No headers.
-    target[at++] = 0
+    if (headersFrom < 0) target[at++] = 0
+    else at += bytes.copy(target, at, headersFrom, headersFrom + headersLength)
     batch.at = at
     batch.records++
   }

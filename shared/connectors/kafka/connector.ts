@@ -1,0 +1,67 @@
+/** The connector `kafka`: a topic of another Kafka cluster, as a source or as a sink. */
+import { z } from 'zod'
+import { direction, type Connector } from '../connector.ts'
+import { Secret } from '../secret.ts'
+
+const Place = {
+  brokers: z
+    .array(z.string().regex(/^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):\d{1,5}$/, 'must be host:port'))
+    .min(1)
+    .max(20)
+    .meta({ title: 'Brokers', examples: [['kafka.example.com:9092']] }),
+  topic: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,249}$/, 'must be the name of a topic')
+    .meta({ title: 'Topic' }),
+  tls: z
+    .strictObject({ ca: z.string().max(100_000).optional().describe('PEM of a private authority') })
+    .optional()
+    .describe('encrypted connections; {} for authorities that everybody knows')
+    .meta({ title: 'TLS' }),
+  sasl: z
+    .strictObject({
+      mechanism: z.enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512']),
+      username: z.string().min(1).max(500),
+      password: Secret,
+    })
+    .optional()
+    .meta({ title: 'SASL' }),
+}
+
+export const KafkaSourceConfig = z.strictObject({
+  ...Place,
+  start: z.enum(['earliest', 'latest']).default('earliest').meta({ title: 'Start' }),
+  framed: z.boolean().default(false).describe('values carry a schema registry’s five bytes, which are taken off').meta({ title: 'Framed' }),
+})
+export type KafkaSourceConfig = z.output<typeof KafkaSourceConfig>
+
+export const KafkaSinkConfig = z.strictObject({
+  ...Place,
+  schema_id: z
+    .number()
+    .int()
+    .min(1)
+    .max(0x7fffffff)
+    .optional()
+    .describe('of the other cluster’s registry: values get it as their frame; without it they go bare')
+    .meta({ title: 'Schema id' }),
+})
+export type KafkaSinkConfig = z.output<typeof KafkaSinkConfig>
+
+export const kafkaConnector: Connector = {
+  id: 'conn_kafka',
+  name: 'kafka',
+  description: 'Reads a topic of another Kafka cluster, each record once; writes records to one, at least once.',
+  version: '1.0.0',
+  created_at: '2026-11-21T00:00:00.000Z',
+  source: direction({
+    config: KafkaSourceConfig,
+    open: async () => (await import('./source.ts')).openKafkaSource,
+    check: async () => (await import('./other-cluster.ts')).checkOtherCluster,
+  }),
+  sink: direction({
+    config: KafkaSinkConfig,
+    open: async () => (await import('./sink.ts')).openKafkaSink,
+    check: async () => (await import('./other-cluster.ts')).checkOtherCluster,
+  }),
+}

@@ -1,0 +1,109 @@
+/** A topic of another cluster: a split has every partition that it divides to, and its position is the next offset of each. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { createAbortedFilter } from '../../kafka/protocol/aborted.ts'
+import { inflate } from '../../kafka/protocol/compression.ts'
+import {
+  BATCH_HEADER_BYTES,
+  COMPRESSION_MASK,
+  CONTROL,
+  decodeRecords,
+  encodeHeaders,
+  readBatchHeader,
+} from '../../kafka/protocol/record-batch.ts'
+import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
+import { fetchBatches } from '../../kafka/wire/fetch.ts'
+import { FRAMING_BYTES } from '../../registry/framing.ts'
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
+import type { OpenSource } from '../source.ts'
+import type { KafkaSourceConfig } from './connector.ts'
+import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
+
+const Position = z.record(z.string(), z.string())
+
+const BYTES_MAX = 4 << 20
+const WAIT_MS = 500
+/** Nothing tells a reader that a topic grew. */
+const LAYOUT_MS = 15_000
+
+export async function openKafkaSource(config: KafkaSourceConfig, context: ConnectorContext): Promise<OpenSource> {
+  const cluster = openOtherCluster(config, context)
+
+  /** Adds the records from `offset` on; answers the next offset. */
+  function addRecords(bytes: Buffer, offset: bigint, isAborted: ReturnType<typeof createAbortedFilter>, into: BlockBuilder): bigint {
+    let next = offset
+    for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
+      const isOut = isAborted(header)
+      next = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
+      if (isOut || (header.attributes & CONTROL) !== 0) continue
+      const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
+      for (const { offsetDelta, key, value, headers } of decodeRecords(section, header.recordCount)) {
+        if (header.baseOffset + BigInt(offsetDelta) < offset) continue
+        const bare = config.framed && value && value[0] === 0 ? value.subarray(FRAMING_BYTES) : value
+        into.add(key, bare, headers.length > 0 ? encodeHeaders(headers) : null)
+      }
+    }
+    return next
+  }
+
+  return {
+    async *read(split, position, _seen, signal) {
+      const connections = cluster.openConnections(`split-${split.index}`)
+      try {
+        const positions = new Map(
+          Object.entries(position === undefined ? {} : Position.parse(JSON.parse(position))).map(([partition, offset]) => [
+            Number(partition),
+            BigInt(offset),
+          ]),
+        )
+        const isFirst = position === undefined
+        let layout = await layoutOfTopic(cluster, config.topic)
+        let lookedAt = context.now()
+        while (!signal.aborted) {
+          if (context.now() - lookedAt > LAYOUT_MS) [layout, lookedAt] = [await layoutOfTopic(cluster, config.topic), context.now()]
+          const own = layout.leaders.map((_, partition) => partition).filter((partition) => partition % split.count === split.index)
+          if (own.length === 0) {
+            await sleep(LAYOUT_MS, undefined, { signal }).catch(() => {})
+            continue
+          }
+          const unknown = own.filter((partition) => !positions.has(partition))
+          if (unknown.length > 0) {
+            // A partition that came later is read from its first record on, whatever the start was.
+            const starts = await cluster.offsets(layout, unknown, isFirst && positions.size === 0 ? config.start : 'earliest')
+            for (const [partition, offset] of starts) positions.set(partition, offset)
+          }
+          const builder = createBlockBuilder(64 << 10)
+          let moved = false
+          for (const [leader, partitions] of Map.groupBy(own, (partition) => layout.leaders[partition]!)) {
+            const answer = await fetchBatches(await connections.leader(leader), {
+              topicId: layout.topicId,
+              partitions: partitions.map((partition) => ({ partition, offset: positions.get(partition)!, bytesMax: 1 << 20 })),
+              waitMs: WAIT_MS,
+              bytesMin: 1,
+              bytesMax: BYTES_MAX,
+            })
+            for (const { partition, bytes, aborted, errorCode, logStartOffset } of answer.partitions) {
+              if (errorCode === KAFKA_ERRORS.offsetOutOfRange)
+                throw new ConfigRefused(
+                  `offset ${positions.get(partition)} of partition ${partition} is outside of what ${config.topic} holds (from ${logStartOffset})`,
+                )
+              if (hasMoved(errorCode)) moved = true
+              else if (errorCode !== 0) throw new Error(`fetching ${config.topic}: ${kafkaErrorName(errorCode)}`)
+              else if (bytes) positions.set(partition, addRecords(bytes, positions.get(partition)!, createAbortedFilter(aborted), builder))
+            }
+          }
+          if (moved) [layout, lookedAt] = [await layoutOfTopic(cluster, config.topic), context.now()]
+          if (builder.count > 0 || unknown.length > 0)
+            yield {
+              block: builder.take(),
+              position: JSON.stringify(Object.fromEntries([...positions].map(([partition, offset]) => [partition, String(offset)]))),
+            }
+        }
+      } finally {
+        await connections.close().catch(() => {})
+      }
+    },
+    close: () => cluster.close(),
+  }
+}

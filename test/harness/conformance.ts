@@ -1,0 +1,131 @@
+/** What a conformance suite needs of each connector: how to open it on a real system, and how to read back what it wrote. */
+import { createServer as createTcpServer, connect, type Socket } from 'node:net'
+import { once } from 'node:events'
+import type { ConnectorContext } from '../../shared/connectors/connector.ts'
+import { createRowBuffer, endRow, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
+import { createRowEncoder } from '../../shared/connectors/encode/row-encoder.ts'
+import type { RecordBlock } from '../../shared/connectors/record-block.ts'
+import { SPAN } from '../../shared/connectors/record-block.ts'
+import type { RowFormat } from '../../shared/connectors/row-format.ts'
+import type { Delivery, OpenSink, Rows } from '../../shared/connectors/sink.ts'
+import type { OpenSource, SourceRead } from '../../shared/connectors/source.ts'
+import { service, unique } from './client.ts'
+
+export const PLANTED = 'planted-secret-that-nobody-may-see'
+
+export function contextFor(change: Partial<ConnectorContext> = {}): ConnectorContext & { logged: string[] } {
+  const { endpoint, access_key, secret_key } = service().bucket
+  const logged: string[] = []
+  return {
+    defaults: {
+      bucket: { endpoint, region: 'us-east-1', access_key, secret_key },
+      warehouse_url: service().warehouseUrl,
+      allow_private_addresses: true,
+      bucket_folders: [],
+    },
+    runId: unique('run').toLowerCase().replaceAll('-', '_'),
+    fields: { n: 'integer' },
+    secret: () => PLANTED,
+    mask: (text) => text.replaceAll(PLANTED, '***'),
+    log: (_level, message) => void logged.push(message),
+    now: () => Date.now(),
+    logged,
+    ...change,
+  }
+}
+
+/** Values as lanes hand them over: row `i` came from the record at `from + i`. */
+export function rowsOf(format: RowFormat, values: readonly string[], from: number): Rows[] {
+  const buffer = createRowBuffer()
+  const encode = createRowEncoder(format)
+  for (const [index, value] of values.entries()) {
+    const key = `k${(from + index) % 5}`
+    // Key, value, and the byte that says that there are no headers.
+    const source = Buffer.concat([Buffer.from(key + value), Buffer.from([0])])
+    const fault = encode(source, key.length, source.length - 1, buffer, 0, key.length, source.length - 1, source.length)
+    if (fault) throw new Error(`${fault.code}: ${value}`)
+    endRow(buffer, from + index)
+  }
+  return [takeRows(buffer)]
+}
+
+export const valuesFrom = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, index) => `{"n":${from + index}}`)
+
+export function deliveryOf(context: ConnectorContext, from: number, to: number, partition = 0): Delivery {
+  return {
+    runId: context.runId,
+    topicId: '5c5f2f4e-0000-4000-8000-000000000001',
+    partition,
+    from: BigInt(from),
+    to: BigInt(to),
+    revision: 1,
+    note: `${to}`,
+  }
+}
+
+export async function writeRange(sink: OpenSink, context: ConnectorContext, from: number, to: number) {
+  return sink.write(deliveryOf(context, from, to), rowsOf(sink.rows, valuesFrom(from, to), from), new AbortController().signal)
+}
+
+export const blockValues = ({ bytes, spans, count }: RecordBlock): (string | null)[] =>
+  Array.from({ length: count }, (_, i) =>
+    spans[i * SPAN + 2]! < 0 ? null : bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3]),
+  )
+
+/** Reads a split from a state until `enough` says so; what was read is "committed" read by read. */
+export async function readSplit(
+  source: OpenSource,
+  split: { index: number; count: number },
+  state: { position: string | undefined; seen: Map<string, string> },
+  enough: (values: (string | null)[], reads: number) => boolean,
+  deadlineMs = 20_000,
+): Promise<(string | null)[]> {
+  const stop = new AbortController()
+  const timer = setTimeout(() => stop.abort(), deadlineMs)
+  const values: (string | null)[] = []
+  let reads = 0
+  const take = (read: SourceRead) => {
+    values.push(...blockValues(read.block))
+    state.position = read.position
+    for (const { key, value } of read.seen ?? []) value === null ? state.seen.delete(key) : state.seen.set(key, value)
+    source.confirm?.(split.index, read.position)
+  }
+  try {
+    for await (const read of source.read(split, state.position, state.seen, stop.signal)) {
+      take(read)
+      if (enough(values, ++reads)) stop.abort()
+      if (stop.signal.aborted) break
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+  return values
+}
+
+/** Forwards to a port until it is frozen: from then on connections stay open and say nothing. */
+export async function openSilence(targetPort: number): Promise<{ port: number; freeze(): void; close(): void }> {
+  let frozen = false
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((client) => {
+    const target = connect(targetPort, '127.0.0.1')
+    for (const [from, to] of [
+      [client, target],
+      [target, client],
+    ] as const) {
+      sockets.add(from)
+      from.on('data', (bytes) => void (frozen || to.write(bytes)))
+      from.on('error', () => {})
+      from.on('close', () => void (frozen || to.destroy()))
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as { port: number }).port,
+    freeze: () => void (frozen = true),
+    close() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}

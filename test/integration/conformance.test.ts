@@ -1,0 +1,449 @@
+/**
+ * One suite for every connector, against the real system: Postgres, an S3-compatible server, a web service that misbehaves on purpose, a
+ * second Kafka. What is said of a sink's promise here is what its page says.
+ */
+import { createServer, type Server } from 'node:http'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { DuckDBInstance } from '@duckdb/node-api'
+import kafkajs from 'kafkajs'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openReaper, type Reaper } from '../../deploy/local/child.ts'
+import { startKafka, type LocalKafka } from '../../deploy/local/kafka.ts'
+import { CONNECTORS, findConnector } from '../../shared/connectors/catalogue.ts'
+import type { ConnectorContext } from '../../shared/connectors/connector.ts'
+import type { OpenSink } from '../../shared/connectors/sink.ts'
+import type { OpenSource } from '../../shared/connectors/source.ts'
+import { service, unique } from '../harness/client.ts'
+import { contextFor, deliveryOf, openSilence, PLANTED, readSplit, rowsOf, valuesFrom, writeRange } from '../harness/conformance.ts'
+import { openS3, openWarehouse } from '../harness/connectors.ts'
+
+let warehouse: pg.Client
+let s3: ReturnType<typeof openS3>
+let second: LocalKafka
+let kafka: kafkajs.Kafka
+let reaper: Reaper
+let folder: string
+let web: { url: string; port: number; bodies: { body: string; key: string }[]; answer: (body: string) => number; server: Server }
+beforeAll(async () => {
+  warehouse = await openWarehouse()
+  s3 = openS3()
+  folder = await mkdtemp(join(tmpdir(), 'dps-conformance-'))
+  reaper = openReaper()
+  second = await startKafka(folder, reaper)
+  kafka = new kafkajs.Kafka({ brokers: second.brokers, logLevel: kafkajs.logLevel.NOTHING })
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = []
+    request.on('data', (part: Buffer) => parts.push(part))
+    request.on('end', () => {
+      const body = Buffer.concat(parts).toString('utf8')
+      const status = web.answer(body)
+      if (status < 300) web.bodies.push({ body, key: String(request.headers['idempotency-key']) })
+      response.writeHead(status).end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  web = { url: `http://127.0.0.1:${port}/`, port, bodies: [], answer: () => 200, server }
+})
+afterAll(async () => {
+  web.server.close()
+  await Promise.all(second.children.map((child) => child.stop()))
+  await rm(folder, { recursive: true, force: true })
+  reaper.close()
+  s3.close()
+  await warehouse.end()
+})
+
+const name = (kind: string) => unique(kind).replaceAll('-', '_').toLowerCase()
+const openSink = async (id: string, config: unknown, context: ConnectorContext): Promise<OpenSink> =>
+  (await findConnector(id)!.sink!.open!())(config, context)
+const openSource = async (id: string, config: unknown, context: ConnectorContext): Promise<OpenSource> =>
+  (await findConnector(id)!.source!.open!())(config, context)
+
+type SinkCase = {
+  id: string
+  what: string
+  /** A range that comes again is not written again. */
+  isExact: boolean
+  config(): Promise<Record<string, unknown>>
+  /** Numbers, as the other system has them. */
+  readBack(config: Record<string, unknown>): Promise<number[]>
+  /** A value that the other system refuses for what it is, beside others that it takes. */
+  poison?: { value: string; before?: () => void }
+  /** The same config, but the other system behind this port. */
+  behind?: (
+    config: Record<string, unknown>,
+    port: number,
+  ) => { config: Record<string, unknown>; context: Partial<ConnectorContext>; targetPort: number }
+}
+
+const portOf = (url: string): number => Number(new URL(url).port)
+const numbersIn = (text: string): number[] => [...text.matchAll(/"n":(\d+)/g)].map(([, n]) => Number(n))
+const bucketBehind = (config: Record<string, unknown>, port: number) => {
+  const { access_key, secret_key } = service().bucket
+  const bucket = { endpoint: `http://127.0.0.1:${port}`, region: 'us-east-1', access_key, secret_key }
+  return { config, context: { defaults: { ...contextFor().defaults, bucket } }, targetPort: portOf(service().bucket.endpoint) }
+}
+const objects = async (config: Record<string, unknown>): Promise<Uint8Array[]> =>
+  Promise.all((await s3.keys(String(config.prefix))).sort().map((key) => s3.get(key)))
+const place = () => ({ bucket: service().bucket.name, prefix: `${unique('conform')}/` })
+
+const SINKS: SinkCase[] = [
+  {
+    id: 'conn_table',
+    what: 'table (insert)',
+    isExact: true,
+    config: async () => {
+      const table = name('conform')
+      await warehouse.query(`CREATE TABLE ${table} (n int CHECK (n <> 13000), place bigserial)`)
+      return { table, batch_size: 7 }
+    },
+    readBack: async ({ table }) => (await warehouse.query(`SELECT n FROM ${String(table)} ORDER BY place`)).rows.map(({ n }) => n),
+    poison: { value: '{"n":13000}' },
+    behind: (config, port) => {
+      const url = new URL(service().warehouseUrl)
+      const targetPort = Number(url.port)
+      url.port = String(port)
+      return { config, context: { defaults: { ...contextFor().defaults, warehouse_url: url.toString() } }, targetPort }
+    },
+  },
+  {
+    id: 'conn_table',
+    what: 'table (upsert)',
+    isExact: true,
+    config: async () => {
+      const table = name('conform')
+      await warehouse.query(`CREATE TABLE ${table} (n int PRIMARY KEY CHECK (n <> 13000), place bigserial)`)
+      return { table, mode: 'upsert', key: ['n'], batch_size: 7 }
+    },
+    readBack: async ({ table }) => (await warehouse.query(`SELECT n FROM ${String(table)} ORDER BY place`)).rows.map(({ n }) => n),
+    poison: { value: '{"n":13000}' },
+  },
+  {
+    id: 'conn_storage_bucket',
+    what: 'storage-bucket (ndjson, gzip)',
+    isExact: true,
+    config: async () => ({ ...place(), compression: 'gzip' }),
+    readBack: async (config) => (await objects(config)).flatMap((object) => numbersIn(gunzipSync(object).toString('utf8'))),
+    behind: bucketBehind,
+  },
+  {
+    id: 'conn_storage_bucket',
+    what: 'storage-bucket (csv)',
+    isExact: true,
+    config: async () => ({ ...place(), format: 'csv', columns: ['n'] }),
+    readBack: async (config) =>
+      (await objects(config)).flatMap((object) => Buffer.from(object).toString('utf8').trim().split('\r\n').slice(1).map(Number)),
+  },
+  {
+    id: 'conn_storage_bucket',
+    what: 'storage-bucket (parquet)',
+    isExact: true,
+    config: async () => ({ ...place(), format: 'parquet' }),
+    readBack: async (config) => {
+      const files = await objects(config)
+      if (files.length === 0) return []
+      const paths = files.map((_, index) => join(folder, `${index}.parquet`))
+      await Promise.all(files.map((file, index) => writeFile(paths[index]!, file)))
+      const duck = await (await DuckDBInstance.create(':memory:')).connect()
+      const rows = await duck.runAndReadAll(`SELECT n::int AS n FROM read_parquet([${paths.map((path) => `'${path}'`).join(',')}])`)
+      return rows.getRowObjects().map((row) => Number(row.n))
+    },
+    poison: { value: '{"n":"no number"}' },
+  },
+  {
+    id: 'conn_http',
+    what: 'http',
+    isExact: false,
+    config: async () => ({ url: web.url, batch_size: 9, timeout_ms: 1500 }),
+    readBack: async () => {
+      const once_ = new Map(web.bodies.splice(0).map(({ key, body }) => [key, body]))
+      return [...once_.values()].flatMap(numbersIn)
+    },
+    poison: { value: '{"n":13000}', before: () => (web.answer = (body) => (body.includes('13000') ? 422 : 200)) },
+    behind: (config, port) => ({ config: { ...config, url: `http://127.0.0.1:${port}/` }, context: {}, targetPort: web.port }),
+  },
+  {
+    id: 'conn_kafka',
+    what: 'kafka',
+    isExact: false,
+    config: async () => {
+      const topic = unique('conform')
+      const admin = kafka.admin()
+      await admin.connect()
+      await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 1 }] })
+      await admin.disconnect()
+      return { brokers: second.brokers, topic }
+    },
+    readBack: async ({ topic }) => {
+      const consumer = kafka.consumer({ groupId: unique('reader') })
+      await consumer.connect()
+      await consumer.subscribe({ topics: [String(topic)], fromBeginning: true })
+      const found: number[] = []
+      await consumer.run({ eachMessage: async ({ message }) => void found.push(...numbersIn(message.value!.toString('utf8'))) })
+      for (let quiet = 0, before = -1; quiet < 8; quiet = found.length === before ? quiet + 1 : 0) {
+        before = found.length
+        await new Promise((resolve) => setTimeout(resolve, 250))
+      }
+      await consumer.disconnect()
+      return found
+    },
+  },
+]
+
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
+
+describe.each(SINKS)('$what as a sink', ({ id, isExact, config: configOf, readBack, poison, behind }) => {
+  async function opened(change: Partial<ConnectorContext> = {}) {
+    web.answer = () => 200
+    const config = await configOf()
+    const context = contextFor(change)
+    const sink = await openSink(id, config, context)
+    await sink.position?.(deliveryOf(context, 0, 0), { nextOffset: 0n, note: 'start' })
+    return { config, context, sink }
+  }
+
+  it('keeps everything in order', async () => {
+    const { config, context, sink } = await opened()
+    for (let from = 0; from < 90; from += 30) expect(await writeRange(sink, context, from, from + 30)).toEqual({ kind: 'delivered' })
+    expect(await readBack(config)).toEqual(numbers(0, 90))
+    await sink.close()
+  })
+
+  it('goes on where it was after it was opened anew, and takes a range that comes again as it promises', async () => {
+    const { config, context, sink } = await opened()
+    expect(await writeRange(sink, context, 0, 20)).toEqual({ kind: 'delivered' })
+    await sink.close()
+    const again = await openSink(id, config, context)
+    const kept = await again.position?.(deliveryOf(context, 0, 0), { nextOffset: 0n, note: 'start' })
+    if (kept) {
+      // It keeps the position itself: that is where its own task goes on; somebody who thinks otherwise writes nothing.
+      expect(kept).toEqual({ nextOffset: 20n, note: '20' })
+      expect(await writeRange(again, context, 0, 20)).toMatchObject({ kind: 'moved' })
+    } else expect(await writeRange(again, context, 0, 20)).toEqual({ kind: 'delivered' })
+    expect(await writeRange(again, context, 20, 40)).toEqual({ kind: 'delivered' })
+    const found = await readBack(config)
+    if (isExact || id === 'conn_http') expect(found).toEqual(numbers(0, 40))
+    else expect([...new Set(found)].sort((a, b) => a - b)).toEqual(numbers(0, 40))
+    await again.close()
+  })
+
+  it.runIf(poison)('names the one record that is refused, and takes the others without it', async () => {
+    const { config, context, sink } = await opened()
+    poison!.before?.()
+    const values = valuesFrom(0, 25)
+    values[11] = poison!.value
+    const written = await sink.write(deliveryOf(context, 0, 25), rowsOf(sink.rows, values, 0), new AbortController().signal)
+    expect(written).toMatchObject({ kind: 'at_fault', records: [{ offset: 11n }] })
+    // The round comes again without it, as the lane makes it then.
+    const rest = rowsOf(
+      sink.rows,
+      values.filter((_, index) => index !== 11),
+      0,
+    )
+    for (const rows of rest) rows.offsets.set(numbers(0, 25).filter((n) => n !== 11))
+    expect(await sink.write(deliveryOf(context, 0, 25), rest, new AbortController().signal)).toEqual({ kind: 'delivered' })
+    expect((await readBack(config)).sort((a, b) => a - b)).toEqual(numbers(0, 25).filter((n) => n !== 11))
+    await sink.close()
+  })
+
+  it.runIf(behind)(
+    'is done with a silent peer within its time, and can be closed in the middle',
+    async () => {
+      const config = await configOf()
+      const { targetPort } = behind!(config, 0)
+      const silence = await openSilence(targetPort)
+      const { config: moved, context: change } = behind!(config, silence.port)
+      const context = contextFor(change)
+      const sink = await openSink(id, moved, context)
+      await sink.position?.(deliveryOf(context, 0, 0), { nextOffset: 0n, note: 'start' })
+      expect(await writeRange(sink, context, 0, 10)).toEqual({ kind: 'delivered' })
+      silence.freeze()
+      const stop = new AbortController()
+      const writing = sink.write(deliveryOf(context, 10, 20), rowsOf(sink.rows, valuesFrom(10, 20), 10), stop.signal)
+      const outcome = await Promise.race([writing, new Promise<'late'>((resolve) => setTimeout(() => resolve('late'), 3000))])
+      if (outcome !== 'late') expect(outcome).toMatchObject({ kind: 'retry' })
+      stop.abort()
+      const from = performance.now()
+      await sink.close()
+      expect(performance.now() - from).toBeLessThan(10_000)
+      silence.close()
+      await writing.catch(() => {})
+    },
+    60_000,
+  )
+
+  it.runIf(behind)('says that a dead peer is to be tried again, and tells no secret', async () => {
+    const config = await configOf()
+    const { config: moved, context: change } = behind!(config, 1)
+    const context = contextFor(change)
+    const outcome = await openSink(id, moved, context).then(
+      async (sink) => {
+        const written = await writeRange(sink, context, 0, 10)
+        await sink.close()
+        return written
+      },
+      (error: unknown) => ({ kind: 'thrown', reason: String(error), isFinal: (error as Error).constructor.name === 'ConfigRefused' }),
+    )
+    expect(['retry', 'thrown']).toContain(outcome.kind)
+    expect('isFinal' in outcome && outcome.isFinal).toBe(false)
+    expect(
+      JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? String(value) : value)) + context.logged.join(),
+    ).not.toContain(PLANTED)
+  })
+})
+
+type SourceCase = {
+  id: string
+  what: string
+  splits: number
+  prepare(count: number): Promise<Record<string, unknown>>
+  numberOf?: (value: string) => number
+}
+
+const SOURCES: SourceCase[] = [
+  {
+    id: 'conn_storage_bucket',
+    what: 'storage-bucket',
+    splits: 2,
+    async prepare(count) {
+      const prefix = `${unique('conform')}/`
+      for (let file = 0; file < 5; file++)
+        await s3.put(
+          `${prefix}${file}.ndjson`,
+          valuesFrom(0, count)
+            .filter((_, n) => n % 5 === file)
+            .join('\n'),
+        )
+      return { bucket: service().bucket.name, prefix, poll_interval_ms: 100 }
+    },
+  },
+  {
+    id: 'conn_table',
+    what: 'table (replication)',
+    splits: 1,
+    async prepare(count) {
+      const table = name('conform')
+      await warehouse.query(`CREATE TABLE ${table} (n int PRIMARY KEY)`)
+      await warehouse.query(`INSERT INTO ${table} SELECT generate_series(0, ${count - 1})`)
+      return { table }
+    },
+  },
+  {
+    id: 'conn_table',
+    what: 'table (query)',
+    splits: 1,
+    async prepare(count) {
+      const table = name('conform')
+      await warehouse.query(`CREATE TABLE ${table} (n int PRIMARY KEY)`)
+      await warehouse.query(`INSERT INTO ${table} SELECT generate_series(0, ${count - 1})`)
+      return { table, mode: 'query', cursor: 'n', poll_interval_ms: 100 }
+    },
+  },
+  {
+    id: 'conn_kafka',
+    what: 'kafka',
+    splits: 2,
+    async prepare(count) {
+      const topic = unique('conform')
+      const admin = kafka.admin()
+      await admin.connect()
+      await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 3 }] })
+      await admin.disconnect()
+      const producer = kafka.producer()
+      await producer.connect()
+      for (let at = 0; at < count; at += 100)
+        await producer.send({
+          topic,
+          messages: valuesFrom(at, Math.min(at + 100, count)).map((value, n) => ({ key: `k${n}`, value, headers: { h: 'x' } })),
+        })
+      await producer.disconnect()
+      return { brokers: second.brokers, topic }
+    },
+  },
+  {
+    id: 'conn_generator',
+    what: 'generator',
+    splits: 2,
+    prepare: async (count) => ({ records_per_second: 100_000, records_max: count, schema: { n: 'integer' } }),
+  },
+]
+
+describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
+  const COUNT = 600
+  const nOf = (value: string | null) => Number((JSON.parse(value!) as { n: number }).n)
+  const newState = () => ({ position: undefined as string | undefined, seen: new Map<string, string>() })
+
+  it('gives everything once, shared among its splits', async () => {
+    const config = await prepare(COUNT)
+    const context = contextFor()
+    const source = await openSource(id, config, context)
+    const parts = await Promise.all(
+      numbers(0, splits).map((index) => readSplit(source, { index, count: splits }, newState(), (values) => values.length >= COUNT, 4000)),
+    )
+    await source.close()
+    expect(
+      parts
+        .flat()
+        .map(nOf)
+        .sort((a, b) => a - b),
+    ).toEqual(numbers(0, COUNT))
+    await dispose(config, context)
+  }, 30_000)
+
+  it('goes on from every position with what is behind it, and nothing twice', async () => {
+    const config = await prepare(COUNT)
+    const context = contextFor()
+    const found: number[] = []
+    for (let index = 0; index < splits; index++) {
+      const state = newState()
+      // Stopped after each read at first, then let go.
+      for (let stops = 0; stops < 4; stops++) {
+        const source = await openSource(id, config, context)
+        found.push(...(await readSplit(source, { index, count: splits }, state, (_, reads) => reads >= 1, 1500)).map(nOf))
+        await source.close()
+      }
+      const source = await openSource(id, config, context)
+      found.push(...(await readSplit(source, { index, count: splits }, state, () => false, 2500)).map(nOf))
+      await source.close()
+    }
+    expect(found.sort((a, b) => a - b)).toEqual(numbers(0, COUNT))
+    await dispose(config, context)
+  }, 60_000)
+
+  it('ends soon when it is told to', async () => {
+    const config = await prepare(10)
+    const context = contextFor()
+    const source = await openSource(id, config, context)
+    const stop = new AbortController()
+    const reading = (async () => {
+      for await (const _read of source.read({ index: 0, count: 1 }, undefined, new Map(), stop.signal)) void _read
+    })()
+    await new Promise((resolve) => setTimeout(resolve, 800))
+    const from = performance.now()
+    stop.abort()
+    await reading
+    await source.close()
+    expect(performance.now() - from).toBeLessThan(5000)
+    await dispose(config, context)
+  })
+
+  async function dispose(config: unknown, context: ConnectorContext): Promise<void> {
+    const run = await findConnector(id)!.source!.dispose?.()
+    await run?.(config, context)
+  }
+})
+
+describe('the catalogue', () => {
+  it('has a case here for every connector that reaches another system', () => {
+    const covered = new Set([...SINKS, ...SOURCES].map(({ id }) => id))
+    const own = new Set(['conn_stream', 'conn_log', 'conn_blackhole'])
+    expect(CONNECTORS.map(({ id }) => id).filter((id) => !covered.has(id) && !own.has(id))).toEqual([])
+  })
+})
