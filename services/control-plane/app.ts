@@ -6,6 +6,7 @@ import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import bodyParser from 'koa-bodyparser'
 import type { Redis } from 'ioredis'
+import { ingestContract } from '../../shared/api/ingest.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
 import { NDJSON } from '../../shared/api/streams.ts'
@@ -15,6 +16,7 @@ import { LIMITS } from '../../shared/model/limits.ts'
 import { isStorable } from '../../shared/model/text.ts'
 import type { Caller, Deps, Reply } from './deps.ts'
 import { docsPage } from './docs-page.ts'
+import { ingest } from './ingest/ingest.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { errors } from './middleware/errors.ts'
 import { withIdempotency } from './middleware/idempotency.ts'
@@ -32,7 +34,7 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
   const authenticate = createAuthenticate(deps.db, deps.credentials, options.now)
   const limits = createRateLimit(redis, options.prefix, options.tokenRequestsPerMinute)
   const router = new Router({ sensitive: true })
-  const contracts: Contract[] = [createToken.contract, ...OPERATIONS.map(({ contract }) => contract)]
+  const contracts: Contract[] = [createToken.contract, ingestContract, ...OPERATIONS.map(({ contract }) => contract)]
   const document = openApiDocument(contracts)
 
   app.use(requestId)
@@ -48,6 +50,9 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
       await limits.address(ctx)
       await readBody(ctx, createToken.contract)
       send(ctx, await createToken.handle(deps, { body: ctx.request.body, authorization: ctx.get('Authorization') }))
+    })
+    router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
+      send(ctx, await ingest(deps, ctx, ctx.params.pipeline!, (caller) => limits.account(ctx, caller)))
     })
     for (const operation of OPERATIONS) register(router, prefix, operation)
   }

@@ -8,12 +8,14 @@ import { logConnector } from './log/connector.ts'
 import { bucketConnector } from './storage-bucket/connector.ts'
 import { streamConnector } from './stream/connector.ts'
 import { tableConnector } from './table/connector.ts'
+import { webhookConnector } from './webhook/connector.ts'
 
 export const CONNECTORS: readonly Connector[] = [
   streamConnector,
   bucketConnector,
   tableConnector,
   httpConnector,
+  webhookConnector,
   kafkaConnector,
   generatorConnector,
   logConnector,

@@ -26,6 +26,10 @@ export async function insertKey(db: Queryable, key: Omit<KeyRow, 'created_at' | 
   return row
 }
 
+export async function findAccount(db: Queryable, id: string): Promise<AccountRow | undefined> {
+  return db('accounts').where({ id }).first()
+}
+
 /** Revoked keys are not found. */
 export async function findActiveKey(db: Queryable, id: string): Promise<ActiveKey | undefined> {
   return db('api_keys')

@@ -1,6 +1,12 @@
 /** What a conformance suite needs of each connector: how to open it on a real system, and how to read back what it wrote. */
 import { createServer as createTcpServer, connect, type Socket } from 'node:net'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import kafkajs from 'kafkajs'
+import { openReaper } from '../../deploy/local/child.ts'
+import { startKafka } from '../../deploy/local/kafka.ts'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import { createRowBuffer, endRow, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
 import { createRowEncoder } from '../../shared/connectors/encode/row-encoder.ts'
@@ -87,7 +93,10 @@ export async function readSplit(
   const take = (read: SourceRead) => {
     values.push(...blockValues(read.block))
     state.position = read.position
-    for (const { key, value } of read.seen ?? []) value === null ? state.seen.delete(key) : state.seen.set(key, value)
+    for (const { key, value } of read.seen ?? []) {
+      if (value === null) state.seen.delete(key)
+      else state.seen.set(key, value)
+    }
     source.confirm?.(split.index, read.position)
   }
   try {
@@ -100,6 +109,33 @@ export async function readSplit(
     clearTimeout(timer)
   }
   return values
+}
+
+/** A Kafka cluster beside the service's own. */
+export async function openSecondKafka(): Promise<{ brokers: string[]; kafka: kafkajs.Kafka; folder: string; close(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'dps-second-'))
+  const reaper = openReaper()
+  reaper.watchFolder(folder)
+  const { brokers, children } = await startKafka(folder, reaper)
+  return {
+    brokers,
+    folder,
+    kafka: new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING }),
+    async close() {
+      await Promise.all(children.map((child) => child.stop()))
+      await rm(folder, { recursive: true, force: true })
+      reaper.close()
+    },
+  }
+}
+
+export async function createTopic(kafka: kafkajs.Kafka, partitions: number): Promise<string> {
+  const topic = unique('conform')
+  const admin = kafka.admin()
+  await admin.connect()
+  await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions }] })
+  await admin.disconnect()
+  return topic
 }
 
 /** Forwards to a port until it is frozen: from then on connections stay open and say nothing. */

@@ -1,4 +1,5 @@
 /** Records to and from web services that misbehave on purpose, and made-up ones. */
+import { createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
@@ -158,6 +159,52 @@ describe('a web service as a source', () => {
     expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 6])
     await client.call('DELETE', `/v1/pipelines/${id}`)
     web.close()
+  })
+})
+
+describe('a webhook', () => {
+  const sign = (body: string, secret: string) => `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
+  const push = (id: string, body: string, headers: Record<string, string>) =>
+    fetch(`${service().apiUrl}/api/v1/ingest/${id}`, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } })
+
+  it('takes signed records without a token, and refuses all others with the same words', async () => {
+    const secretName = name('hook')
+    await client.call('POST', '/v1/secrets', { name: secretName, value: 'a key of theirs' })
+    const to = await createStream(client, { n: 'integer' })
+    const other = await connect(client, { connector_id: 'conn_generator', config: { records_max: 1 } }, [], {
+      connector_id: 'conn_blackhole',
+      config: {},
+    })
+    const id = await connect(
+      client,
+      { connector_id: 'conn_webhook', config: { secret: { $secret: secretName }, header: 'X-Hub-Signature-256' } },
+      [],
+      stream(to.id),
+    )
+    const body = JSON.stringify(numbers(0, 3))
+    const good = { 'X-Hub-Signature-256': sign(body, 'a key of theirs') }
+    const answer = await push(id, body, good)
+    expect([answer.status, await answer.json()]).toEqual([202, { records: 3 }])
+    expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
+    expect((await push(id, '{"n":3}', { 'X-Hub-Signature-256': sign('{"n":3}', 'a key of theirs').slice(7) })).status).toBe(202)
+    // Repeated under its key: once.
+    const repeated = { 'X-Hub-Signature-256': sign('{"n":4}', 'a key of theirs'), 'Idempotency-Key': unique('key') }
+    for (let i = 0; i < 3; i++) expect((await push(id, '{"n":4}', repeated)).status).toBe(202)
+    const refusals = await Promise.all([
+      push(id, body, {}),
+      push(id, body, { 'X-Hub-Signature-256': sign(body, 'another key') }),
+      push(id, `${body} `, good),
+      push(other, body, good),
+      push('pl_00000000000000000000000000', body, good),
+    ])
+    const words = await Promise.all(refusals.map(async (each) => ((await each.json()) as { error: { message: string } }).error.message))
+    expect(refusals.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
+    expect(new Set(words).size).toBe(1)
+    await waitForTotal(client, to.id, 5)
+    const bad = '{"n":'
+    expect((await push(id, bad, { 'X-Hub-Signature-256': sign(bad, 'a key of theirs') })).status).toBe(400)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    expect((await push(id, body, good)).status).toBe(401)
   })
 })
 

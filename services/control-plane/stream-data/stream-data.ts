@@ -10,7 +10,7 @@ import { rangesOf } from './interleave.ts'
 import { readRecords, type ReadRecord } from './read-records.ts'
 import { createRecordIndex, type PartitionCount } from './record-index.ts'
 import { createRecordValidator } from './validate-records.ts'
-import { createRecordWriter, type Written } from './write-records.ts'
+import { createRecordWriter, type Target, type Written } from './write-records.ts'
 
 type Undecodable = { index: number; partition: number; offset: string; reason: string }
 export type DataPage = {
@@ -22,6 +22,8 @@ export type PageQuery = { limit: number; page: number; cursor?: string; partitio
 export type StreamData = {
   readPage(stream: StreamRow, query: PageQuery): Promise<DataPage>
   write(stream: StreamRow, records: unknown[]): Promise<Written>
+  /** Records of no stream, whose shape is the business of whoever reads the topic. */
+  writeUnchecked(target: Target, records: unknown[]): Promise<Written>
   pokeIndex(stream: { id: string; topic: string }): void
   close(): Promise<void>
 }
@@ -151,6 +153,7 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
       validate(stream, records)
       return writer.write(stream, records as Record<string, unknown>[])
     },
+    writeUnchecked: (target, records) => writer.write(target, records as Record<string, unknown>[]),
     pokeIndex: (stream) => index.poke(stream),
     async close() {
       await writer.close()

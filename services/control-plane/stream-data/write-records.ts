@@ -4,7 +4,7 @@ import { errorTypes } from '../../../shared/kafka/admin/admin.ts'
 import { frame } from '../../../shared/registry/framing.ts'
 
 export type Written = { records: number; partitions: { partition: number; first_offset: string; records: number }[] }
-type Target = { id: string; topic: string; partitions: number; schema_id: number | null; key_field: string | null }
+export type Target = { id: string; topic: string; partitions: number; schema_id: number | null; key_field: string | null }
 
 /** Longer than any send may take. */
 const RETIRE_MS = 30_000
@@ -41,7 +41,7 @@ export function createRecordWriter(kafka: Kafka) {
     const metadata = Array.from({ length: stream.partitions }, (_, partitionId) => ({ partitionId, leader: 0 }))
     return records.map((record) => {
       const value = frame(stream.schema_id ?? 0, JSON.stringify(record))
-      const field = stream.key_field === null ? undefined : record[stream.key_field]
+      const field = stream.key_field === null || typeof record !== 'object' || record === null ? undefined : record[stream.key_field]
       if (field === undefined || field === null) return { value, partition: turn % stream.partitions }
       const key = typeof field === 'string' ? field : JSON.stringify(field)
       return { key, value, partition: partitionOf(stream, key, metadata) }

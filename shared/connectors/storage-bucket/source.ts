@@ -137,7 +137,11 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
       const done = new Map<string, string>()
       while (!signal.aborted) {
         const from = performance.now()
-        const objects = (await findNew(split, seen, signal)).filter(({ key, etag }) => done.get(key) !== etag)
+        const found = await findNew(split, seen, signal).catch((error: unknown) => {
+          if (signal.aborted) return []
+          throw error
+        })
+        const objects = found.filter(({ key, etag }) => done.get(key) !== etag)
         const half = at && objects.find(({ key, etag }) => key === at!.o && etag === at!.e)
         if (half && at) objects.splice(0, objects.length, half, ...objects.filter((each) => each !== half))
         for (const object of objects) {

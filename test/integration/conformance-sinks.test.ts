@@ -1,41 +1,40 @@
 /**
- * One suite for every connector, against the real system: Postgres, an S3-compatible server, a web service that misbehaves on purpose, a
+ * One suite for every sink, against the real system: Postgres, an S3-compatible server, a web service that misbehaves on purpose, a
  * second Kafka. What is said of a sink's promise here is what its page says.
  */
 import { createServer, type Server } from 'node:http'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { DuckDBInstance } from '@duckdb/node-api'
-import kafkajs from 'kafkajs'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openReaper, type Reaper } from '../../deploy/local/child.ts'
-import { startKafka, type LocalKafka } from '../../deploy/local/kafka.ts'
-import { CONNECTORS, findConnector } from '../../shared/connectors/catalogue.ts'
+import { findConnector } from '../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import type { OpenSink } from '../../shared/connectors/sink.ts'
-import type { OpenSource } from '../../shared/connectors/source.ts'
 import { service, unique } from '../harness/client.ts'
-import { contextFor, deliveryOf, openSilence, PLANTED, readSplit, rowsOf, valuesFrom, writeRange } from '../harness/conformance.ts'
+import {
+  contextFor,
+  createTopic,
+  deliveryOf,
+  openSecondKafka,
+  openSilence,
+  PLANTED,
+  rowsOf,
+  valuesFrom,
+  writeRange,
+} from '../harness/conformance.ts'
 import { openS3, openWarehouse } from '../harness/connectors.ts'
 
 let warehouse: pg.Client
 let s3: ReturnType<typeof openS3>
-let second: LocalKafka
-let kafka: kafkajs.Kafka
-let reaper: Reaper
-let folder: string
+let second: Awaited<ReturnType<typeof openSecondKafka>>
 let web: { url: string; port: number; bodies: { body: string; key: string }[]; answer: (body: string) => number; server: Server }
 beforeAll(async () => {
   warehouse = await openWarehouse()
   s3 = openS3()
-  folder = await mkdtemp(join(tmpdir(), 'dps-conformance-'))
-  reaper = openReaper()
-  second = await startKafka(folder, reaper)
-  kafka = new kafkajs.Kafka({ brokers: second.brokers, logLevel: kafkajs.logLevel.NOTHING })
+  second = await openSecondKafka()
   const server = createServer((request, response) => {
     const parts: Buffer[] = []
     request.on('data', (part: Buffer) => parts.push(part))
@@ -53,9 +52,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   web.server.close()
-  await Promise.all(second.children.map((child) => child.stop()))
-  await rm(folder, { recursive: true, force: true })
-  reaper.close()
+  await second.close()
   s3.close()
   await warehouse.end()
 })
@@ -63,9 +60,6 @@ afterAll(async () => {
 const name = (kind: string) => unique(kind).replaceAll('-', '_').toLowerCase()
 const openSink = async (id: string, config: unknown, context: ConnectorContext): Promise<OpenSink> =>
   (await findConnector(id)!.sink!.open!())(config, context)
-const openSource = async (id: string, config: unknown, context: ConnectorContext): Promise<OpenSource> =>
-  (await findConnector(id)!.source!.open!())(config, context)
-
 type SinkCase = {
   id: string
   what: string
@@ -149,7 +143,7 @@ const SINKS: SinkCase[] = [
     readBack: async (config) => {
       const files = await objects(config)
       if (files.length === 0) return []
-      const paths = files.map((_, index) => join(folder, `${index}.parquet`))
+      const paths = files.map((_, index) => join(second.folder, `${index}.parquet`))
       await Promise.all(files.map((file, index) => writeFile(paths[index]!, file)))
       const duck = await (await DuckDBInstance.create(':memory:')).connect()
       const rows = await duck.runAndReadAll(`SELECT n::int AS n FROM read_parquet([${paths.map((path) => `'${path}'`).join(',')}])`)
@@ -174,15 +168,11 @@ const SINKS: SinkCase[] = [
     what: 'kafka',
     isExact: false,
     config: async () => {
-      const topic = unique('conform')
-      const admin = kafka.admin()
-      await admin.connect()
-      await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 1 }] })
-      await admin.disconnect()
+      const topic = await createTopic(second.kafka, 1)
       return { brokers: second.brokers, topic }
     },
     readBack: async ({ topic }) => {
-      const consumer = kafka.consumer({ groupId: unique('reader') })
+      const consumer = second.kafka.consumer({ groupId: unique('reader') })
       await consumer.connect()
       await consumer.subscribe({ topics: [String(topic)], fromBeginning: true })
       const found: number[] = []
@@ -296,154 +286,5 @@ describe.each(SINKS)('$what as a sink', ({ id, isExact, config: configOf, readBa
     expect(
       JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? String(value) : value)) + context.logged.join(),
     ).not.toContain(PLANTED)
-  })
-})
-
-type SourceCase = {
-  id: string
-  what: string
-  splits: number
-  prepare(count: number): Promise<Record<string, unknown>>
-  numberOf?: (value: string) => number
-}
-
-const SOURCES: SourceCase[] = [
-  {
-    id: 'conn_storage_bucket',
-    what: 'storage-bucket',
-    splits: 2,
-    async prepare(count) {
-      const prefix = `${unique('conform')}/`
-      for (let file = 0; file < 5; file++)
-        await s3.put(
-          `${prefix}${file}.ndjson`,
-          valuesFrom(0, count)
-            .filter((_, n) => n % 5 === file)
-            .join('\n'),
-        )
-      return { bucket: service().bucket.name, prefix, poll_interval_ms: 100 }
-    },
-  },
-  {
-    id: 'conn_table',
-    what: 'table (replication)',
-    splits: 1,
-    async prepare(count) {
-      const table = name('conform')
-      await warehouse.query(`CREATE TABLE ${table} (n int PRIMARY KEY)`)
-      await warehouse.query(`INSERT INTO ${table} SELECT generate_series(0, ${count - 1})`)
-      return { table }
-    },
-  },
-  {
-    id: 'conn_table',
-    what: 'table (query)',
-    splits: 1,
-    async prepare(count) {
-      const table = name('conform')
-      await warehouse.query(`CREATE TABLE ${table} (n int PRIMARY KEY)`)
-      await warehouse.query(`INSERT INTO ${table} SELECT generate_series(0, ${count - 1})`)
-      return { table, mode: 'query', cursor: 'n', poll_interval_ms: 100 }
-    },
-  },
-  {
-    id: 'conn_kafka',
-    what: 'kafka',
-    splits: 2,
-    async prepare(count) {
-      const topic = unique('conform')
-      const admin = kafka.admin()
-      await admin.connect()
-      await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 3 }] })
-      await admin.disconnect()
-      const producer = kafka.producer()
-      await producer.connect()
-      for (let at = 0; at < count; at += 100)
-        await producer.send({
-          topic,
-          messages: valuesFrom(at, Math.min(at + 100, count)).map((value, n) => ({ key: `k${n}`, value, headers: { h: 'x' } })),
-        })
-      await producer.disconnect()
-      return { brokers: second.brokers, topic }
-    },
-  },
-  {
-    id: 'conn_generator',
-    what: 'generator',
-    splits: 2,
-    prepare: async (count) => ({ records_per_second: 100_000, records_max: count, schema: { n: 'integer' } }),
-  },
-]
-
-describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
-  const COUNT = 600
-  const nOf = (value: string | null) => Number((JSON.parse(value!) as { n: number }).n)
-  const newState = () => ({ position: undefined as string | undefined, seen: new Map<string, string>() })
-
-  it('gives everything once, shared among its splits', async () => {
-    const config = await prepare(COUNT)
-    const context = contextFor()
-    const source = await openSource(id, config, context)
-    const parts = await Promise.all(
-      numbers(0, splits).map((index) => readSplit(source, { index, count: splits }, newState(), (values) => values.length >= COUNT, 4000)),
-    )
-    await source.close()
-    expect(
-      parts
-        .flat()
-        .map(nOf)
-        .sort((a, b) => a - b),
-    ).toEqual(numbers(0, COUNT))
-    await dispose(config, context)
-  }, 30_000)
-
-  it('goes on from every position with what is behind it, and nothing twice', async () => {
-    const config = await prepare(COUNT)
-    const context = contextFor()
-    const found: number[] = []
-    for (let index = 0; index < splits; index++) {
-      const state = newState()
-      // Stopped after each read at first, then let go.
-      for (let stops = 0; stops < 4; stops++) {
-        const source = await openSource(id, config, context)
-        found.push(...(await readSplit(source, { index, count: splits }, state, (_, reads) => reads >= 1, 1500)).map(nOf))
-        await source.close()
-      }
-      const source = await openSource(id, config, context)
-      found.push(...(await readSplit(source, { index, count: splits }, state, () => false, 2500)).map(nOf))
-      await source.close()
-    }
-    expect(found.sort((a, b) => a - b)).toEqual(numbers(0, COUNT))
-    await dispose(config, context)
-  }, 60_000)
-
-  it('ends soon when it is told to', async () => {
-    const config = await prepare(10)
-    const context = contextFor()
-    const source = await openSource(id, config, context)
-    const stop = new AbortController()
-    const reading = (async () => {
-      for await (const _read of source.read({ index: 0, count: 1 }, undefined, new Map(), stop.signal)) void _read
-    })()
-    await new Promise((resolve) => setTimeout(resolve, 800))
-    const from = performance.now()
-    stop.abort()
-    await reading
-    await source.close()
-    expect(performance.now() - from).toBeLessThan(5000)
-    await dispose(config, context)
-  })
-
-  async function dispose(config: unknown, context: ConnectorContext): Promise<void> {
-    const run = await findConnector(id)!.source!.dispose?.()
-    await run?.(config, context)
-  }
-})
-
-describe('the catalogue', () => {
-  it('has a case here for every connector that reaches another system', () => {
-    const covered = new Set([...SINKS, ...SOURCES].map(({ id }) => id))
-    const own = new Set(['conn_stream', 'conn_log', 'conn_blackhole'])
-    expect(CONNECTORS.map(({ id }) => id).filter((id) => !covered.has(id) && !own.has(id))).toEqual([])
   })
 })

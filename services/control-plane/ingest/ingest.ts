@@ -1,0 +1,91 @@
+/** Pushed records: the signature checked over the body's own bytes, then the records written to the pipeline's intake topic. */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Context } from 'koa'
+import { WebhookConfig, webhookConnector } from '../../../shared/connectors/webhook/connector.ts'
+import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
+import { invalidRequest, ServiceError } from '../../../shared/errors/service-error.ts'
+import { LIMITS } from '../../../shared/model/limits.ts'
+import { isStorable } from '../../../shared/model/text.ts'
+import { ownerOf } from '../../../shared/secrets/envelope.ts'
+import { findAccount } from '../../../shared/store/accounts.ts'
+import { findAnyPipeline } from '../../../shared/store/pipelines.ts'
+import { findSecretByName } from '../../../shared/store/secrets.ts'
+import { invalidCredentials } from '../credentials.ts'
+import type { Caller, Deps, Reply } from '../deps.ts'
+import { withIdempotency } from '../middleware/idempotency.ts'
+import { assertNesting } from '../middleware/validate.ts'
+import { withDeadline } from '../with-deadline.ts'
+
+/** The same words for a pipeline that is not there, one with another source, and a wrong signature. */
+const refused = () => invalidCredentials('the signature is missing or wrong')
+
+async function readBytes(ctx: Context): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of ctx.req) {
+    bytes += (part as Buffer).length
+    if (bytes > LIMITS.body_bytes_max)
+      throw new ServiceError('invalid_request', `the body has more than ${LIMITS.body_bytes_max} bytes`, {
+        status: INVALID_REQUEST_STATUSES.tooLarge,
+      })
+    parts.push(part as Buffer)
+  }
+  return Buffer.concat(parts)
+}
+
+function isSigned(body: Buffer, signature: string, secret: string): boolean {
+  const given = Buffer.from(signature.replace(/^sha256=/i, '').toLowerCase())
+  const wanted = Buffer.from(createHmac('sha256', secret).update(body).digest('hex'))
+  return given.length === wanted.length && timingSafeEqual(given, wanted)
+}
+
+function recordsOf(ctx: Context, body: Buffer): unknown[] {
+  const isLines = ctx.is('application/x-ndjson') !== false
+  if (!isLines && !ctx.is('application/json'))
+    throw new ServiceError('invalid_request', 'the Content-Type must be application/json or application/x-ndjson', {
+      status: INVALID_REQUEST_STATUSES.unsupportedMediaType,
+    })
+  const parse = (text: string, path: string): unknown => {
+    try {
+      return JSON.parse(text)
+    } catch {
+      throw invalidRequest([{ path, message: 'is not valid JSON' }])
+    }
+  }
+  const text = body.toString('utf8')
+  const lines = isLines ? text.split('\n').filter((line) => line.trim() !== '') : undefined
+  const whole = lines ? lines.map((line, index) => parse(line, `/${index}`)) : parse(text, '')
+  assertNesting(whole)
+  const records = Array.isArray(whole) ? whole : [whole]
+  if (records.length === 0) throw invalidRequest([{ path: '', message: 'must hold at least one record' }])
+  return records
+}
+
+/** `limit` counts the request towards the pipeline's account. Throws 401 for whatever is not signed. */
+export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit: (caller: Caller) => Promise<void>): Promise<Reply> {
+  const body = await readBytes(ctx)
+  const row = isStorable(pipelineId) ? await findAnyPipeline(deps.db, pipelineId) : undefined
+  const source = row?.definition.source
+  if (!row || source?.connector_id !== webhookConnector.id || row.status === 'deleting') throw refused()
+  const config = WebhookConfig.parse(source.config)
+  const secret = await findSecretByName(deps.db, row.account_id, config.secret.$secret)
+  if (!secret || !isSigned(body, ctx.get(config.header), deps.secretBox.open(ownerOf(row.account_id, secret.name), secret.envelope)))
+    throw refused()
+  const account = await findAccount(deps.db, row.account_id)
+  if (!account) throw refused()
+  await limit({ accountId: row.account_id, accountType: account.type, keyId: row.id, scopes: [] })
+  const records = recordsOf(ctx, body)
+  const target = {
+    id: row.id,
+    topic: row.definition.source_topic,
+    partitions: row.definition.source_partitions,
+    schema_id: 0,
+    key_field: config.key ?? null,
+  }
+  const write = async (): Promise<Reply> => {
+    await withDeadline(deps.streamData.writeUnchecked(target, records), 'writing the records')
+    return { status: 202, body: { records: records.length } }
+  }
+  const key = ctx.get('Idempotency-Key')
+  return key === '' ? write() : withIdempotency(deps.db, row.account_id, key, 'ingest', `/ingest/${row.id}`, body.toString('base64'), write)
+}
