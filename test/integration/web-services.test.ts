@@ -4,6 +4,8 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import kafkajs from 'kafkajs'
+import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
@@ -57,6 +59,36 @@ const linesOf = (bodies: { body: string; status: number }[]) =>
         .filter(Boolean)
         .map((line) => JSON.parse(line).n as number),
     )
+
+/** Every row of the service's own database, as text. */
+async function dumpOf(url: string): Promise<string> {
+  const database = new pg.Client({ connectionString: url })
+  await database.connect()
+  const { rows: tables } = await database.query<{ name: string }>(
+    `SELECT format('%I', tablename) AS name FROM pg_tables WHERE schemaname = 'public'`,
+  )
+  const parts: string[] = []
+  for (const { name: each } of tables)
+    parts.push(...(await database.query<{ row: string }>(`SELECT t::text AS row FROM ${each} t`)).rows.map(({ row }) => row))
+  await database.end()
+  const text = parts.join('\n')
+  // Binary columns are shown in hexadecimal.
+  return text + [...text.matchAll(/\\\\x([0-9a-f]+)/g)].map(([, hex]) => Buffer.from(hex!, 'hex').toString('latin1')).join('\n')
+}
+
+/** Everything that the control plane tells the processors. */
+async function definitionsInKafka(): Promise<string> {
+  const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
+  const consumer = kafka.consumer({ groupId: unique('reader') })
+  await consumer.connect()
+  await consumer.subscribe({ topics: [`${service().env.DPS_PREFIX}.definitions`], fromBeginning: true })
+  const values: string[] = []
+  await consumer.run({ eachMessage: async ({ message }) => void values.push(message.value?.toString('latin1') ?? '') })
+  for (let before = -1; values.length !== before || before < 1; await new Promise((resolve) => setTimeout(resolve, 500)))
+    before = values.length
+  await consumer.disconnect()
+  return values.join('\n')
+}
 
 describe('a web service as a sink', () => {
   it('gets every record once while it answers 503 and asks for patience', async () => {
@@ -130,6 +162,8 @@ describe('a web service as a sink', () => {
     for (const file of readdirSync(service().logFolder).filter((each) => each.endsWith('.log')))
       expect(readFileSync(join(service().logFolder, file), 'utf8'), file).not.toContain(planted)
     for (const url of service().metricsUrls) expect(await (await fetch(url)).text()).not.toContain(planted)
+    expect(await dumpOf(service().databaseUrl)).not.toContain(planted)
+    expect(await definitionsInKafka()).not.toContain(planted)
     await client.call('DELETE', `/v1/pipelines/${id}`)
     await eventually('the secret is free', async () => (await client.call('DELETE', `/v1/secrets/${secret.body.id}`)).status === 204)
     web.close()
