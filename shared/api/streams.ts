@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { FIELD_NAME, isTypeName, TYPE_NAMES } from '../model/stream-schema.ts'
+import { STREAM_FORMATS, unfitFields } from '../model/stream-formats.ts'
 import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 
@@ -47,8 +48,12 @@ export const StreamRequest = z
     compatibility: z
       .enum(['BACKWARD', 'BACKWARD_TRANSITIVE', 'FORWARD', 'FORWARD_TRANSITIVE', 'FULL', 'FULL_TRANSITIVE', 'NONE'])
       .default('BACKWARD'),
-    format: z.literal('json', { error: 'must be "json"' }).default('json'),
+    format: z.enum(STREAM_FORMATS, { error: `must be one of ${STREAM_FORMATS.join(', ')}` }).default('json'),
     key: z.string().optional(),
+  })
+  .superRefine(({ format, schema }, context) => {
+    for (const name of unfitFields(format, schema))
+      context.addIssue({ code: 'custom', path: ['schema', name], message: `the type ${schema[name]} has no form in ${format}` })
   })
   .refine(({ key, schema }) => key === undefined || Object.hasOwn(schema, key), { path: ['key'], message: 'must be a field of the schema' })
 

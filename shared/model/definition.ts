@@ -71,6 +71,10 @@ export const PipelineDefinition = z.object({
   compression: z.enum(COMPRESSIONS).default('none'),
   /** The pipeline pauses itself when more than this share of at least 1,000 records within a minute failed; 1 is never. */
   failure_threshold: z.number().default(0.5),
+  /** Of a source stream whose values are no JSON: schemas by the id in the values' frames. Its chain sees JSON. */
+  source_codec: z.object({ format: z.enum(['avro', 'protobuf']), schemas: z.record(z.string(), z.string()) }).optional(),
+  /** Of a sink stream whose values are no JSON. */
+  sink_codec: z.object({ format: z.enum(['avro', 'protobuf']), schema: z.string() }).optional(),
   /** Where records come from before they are in `source_topic`, which then is the pipeline's own intake topic. */
   source: EndpointDefinition.optional(),
   /** Where rows go instead of `sink_topic`, which then is the dead-letter topic. */

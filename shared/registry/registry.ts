@@ -3,17 +3,20 @@ import registryPackage from '@kafkajs/confluent-schema-registry'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 
+import type { StreamFormat } from '../model/stream-formats.ts'
+
 const { SchemaRegistry, SchemaType } = registryPackage
 
 export type Registry = {
   /** Registers (again) and answers the id. Repeating it answers the same id. */
-  register(subject: string, schema: object, compatibility: string): Promise<number>
+  register(subject: string, format: StreamFormat, schema: string, compatibility: string): Promise<number>
   /** Removes a subject that may already be gone. */
   remove(subject: string): Promise<void>
   /** Resolves when the registry answers. */
   ping(): Promise<void>
 }
 
+const TYPES = { json: SchemaType.JSON, avro: SchemaType.AVRO, protobuf: SchemaType.PROTOBUF } as const
 const TIMEOUT_MS = 8000
 
 export const subjectOf = (topic: string): string => `${topic}-value`
@@ -32,11 +35,8 @@ export function openRegistry(url: string): Registry {
     fetch(`${url}${path}`, { method, signal: AbortSignal.timeout(TIMEOUT_MS) })
 
   return {
-    async register(subject, schema, compatibility) {
-      const registered = newClient().register(
-        { type: SchemaType.JSON, schema: JSON.stringify(schema) },
-        { subject, compatibility: compatibility as never },
-      )
+    async register(subject, format, schema, compatibility) {
+      const registered = newClient().register({ type: TYPES[format], schema }, { subject, compatibility: compatibility as never })
       const timeout = new Promise<never>((_resolve, reject) =>
         setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TIMEOUT_MS).unref(),
       )

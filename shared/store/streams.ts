@@ -1,4 +1,5 @@
 /** Streams as rows, and what still uses them. */
+import type { StreamFormat } from '../model/stream-formats.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
@@ -15,7 +16,7 @@ export type StreamRow = {
   /** bigint: text in the driver. */
   retention_ms: string
   compatibility: string
-  format: string
+  format: StreamFormat
   key_field: string | null
   schema_id: number | null
   topic: string

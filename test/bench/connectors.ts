@@ -18,6 +18,8 @@ import { createWarehouse, startPostgres } from '../../deploy/local/postgres.ts'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { INTAKE_TASKS_FROM, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
+import { schemaTextOf } from '../../shared/model/stream-formats.ts'
+import { openCodec } from '../../shared/registry/codecs.ts'
 import { ON_ERROR_DEFAULT } from '../../shared/model/policies.ts'
 import { startContender, type Run } from './child-runs.ts'
 import { startBenchProcessor, type BenchProcessor, type BenchProcessorOptions } from './processor.ts'
@@ -36,6 +38,7 @@ const INSERT_BATCH = 500
 const FIELDS = { id: 'integer', user: 'string', amount: 'integer', text: 'string', ts: 'datetime' }
 const TABLE = `(id bigint, "user" text, amount bigint, text text, ts timestamptz)`
 const REPEATS = 3
+const CONVERSIONS = 100_000
 
 type Options = Omit<BenchProcessorOptions, 'prefix'> & {
   kafka: Kafka
@@ -88,6 +91,11 @@ export async function measureConnectors(options: Options): Promise<Record<string
     say(`${name.padEnd(28)} ${speed.records_per_second.toLocaleString('en').padStart(10)} records/s  ${cpu} ${more}`)
   }
   try {
+    for (const format of ['avro', 'protobuf'] as const) {
+      outcome[`${format}_ns_per_record`] = conversionNs(format)
+      say(`${format}: ${JSON.stringify(outcome[`${format}_ns_per_record`])} ns a record`)
+    }
+
     // Stream → table, COPY and INSERT by hand, in turns.
     const copied: Run[] = []
     const byCopy: { records: number; seconds: number }[] = []
@@ -177,6 +185,23 @@ export async function measureConnectors(options: Options): Promise<Record<string
     await warehouse.end().catch(() => {})
     await bucket.child.stop()
     await postgres.child.stop()
+  }
+}
+
+/** What a chain pays for a stream that is no JSON, on one core. */
+function conversionNs(format: 'avro' | 'protobuf'): { to_json: number; from_json: number } {
+  const codec = openCodec(format, schemaTextOf(format, FIELDS))
+  const texts = Array.from({ length: CONVERSIONS }, (_, id) => JSON.stringify(recordOf(id)))
+  const values = texts.map((text) => codec.fromJson(text))
+  const timed = (work: () => void): number => {
+    work()
+    const from = performance.now()
+    work()
+    return Math.round(((performance.now() - from) * 1e6) / CONVERSIONS)
+  }
+  return {
+    to_json: timed(() => values.forEach((value) => void codec.toJson(value))),
+    from_json: timed(() => texts.forEach((text) => void codec.fromJson(text))),
   }
 }
 

@@ -79,7 +79,6 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
     id: row.id,
     topic: row.definition.source_topic,
     partitions: row.definition.source_partitions,
-    schema_id: 0,
     key_field: config.key ?? null,
   }
   const write = async (): Promise<Reply> => {

@@ -1,6 +1,7 @@
 /** The idempotent steps that make a stream real, or undo it. Handlers run them at once; the reconciler runs them again after a crash. */
 import { ensureTopics, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
+import { schemaTextOf } from '../../../shared/model/stream-formats.ts'
 import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
 import { subjectOf } from '../../../shared/registry/registry.ts'
 import { deleteStreamRow, updateStream, type StreamRow } from '../../../shared/store/streams.ts'
@@ -10,7 +11,9 @@ type StreamDeps = Pick<Deps, 'db' | 'withAdmin' | 'registry' | 'replicationFacto
 
 /** Registers the schema, makes the topic, sets the row active. */
 export async function finishStream({ db, withAdmin, registry, replicationFactor }: StreamDeps, stream: StreamRow): Promise<void> {
-  const schemaId = await registry.register(subjectOf(stream.topic), jsonSchemaOf(stream.name, stream.schema), stream.compatibility)
+  const schema =
+    stream.format === 'json' ? JSON.stringify(jsonSchemaOf(stream.name, stream.schema)) : schemaTextOf(stream.format, stream.schema)
+  const schemaId = await registry.register(subjectOf(stream.topic), stream.format, schema, stream.compatibility)
   await withAdmin((admin) =>
     ensureTopics(admin, [
       {

@@ -2,7 +2,7 @@
 import type { Kafka } from 'kafkajs'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { unavailable } from '../../../shared/errors/service-error.ts'
-import { unframe } from '../../../shared/registry/framing.ts'
+import { frame } from '../../../shared/registry/framing.ts'
 import type { Database } from '../../../shared/store/database.ts'
 import type { StreamRow } from '../../../shared/store/streams.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
@@ -10,6 +10,7 @@ import { rangesOf } from './interleave.ts'
 import { readRecords, type ReadRecord } from './read-records.ts'
 import { createRecordIndex, type PartitionCount } from './record-index.ts'
 import { createRecordValidator } from './validate-records.ts'
+import { createStreamCodec } from './stream-codec.ts'
 import { createRecordWriter, type Target, type Written } from './write-records.ts'
 
 type Undecodable = { index: number; partition: number; offset: string; reason: string }
@@ -35,11 +36,11 @@ function byTime(a: ReadRecord, b: ReadRecord): number {
   return a.offset < b.offset ? -1 : 1
 }
 
-function decode(records: ReadRecord[]): { data: unknown[]; undecodable: Undecodable[] } {
+function decodeAll(records: ReadRecord[], decode: (value: Buffer | null) => unknown): { data: unknown[]; undecodable: Undecodable[] } {
   const undecodable: Undecodable[] = []
   const data = records.map(({ value, partition, offset }, index) => {
     try {
-      return unframe(value)
+      return decode(value)
     } catch (error) {
       undecodable.push({ index, partition, offset: String(offset), reason: error instanceof Error ? error.message : String(error) })
       return null
@@ -53,6 +54,7 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
   const index = createRecordIndex(db, cluster, connections, now)
   const validate = createRecordValidator()
   const writer = createRecordWriter(kafka)
+  const codec = createStreamCodec()
 
   async function layoutOf(stream: StreamRow): Promise<TopicLayout> {
     const layout = await cluster.describeTopic(stream.topic)
@@ -60,9 +62,15 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
     return layout
   }
 
-  function reply(query: PageQuery, counts: PartitionCount[], records: ReadRecord[], nextCursor: string | undefined): DataPage {
+  function reply(
+    stream: StreamRow,
+    query: PageQuery,
+    counts: PartitionCount[],
+    records: ReadRecord[],
+    nextCursor: string | undefined,
+  ): DataPage {
     const total = counts.reduce((sum, { records: exact, estimated }) => sum + exact + estimated, 0)
-    const { data, undecodable } = decode(records)
+    const { data, undecodable } = decodeAll(records, (value) => codec.decode(stream, value))
     return {
       data,
       pagination: {
@@ -102,7 +110,7 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
           parts.map(({ next }) => next),
         )
       : undefined
-    return reply(query, scoped(counts, query), isDescending ? records.reverse() : records, cursor)
+    return reply(stream, query, scoped(counts, query), isDescending ? records.reverse() : records, cursor)
   }
 
   /** Offset of the record that a reader would get after skipping `skip` from `offset`. */
@@ -139,7 +147,7 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
     for (const { partition, offset } of merged) taken.set(partition, offset + 1n)
     const next = heads.map(({ at }, partition) => taken.get(partition) ?? at)
     const hasMore = heads.reduce((sum, { records }) => sum + records.length, 0) > merged.length
-    return reply(query, counts, merged, hasMore ? encodeCursor(stream.id, next) : undefined)
+    return reply(stream, query, counts, merged, hasMore ? encodeCursor(stream.id, next) : undefined)
   }
 
   return {
@@ -151,9 +159,10 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
     },
     async write(stream, records) {
       validate(stream, records)
-      return writer.write(stream, records as Record<string, unknown>[])
+      return writer.write(stream, records as Record<string, unknown>[], (record) => codec.encode(stream, record))
     },
-    writeUnchecked: (target, records) => writer.write(target, records as Record<string, unknown>[]),
+    writeUnchecked: (target, records) =>
+      writer.write(target, records as Record<string, unknown>[], (record) => frame(0, JSON.stringify(record))),
     pokeIndex: (stream) => index.poke(stream),
     async close() {
       await writer.close()

@@ -1,10 +1,9 @@
 /** Writes validated records by an idempotent kafkajs producer, without a transaction. After any error the producer is replaced. */
 import kafkajs, { type Kafka, type Message, type Producer } from 'kafkajs'
 import { errorTypes } from '../../../shared/kafka/admin/admin.ts'
-import { frame } from '../../../shared/registry/framing.ts'
 
 export type Written = { records: number; partitions: { partition: number; first_offset: string; records: number }[] }
-export type Target = { id: string; topic: string; partitions: number; schema_id: number | null; key_field: string | null }
+export type Target = { id: string; topic: string; partitions: number; key_field: string | null }
 
 /** Longer than any send may take. */
 const RETIRE_MS = 30_000
@@ -35,12 +34,12 @@ export function createRecordWriter(kafka: Kafka) {
     return murmur2({ topic: stream.topic, partitionMetadata: partitionMetadata as never, message: { key, value: null } })
   }
 
-  function messagesFor(stream: Target, records: Record<string, unknown>[]): Message[] {
+  function messagesFor(stream: Target, records: Record<string, unknown>[], valueOf: (record: unknown) => Buffer): Message[] {
     const turn = turns.get(stream.id) ?? Math.floor(Math.random() * stream.partitions)
     if (stream.key_field === null) turns.set(stream.id, (turn + 1) % stream.partitions)
     const metadata = Array.from({ length: stream.partitions }, (_, partitionId) => ({ partitionId, leader: 0 }))
     return records.map((record) => {
-      const value = frame(stream.schema_id ?? 0, JSON.stringify(record))
+      const value = valueOf(record)
       const field = stream.key_field === null || typeof record !== 'object' || record === null ? undefined : record[stream.key_field]
       if (field === undefined || field === null) return { value, partition: turn % stream.partitions }
       const key = typeof field === 'string' ? field : JSON.stringify(field)
@@ -49,8 +48,9 @@ export function createRecordWriter(kafka: Kafka) {
   }
 
   return {
-    async write(stream: Target, records: Record<string, unknown>[]): Promise<Written> {
-      const messages = messagesFor(stream, records)
+    /** `valueOf` makes the framed value; nothing is written when it throws for any record. */
+    async write(stream: Target, records: Record<string, unknown>[], valueOf: (record: unknown) => Buffer): Promise<Written> {
+      const messages = messagesFor(stream, records, valueOf)
       try {
         return await send(stream, messages)
       } catch (error) {

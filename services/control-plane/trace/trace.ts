@@ -4,6 +4,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { FRAMING_BYTES, framingPrefix } from '../../../shared/registry/framing.ts'
+import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { runInSandbox, type SandboxStep } from '../../../shared/smartmodule/sandbox.ts'
 import type { Traced, TracedRecord } from '../../../shared/smartmodule/trace.ts'
@@ -12,7 +13,7 @@ import { getBinary } from '../../../shared/store/smartmodules.ts'
 import { showHeader, showKey, showValue } from '../dead-letters/show.ts'
 
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
-type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id'>
+type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec'>
 
 /** Longest that all records together may take. */
 const TIMEOUT_MS = 6000
@@ -38,7 +39,20 @@ async function sandboxSteps(db: Queryable, { pipeline_id, steps, sink_schema_id 
   )
 }
 
-export async function traceThrough(db: Queryable, cache: string, chain: Chain, records: SourceRecord[]): Promise<Trace[]> {
+/** Values as the chain sees them: those of streams that are no JSON are shown as JSON too. */
+function asJson(source: SourceRecord, decode: ((value: Buffer) => Buffer) | undefined): SourceRecord {
+  const { value } = source.record
+  if (!decode || !value) return source
+  try {
+    return { ...source, record: { ...source.record, value: decode(value) } }
+  } catch {
+    return source
+  }
+}
+
+export async function traceThrough(db: Queryable, cache: string, chain: Chain, found: SourceRecord[]): Promise<Trace[]> {
+  const decode = chain.source_codec && openValueDecoder(chain.source_codec)
+  const records = found.map((record) => asJson(record, decode))
   const answer = await runInSandbox(
     {
       task: 'trace',

@@ -11,6 +11,7 @@ import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, Retries, ToLane } from './messages.ts'
 import type { RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
+import { openDecoder, type SectionDecoder } from './codec-input.ts'
 import { openRowTarget } from './row-target.ts'
 import { createBufferPool } from '../task/buffer-pool.ts'
 import { ownThreadId } from './priority.ts'
@@ -22,7 +23,7 @@ const kernel = await openKernel(data.kernel)
 const watch = callWatchOver(data.watch)
 /** Buffers of output batches, which come back when they have been written out. */
 const buffers = createBufferPool(64 << 20)
-const chains = new Map<number, { chain: Chain; spec: LaneChain; rowBuffer?: RowBuffer }>()
+const chains = new Map<number, { chain: Chain; spec: LaneChain; rowBuffer?: RowBuffer; decode?: SectionDecoder }>()
 
 function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
@@ -31,7 +32,7 @@ function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
 async function open(chainId: number, spec: LaneChain): Promise<void> {
   enterChain(watch, chainId)
   try {
-    const target = spec.rows && openRowTarget(spec.rows)
+    const target = openRowTarget(spec)
     const chain = await openChain(
       {
         steps: spec.steps,
@@ -44,7 +45,7 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
       watch,
       () => {},
     )
-    chains.set(chainId, { chain, spec, rowBuffer: target?.buffer })
+    chains.set(chainId, { chain, spec, rowBuffer: target?.buffer, decode: spec.sourceCodec && openDecoder(spec.sourceCodec) })
     say({ type: 'opened', chainId })
   } catch (error) {
     say({
@@ -65,7 +66,7 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToL
     const retries: Retries = []
     const lost = Array.from({ length: open.chain.stepCount }, () => 0)
     for (const partition of partitions) {
-      const ran = await runPartition(kernel, buffers, open.chain, open.spec, partition, nowMs, lost, lostMax, open.rowBuffer)
+      const ran = await runPartition(kernel, buffers, open.chain, open.spec, partition, nowMs, lost, lostMax, open)
       outcomes.push(ran.outcome)
       if (ran.retries.length > 0) retries.push({ partition: partition.partition, offsets: ran.retries })
     }

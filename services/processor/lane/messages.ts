@@ -2,7 +2,7 @@
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 import type { SmartModuleKind, ExtismFunction } from '../../../shared/model/smartmodule-kind.ts'
 import type { AbortedTransaction } from '../../../shared/kafka/protocol/aborted.ts'
-import type { Compression, JobInput, OnError } from '../../../shared/model/definition.ts'
+import type { Compression, JobInput, OnError, PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import type { Doubts } from '../../../shared/smartmodule/host/spec.ts'
@@ -37,6 +37,9 @@ export type LaneChain = {
   /** For a sink that is no topic: how it wants its rows, and what becomes of records that it refuses. */
   rows?: RowFormat
   sinkOnError?: OnError
+  /** Where the streams' values are no JSON (`definition.ts`). */
+  sourceCodec?: PipelineDefinition['source_codec']
+  sinkCodec?: PipelineDefinition['sink_codec']
   /** The sink's partitions, where records go by their keys; left out, each source partition has one of them. */
   partitions?: number
   job?: JobInput

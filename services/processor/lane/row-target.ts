@@ -1,12 +1,48 @@
 /** A chain's rows, encoded as its sink wants them. HOT: nothing is made per record. */
 import { createRowBuffer, dropRows, endRow, keepRows, type RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
-import { createRowEncoder } from '../../../shared/connectors/encode/row-encoder.ts'
-import type { RowFormat } from '../../../shared/connectors/row-format.ts'
+import { createRowEncoder, type RowEncoder } from '../../../shared/connectors/encode/row-encoder.ts'
+import { createRecordEncoder } from '../../../shared/connectors/encode/whole-records.ts'
+import { openCodec } from '../../../shared/registry/codecs.ts'
+import type { LaneChain } from './messages.ts'
 import type { RowTarget } from '../../../shared/smartmodule/host/rows.ts'
 
-export function openRowTarget(format: RowFormat): { rows: RowTarget; buffer: RowBuffer } {
+/** A sink stream whose values are no JSON gets whole records, their values encoded; one record after the other, with objects. */
+function encoderOf({ rows, sinkCodec }: LaneChain): RowEncoder | undefined {
+  if (rows) return createRowEncoder(rows)
+  if (!sinkCodec) return undefined
+  const codec = openCodec(sinkCodec.format, sinkCodec.schema)
+  const put = createRecordEncoder()
+  return (source, from, to, into, keyFrom, keyTo, headersFrom, recordEnd) => {
+    let value: Buffer | undefined
+    try {
+      if (from >= 0) value = codec.fromJson(Buffer.from(source.buffer, source.byteOffset + from, to - from).toString('utf8'))
+    } catch (error) {
+      return { code: `not_${sinkCodec.format}`, message: error instanceof Error ? error.message : String(error) }
+    }
+    // Key, value and headers side by side again, as the encoder of whole records wants them.
+    const key = source.subarray(Math.max(0, keyFrom), Math.max(0, keyTo))
+    const headers = source.subarray(headersFrom, recordEnd)
+    const record = Buffer.concat([key, value ?? Buffer.alloc(0), headers])
+    const valueFrom = key.length
+    const headersAt = valueFrom + (value?.length ?? 0)
+    return put(
+      record,
+      value ? valueFrom : -1,
+      value ? headersAt : -1,
+      into,
+      keyFrom < 0 ? -1 : 0,
+      keyFrom < 0 ? -1 : key.length,
+      headersAt,
+      record.length,
+    )
+  }
+}
+
+/** Undefined for a chain whose sink takes batches as they are. */
+export function openRowTarget(spec: LaneChain): { rows: RowTarget; buffer: RowBuffer } | undefined {
+  const encode = encoderOf(spec)
+  if (!encode) return undefined
   const buffer = createRowBuffer()
-  const encode = createRowEncoder(format)
   return {
     buffer,
     rows: {

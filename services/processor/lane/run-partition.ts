@@ -17,6 +17,9 @@ import {
   type KafkaRecord,
 } from '../../../shared/kafka/protocol/record-batch.ts'
 import { clearRows, takeRows, type RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
+import { batchesOf } from '../../../shared/connectors/block-batches.ts'
+import { blockOf } from '../../../shared/connectors/encode/whole-records.ts'
+import { frame } from '../../../shared/registry/framing.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
@@ -26,6 +29,7 @@ import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { CorruptBatch, type BatchSink, type ChainOutput, type RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
 import type { BufferPool } from '../task/buffer-pool.ts'
 import type { JobInput } from '../../../shared/model/definition.ts'
+import type { SectionDecoder } from './codec-input.ts'
 import { deadLetterBatches, deadLetterRecord, type DeadLetter } from './dead-letter.ts'
 import { selectRecords, type Selected } from './job-input.ts'
 import type { LaneChain, OutputBatch, PartitionOutcome, RoundPartition } from './messages.ts'
@@ -67,7 +71,7 @@ export async function runPartition(
   nowMs: number,
   lost: number[],
   lostMax: readonly number[],
-  rowBuffer?: RowBuffer,
+  { rowBuffer, decode }: { rowBuffer?: RowBuffer; decode?: SectionDecoder } = {},
 ): Promise<PartitionRun> {
   const bytes = Buffer.from(input.bytes, 0, input.length)
   const output: ChainOutput = {
@@ -83,6 +87,7 @@ export async function runPartition(
   if (rowBuffer) clearRows(rowBuffer)
   const isAborted = createAbortedFilter(spec.mutation === 'count_aborted' ? [] : input.aborted)
   let position = input.position
+  let lastTime = 0n
   const slots = spec.partitions ?? 1
   for (let slot = 0; slot < slots; slot++) {
     kernel.select(slot)
@@ -109,7 +114,7 @@ export async function runPartition(
       if (selected?.count !== 0) {
         await chain.run(
           {
-            section: selected?.section ?? section,
+            section: decode ? decode(selected?.section ?? section, selected?.count ?? header.recordCount) : (selected?.section ?? section),
             recordCount: selected?.count ?? header.recordCount,
             lastOffsetDelta: header.lastOffsetDelta,
             firstDelta: position > header.baseOffset ? Number(position - header.baseOffset) : 0,
@@ -131,9 +136,11 @@ export async function runPartition(
       }
     }
     position = lastOffset + 1n
+    if (header.maxTimestamp > lastTime) lastTime = header.maxTimestamp
     if (rowBuffer && rowBuffer.used > ROWS_BYTES) rows.push(takeRows(rowBuffer))
   }
   if (rowBuffer && rowBuffer.count > 0) rows.push(takeRows(rowBuffer))
+  if (spec.sinkCodec) sink.push(...encodedBatches(rows.splice(0), spec, input.sinkPartition, lastTime))
   for (let slot = 0; slot < slots; slot++) {
     kernel.select(slot)
     if (kernel.builtRecords() > 0) target.seal()
@@ -152,6 +159,24 @@ export async function runPartition(
       counts: output.counts,
     },
   }
+}
+
+/** Records whose values were encoded, as batches: their time is that of the newest record of the round. */
+function encodedBatches(rows: Rows[], spec: LaneChain, sinkPartition: number, time: bigint): OutputBatch[] {
+  if (rows.length === 0) return []
+  const batches = batchesOf(blockOf(rows), {
+    partitions: spec.partitions ?? 1,
+    keyless: spec.partitions === undefined ? 0 : sinkPartition,
+    nowMs: Number(time),
+    attributes: TRANSACTIONAL,
+    prefix: frame(spec.reframeSchemaId, ''),
+  })
+  return batches.map((batch) => {
+    const partition = spec.partitions === undefined ? sinkPartition : batch.partition
+    if (spec.compression === 'none') return { ...batch, partition }
+    const compressed = compressBatch(Buffer.from(batch.bytes, 0, batch.length), spec.compression)
+    return { partition, bytes: compressed.buffer as ArrayBuffer, length: compressed.length, records: batch.records }
+  })
 }
 
 function openSection(batch: Buffer, header: BatchHeader): Buffer {

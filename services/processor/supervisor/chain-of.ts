@@ -17,7 +17,8 @@ export async function chainOf(definition: PipelineDefinition, definitions: Defin
       input_format: step.input_format,
       output_format: step.output_format,
       input_prefix_length: index === 0 ? FRAMING_BYTES : 0,
-      output_prefix: !definition.sink && index === definition.steps.length - 1 ? framingPrefix(definition.sink_schema_id) : '',
+      output_prefix:
+        !definition.sink && !definition.sink_codec && index === definition.steps.length - 1 ? framingPrefix(definition.sink_schema_id) : '',
       pipeline: definition.pipeline_id,
       step: index,
       partition: 0,
@@ -45,5 +46,7 @@ export async function chainOf(definition: PipelineDefinition, definitions: Defin
     deadLetterBytesMax: definition.dead_letter_bytes_max,
     compression: definition.compression,
     job: definition.job,
+    sourceCodec: definition.source_codec,
+    sinkCodec: definition.sink_codec,
   }
 }

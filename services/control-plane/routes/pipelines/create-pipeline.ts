@@ -13,7 +13,7 @@ import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 import { checkEndpoint } from '../../connectors/check-endpoint.ts'
-import { fieldsBehind, resolveConfig, resolveEndpoint, type ResolvedEndpoint } from './resolve-endpoint.ts'
+import { fieldsBehind, resolveConfig, resolveEndpoint, sinkCodecOf, sourceCodecOf, type ResolvedEndpoint } from './resolve-endpoint.ts'
 import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
 
 /** Where the pipeline starts in each partition; faults are added to `details`. */
@@ -104,6 +104,8 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
       source_partitions: input.partitions,
       compression: sink.kind === 'stream' ? (StreamConfig.parse(body.sink.config).compression ?? 'none') : 'none',
       failure_threshold: body.failure_threshold,
+      ...(source.kind === 'stream' ? sourceCodecOf(source.stream) : {}),
+      ...(sink.kind === 'stream' ? sinkCodecOf(sink.stream) : {}),
       ...(source.kind === 'connector' ? { source: { connector_id: source.connector_id, config: source.config } } : {}),
       ...(sink.kind === 'connector'
         ? {

@@ -6,6 +6,7 @@ import { secretsIn } from '../../../../shared/connectors/secret.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import type { Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import { schemaTextOf } from '../../../../shared/model/stream-formats.ts'
 import type { Queryable } from '../../../../shared/store/database.ts'
 import { lockSecret } from '../../../../shared/store/secrets.ts'
 import { lockStream, type StreamRow } from '../../../../shared/store/streams.ts'
@@ -79,6 +80,14 @@ export async function resolveEndpoint(
     message: stream ? `the stream is ${stream.status}, not active` : 'is not the id of a stream',
   })
   return undefined
+}
+
+/** How a chain reads and writes the values of streams that are no JSON. */
+export function sourceCodecOf({ format, schema, schema_id }: StreamRow): Pick<PipelineDefinition, 'source_codec'> {
+  return format === 'json' ? {} : { source_codec: { format, schemas: { [String(schema_id)]: schemaTextOf(format, schema) } } }
+}
+export function sinkCodecOf({ format, schema }: StreamRow): Pick<PipelineDefinition, 'sink_codec'> {
+  return { sink_codec: format === 'json' ? undefined : { format, schema: schemaTextOf(format, schema) } }
 }
 
 /** Built-in SmartModules that leave a record's members as they are, but for one that they may add. */

@@ -1,0 +1,77 @@
+/** A stream's schema as the registry gets it in formats other than JSON Schema. Pure. */
+
+export const STREAM_FORMATS = ['json', 'avro', 'protobuf'] as const
+export type StreamFormat = (typeof STREAM_FORMATS)[number]
+
+type AvroType = string | { type: string; logicalType?: string; items?: unknown }
+
+/** Times are numbers in Avro and ISO texts in JSON; bytes are base64 there, as everywhere in the API. */
+const AVRO: Record<string, AvroType> = {
+  string: 'string',
+  integer: 'long',
+  number: 'double',
+  boolean: 'boolean',
+  datetime: { type: 'long', logicalType: 'timestamp-millis' },
+  date: { type: 'int', logicalType: 'date' },
+  uuid: { type: 'string', logicalType: 'uuid' },
+  decimal: 'string',
+  bytes: 'bytes',
+}
+
+const PROTOBUF: Record<string, string> = {
+  string: 'string',
+  integer: 'int64',
+  number: 'double',
+  boolean: 'bool',
+  datetime: 'string',
+  date: 'string',
+  uuid: 'string',
+  decimal: 'string',
+  bytes: 'bytes',
+}
+
+const ARRAY = /^array<(.+)>$/
+const bare = (type: string): string => (type.endsWith('?') ? type.slice(0, -1) : type)
+
+/** Undefined for a type that has no form in Avro. */
+function avroTypeOf(type: string): AvroType | undefined {
+  const items = ARRAY.exec(type)?.[1]
+  if (items === undefined) return AVRO[type]
+  const inner = avroTypeOf(items)
+  return inner && { type: 'array', items: inner }
+}
+
+function protobufTypeOf(type: string): string | undefined {
+  const items = ARRAY.exec(type)?.[1]
+  if (items === undefined) return PROTOBUF[type]
+  return PROTOBUF[items] && `repeated ${PROTOBUF[items]}`
+}
+
+/** Fields whose types the format can't hold. */
+export function unfitFields(format: StreamFormat, fields: Readonly<Record<string, string>>): string[] {
+  if (format === 'json') return []
+  const typeOf = format === 'avro' ? avroTypeOf : protobufTypeOf
+  return Object.entries(fields)
+    .filter(([, type]) => typeOf(bare(type)) === undefined)
+    .map(([name]) => name)
+}
+
+/** The text that is registered for a stream of the format. The fields fit it. */
+export function schemaTextOf(format: Exclude<StreamFormat, 'json'>, fields: Readonly<Record<string, string>>): string {
+  if (format === 'avro')
+    return JSON.stringify({
+      type: 'record',
+      name: 'Record',
+      namespace: 'dps',
+      fields: Object.entries(fields).map(([name, type]) => {
+        const known = avroTypeOf(bare(type))
+        return type.endsWith('?') ? { name, type: ['null', known], default: null } : { name, type: known }
+      }),
+    })
+  const members = Object.entries(fields).map(([name, type], index) => {
+    const known = protobufTypeOf(bare(type))!
+    // Presence is told of every field that may have it: a zero is not the same as nothing.
+    return `  ${known.startsWith('repeated') ? known : `optional ${known}`} ${name} = ${index + 1};`
+  })
+  return `syntax = "proto3";\npackage dps;\n\nmessage Record {\n${members.join('\n')}\n}\n`
+}

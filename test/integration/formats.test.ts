@@ -1,0 +1,137 @@
+/** Streams whose values are Avro or Protobuf: JSON over HTTP and in chains, the registry's own format on the topic. */
+import registryPackage from '@kafkajs/confluent-schema-registry'
+import kafkajs from 'kafkajs'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
+import { createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
+
+const { SchemaRegistry } = registryPackage
+let client: Client
+let warehouse: pg.Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.other)
+  warehouse = await openWarehouse()
+})
+afterAll(() => warehouse.end())
+
+const SCHEMA = {
+  id: 'integer',
+  s: 'string',
+  f: 'number',
+  ok: 'boolean',
+  at: 'datetime',
+  day: 'date',
+  raw: 'bytes',
+  tags: 'array<string>',
+  more: 'string?',
+}
+const record = (id: number) => ({
+  id,
+  s: `é "${id}"`,
+  f: id / 8,
+  ok: id % 2 === 0,
+  at: '2026-01-02T03:04:05.678Z',
+  day: '2026-01-02',
+  raw: Buffer.from([id, 255]).toString('base64'),
+  tags: ['a', String(id)],
+})
+const records = (count: number) => Array.from({ length: count }, (_, id) => record(id))
+/** Avro tells a member that may be missing as null. */
+const bare = (found: Record<string, unknown>[]) =>
+  found
+    .map(({ more, ...rest }) => (more === null || more === undefined ? rest : { ...rest, more }))
+    .sort((a, b) => Number(a.id) - Number(b.id))
+
+/** What any client of the registry reads from the topic. */
+async function witness(topic: string, count: number): Promise<{ id: number | { toNumber(): number } }[]> {
+  const registry = new SchemaRegistry({ host: service().registryUrl })
+  const consumer = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).consumer({
+    groupId: unique('witness'),
+  })
+  await consumer.connect()
+  await consumer.subscribe({ topics: [topic], fromBeginning: true })
+  const found: never[] = []
+  await consumer.run({ eachMessage: async ({ message }) => void found.push((await registry.decode(message.value!)) as never) })
+  await eventually('the witness has read all', async () => found.length >= count)
+  await consumer.disconnect()
+  return found
+}
+
+describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
+  it('takes and gives JSON over HTTP, and is what the registry says on the topic', async () => {
+    const made = await createStream(client, SCHEMA, { format })
+    await write(client, made.id, [...records(20), { ...record(20), more: 'x' }])
+    expect(bare(await readAll(client, made.id))).toEqual([...records(20), { ...record(20), more: 'x' }])
+    const seen = await witness(made.topic, 21)
+    expect(seen.map(({ id }) => Number(typeof id === 'object' ? id.toNumber() : id)).sort((a, b) => a - b)).toEqual(
+      records(21).map(({ id }) => id),
+    )
+    const refused = await client.call('POST', `/v1/streams/${made.id}/data`, { records: [{ ...record(1), s: 5 }] })
+    expect(refused.body.error?.details?.[0]?.path).toBe('/records/0/s')
+  })
+
+  it('goes through steps as JSON, into another format and into a table', async () => {
+    const [from, to, json] = [
+      await createStream(client, SCHEMA, { format, key: 's' }),
+      await createStream(client, { ...SCHEMA, more: 'string' }, { format }),
+      await createStream(client, { ...SCHEMA, more: 'string' }),
+    ]
+    const target = unique('formats').replaceAll('-', '_').toLowerCase()
+    const step = { name: 'dps/map-fields', config: { set: { more: 'set' } } }
+    await connect(client, stream(from.id), [step], stream(to.id))
+    await connect(client, stream(to.id), [], stream(json.id))
+    await connect(client, stream(from.id), [], table({ table: target }))
+    await write(client, from.id, records(50))
+    await waitForTotal(client, json.id, 50)
+    const wanted = records(50).map((each) => ({ ...each, more: 'set' }))
+    expect(bare(await readAll(client, to.id))).toEqual(wanted)
+    expect(bare(await readAll(client, json.id))).toEqual(wanted)
+    expect((await witness(to.topic, 50)).length).toBe(50)
+    await waitForRows(warehouse, target, 50)
+    const { rows } = await warehouse.query(
+      `SELECT count(*)::int AS c, count(*) FILTER (WHERE "at" = '2026-01-02T03:04:05.678Z' AND s = 'é "' || id || '"')::int AS same FROM ${target}`,
+    )
+    expect(rows[0]).toEqual({ c: 50, same: 50 })
+  })
+
+  it('makes dead letters of what does not fit, with its own bytes', async () => {
+    const [from, to] = [
+      await createStream(client, { id: 'integer', v: 'any' }),
+      await createStream(client, { id: 'integer', v: 'string' }, { format }),
+    ]
+    const id = await connect(client, stream(from.id), [], stream(to.id))
+    await write(client, from.id, [
+      { id: 1, v: 'fits' },
+      { id: 2, v: 5 },
+      { id: 3, v: 'fits too' },
+    ])
+    await waitForTotal(client, to.id, 2)
+    const { dead_letters } = await eventually('a dead letter', async () => {
+      const all = await lettersOf(client, id)
+      return all.total === 1 && all
+    })
+    expect(dead_letters[0]).toMatchObject({ error: { code: `not_${format}` }, value: { json: { id: 2, v: 5 } } })
+    const back = await connect(client, stream(to.id), [], stream((await createStream(client, { id: 'integer', v: 'string' })).id))
+    const producer = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).producer()
+    await producer.connect()
+    await producer.send({ topic: to.topic, messages: [{ value: 'no frame' }, { value: Buffer.from([0, 0, 0, 0, 1, 255]) }] })
+    await producer.disconnect()
+    const unread = await eventually('dead letters of what can’t be read', async () => {
+      const all = await lettersOf(client, back)
+      return all.total === 2 && all
+    })
+    expect(
+      unread.dead_letters
+        .map(({ value }) => Buffer.from((value as unknown as { base64: string }).base64, 'base64').toString('latin1'))
+        .sort(),
+    ).toEqual(['\0\0\0\0\x01\xff', 'no frame'])
+  })
+
+  it('is refused for fields that the format has no form for', async () => {
+    const answer = await client.call('POST', '/v1/streams', { name: unique('stream'), schema: { a: 'string', b: 'any' }, format })
+    expect(answer.status).toBe(400)
+    expect(answer.body.error?.details).toEqual([{ path: '/schema/b', message: `the type any has no form in ${format}` }])
+  })
+})
