@@ -110,6 +110,16 @@ export const getStreamContract = contract({
   request: { params: IdParams },
   responses: { 200: Stream },
 })
+export const updateStreamContract = contract({
+  id: 'updateStream',
+  method: 'PATCH',
+  path: '/streams/:id',
+  summary: 'Change a stream’s description, or its schema where its compatibility mode lets it: 409 names every field in the way',
+  tag: 'Streams',
+  scope: 'streams:write',
+  request: { params: IdParams, body: z.strictObject({ description: Description.optional(), schema: StreamSchema.optional() }) },
+  responses: { 200: Stream },
+})
 export const deleteStreamContract = contract({
   id: 'deleteStream',
   method: 'DELETE',

@@ -39,9 +39,11 @@ const BLOCKED_V6 = [
   'ff00::/8',
 ] as const
 
-const blocked = new BlockList()
-for (const range of BLOCKED_V4) blocked.addSubnet(range.split('/')[0]!, Number(range.split('/')[1]), 'ipv4')
-for (const range of BLOCKED_V6) blocked.addSubnet(range.split('/')[0]!, Number(range.split('/')[1]), 'ipv6')
+// A list of their own each: in a common one the range of mapped addresses would hold every IPv4 address.
+const blockedV4 = new BlockList()
+const blockedV6 = new BlockList()
+for (const range of BLOCKED_V4) blockedV4.addSubnet(range.split('/')[0]!, Number(range.split('/')[1]), 'ipv4')
+for (const range of BLOCKED_V6) blockedV6.addSubnet(range.split('/')[0]!, Number(range.split('/')[1]), 'ipv6')
 
 /** Thrown by the resolver: no connection was tried. */
 export class AddressRefused extends Error {
@@ -50,7 +52,8 @@ export class AddressRefused extends Error {
 
 export function isPrivateAddress(address: string): boolean {
   const family = isIP(address)
-  return family === 0 || blocked.check(address, family === 6 ? 'ipv6' : 'ipv4')
+  if (family === 4) return blockedV4.check(address, 'ipv4')
+  return family === 0 || blockedV6.check(address.split('%')[0]!, 'ipv6')
 }
 
 /** Throws AddressRefused for a host that is itself such an address: a resolver is not asked for those. */

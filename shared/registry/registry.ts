@@ -40,7 +40,12 @@ export function openRegistry(url: string): Registry {
       const timeout = new Promise<never>((_resolve, reject) =>
         setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TIMEOUT_MS).unref(),
       )
-      return (await Promise.race([registered, timeout])).id
+      const refused = (error: unknown): never => {
+        const { status, message } = error as { status?: number; message?: string }
+        if (status === 409 || status === 422) throw new SchemaRefused(message ?? 'it is not compatible', { cause: error })
+        throw error
+      }
+      return (await Promise.race([registered.catch(refused), timeout])).id
     },
     async remove(subject) {
       const path = `/subjects/${encodeURIComponent(subject)}`
@@ -55,5 +60,8 @@ export function openRegistry(url: string): Registry {
     },
   }
 }
+
+/** The registry does not take the schema beside those it has. */
+export class SchemaRefused extends Error {}
 
 export class RegistryAway extends Error {}

@@ -3,6 +3,7 @@ import knex, { type Knex } from 'knex'
 import * as initial from './migrations/0001-initial.ts'
 import * as delivery from './migrations/0002-delivery.ts'
 import * as connectors from './migrations/0003-connectors.ts'
+import * as streamSchemas from './migrations/0004-stream-schemas.ts'
 
 export type Database = Knex
 export type Transaction = Knex.Transaction
@@ -13,6 +14,7 @@ const MIGRATIONS = [
   { name: '0001-initial', migration: initial },
   { name: '0002-delivery', migration: delivery },
   { name: '0003-connectors', migration: connectors },
+  { name: '0004-stream-schemas', migration: streamSchemas },
 ]
 
 /** Opens a pool of at most `connectionsMax`. Waits for a free connection 5 s at most. */

@@ -81,6 +81,12 @@ export async function findPipeline(db: Queryable, accountId: string, id: string)
   return withDefaults(await db('pipelines').where({ account_id: accountId, id }).whereNot('status', 'deleting').first())
 }
 
+/** Ids of pipelines that use a stream, as source or sink. */
+export async function listPipelinesReading(db: Queryable, streamId: string): Promise<string[]> {
+  const rows = await db('pipeline_uses').where({ kind: 'stream', used_id: streamId }).select('pipeline_id').orderBy('pipeline_id')
+  return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)
+}
+
 /** Whoever's it is: for those who show a signature in place of a token. */
 export async function findAnyPipeline(db: Queryable, id: string): Promise<PipelineRow | undefined> {
   return withDefaults(await db('pipelines').where({ id }).first())

@@ -52,11 +52,29 @@ export async function listStreams(db: Queryable, accountId: string, page: PageRe
 export async function updateStream(
   db: Queryable,
   id: string,
-  change: Partial<Pick<StreamRow, 'status' | 'status_reason' | 'schema_id'>>,
-): Promise<void> {
-  await db('streams')
+  { schema, ...change }: Partial<Pick<StreamRow, 'status' | 'status_reason' | 'schema_id' | 'description' | 'schema'>>,
+): Promise<StreamRow> {
+  const [row] = await db('streams')
     .where({ id })
-    .update({ ...change, updated_at: db.fn.now() })
+    .update({ ...change, ...(schema ? { schema: JSON.stringify(schema) } : {}), updated_at: db.fn.now() })
+    .returning('*')
+  return row
+}
+
+/** Remembered for ever: values of each are on the topic. */
+export async function saveStreamSchema(db: Queryable, streamId: string, schemaId: number, schema: Record<string, string>): Promise<void> {
+  await db('stream_schemas')
+    .insert({ stream_id: streamId, schema_id: schemaId, schema: JSON.stringify(schema) })
+    .onConflict(['stream_id', 'schema_id'])
+    .ignore()
+}
+
+/** Every schema that the stream has had, by its id. */
+export async function schemasOf(db: Queryable, streamId: string): Promise<Map<number, Record<string, string>>> {
+  const rows: { schema_id: number; schema: Record<string, string> }[] = await db('stream_schemas')
+    .where({ stream_id: streamId })
+    .select('schema_id', 'schema')
+  return new Map(rows.map(({ schema_id, schema }) => [schema_id, schema]))
 }
 
 export async function deleteStreamRow(db: Queryable, id: string): Promise<void> {

@@ -135,3 +135,50 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     expect(answer.body.error?.details).toEqual([{ path: '/schema/b', message: `the type any has no form in ${format}` }])
   })
 })
+
+describe('a stream’s schema', () => {
+  const patch = (id: string, schema: Record<string, string>) =>
+    client.call<{ schema_id: number; schema: object }>('PATCH', `/v1/streams/${id}`, { schema })
+
+  it.each(['json', 'avro', 'protobuf'])(
+    'grows by an optional field in %s, and every value is read by the schema it was written with',
+    async (format) => {
+      const [from, to] = [
+        await createStream(client, { a: 'string' }, { format }),
+        await createStream(client, { a: 'string', b: 'integer?' }),
+      ]
+      const id = await connect(client, stream(from.id), [], stream(to.id))
+      await write(client, from.id, [{ a: 'before' }])
+      await waitForTotal(client, to.id, 1)
+      const changed = await patch(from.id, { a: 'string', b: 'integer?' })
+      expect([changed.status, changed.body.schema]).toEqual([200, { a: 'string', b: 'integer?' }])
+      expect(changed.body.schema_id).not.toBe(from.schema_id)
+      await write(client, from.id, [{ a: 'after', b: 1 }])
+      await waitForTotal(client, to.id, 2)
+      const both = (await readAll(client, from.id)).map(({ a, b }) => [a, b ?? null])
+      expect(both.sort()).toEqual(
+        [
+          ['after', 1],
+          ['before', null],
+        ].sort(),
+      )
+      expect((await lettersOf(client, id)).total).toBe(0)
+    },
+  )
+
+  it('is refused with every field that stands in the way, by the mode', async () => {
+    const backward = await createStream(client, { a: 'string', b: 'integer', c: 'number?' })
+    const refused = await patch(backward.id, { a: 'integer', c: 'number', d: 'string' })
+    expect(refused.status).toBe(409)
+    expect(refused.body.error?.details?.map(({ path }) => path).sort()).toEqual(['/schema/a', '/schema/b', '/schema/c', '/schema/d'])
+    const forward = await createStream(client, { a: 'string', b: 'integer?' }, { compatibility: 'FORWARD' })
+    expect((await patch(forward.id, { a: 'string', b: 'integer?', c: 'string?' })).body.error?.details?.map(({ path }) => path)).toEqual([
+      '/schema/c',
+    ])
+    expect((await patch(forward.id, { a: 'string' })).status).toBe(200)
+    const none = await createStream(client, { a: 'string' }, { compatibility: 'NONE' })
+    expect((await patch(none.id, { z: 'integer' })).status).toBe(200)
+    const keyed = await createStream(client, { a: 'string', k: 'string?' }, { compatibility: 'NONE', key: 'k' })
+    expect((await patch(keyed.id, { a: 'string' })).status).toBe(409)
+  })
+})

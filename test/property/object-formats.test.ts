@@ -1,9 +1,10 @@
 /** Formats of objects: however the bytes are cut into chunks, and wherever reading is taken up again, the records are the same. */
+import { posix } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { SPAN, createBlockBuilder, type RecordBlock } from '../../shared/connectors/record-block.ts'
 import { openFormat, type FormatName } from '../../shared/connectors/storage-bucket/formats.ts'
-import { describeObject, globToPattern } from '../../shared/connectors/storage-bucket/source.ts'
+import { describeObject, matchesGlob } from '../../shared/connectors/storage-bucket/source.ts'
 import { batchesOf } from '../../shared/connectors/block-batches.ts'
 import { BATCH_HEADER_BYTES, decodeRecords, hasValidCrc, readBatchHeader, stampProducer } from '../../shared/kafka/protocol/record-batch.ts'
 import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
@@ -100,11 +101,22 @@ describe('an object', () => {
   })
 
   it('is meant by a pattern as shells have it', () => {
-    expect(globToPattern('*.txt').test('a.txt')).toBe(true)
-    expect(globToPattern('*.txt').test('b/a.txt')).toBe(false)
-    expect(globToPattern('**.txt').test('b/a.txt')).toBe(true)
-    expect(globToPattern('a?(1).txt').test('ab(1).txt')).toBe(true)
-    expect(globToPattern('a.txt').test('aXtxt')).toBe(false)
+    expect(matchesGlob('*.txt', 'a.txt')).toBe(true)
+    expect(matchesGlob('*.txt', 'b/a.txt')).toBe(false)
+    expect(matchesGlob('**.txt', 'b/a.txt')).toBe(true)
+    expect(matchesGlob('a?(1).txt', 'ab(1).txt')).toBe(true)
+    expect(matchesGlob('a.txt', 'aXtxt')).toBe(false)
+    const from = performance.now()
+    expect(matchesGlob(`${'**a'.repeat(100)}b`, 'a'.repeat(1000))).toBe(false)
+    expect(performance.now() - from).toBeLessThan(500)
+  })
+
+  it('is meant by a pattern as path.matchesGlob has it, where that knows the same signs', () => {
+    const key = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 8 })
+    const glob = fc
+      .string({ unit: fc.constantFrom('a', 'b', '*', '?'), maxLength: 6 })
+      .filter((text) => text !== '' && !text.includes('**'))
+    fc.assert(fc.property(glob, key, (pattern, name) => name === '' || matchesGlob(pattern, name) === posix.matchesGlob(name, pattern)))
   })
 })
 

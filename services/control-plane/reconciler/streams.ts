@@ -4,7 +4,7 @@ import { LIMITS } from '../../../shared/model/limits.ts'
 import { schemaTextOf } from '../../../shared/model/stream-formats.ts'
 import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
 import { subjectOf } from '../../../shared/registry/registry.ts'
-import { deleteStreamRow, updateStream, type StreamRow } from '../../../shared/store/streams.ts'
+import { deleteStreamRow, saveStreamSchema, updateStream, type StreamRow } from '../../../shared/store/streams.ts'
 import type { Deps } from '../deps.ts'
 
 type StreamDeps = Pick<Deps, 'db' | 'withAdmin' | 'registry' | 'replicationFactor'>
@@ -24,6 +24,7 @@ export async function finishStream({ db, withAdmin, registry, replicationFactor 
       },
     ]),
   )
+  await saveStreamSchema(db, stream.id, schemaId, stream.schema)
   await updateStream(db, stream.id, { status: 'active', schema_id: schemaId })
 }
 

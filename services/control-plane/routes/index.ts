@@ -30,6 +30,7 @@ import {
   updateSecretOperation,
 } from './secrets/secrets.ts'
 import { createStream } from './streams/create-stream.ts'
+import { updateStreamOperation } from './streams/update-stream.ts'
 import { getStreamData, writeStreamData } from './streams/stream-data.ts'
 import { deleteStreamOperation, getStreamOperation, listStreamsOperation } from './streams/streams.ts'
 
@@ -73,6 +74,7 @@ export const OPERATIONS: readonly Operation[] = [
   listStreamsOperation,
   createStream,
   getStreamOperation,
+  updateStreamOperation,
   deleteStreamOperation,
   getStreamData,
   writeStreamData,

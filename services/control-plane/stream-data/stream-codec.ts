@@ -1,45 +1,50 @@
-/** How a stream's values are written and read over HTTP, by its format. Codecs are kept per stream. */
+/** How a stream's values are written and read over HTTP, by its format. Codecs are kept by the schema's id, of which there is one each. */
 import { schemaTextOf, type StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { openCodec, type Codec } from '../../../shared/registry/codecs.ts'
 import { FRAMING_BYTES, frame, unframe } from '../../../shared/registry/framing.ts'
+import type { Queryable } from '../../../shared/store/database.ts'
+import { schemasOf } from '../../../shared/store/streams.ts'
 
 export type CodedStream = { id: string; format: StreamFormat; schema: Record<string, string>; schema_id: number | null }
 
 export type StreamCodec = {
   /** The framed value of a record that fits the stream's schema. */
   encode(stream: CodedStream, record: unknown): Buffer
-  /** The record. Throws an Error that says why it can't be decoded. */
-  decode(stream: CodedStream, value: Buffer | null): unknown
+  /** Reads values written with any schema that the stream has had; the reader throws an Error that says why one can't be decoded. */
+  reader(stream: CodedStream): Promise<(value: Buffer | null) => unknown>
 }
 
 const CODECS_MAX = 1000
 
-export function createStreamCodec(): StreamCodec {
+export function createStreamCodec(db: Queryable): StreamCodec {
   const codecs = new Map<string, Codec>()
-  function codecOf({ id, format, schema }: CodedStream): Codec | undefined {
-    if (format === 'json') return undefined
-    const known = codecs.get(id)
+  function codecOf(format: Exclude<StreamFormat, 'json'>, streamId: string, schemaId: number, schema: Record<string, string>): Codec {
+    const key = `${streamId}/${schemaId}`
+    const known = codecs.get(key)
     if (known) return known
     if (codecs.size >= CODECS_MAX) codecs.clear()
     const codec = openCodec(format, schemaTextOf(format, schema))
-    codecs.set(id, codec)
+    codecs.set(key, codec)
     return codec
   }
   return {
-    encode(stream, record) {
+    encode({ id, format, schema, schema_id }, record) {
       const text = JSON.stringify(record)
-      const codec = codecOf(stream)
-      return codec ? Buffer.concat([frame(stream.schema_id ?? 0, ''), codec.fromJson(text)]) : frame(stream.schema_id ?? 0, text)
+      if (format === 'json') return frame(schema_id ?? 0, text)
+      return Buffer.concat([frame(schema_id ?? 0, ''), codecOf(format, id, schema_id ?? 0, schema).fromJson(text)])
     },
-    decode(stream, value) {
-      const codec = codecOf(stream)
-      if (!codec) return unframe(value)
-      if (value === null) throw new Error('the value is null (a tombstone)')
-      if (value.length < FRAMING_BYTES || value[0] !== 0)
-        throw new Error('the value does not start with the schema registry prefix (magic byte 0)')
-      const id = value.readInt32BE(1)
-      if (id !== stream.schema_id) throw new Error(`the value was written with schema ${id}, the stream's is ${stream.schema_id}`)
-      return JSON.parse(codec.toJson(value.subarray(FRAMING_BYTES)))
+    async reader({ id, format }) {
+      if (format === 'json') return unframe
+      const schemas = await schemasOf(db, id)
+      return (value) => {
+        if (value === null) throw new Error('the value is null (a tombstone)')
+        if (value.length < FRAMING_BYTES || value[0] !== 0)
+          throw new Error('the value does not start with the schema registry prefix (magic byte 0)')
+        const schemaId = value.readInt32BE(1)
+        const schema = schemas.get(schemaId)
+        if (!schema) throw new Error(`the value was written with schema ${schemaId}, which the stream never had`)
+        return JSON.parse(codecOf(format, id, schemaId, schema).toJson(value.subarray(FRAMING_BYTES)))
+      }
     },
   }
 }

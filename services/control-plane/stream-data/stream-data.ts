@@ -54,7 +54,7 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
   const index = createRecordIndex(db, cluster, connections, now)
   const validate = createRecordValidator()
   const writer = createRecordWriter(kafka)
-  const codec = createStreamCodec()
+  const codec = createStreamCodec(db)
 
   async function layoutOf(stream: StreamRow): Promise<TopicLayout> {
     const layout = await cluster.describeTopic(stream.topic)
@@ -62,15 +62,15 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
     return layout
   }
 
-  function reply(
+  async function reply(
     stream: StreamRow,
     query: PageQuery,
     counts: PartitionCount[],
     records: ReadRecord[],
     nextCursor: string | undefined,
-  ): DataPage {
+  ): Promise<DataPage> {
     const total = counts.reduce((sum, { records: exact, estimated }) => sum + exact + estimated, 0)
-    const { data, undecodable } = decodeAll(records, (value) => codec.decode(stream, value))
+    const { data, undecodable } = decodeAll(records, await codec.reader(stream))
     return {
       data,
       pagination: {

@@ -35,20 +35,24 @@ function lossyNumbers(record: unknown, schema: Record<string, string>, root: str
   return details
 }
 
+type Validated = { id: string; name: string; schema: Record<string, string>; schema_id: number | null }
+
 export function createRecordValidator() {
   const compiled = new Map<string, ValidateFunction>()
-  function validatorOf(stream: { id: string; name: string; schema: Record<string, string> }): ValidateFunction {
-    const known = compiled.get(stream.id)
+  function validatorOf(stream: Validated): ValidateFunction {
+    // A stream's schema may change; its id then does too.
+    const key = `${stream.id}/${stream.schema_id}`
+    const known = compiled.get(key)
     if (known) return known
     if (compiled.size >= COMPILED_MAX) compiled.clear()
     const validate = addFormats
       .default(new Ajv.Ajv({ strict: false, strictNumbers: true, allErrors: true, ownProperties: true }))
       .compile(jsonSchemaOf(stream.name, stream.schema))
-    compiled.set(stream.id, validate)
+    compiled.set(key, validate)
     return validate
   }
   /** Throws 400 when any record does not fit; nothing is written then. */
-  return (stream: { id: string; name: string; schema: Record<string, string> }, records: unknown[]): void => {
+  return (stream: Validated, records: unknown[]): void => {
     const validate = validatorOf(stream)
     const details: Detail[] = []
     for (const [index, record] of records.entries()) {

@@ -25,12 +25,30 @@ const NOTHING: RecordBlock = { bytes: Buffer.alloc(0), spans: new Int32Array(0),
 
 const splitOf = (key: string, count: number): number => createHash('sha256').update(key).digest().readUInt32BE(0) % count
 
-/** `*` for anything but a slash, `**` for anything, `?` for one character. */
-export function globToPattern(glob: string): RegExp {
-  const body = glob.replaceAll(/\*\*|\*|\?|[^*?]+/g, (part) =>
-    part === '**' ? '.*' : part === '*' ? '[^/]*' : part === '?' ? '[^/]' : part.replaceAll(/[.+^${}()|[\]\\]/g, '\\$&'),
-  )
-  return new RegExp(`^${body}$`, 's')
+/**
+ * Whether a key matches: `*` for anything but a slash, `**` for anything, `?` for one character but a slash. Place by place, so that no
+ * pattern takes longer than its length times the key's.
+ */
+export function matchesGlob(glob: string, key: string): boolean {
+  const tokens = glob.match(/\*\*|[^]/g) ?? []
+  /** Of the key's first characters, by count: whether the tokens so far match exactly those. */
+  let reached = new Uint8Array(key.length + 1)
+  reached[0] = 1
+  for (const token of tokens) {
+    const next = new Uint8Array(key.length + 1)
+    const isAny = token === '**' || token === '*'
+    for (let at = 0; at <= key.length; at++) {
+      if (isAny && reached[at]) next[at] = 1
+      if (at === 0) continue
+      const character = key[at - 1]!
+      if (token === '**') next[at]! |= next[at - 1]!
+      else if (token === '*') next[at]! |= character === '/' ? 0 : next[at - 1]!
+      else if (token === '?') next[at]! |= character === '/' ? 0 : reached[at - 1]!
+      else next[at]! |= character === token ? reached[at - 1]! : 0
+    }
+    reached = next
+  }
+  return reached[key.length] === 1
 }
 
 const EXTENSIONS: Record<string, FormatName> = { ndjson: 'ndjson', jsonl: 'ndjson', json: 'json', csv: 'csv', tsv: 'csv' }
@@ -71,8 +89,8 @@ function skip(bytes: number): Transform {
 
 export async function openBucketSource(config: BucketSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const store = await openObjectStore(config, context)
-  const pattern = config.pattern === undefined ? undefined : globToPattern(config.pattern)
-  const isWanted = ({ key }: ObjectInfo): boolean => !pattern || pattern.test(key.slice(config.prefix.length))
+  const { pattern, prefix } = config
+  const isWanted = ({ key }: ObjectInfo): boolean => pattern === undefined || matchesGlob(pattern, key.slice(prefix.length))
 
   /** The part of the object behind the position, as bytes that its format can go on with. */
   async function openObject(object: ObjectInfo, from: Position, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {

@@ -6,6 +6,7 @@ import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { isUniqueViolation } from '../../../../shared/store/database.ts'
+import { schemasOf } from '../../../../shared/store/streams.ts'
 import { insertPipeline, updatePipeline, type Use } from '../../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../jobs/places.ts'
@@ -104,7 +105,7 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
       source_partitions: input.partitions,
       compression: sink.kind === 'stream' ? (StreamConfig.parse(body.sink.config).compression ?? 'none') : 'none',
       failure_threshold: body.failure_threshold,
-      ...(source.kind === 'stream' ? sourceCodecOf(source.stream) : {}),
+      ...(source.kind === 'stream' ? sourceCodecOf(source.stream, await schemasOf(trx, source.stream.id)) : {}),
       ...(sink.kind === 'stream' ? sinkCodecOf(sink.stream) : {}),
       ...(source.kind === 'connector' ? { source: { connector_id: source.connector_id, config: source.config } } : {}),
       ...(sink.kind === 'connector'

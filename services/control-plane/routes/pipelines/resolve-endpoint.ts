@@ -83,8 +83,13 @@ export async function resolveEndpoint(
 }
 
 /** How a chain reads and writes the values of streams that are no JSON. */
-export function sourceCodecOf({ format, schema, schema_id }: StreamRow): Pick<PipelineDefinition, 'source_codec'> {
-  return format === 'json' ? {} : { source_codec: { format, schemas: { [String(schema_id)]: schemaTextOf(format, schema) } } }
+export function sourceCodecOf(
+  { format }: StreamRow,
+  schemas: ReadonlyMap<number, Record<string, string>>,
+): Pick<PipelineDefinition, 'source_codec'> {
+  if (format === 'json') return {}
+  const texts = [...schemas].map(([id, schema]) => [String(id), schemaTextOf(format, schema)])
+  return { source_codec: { format, schemas: Object.fromEntries(texts) } }
 }
 export function sinkCodecOf({ format, schema }: StreamRow): Pick<PipelineDefinition, 'sink_codec'> {
   return { sink_codec: format === 'json' ? undefined : { format, schema: schemaTextOf(format, schema) } }

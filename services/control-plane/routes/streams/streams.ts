@@ -15,7 +15,7 @@ const showItem = ({ id, name, description, status, status_reason, created_at, up
   created_at,
   updated_at,
 })
-const show = (row: StreamRow) => ({
+export const showStream = (row: StreamRow) => ({
   ...showItem(row),
   schema: row.schema,
   schema_id: row.schema_id,
@@ -34,7 +34,7 @@ export const listStreamsOperation = operation(listStreamsContract, async ({ db }
 export const getStreamOperation = operation(getStreamContract, async ({ db }, caller, { params }) => {
   const row = await findStream(db, caller.accountId, params.id)
   if (!row) throw notFound('the stream')
-  return { status: 200, body: show(row), headers: etagOf(row) }
+  return { status: 200, body: showStream(row), headers: etagOf(row) }
 })
 
 export const deleteStreamOperation = operation(deleteStreamContract, async (deps, caller, { params }) => {
