@@ -61,7 +61,7 @@ export function batchesOf(block: RecordBlock, { partitions, keyless, nowMs, attr
       Math.max(0, keyLength) +
       varintSize(valueLength) +
       Math.max(0, valueLength) +
-      1
+      headersLength
     const target = batch.bytes
     let at = writeVarint(target, size, batch.at)
     target[at++] = 0

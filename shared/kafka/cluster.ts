@@ -134,19 +134,25 @@ export function openCluster(options: ClusterOptions) {
 
     /**
      * First and next offsets of partitions, at read-committed, by partition; or, for a time in milliseconds, of the first record that is
-     * not older (-1 where there is none).
+     * not older (-1 where there is none). `written` is the end of what is there, open transactions included.
      */
-    async offsets(layout: TopicLayout, partitions: number[], which: 'earliest' | 'latest' | number): Promise<Map<number, bigint>> {
+    async offsets(
+      layout: TopicLayout,
+      partitions: number[],
+      which: 'earliest' | 'latest' | 'written' | number,
+    ): Promise<Map<number, bigint>> {
       const byLeader = Map.groupBy(partitions, (partition) => layout.leaders[partition]!)
       const found = new Map<number, bigint>()
       for (const [nodeId, owned] of byLeader) {
         const wanted = owned.map((partitionIndex) => ({
           partitionIndex,
           currentLeaderEpoch: -1,
-          timestamp: which === 'earliest' ? EARLIEST : which === 'latest' ? LATEST : BigInt(which),
+          timestamp: which === 'earliest' ? EARLIEST : which === 'latest' || which === 'written' ? LATEST : BigInt(which),
         }))
         const answer = await retryBroker(async () =>
-          listOffsetsV9.api.async(await pool.get(await addressOf(nodeId)), -1, 1, [{ name: layout.topic, partitions: wanted }]),
+          listOffsetsV9.api.async(await pool.get(await addressOf(nodeId)), -1, which === 'written' ? 0 : 1, [
+            { name: layout.topic, partitions: wanted },
+          ]),
         )
         for (const { partitionIndex, offset } of answer.topics[0]?.partitions ?? []) found.set(partitionIndex, offset)
       }

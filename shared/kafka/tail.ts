@@ -19,6 +19,8 @@ export type TailOptions = {
   /** Called whenever the tail has moved on, over markers too. */
   onPosition?: (nextOffset: bigint) => void
   onError: (error: Error) => void
+  /** `caughtUp` waits for transactions that were open at the start too: one that was committed may not be marked here yet. */
+  waitsForOpen?: boolean
 }
 
 export type Tail = {
@@ -40,7 +42,7 @@ export function openTail(options: TailOptions): Tail {
     const layout = await cluster.describeTopic(topic)
     if (!layout) throw new Error(`topic ${topic} does not exist yet`)
     const earliest = (await cluster.offsets(layout, [0], 'earliest')).get(0) ?? 0n
-    const end = (await cluster.offsets(layout, [0], 'latest')).get(0) ?? 0n
+    const end = (await cluster.offsets(layout, [0], options.waitsForOpen ? 'written' : 'latest')).get(0) ?? 0n
     if (position < earliest || position > end) position = earliest
     while (!closed) {
       if (position >= end) caughtUp.resolve()

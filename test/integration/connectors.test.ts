@@ -1,4 +1,5 @@
 /** Records from and to the systems that people have: a bucket and a database. */
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
@@ -114,6 +115,32 @@ describe('a bucket of documents', () => {
       ].sort(),
     )
   })
+
+  it('that is cut off is said, harms nobody, and is read once it is whole; a pause in the middle ends soon', async () => {
+    const prefix = `${unique('cut')}/`
+    const to = await createStream(client, { n: 'integer', pad: 'string' })
+    // Neither compresses well nor fits one block: what is before the fault is committed.
+    const lines = Array.from({ length: 6000 }, (_, n) => JSON.stringify({ n, pad: randomBytes(300).toString('base64') }))
+    const whole = gzipSync(lines.join('\n'))
+    await s3().put(`${prefix}a.ndjson.gz`, whole.subarray(0, Math.floor(whole.length * 0.9)))
+    const id = await connect(client, bucket({ prefix, poll_interval_ms: 300 }), [], stream(to.id))
+    const before = runningProcessors().sort()
+    await eventually('the reason is shown', async () => {
+      const { body } = await client.call<{ status_reason: string | null }>('GET', `/v1/pipelines/${id}`)
+      return /unexpected end of file/.test(body.status_reason ?? '')
+    })
+    await new Promise((resolve) => setTimeout(resolve, 2000))
+    expect(runningProcessors().sort()).toEqual(before)
+    expect((await client.call('POST', `/v1/pipelines/${id}/pause`)).status).toBe(200)
+    await waitForStatus(client, id, 'paused')
+    expect((await client.call('POST', `/v1/pipelines/${id}/resume`)).status).toBe(200)
+    await s3().put(`${prefix}a.ndjson.gz`, whole)
+    await eventually(
+      'every record is there',
+      async () => new Set((await readAll(client, to.id)).map(({ n }) => n)).size === lines.length,
+      60_000,
+    )
+  }, 120_000)
 
   it('makes dead letters of what is malformed, byte for byte, and of nothing else', async () => {
     const prefix = `${unique('malformed')}/`

@@ -6,7 +6,14 @@ import { SPAN, createBlockBuilder, type RecordBlock } from '../../shared/connect
 import { openFormat, type FormatName } from '../../shared/connectors/storage-bucket/formats.ts'
 import { describeObject, matchesGlob } from '../../shared/connectors/storage-bucket/source.ts'
 import { batchesOf } from '../../shared/connectors/block-batches.ts'
-import { BATCH_HEADER_BYTES, decodeRecords, hasValidCrc, readBatchHeader, stampProducer } from '../../shared/kafka/protocol/record-batch.ts'
+import {
+  BATCH_HEADER_BYTES,
+  decodeRecords,
+  encodeHeaders,
+  hasValidCrc,
+  readBatchHeader,
+  stampProducer,
+} from '../../shared/kafka/protocol/record-batch.ts'
 import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
 
 const valuesOf = ({ bytes, spans, count }: RecordBlock): string[] =>
@@ -123,10 +130,18 @@ describe('an object', () => {
 describe('a block of records', () => {
   it('becomes batches that hold the same records, by their keys', () => {
     const part = fc.option(fc.uint8Array({ maxLength: 30 }), { nil: null })
+    const header = fc.tuple(
+      fc.string({ maxLength: 5 }),
+      fc.option(
+        fc.uint8Array({ maxLength: 5 }).map((bytes) => Buffer.from(bytes)),
+        { nil: null },
+      ),
+    )
+    const headers = fc.array(header, { maxLength: 3 })
     fc.assert(
-      fc.property(fc.array(fc.tuple(part, part), { maxLength: 40 }), fc.integer({ min: 1, max: 5 }), (records, partitions) => {
+      fc.property(fc.array(fc.tuple(part, part, headers), { maxLength: 40 }), fc.integer({ min: 1, max: 5 }), (records, partitions) => {
         const builder = createBlockBuilder(16)
-        for (const [key, value] of records) builder.add(key, value)
+        for (const [key, value, own] of records) builder.add(key, value, own.length > 0 ? encodeHeaders(own) : null)
         const found: unknown[][] = Array.from({ length: partitions }, () => [])
         for (const { partition, bytes, length, records: count } of batchesOf(builder.take(), {
           partitions,
@@ -141,14 +156,19 @@ describe('a block of records', () => {
           expect(hasValidCrc(batch)).toBe(true)
           const header = readBatchHeader(batch, 0)!
           expect(header.recordCount).toBe(count)
-          for (const { key, value } of decodeRecords(batch.subarray(BATCH_HEADER_BYTES), count))
-            found[partition]!.push([key && key.toString('hex'), value && value.subarray(5).toString('hex')])
+          for (const { key, value, headers: found_ } of decodeRecords(batch.subarray(BATCH_HEADER_BYTES), count))
+            found[partition]!.push([
+              key && key.toString('hex'),
+              value && value.subarray(5).toString('hex'),
+              found_.map(([name, bytes]) => [name, bytes && bytes.toString('hex')]),
+            ])
         }
         const wanted: unknown[][] = Array.from({ length: partitions }, () => [])
-        for (const [key, value] of records)
+        for (const [key, value, own] of records)
           wanted[key ? partitionOfKey(key, 0, key.length, partitions) : 0]!.push([
             key && Buffer.from(key).toString('hex'),
             value && Buffer.from(value).toString('hex'),
+            own.map(([name, bytes]) => [name, bytes && bytes.toString('hex')]),
           ])
         expect(found).toEqual(wanted)
       }),

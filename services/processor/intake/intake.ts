@@ -30,9 +30,8 @@ import { positionIn, withPosition } from './split-position.ts'
 
 /** Values get the registry's prefix with schema id 0: whatever reads the topic finds the framing that streams have. */
 const INTAKE_BATCHES = { attributes: TRANSACTIONAL, prefix: frame(0, '') }
-const BACKOFF_MAX_MS = 5000
-/** Failures in a row without a record between them, before the pipeline fails with their cause. */
-const FAILURES_MAX = 60
+/** A source that is away is asked for as long as it takes: only what can't get better fails the pipeline. */
+const BACKOFF_MAX_MS = 15_000
 
 export type IntakeOptions = Omit<TaskOptions, 'chain' | 'lanes' | 'fetch' | 'roundBytesMax' | 'budget' | 'ledgerTopic'> & {
   groupId: string
@@ -153,7 +152,6 @@ export function startIntake(options: IntakeOptions): Task {
 
   async function runAssignments(source: OpenSource, producer: Producer, targets: Targets): Promise<TaskEnd> {
     let backoffMs = 200
-    let failures = 0
     let isBroken = false
     while (!stopping) {
       if (!assignment || paused) {
@@ -172,14 +170,11 @@ export function startIntake(options: IntakeOptions): Task {
         isBroken = false
         become('running')
         await readAssignment(owned, source, producer, targets)
-        failures = 0
       } catch (error) {
         if (error instanceof TakenOver) return { kind: 'taken_over' }
         if (error instanceof PositionLost || error instanceof ConfigRefused)
           return { kind: 'failed', reason: connectors.mask(reasonOf(error)) }
-        if (recordsDone > before) [backoffMs, failures] = [200, 0]
-        if (++failures >= FAILURES_MAX)
-          return { kind: 'failed', reason: connectors.mask(`the source: gave up after ${FAILURES_MAX} attempts: ${reasonOf(error)}`) }
+        if (recordsDone > before) backoffMs = 200
         if (error instanceof AssignmentLost && assignment === owned) assignment = undefined
         isBroken = true
         become('running', `retrying: the source: ${reasonOf(error)}`)

@@ -16,6 +16,7 @@ export async function readSeen(cluster: Cluster, topic: string, splits: readonly
     topic,
     purpose: 'seen',
     from: 0n,
+    waitsForOpen: true,
     onRecords(records) {
       for (const { key, value } of records) {
         const slash = key.indexOf('/')

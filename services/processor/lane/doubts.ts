@@ -50,8 +50,12 @@ export function createDoubtBook(): DoubtBook {
     isSearching: (partition) => (pages.get(partition)?.cuts.length ?? 0) > 0,
     addAttempts(retries) {
       for (const { partition, offsets } of retries) {
-        const { attempts } = pageOf(partition)
-        for (const offset of offsets) attempts.set(offset, (attempts.get(offset) ?? 0) + 1)
+        const { attempts, refused } = pageOf(partition)
+        for (const offset of offsets) {
+          attempts.set(offset, (attempts.get(offset) ?? 0) + 1)
+          // The sink is asked again.
+          refused.delete(offset)
+        }
       }
     },
     refuse(partition, records) {

@@ -75,7 +75,7 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToL
       buffers.give(outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)))
       const backoffMs = open.spec.steps.reduce(
         (most, { onError: { policy, backoff_ms } }) => (policy === 'retry' ? Math.max(most, backoff_ms) : most),
-        0,
+        open.spec.sinkOnError?.policy === 'retry' ? open.spec.sinkOnError.backoff_ms : 0,
       )
       return say({ type: 'retry', roundId, retries, inputs, backoffMs, lost }, inputs)
     }

@@ -195,7 +195,13 @@ export function openLanes(options: LanesOptions): Lanes {
         addLosses(chain, message.lost)
         chain.crashes = 0
         // Its chain may have been moved to another lane meanwhile.
-        if (job.waiting.length > 0) return void (laneOf(chain) ?? lane).jobs.push(job)
+        if (job.waiting.length > 0) {
+          const at = laneOf(chain) ?? lane
+          at.jobs.push(job)
+          // Another lane hears of it by nobody else.
+          if (at !== lane && !at.running) next(at)
+          return
+        }
         return settled.resolve(job.outcomes)
       case 'retry':
         options.inputs.give(message.inputs)

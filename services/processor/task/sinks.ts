@@ -31,7 +31,14 @@ export async function openSink(definition: PipelineDefinition, context: Connecto
     const reason = mask(error instanceof Error ? error.message : String(error))
     throw error instanceof ConfigRefused ? new SinkRefused(reason) : new SinkUnavailable(`the sink does not open: ${reason}`, 0)
   })
-  return { ...sink, write: async (delivery, rows, signal) => masked(await write(sink, delivery, rows, signal), mask) }
+  const { position } = sink
+  const keeping = position && {
+    position: (...asked: Parameters<typeof position>) =>
+      position(...asked).catch((error: unknown) => {
+        throw new SinkUnavailable(`the sink's position: ${mask(error instanceof Error ? error.message : String(error))}`, 0)
+      }),
+  }
+  return { ...sink, ...keeping, write: async (delivery, rows, signal) => masked(await write(sink, delivery, rows, signal), mask) }
 }
 
 /** What a sink throws is nobody's fault: it is away, or a driver's surprise; the task tries again. */

@@ -200,7 +200,7 @@ function putBytes(source: Uint8Array, start: number, end: number, into: RowBuffe
   for (let i = start; i < end; i++) {
     let byte = source[i]!
     // "\/" is the one escape that base64 text may carry.
-    if (byte === BACKSLASH) byte = source[++i]!
+    if (byte === BACKSLASH && (byte = source[++i]!) !== 0x2f) return NOT_BASE64
     if (byte === 0x3d) break
     const sextet = byte < 128 ? SEXTETS[byte]! : -1
     if (sextet < 0) return NOT_BASE64

@@ -19,6 +19,7 @@ export type HttpClient = {
 
 const REDIRECTS_MAX = 3
 const CONNECTIONS_MAX = 8
+const TOKEN_BYTES_MAX = 1 << 20
 /** Of a token's life, left unused: clocks and networks take their time. */
 const RENEW_BEFORE_MS = 30_000
 const Token = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive().default(300) })
@@ -66,7 +67,7 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context
     if (answer.status === 400 || answer.status === 401)
       throw new ConfigRefused(`the token endpoint refuses the credentials (${answer.status})`)
     if (!answer.ok) throw new Error(`the token endpoint answered ${answer.status}`)
-    const { access_token, expires_in } = Token.parse(await answer.json())
+    const { access_token, expires_in } = Token.parse(JSON.parse(await textOf(answer, TOKEN_BYTES_MAX)))
     token = { value: access_token, until: context.now() + expires_in * 1000 - RENEW_BEFORE_MS }
     return access_token
   }
@@ -96,6 +97,18 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context
     },
     close: () => agent.close(),
   }
+}
+
+/** The answer's text, inflated, up to a size; the rest is not waited for. Throws ConfigRefused when there is more. */
+export async function textOf(answer: Response, bytesMax: number): Promise<string> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of answer.body ?? []) {
+    parts.push(part as Uint8Array)
+    bytes += (part as Uint8Array).length
+    if (bytes > bytesMax) throw new ConfigRefused(`an answer has more than ${bytesMax} bytes`)
+  }
+  return Buffer.concat(parts).toString('utf8')
 }
 
 /** undici says "fetch failed" and keeps the reason as cause. */

@@ -7,13 +7,14 @@ import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { AddressRefused } from '../guarded-lookup.ts'
 import type { Delivery, OpenSink, RefusedRecord, Rows, Written } from '../sink.ts'
 import type { HttpSinkConfig } from './connector.ts'
-import { openHttpClient } from './http-client.ts'
+import { openHttpClient, textOf } from './http-client.ts'
 import { createBreaker } from './breaker.ts'
 
 const RANGE_BYTES = 4 << 20
 const RANGE_RECORDS = 10_000
 const RANGE_MS = 100
 const SHOWN_CHARACTERS = 300
+const ERROR_BYTES_MAX = 64 << 10
 /** RFC 9110, RFC 6585: nothing is wrong with what was sent. */
 const TRY_AGAIN = new Set([408, 409, 423, 425, 429, 500, 502, 503, 504])
 /** About the address, the method or the caller: no record is to blame. */
@@ -73,7 +74,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
       breaker.succeeded()
       return { kind: 'taken' }
     }
-    const text = (await answer.text().catch(() => '')).slice(0, SHOWN_CHARACTERS)
+    const text = (await textOf(answer, ERROR_BYTES_MAX).catch(() => '')).slice(0, SHOWN_CHARACTERS)
     const message = `the web service answered ${status}${text === '' ? '' : `: ${text}`}`
     if (TRY_AGAIN.has(status)) {
       breaker.failed()

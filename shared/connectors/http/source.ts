@@ -6,7 +6,7 @@ import { AddressRefused } from '../guarded-lookup.ts'
 import { createBlockBuilder } from '../record-block.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import type { HttpSourceConfig } from './connector.ts'
-import { openHttpClient } from './http-client.ts'
+import { openHttpClient, textOf } from './http-client.ts'
 
 /** Where the next request starts: a cursor, a page and how many of its records are behind, or what an unchanged answer is known by. */
 const Position = z.object({
@@ -30,6 +30,14 @@ function at(document: unknown, pointer: string): unknown {
     value = (value as Record<string, unknown>)[part.replaceAll('~1', '/').replaceAll('~0', '~')]
   }
   return value
+}
+
+/** Numbers that JavaScript would change keep their digits (JSON.rawJSON): ids of 64 bits are common. */
+function parseExactly(text: string): unknown {
+  const { rawJSON } = JSON as unknown as { rawJSON(source: string): unknown }
+  const keep = (_name: string, value: unknown, context?: { source?: string }): unknown =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && context?.source !== undefined ? rawJSON(context.source) : value
+  return JSON.parse(text, keep)
 }
 
 export async function openHttpSource(config: HttpSourceConfig, context: ConnectorContext): Promise<OpenSource> {
@@ -60,12 +68,10 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
     if (answer.status >= 400 && answer.status < 500 && ![408, 409, 425, 429].includes(answer.status))
       throw new ConfigRefused(`the web service answered ${answer.status}`)
     if (!answer.ok) throw new Error(`the web service answered ${answer.status}`)
-    const length = Number(answer.headers.get('content-length') ?? 0)
-    const text = length > ANSWER_BYTES_MAX ? undefined : await answer.text()
-    if (text === undefined || text.length > ANSWER_BYTES_MAX) throw new ConfigRefused(`an answer has more than ${ANSWER_BYTES_MAX} bytes`)
+    const text = await textOf(answer, ANSWER_BYTES_MAX)
     if (/ndjson|jsonl/.test(answer.headers.get('content-type') ?? ''))
       return { records: text.split('\n').filter((line) => line.trim() !== ''), document: undefined, answer }
-    const document: unknown = JSON.parse(text)
+    const document = parseExactly(text)
     const found = at(document, config.records)
     const list = Array.isArray(found) ? found : found === undefined || found === null ? [] : [found]
     return { records: list.map((record) => JSON.stringify(record)), document, answer }
@@ -78,7 +84,9 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
   ): { next: Position; hasMore: boolean } {
     if (paging.kind === 'cursor') {
       const cursor = at(document, paging.next)
-      const isNew = (typeof cursor === 'string' || typeof cursor === 'number') && String(cursor) !== position.cursor
+      // An empty one is how some say that there is none.
+      const isNew =
+        (typeof cursor === 'string' || typeof cursor === 'number') && String(cursor) !== '' && String(cursor) !== position.cursor
       // The last page is asked for again until it has a successor: what it had by then is behind.
       return isNew ? { next: { cursor: String(cursor) }, hasMore: true } : { next: { ...position, behind: records.length }, hasMore: false }
     }
@@ -115,7 +123,9 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
           // A page that is full of what was read has a successor, as soon as that has anything.
           if (paging.kind === 'page' && polled.records.length > 0 && fresh.length === 0) {
             const following = await poll({ page: (position.page ?? paging.first) + 1 }, signal)
-            if (following.records.length > 0) {
+            // What came meanwhile went to this page first: it is asked for once more before it is left.
+            const again = following.records.length > 0 ? await poll(position, signal) : undefined
+            if (again && again.records.length === (position.behind ?? 0)) {
               position = { page: (position.page ?? paging.first) + 1, behind: 0 }
               hasMore = true
             }

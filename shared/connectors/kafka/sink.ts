@@ -22,6 +22,11 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     throw error
   })
 
+  const send = async (partition: number, batch: Buffer) =>
+    produceBatches(await connections.leader(layout.leaders[partition]!), null, [
+      { topic: config.topic, partitions: [{ partition, batch }] },
+    ])
+
   return {
     rows: { kind: 'records' },
     async write({ partition: from }, pieces): Promise<Written> {
@@ -30,8 +35,12 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
       for (const { partition, bytes, length } of batches) {
         const batch = Buffer.from(bytes, 0, length)
         stampProducer(batch, -1n, -1, -1)
-        const connection = await connections.leader(layout.leaders[partition]!)
-        const [answer] = await produceBatches(connection, null, [{ topic: config.topic, partitions: [{ partition, batch }] }])
+        const answers = await send(partition, batch).catch(async (error: unknown) => {
+          // A broker that died says nothing of where its partitions went.
+          layout = await layoutOfTopic(cluster, config.topic)
+          throw error
+        })
+        const [answer] = answers
         const code = answer?.errorCode ?? 0
         if (code === 0) continue
         const reason = `the other cluster answered ${kafkaErrorName(code)}${answer?.errorMessage ? `: ${answer.errorMessage}` : ''}`

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Transform, type Readable } from 'node:stream'
+import { pipeline, Transform, type Readable } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { z } from 'zod'
 import type { ConnectorContext } from '../connector.ts'
@@ -68,11 +68,15 @@ export function describeObject(
   }
 }
 
-function inflated(readable: Readable, compression: 'none' | 'gzip' | 'zstd'): Readable {
-  if (compression === 'none') return readable
-  const decompress = compression === 'gzip' ? createGunzip() : createZstdDecompress()
-  readable.on('error', (error) => decompress.destroy(error))
-  return readable.pipe(decompress)
+const decompressorOf = (compression: 'none' | 'gzip' | 'zstd'): Transform[] =>
+  compression === 'none' ? [] : [compression === 'gzip' ? createGunzip() : createZstdDecompress()]
+
+/** One behind the other; what goes wrong in any of them ends all, and is told by the last. */
+function chained(first: Readable, rest: Transform[]): Readable {
+  if (rest.length === 0) return first
+  const all = [first, ...rest]
+  pipeline(all as [Readable, ...Transform[]], () => {})
+  return all.at(-1)!
 }
 
 /** Lets the first `bytes` fall. */
@@ -93,12 +97,12 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
   const isWanted = ({ key }: ObjectInfo): boolean => pattern === undefined || matchesGlob(pattern, key.slice(prefix.length))
 
   /** The part of the object behind the position, as bytes that its format can go on with. */
-  async function openObject(object: ObjectInfo, from: Position, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+  async function openObject(object: ObjectInfo, from: Position, signal: AbortSignal): Promise<Readable> {
     const { compression } = describeObject(object.key, config)
-    const readable = await store.read(object, compression === 'none' ? from.b : 0, signal)
-    signal.addEventListener('abort', () => readable.destroy(), { once: true })
-    const plain = inflated(readable, compression)
-    return compression === 'none' || from.b === 0 ? plain : plain.pipe(skip(from.b))
+    const isPlain = compression === 'none'
+    const readable = await store.read(object, isPlain ? from.b : 0, signal)
+    const skipping = isPlain || from.b === 0 ? [] : [skip(from.b)]
+    return chained(readable, [...decompressorOf(compression), ...skipping])
   }
 
   async function* readObject(object: ObjectInfo, from: Position, signal: AbortSignal): AsyncGenerator<SourceRead> {
@@ -113,9 +117,18 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
     const start = reader.canResume ? from : { ...from, b: 0 }
     const place = reader.begin(start.b, from.n)
     const read = (): SourceRead => ({ block: builder.take(), position: JSON.stringify({ ...from, ...place() }) })
-    for await (const chunk of await openObject(object, start, signal)) {
-      await reader.add(chunk)
-      if (builder.bytes >= BLOCK_BYTES) yield read()
+    const bytes = await openObject(object, start, signal)
+    // An end without an error would leave whoever waits for the next chunk waiting.
+    const abort = () => bytes.destroy(new Error('the reading was given up'))
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      for await (const chunk of bytes) {
+        await reader.add(chunk as Buffer)
+        if (builder.bytes >= BLOCK_BYTES) yield read()
+      }
+    } finally {
+      signal.removeEventListener('abort', abort)
+      bytes.destroy()
     }
     await reader.end()
     // The last of it goes with the word that it was read whole.

@@ -53,6 +53,7 @@ export const checkTableSource: CheckConnector<TableSourceConfig> = (config, cont
       throw error
     })
     if (!shape) return [{ path: '/table', message: 'does not exist' }]
+    if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, by which rows would be told apart' }]
     if (config.mode === 'query')
       return shape.types.has(config.cursor!) ? [] : [{ path: '/cursor', message: `the table has no column ${config.cursor}` }]
     if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, by which changes of its rows would be told apart' }]

@@ -14,8 +14,8 @@ export type Change =
   /** `end`: where the next transaction may begin. */
   | { kind: 'commit'; end: bigint }
   | { kind: 'insert'; relation: Relation; after: Tuple }
-  /** `before`: the old key where it changed, or the whole old row where the table's replica identity is full. */
-  | { kind: 'update'; relation: Relation; before: Tuple | undefined; after: Tuple }
+  /** `before`: the old key where it changed (the other columns are null then), or the whole old row where the replica identity is full. */
+  | { kind: 'update'; relation: Relation; before: Tuple | undefined; isBeforeWhole: boolean; after: Tuple }
   | { kind: 'delete'; relation: Relation; before: Tuple }
   | { kind: 'truncate' }
 
@@ -100,12 +100,13 @@ export function createDecoder(): (message: Buffer) => Change | undefined {
       case 'U': {
         const table = known()
         let before: Tuple | undefined
+        const isBeforeWhole = bytes[at] === 0x4f
         if (bytes[at] !== 0x4e) {
           at++
           before = tuple()
         }
         at++
-        return { kind: 'update', relation: table, before, after: tuple() }
+        return { kind: 'update', relation: table, before, isBeforeWhole, after: tuple() }
       }
       case 'D': {
         const table = known()

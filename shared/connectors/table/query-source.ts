@@ -28,6 +28,8 @@ export async function openQuerySource(config: TableSourceConfig, context: Connec
         const cursor = config.cursor!
         if (!shape.types.has(cursor))
           throw new ConfigRefused(`the table ${config.table} has no column ${cursor}, which the config names as cursor`)
+        if (shape.key.length === 0)
+          throw new ConfigRefused(`the table ${config.table} has no primary key, by which rows of one cursor would be told apart`)
         // Rows with one cursor are told apart by their key.
         const by = [cursor, ...shape.key.filter((name) => name !== cursor)]
         let behind = position === undefined ? [] : z.array(z.string()).parse(JSON.parse(position))

@@ -120,6 +120,8 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     await assertSlot()
     const builder = createBlockBuilder(BLOCK_BYTES)
     let place: Position = { l: from.l, k: null, n: from.n }
+    // It was committed, or nobody would begin here.
+    confirmed = later(confirmed, parseLsn(from.l))
     let skip = from.n
     let isNew = false
     let failure: unknown
@@ -143,8 +145,8 @@ export async function openReplication(config: TableSourceConfig, context: Connec
         skip = place.n
         return
       }
-      isNew = true
       if (change.kind === 'commit') {
+        isNew = true
         place = { l: lsnText(change.end), k: null, n: 0 }
         skip = 0
         return
@@ -154,13 +156,17 @@ export async function openReplication(config: TableSourceConfig, context: Connec
         skip--
         return
       }
-      place = { ...place, n: place.n + 1 }
+      // Before the position moves: whoever starts again meets it again.
       if (change.kind === 'truncate')
         throw new ConfigRefused(
           `the table ${table} was truncated: which rows that were is not told, so that a copy can't follow; make the pipeline anew`,
         )
+      place = { ...place, n: place.n + 1 }
+      isNew = true
       if (change.kind === 'update' && change.after.includes(undefined)) {
-        change.after = change.after.map((value, index) => value ?? (value === undefined ? change.before?.[index] : null))
+        change.after = change.after.map(
+          (value, index) => value ?? (value === undefined && change.isBeforeWhole ? change.before?.[index] : value),
+        )
         if (change.after.includes(undefined)) {
           lacking.push({ change })
           streamOf(plugin)?.pause()
@@ -206,7 +212,8 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       if (builder.count === 0 && place.n === 0 && (confirmed ?? 0n) >= parseLsn(place.l)) confirmed = later(confirmed, parseLsn(lsn))
     })
     const status = setInterval(() => {
-      if (confirmed !== undefined) void service.acknowledge(lsnText(confirmed)).catch(() => {})
+      // The library adds one to what it is told; what is confirmed is the first byte that is not safe.
+      if (confirmed !== undefined) void service.acknowledge(lsnText(confirmed - 1n)).catch(() => {})
     }, STATUS_MS)
     const running = service.subscribe(plugin, slot, from.l).then(
       () => {

@@ -12,8 +12,9 @@ import { columnsOf, createTable, DEFAULT_MARKER, quoted, quotedTable } from './c
 import type { TableSinkConfig } from './connector.ts'
 import { createPositions, movePosition, readPosition } from './positions.ts'
 
-const CONNECTIONS_MAX = 2
-const CONNECT_TIMEOUT_MS = 5000
+const CONNECTIONS_MAX = 4
+/** It is also how long a delivery may wait for one of the connections. */
+const CONNECT_TIMEOUT_MS = 15_000
 const STATEMENT_TIMEOUT_MS = 60_000
 /** Longest that a delivery may take, the network included. */
 const WRITE_LIMIT_MS = 90_000

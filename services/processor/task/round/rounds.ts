@@ -145,7 +145,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     })
 
   /** A boundary in time comes without a record. */
-  const timer = rowWriter && setInterval(() => rowWriter.isDue() && fetching.interrupt(), BOUNDARY_LOOK_MS)
+  const timer = !rowWriter || isRecovery ? undefined : setInterval(() => rowWriter.isDue() && fetching.interrupt(), BOUNDARY_LOOK_MS)
 
   async function finishRows(writer: RowWriter, running: Running, round: FetchedRound, outcomes: PartitionOutcome[]): Promise<void> {
     writer.hold(outcomes)
@@ -210,7 +210,8 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       const round = await fetching.take()
       if (round) open.add(round)
       inFlight()
-      if (options.hasNext()) {
+      // A range that was planned by one revision is written as a whole; the next one comes after it.
+      if (options.hasNext() && !isRecovery) {
         // A hot swap happens at a round's border: nothing is under way, and what was fetched goes through the next revision.
         await committing
         if (!isMine()) break
@@ -220,7 +221,8 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       }
       if (!round) {
         await committing
-        if (rowWriter && (fetching.isDone() || rowWriter.isDue())) await rowWriter.flush(options.running(), fetching.isDone())
+        if (rowWriter && (fetching.isDone() || (!isRecovery && rowWriter.isDue())))
+          await rowWriter.flush(options.running(), fetching.isDone())
         if (!fetching.isDone()) continue
         if (isRecovery) return false
         if (owned.partitions.length === layout.leaders.length) return true
@@ -251,6 +253,8 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     clearInterval(timer)
     fetching.close()
     options.onFetcher(undefined)
+    // Somebody else's by now: what is being written would be refused or repeated anyway.
+    if (!options.isOwner()) stopped.abort()
     await committing.catch(() => {})
     stopped.abort()
     rowWriter?.drop()

@@ -88,7 +88,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
     await commitRound(options.cluster, options.connections, options.coordinator, target, offsets, options.producer)
   }
 
-  /** Dead letters, and the plan where the sink needs one, in a transaction that moves no offset. */
+  /** Dead letters, the ledger's entries, and the plan where the sink needs one, in a transaction that moves no offset. */
   async function prepare(running: Running, parts: [number, Held][]): Promise<void> {
     const letters = parts.map(([partition, each]) => outcomeOf(partition, each)).filter(({ deadLetters }) => deadLetters.length > 0)
     const none = new Float64Array(Math.max(1, running.definition.steps.length) * COUNTER_COUNT)
@@ -99,8 +99,13 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
         offset: positions.get(partition) ?? 0n,
         metadata: withPlan(running.accounting.metadataWith(partition, none), to),
       }))
-    if (letters.length === 0 && plans.length === 0) return
-    await deliver(options.connections, letters, undefined, options.targets, options.producer)
+    // The ledger's entry goes first too: what the sink has written must not lack it, and written twice it is the same entry.
+    const ledger = options.ledgerOf(
+      running,
+      parts.map(([partition]) => partition),
+    )
+    if (letters.length === 0 && plans.length === 0 && !ledger) return
+    await deliver(options.connections, letters, ledger, options.targets, options.producer)
     if (plans.length > 0) await commit(running, plans)
     else await options.producer.end(true)
   }
@@ -108,7 +113,8 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
   return {
     hold(outcomes) {
       for (const outcome of outcomes) {
-        const bytes = outcome.rows.reduce((sum, rows) => sum + rows.bytes.length, 0)
+        const letters = outcome.deadLetters.reduce((sum, { length }) => sum + length, 0)
+        const bytes = outcome.rows.reduce((sum, rows) => sum + rows.bytes.length, letters)
         const count = outcome.rows.reduce((sum, rows) => sum + rows.count, 0)
         options.onHeldBytes(bytes)
         const known = held.get(outcome.partition)
@@ -152,11 +158,6 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
       for (const [index, each] of written.entries())
         if (each.kind === 'at_fault') running.chain.refuse(deliveries[index]!.partition, each.records)
       written.toSorted((a, b) => SEVERITY[b.kind] - SEVERITY[a.kind]).forEach(assertDelivered)
-      const ledger = options.ledgerOf(
-        running,
-        parts.map(([partition]) => partition),
-      )
-      if (ledger) await deliver(options.connections, [], ledger, options.targets, options.producer)
       await commit(
         running,
         deliveries.map(({ partition, to, note }) => ({ partition, offset: to, metadata: note })),
