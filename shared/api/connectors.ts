@@ -69,7 +69,7 @@ export const checkConnectorContract = contract({
   path: '/connectors/:id/check',
   summary: 'Connect with a config and look at metadata: writes nothing, moves no position, gives up after some seconds',
   tag: 'Connectors',
-  scope: 'connectors:read',
+  scope: 'connectors:write',
   request: { params: IdParams, body: Asked },
   responses: { 200: z.object({ ok: z.boolean(), details: Faults, took_ms: z.number().int() }) },
 })

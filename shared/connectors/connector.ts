@@ -96,6 +96,8 @@ export type ConnectorContext = {
   fields: Readonly<Record<string, string>> | undefined
   /** The value behind `{"$secret": name}`. Throws when the account has no such secret. */
   secret(reference: { $secret: string }): string
+  /** A secret that the other system gave us, a token for one: it is masked like the others. */
+  learn(secret: string): void
   /** The text without the secrets that were asked for. */
   mask(text: string): string
   log(level: 'info' | 'warn', message: string): void

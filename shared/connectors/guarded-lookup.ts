@@ -64,6 +64,12 @@ export function assertPublicHost(host: string): void {
 
 type Answer = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void
 
+/** The address that a host is reached at, itself included. Throws AddressRefused where it is not a public one. */
+export async function resolvePublicHost(host: string): Promise<string> {
+  assertPublicHost(host)
+  return new Promise((resolve, reject) => guardedLookup(host, {}, (error, address) => (error ? reject(error) : resolve(String(address)))))
+}
+
 /** Like `dns.lookup`, for `net.connect`. */
 export function guardedLookup(host: string, options: LookupOptions, answer: Answer): void {
   lookup(host, { ...options, all: true }, (error, addresses) => {

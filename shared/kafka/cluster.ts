@@ -30,8 +30,8 @@ export type ClusterOptions = {
   clientId: string
   connection?: ConnectionOptions
   now: () => number
-  /** Throws for a broker that must not be connected to; asked for each address, those that brokers tell of included. */
-  assertHost?: (host: string) => void
+  /** Where a broker is connected to in place of its name, those that brokers tell of included; throws for one that must not be. */
+  resolveHost?: (host: string) => Promise<string>
 }
 
 /**
@@ -69,10 +69,13 @@ export function openCluster(options: ClusterOptions) {
   const pool = new ConnectionPool(options.clientId, connectionOptions)
   let addresses = new Map<number, Address>()
 
+  async function resolved({ host, port }: Address): Promise<Address> {
+    return { host: options.resolveHost ? await options.resolveHost(host) : host, port }
+  }
+
   /** Any broker that answers: for metadata and look-ups. */
   async function anyBroker(): Promise<Connection> {
-    for (const { host } of bootstrap) options.assertHost?.(host)
-    return pool.getFirstAvailable([...addresses.values(), ...bootstrap])
+    return pool.getFirstAvailable([...addresses.values(), ...(await Promise.all(bootstrap.map(resolved)))])
   }
 
   async function refreshAddresses(topics: string[]) {
@@ -82,8 +85,9 @@ export function openCluster(options: ClusterOptions) {
       if (!response) throw error
       return response
     })
-    for (const { host } of answer.brokers) options.assertHost?.(host)
-    addresses = new Map(answer.brokers.map(({ nodeId, host, port }) => [nodeId, { host, port }]))
+    addresses = new Map(
+      await Promise.all(answer.brokers.map(async ({ nodeId, host, port }) => [nodeId, await resolved({ host, port })] as const)),
+    )
     return answer
   }
 
@@ -97,7 +101,7 @@ export function openCluster(options: ClusterOptions) {
   async function coordinatorOf(type: number, key: string): Promise<number> {
     const answer = await retryBroker(async () => findCoordinatorV6.api.async(await anyBroker(), type, [key]))
     const coordinator = answer.coordinators[0]!
-    addresses.set(coordinator.nodeId, { host: coordinator.host, port: coordinator.port })
+    addresses.set(coordinator.nodeId, await resolved(coordinator))
     return coordinator.nodeId
   }
 

@@ -72,12 +72,25 @@ export const ownerOf = (accountId: string, name: string): string => `${accountId
 /** Values shorter than this are too common in ordinary text to be looked for. */
 const MASKED_FROM = 4
 
-/** Puts `***` in the place of every value, as it is and as it stands in a URL. */
-export function maskAll(text: string, values: Iterable<string>): string {
-  let masked = text
-  for (const value of values) {
-    if (value.length < MASKED_FROM) continue
-    for (const form of [value, encodeURIComponent(value)]) masked = masked.replaceAll(form, '***')
+/** The password inside of a connection string, decoded; undefined where there is none. */
+export function passwordIn(value: string): string | undefined {
+  const password = URL.canParse(value) ? new URL(value).password : ''
+  try {
+    return decodeURIComponent(password) || undefined
+  } catch {
+    return password
   }
-  return masked
+}
+
+/** Forms in which a value may come back: as it is, trimmed, in JSON, in a URL, and its lines and password alone. */
+function formsOf(value: string): string[] {
+  const password = passwordIn(value)
+  const parts = [value, value.trim(), ...value.split(/[\r\n]+/).map((line) => line.trim()), ...(password === undefined ? [] : [password])]
+  return parts.flatMap((part) => [part, JSON.stringify(part).slice(1, -1), encodeURIComponent(part)])
+}
+
+/** Puts `***` in the place of every value, in whatever form; longer ones first, so that none is left in part. */
+export function maskAll(text: string, values: Iterable<string>): string {
+  const forms = [...new Set([...values].flatMap(formsOf))].filter(({ length }) => length >= MASKED_FROM).sort((a, b) => b.length - a.length)
+  return forms.reduce((masked, form) => masked.replaceAll(form, '***'), text)
 }

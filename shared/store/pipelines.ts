@@ -135,6 +135,11 @@ export async function listIdlePipelines(db: Queryable): Promise<Pick<PipelineRow
   return db('pipelines').whereIn('status', ['created', 'stopped', 'failed']).select('id', 'definition')
 }
 
+/** Pipelines with an intake topic. */
+export async function listSourcedPipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
+  return db('pipelines').whereRaw(`definition->'source' IS NOT NULL`).select('id', 'definition')
+}
+
 /** Pipelines left half-made or half-deleted for longer than `olderThanMs`. At most 50: the next pass takes the rest. */
 export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number): Promise<PipelineRow[]> {
   return db('pipelines')

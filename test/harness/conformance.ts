@@ -32,6 +32,7 @@ export function contextFor(change: Partial<ConnectorContext> = {}): ConnectorCon
     runId: unique('run').toLowerCase().replaceAll('-', '_'),
     fields: { n: 'integer' },
     secret: () => PLANTED,
+    learn: () => {},
     mask: (text) => text.replaceAll(PLANTED, '***'),
     log: (_level, message) => void logged.push(message),
     now: () => Date.now(),

@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, openS3, openWarehouse, stream, table } from '../harness/connectors.ts'
-import { createStream, waitForStatus } from '../harness/pipelines.ts'
+import { createStream, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
 import { runningProcessors } from '../harness/processes.ts'
 
 let client: Client
@@ -78,6 +78,8 @@ describe('a table by replication', () => {
     const between = await createStream(client, { id: 'integer', s: 'string?', n: 'decimal?' }, { key: 'id' })
     await connect(client, { connector_id: 'conn_table', config: { table: source } }, [], stream(between.id))
     await connect(client, stream(between.id), [], bucket({ prefix, format: 'parquet', interval_ms: 300 }))
+    // What is changed now is told as changes, deletes included.
+    await waitForTotal(client, between.id, 500)
     await warehouse.query(`UPDATE ${source} SET s = NULL, n = n + 1 WHERE id % 5 = 0`)
     await warehouse.query(`DELETE FROM ${source} WHERE id % 3 = 0`)
     const wanted = (await warehouse.query(`SELECT id, s, n::text AS n FROM ${source} ORDER BY id`)).rows

@@ -25,7 +25,8 @@ async function secretsOf({ db, secretBox }: CheckDeps, accountId: string, config
 async function contextOf(deps: CheckDeps, accountId: string, runId: string, config: unknown): Promise<ConnectorContext> {
   const secrets = await secretsOf(deps, accountId, config)
   const { bucket, warehouse_url } = deps.connectorDefaults
-  const mask = (text: string) => maskAll(text, [...secrets.values(), bucket?.secret_key ?? '', warehouse_url ?? ''])
+  const learnt: string[] = []
+  const mask = (text: string) => maskAll(text, [...secrets.values(), ...learnt, bucket?.secret_key ?? '', warehouse_url ?? ''])
   return {
     defaults: deps.connectorDefaults,
     runId,
@@ -35,14 +36,19 @@ async function contextOf(deps: CheckDeps, accountId: string, runId: string, conf
       if (value === undefined) throw new Error(`the account has no secret "${$secret}"`)
       return value
     },
+    learn: (value) => void learnt.push(value),
     mask,
     log: (level, message) => deps.log[level]({ run_id: runId }, mask(message)),
     now: () => Date.now(),
   }
 }
 
-/** What a pipeline's source and sink made on their side goes with it. What can't be reached is left, and said so. */
-export async function disposeEndpoints(deps: CheckDeps, { account_id, pipeline_id, source, sink }: PipelineDefinition): Promise<void> {
+/** What a pipeline's source and sink made on their side goes with it. Throws when it can't be reached, unless `isLast`: then it is left, and said so. */
+export async function disposeEndpoints(
+  deps: CheckDeps,
+  { account_id, pipeline_id, source, sink }: PipelineDefinition,
+  isLast: boolean,
+): Promise<void> {
   for (const [side, endpoint] of [
     ['source', source],
     ['sink', sink],
@@ -50,9 +56,11 @@ export async function disposeEndpoints(deps: CheckDeps, { account_id, pipeline_i
     const dispose = endpoint && (await findConnector(endpoint.connector_id)?.[side]?.dispose?.())
     if (!dispose) continue
     const context = await contextOf(deps, account_id, pipeline_id, endpoint.config)
-    await dispose(endpoint.config, context).catch((error: unknown) =>
-      context.log('warn', `the ${side} could not be tidied up: ${error instanceof Error ? error.message : String(error)}`),
-    )
+    await dispose(endpoint.config, context).catch((error: unknown) => {
+      const reason = `the ${side} could not be tidied up: ${error instanceof Error ? error.message : String(error)}`
+      if (!isLast) throw new Error(context.mask(reason))
+      context.log('warn', reason)
+    })
   }
 }
 

@@ -18,11 +18,15 @@ export async function keepOffset(cluster: Cluster, definition: { group_id: strin
 }
 
 /** Called with every pass of the reconciler; works twice a day. */
-export async function keepOffsets({ db, cluster, log }: Pick<Deps, 'db' | 'cluster' | 'log'>, nowMs: number): Promise<void> {
+export async function keepOffsets(
+  { db, cluster, names, log }: Pick<Deps, 'db' | 'cluster' | 'names' | 'log'>,
+  nowMs: number,
+): Promise<void> {
   if (nowMs - last < EVERY_MS) return
   last = nowMs
   for (const { id, definition } of await listIdlePipelines(db))
-    await keepOffset(cluster, definition).catch((error: unknown) =>
-      log.debug({ id, reason: String(error) }, 'offsets were not committed again'),
-    )
+    await Promise.all([
+      keepOffset(cluster, definition),
+      definition.source && keepOffset(cluster, { group_id: names.intakeGroup(id), source_topic: definition.source_topic }),
+    ]).catch((error: unknown) => log.debug({ id, reason: String(error) }, 'offsets were not committed again'))
 }

@@ -30,7 +30,12 @@ export async function finishPipeline(
   const { definition } = pipeline
   if (definition.source) {
     const { source_topic: topic, source_partitions: partitions } = definition
-    const config = { 'max.message.bytes': String(LIMITS.topic_batch_bytes_max), 'message.timestamp.type': 'CreateTime' }
+    // What the source was told is safe must not go before it was handled; `trim-intakes.ts` takes what was.
+    const config = {
+      'max.message.bytes': String(LIMITS.topic_batch_bytes_max),
+      'message.timestamp.type': 'CreateTime',
+      'retention.ms': '-1',
+    }
     await withAdmin((admin) =>
       ensureTopics(admin, [
         { topic, partitions, replicationFactor, config },
@@ -84,6 +89,8 @@ export async function isDrained(db: Queryable, pipelineId: string): Promise<bool
   return (await listObserved(db, pipelineId)).every(({ status }) => status === 'stopped' || status === 'failed')
 }
 
+const DISPOSE_MS = 3_600_000
+
 /** Removes the definition, the group, the dead letters and, last, the row. The tasks were told to stop before. */
 export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): Promise<void> {
   const { db, withAdmin, names, pokePublisher } = deps
@@ -93,7 +100,9 @@ export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): P
     if (row) await enqueueDefinition(trx, row.id, null)
   })
   pokePublisher()
-  await disposeEndpoints(deps, pipeline.definition)
+  // A replication slot that is left keeps the other system's log for ever: its deletion is tried again for an hour.
+  const isLast = pipeline.status !== 'deleting' || Date.now() - pipeline.updated_at.getTime() > DISPOSE_MS
+  await disposeEndpoints(deps, pipeline.definition, isLast)
   await withAdmin(async (admin) => {
     await removeTopics(admin, [pipeline.definition.dead_letter_topic])
     await removeGroup(admin, pipeline.definition.group_id)

@@ -11,9 +11,7 @@ export function connectorContextOf(
   now: () => number,
   log: (level: 'info' | 'warn', message: string) => void,
 ): ConnectorContext {
-  const told = new Set<string>(
-    [defaults.bucket?.secret_key, defaults.warehouse_url, passwordOf(defaults.warehouse_url)].filter((value) => value !== undefined),
-  )
+  const told = new Set<string>([defaults.bucket?.secret_key, defaults.warehouse_url].filter((value) => value !== undefined))
   const mask = (text: string): string => maskAll(text, told)
   return {
     defaults,
@@ -22,17 +20,11 @@ export function connectorContextOf(
     secret({ $secret }) {
       const value = definitions.secret(definition.account_id, $secret)
       told.add(value)
-      // A connection string is taken apart by its driver, whose errors may hold the parts.
-      const password = passwordOf(value)
-      if (password !== undefined) told.add(password)
       return value
     },
+    learn: (value) => void told.add(value),
     mask,
     log: (level, message) => log(level, mask(message)),
     now,
   }
-}
-
-function passwordOf(url: string | undefined): string | undefined {
-  return url !== undefined && URL.canParse(url) ? decodeURIComponent(new URL(url).password) || undefined : undefined
 }

@@ -68,6 +68,7 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context
       throw new ConfigRefused(`the token endpoint refuses the credentials (${answer.status})`)
     if (!answer.ok) throw new Error(`the token endpoint answered ${answer.status}`)
     const { access_token, expires_in } = Token.parse(JSON.parse(await textOf(answer, TOKEN_BYTES_MAX)))
+    context.learn(access_token)
     token = { value: access_token, until: context.now() + expires_in * 1000 - RENEW_BEFORE_MS }
     return access_token
   }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { openCluster, type Cluster, type TopicLayout } from '../../kafka/cluster.ts'
 import type { CheckConnector } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
-import { assertPublicHost, guardedLookup } from '../guarded-lookup.ts'
+import { assertPublicHost, guardedLookup, resolvePublicHost } from '../guarded-lookup.ts'
 import type { KafkaSinkConfig } from './connector.ts'
 
 type Place = Pick<KafkaSinkConfig, 'brokers' | 'topic' | 'tls' | 'sasl'>
@@ -11,19 +11,24 @@ type Place = Pick<KafkaSinkConfig, 'brokers' | 'topic' | 'tls' | 'sasl'>
 export function openOtherCluster({ brokers, tls, sasl }: Place, context: ConnectorContext): Cluster {
   const allowsPrivate = context.defaults.allow_private_addresses
   const hasNames = brokers.some((broker) => isIP(broker.slice(0, broker.lastIndexOf(':')).replaceAll(/[[\]]/g, '')) === 0)
-  // `lookup` goes on to the socket as it is.
+  // TLS connections take the resolver; plain ones go to the address that was looked at.
   const guard = allowsPrivate ? {} : { lookup: guardedLookup }
   return openCluster({
     brokers,
     clientId: `dps-${context.runId}`,
     now: context.now,
     connection: {
-      ...guard,
       ...(tls ? { tls: { ca: tls.ca, ...guard }, tlsServerName: hasNames } : {}),
       ...(sasl ? { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: context.secret(sasl.password) } } : {}),
     },
-    ...(allowsPrivate ? {} : { assertHost: assertPublicHost }),
+    ...(allowsPrivate ? {} : { resolveHost: tls ? checkedHost : resolvePublicHost }),
   })
+}
+
+/** The name stays: certificates are made out to it. */
+async function checkedHost(host: string): Promise<string> {
+  assertPublicHost(host)
+  return host
 }
 
 /** Throws ConfigRefused for a topic that is not there. */

@@ -4,7 +4,7 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { guardedLookup } from '../guarded-lookup.ts'
+import { assertPublicHost, guardedLookup } from '../guarded-lookup.ts'
 import { ObjectChanged, type ObjectInfo, type ObjectStore } from './object-store.ts'
 
 export type S3Place = { bucket: string; endpoint: string; region: string; accessKey: string; secretKey: string; allowPrivate: boolean }
@@ -18,6 +18,8 @@ const statusOf = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } } | undefined)?.$metadata?.httpStatusCode
 
 export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, allowPrivate }: S3Place): ObjectStore {
+  // A literal address is connected to without the resolver being asked.
+  if (!allowPrivate) assertPublicHost(new URL(endpoint).hostname)
   const agentOptions = { keepAlive: true, maxSockets: CONNECTIONS_MAX, ...(allowPrivate ? {} : { lookup: guardedLookup }) }
   const client = new S3Client({
     endpoint,

@@ -5,7 +5,7 @@ import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { columnsOf, quotedTable } from './columns.ts'
 import type { TableSinkConfig, TableSourceConfig } from './connector.ts'
 import { readColumns } from './table-shape.ts'
-import { connectionStringOf } from './sink.ts'
+import { clientConfigOf } from './connection.ts'
 
 const TIMEOUT_MS = 5000
 
@@ -15,7 +15,7 @@ async function withDatabase(
   look: (client: pg.Client) => Promise<CheckFault[]>,
 ): Promise<CheckFault[]> {
   const client = new pg.Client({
-    connectionString: connectionStringOf(config, context),
+    ...clientConfigOf(config, context),
     connectionTimeoutMillis: TIMEOUT_MS,
     statement_timeout: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,

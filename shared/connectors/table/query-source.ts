@@ -10,17 +10,17 @@ import { createBlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
 import { rowToJson, SESSION_OPTIONS } from './column-json.ts'
 import type { TableSourceConfig } from './connector.ts'
-import { connectionStringOf } from './sink.ts'
+import { clientConfigOf } from './connection.ts'
 import { readColumns, readTextRows } from './table-shape.ts'
 
 const ROWS = 5000
 
 export async function openQuerySource(config: TableSourceConfig, context: ConnectorContext): Promise<OpenSource> {
-  const connectionString = connectionStringOf(config, context)
+  const place = clientConfigOf(config, context)
   return {
     async *read(split, position, _seen, signal) {
       if (split.index !== 0) return
-      const client = new pg.Client({ connectionString, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
+      const client = new pg.Client({ ...place, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
       client.on('error', () => {})
       await client.connect()
       try {

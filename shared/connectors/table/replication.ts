@@ -14,7 +14,7 @@ import { rowToJson, SESSION_OPTIONS, type SourceColumn } from './column-json.ts'
 import { quoted, quotedTable } from './columns.ts'
 import type { TableSourceConfig } from './connector.ts'
 import { createDecoder, lsnText, parseLsn, type Change, type Relation, type Tuple } from './pgoutput.ts'
-import { connectionStringOf } from './sink.ts'
+import { clientConfigOf } from './connection.ts'
 import { readColumns, readTextRows, type TableShape } from './table-shape.ts'
 
 /** `l`: the slot is read from here. `k`: still reading rows, behind this key. `n`: changes of the transaction under way that are behind. */
@@ -56,14 +56,14 @@ function createPlugin(publication: string, onMessage: (message: Buffer) => void)
 }
 
 export async function openReplication(config: TableSourceConfig, context: ConnectorContext): Promise<OpenSource> {
-  const connectionString = connectionStringOf(config, context)
+  const place = clientConfigOf(config, context)
   const slot = slotOf(context.runId)
   const { table } = config
   /** Told by the intake, once the records are safe. */
   let confirmed: bigint | undefined
 
   async function withClient<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-    const client = new pg.Client({ connectionString, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
+    const client = new pg.Client({ ...place, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
     client.on('error', () => {})
     await client.connect()
     try {
@@ -199,7 +199,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     }
 
     const service = new LogicalReplicationService(
-      { connectionString, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000 },
+      { ...place, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000 },
       // The library's own timer would confirm what was received, not what is safe.
       { acknowledge: { auto: false, timeoutSeconds: 0 } },
     )
@@ -308,7 +308,7 @@ function addChange(
 export async function disposeReplication(config: TableSourceConfig, context: ConnectorContext): Promise<void> {
   const slot = slotOf(context.runId)
   const client = new pg.Client({
-    connectionString: connectionStringOf(config, context),
+    ...clientConfigOf(config, context),
     connectionTimeoutMillis: 5000,
     statement_timeout: 10_000,
   })

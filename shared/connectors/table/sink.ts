@@ -8,6 +8,7 @@ import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Delivery, OpenSink, RefusedRecord, Rows, Written } from '../sink.ts'
+import { clientConfigOf } from './connection.ts'
 import { columnsOf, createTable, DEFAULT_MARKER, quoted, quotedTable } from './columns.ts'
 import type { TableSinkConfig } from './connector.ts'
 import { createPositions, movePosition, readPosition } from './positions.ts'
@@ -30,15 +31,9 @@ const isRowFault = ({ code }: { code?: string }): boolean => code !== undefined 
 const isTransient = ({ code }: { code?: string }): boolean =>
   code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|40|25006|55P03)/.test(code)
 
-export function connectionStringOf(config: Pick<TableSinkConfig, 'connection'>, context: ConnectorContext): string {
-  const url = config.connection ? context.secret(config.connection) : context.defaults.warehouse_url
-  if (url === undefined) throw new ConfigRefused('there is no connection in the config, and the operator has set no warehouse')
-  return url
-}
-
 export async function openTableSink(config: TableSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const pool = new pg.Pool({
-    connectionString: connectionStringOf(config, context),
+    ...clientConfigOf(config, context),
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,

@@ -32,9 +32,20 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   const [trace] = await traceThrough(deps.db, deps.cacheFolder, revision.definition, [record])
   await deps.deadLetters.catchUp(pipeline)
   const letters = await listLettersOf(deps.db, pipeline.id, query.partition, query.offset)
+  // The chain let it through; the sink did not take it.
+  const refused = letters.find(({ step }) => step > revision.definition.steps.length && trace!.outcome === 'delivered')
   return {
     status: 200,
-    body: { pipeline_id: pipeline.id, revision: revisionNumber, handled, ...trace!, dead_letter_ids: letters.map(deadLetterId) },
+    body: {
+      pipeline_id: pipeline.id,
+      revision: revisionNumber,
+      handled,
+      ...trace!,
+      ...(refused
+        ? { outcome: 'dead_letter' as const, reason: `the sink refused the record (${refused.error_code}): ${refused.error_message}` }
+        : {}),
+      dead_letter_ids: letters.map(deadLetterId),
+    },
   }
 })
 

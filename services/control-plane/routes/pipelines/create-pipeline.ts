@@ -1,13 +1,13 @@
 /** A request resolved to a definition: connectors, streams, SmartModules and configs checked, every fault named; then made real. */
 import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
-import { StreamConfig } from '../../../../shared/connectors/stream/connector.ts'
+import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { invalidRequest, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { isUniqueViolation } from '../../../../shared/store/database.ts'
 import { schemasOf } from '../../../../shared/store/streams.ts'
-import { insertPipeline, updatePipeline, type Use } from '../../../../shared/store/pipelines.ts'
+import { insertPipeline, updatePipeline, type PipelineRow, type Use } from '../../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../jobs/places.ts'
 import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
@@ -62,8 +62,14 @@ async function resolveInput(
   }
 }
 
-/** Everything checked and stored in one transaction; the streams, secrets and SmartModules in use are locked against deletion meanwhile. */
-async function store(deps: Deps, caller: Caller, id: string, body: PipelineRequest) {
+/** Everything checked and, unless it is only an examination, stored in one transaction; the streams, secrets and SmartModules in use are locked against deletion meanwhile. */
+async function store(
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  body: PipelineRequest,
+  isExamination: boolean,
+): Promise<PipelineRow | undefined> {
   const { db, names } = deps
   const unknown: Detail[] = []
   const chain = await resolveSteps(db, caller.accountId, body.processors, unknown)
@@ -80,6 +86,7 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
     const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
     details.push(...faults)
     if (details.length > 0 || !source || !sink || !input) throw invalidRequest(details)
+    if (isExamination) return undefined
     const steps = withPolicies(
       resolved.map((step) => step.definition),
       body.processors,
@@ -148,7 +155,7 @@ async function store(deps: Deps, caller: Caller, id: string, body: PipelineReque
   })
 }
 
-/** Source and sink are really connected to, outside of any transaction. What is wrong with the rest of the request is said first. */
+/** Source and sink are really connected to, outside of any transaction. What is wrong with the rest of the request was said before. */
 async function assertReachable(deps: Deps, caller: Caller, body: PipelineRequest): Promise<void> {
   const faults = await Promise.all(
     (['source', 'sink'] as const).map((side) => {
@@ -161,8 +168,12 @@ async function assertReachable(deps: Deps, caller: Caller, body: PipelineRequest
 
 export const createPipeline = operation(createPipelineContract, async (deps, caller, { body, query }) => {
   const id = newId('pipeline')
-  if (query.check === 'true') await assertReachable(deps, caller, body)
-  const row = await store(deps, caller, id, body).catch((error: unknown) => {
+  if (query.check === 'true' && [body.source, body.sink].some(({ connector_id }) => connector_id !== streamConnector.id)) {
+    // Nobody is connected to for a request that is wrong in itself; and connecting takes longer than a transaction may.
+    await store(deps, caller, id, body, true)
+    await assertReachable(deps, caller, body)
+  }
+  const row = await store(deps, caller, id, body, false).catch((error: unknown) => {
     if (isUniqueViolation(error))
       throw new ServiceError('conflict', `a pipeline named "${body.name}" exists already`, {
         cause: error,
@@ -170,6 +181,7 @@ export const createPipeline = operation(createPipelineContract, async (deps, cal
       })
     throw error
   })
+  if (!row) throw new Error('the pipeline was examined and not stored')
   try {
     await withDeadline(finishPipeline(deps, row), 'creating the pipeline')
   } catch (error) {

@@ -3,7 +3,7 @@ import { updatePipelineContract, type PipelineRequest } from '../../../../shared
 import { invalidRequest, notFound, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { transition } from '../../../../shared/model/pipeline-status.ts'
-import { isUniqueViolation } from '../../../../shared/store/database.ts'
+import { isUniqueViolation, type Queryable } from '../../../../shared/store/database.ts'
 import {
   insertRevision,
   lockPipeline,
@@ -17,9 +17,16 @@ import { getPipeline } from '../get-pipeline.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 import { showPipeline } from './pipelines.ts'
+import { fieldsBehind, resolveEndpoint } from './resolve-endpoint.ts'
 import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
 
 type Change = Partial<Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'tasks' | 'on_error' | 'failure_threshold'>>
+
+/** Types of the members that records have behind the chain now. */
+async function fieldsOf(trx: Queryable, row: PipelineRow, steps: PipelineDefinition['steps']): Promise<Record<string, string> | undefined> {
+  const source = await resolveEndpoint(trx, row.account_id, 'source', (row.request as PipelineRequest).source, [])
+  return source && fieldsBehind(source, steps)
+}
 
 /** What runs changes, not only what it is called. */
 const makesRevision = ({ processors, tasks, on_error, failure_threshold }: Change): boolean =>
@@ -64,9 +71,27 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
       tasks: request.tasks,
       failure_threshold: request.failure_threshold,
       steps: withPolicies(steps, request.processors, request.on_error),
+      ...(definition.sink
+        ? {
+            sink: {
+              ...definition.sink,
+              on_error: request.on_error,
+              fields: asked.processors ? await fieldsOf(trx, row, steps) : definition.sink.fields,
+            },
+          }
+        : {}),
     }
+    // The sink is opened with the fields: what it is told changes with a new start alone.
+    const isOpenedAnew = JSON.stringify(next.sink?.fields) !== JSON.stringify(definition.sink?.fields)
     await insertRevision(trx, next)
-    const updated = await updatePipeline(trx, id, { name, description, revision: next.revision, definition: next, request })
+    const updated = await updatePipeline(trx, id, {
+      name,
+      description,
+      revision: next.revision,
+      definition: next,
+      request,
+      ...(isOpenedAnew ? { attempt: row.attempt + 1 } : {}),
+    })
     // One that was never started has nothing to hand over yet.
     if (row.status !== 'created' || row.desired === 'running') await publishDefinition(trx, updated)
     return updated

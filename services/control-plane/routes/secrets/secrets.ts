@@ -74,8 +74,10 @@ export const getSecretOperation = operation(getSecretContract, async ({ db }, ca
 async function restartUsers(trx: Queryable, pipelineIds: string[]): Promise<void> {
   for (const id of pipelineIds) {
     const row = await lockPipeline(trx, id)
-    if (!row || row.desired === 'stopped' || row.status === 'deleting') continue
-    await publishDefinition(trx, await updatePipeline(trx, id, { attempt: row.attempt + 1 }))
+    if (!row || row.desired === 'stopped' || row.status === 'deleting' || row.status === 'creating') continue
+    // One that failed for want of the right value is tried again, and shown so.
+    const again = row.status === 'failed' ? ({ status: 'starting', status_reason: null } as const) : {}
+    await publishDefinition(trx, await updatePipeline(trx, id, { attempt: row.attempt + 1, ...again }))
   }
 }
 

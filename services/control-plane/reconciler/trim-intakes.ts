@@ -1,0 +1,44 @@
+/**
+ * Intake topics keep what was not handled for ever, and what was for a week, for explain and replay: what lies behind both is deleted now
+ * and then.
+ */
+import { listSourcedPipelines } from '../../../shared/store/pipelines.ts'
+import type { Deps } from '../deps.ts'
+
+const EVERY_MS = 3_600_000
+const KEPT_MS = 7 * 24 * 3_600_000
+let last = 0
+
+/** Called with every pass of the reconciler; works once an hour. */
+export async function trimIntakes(
+  { db, cluster, withAdmin, log }: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'log'>,
+  nowMs: number,
+): Promise<void> {
+  if (nowMs - last < EVERY_MS) return
+  last = nowMs
+  for (const { id, definition } of await listSourcedPipelines(db))
+    await trimIntake({ cluster, withAdmin }, definition, nowMs - KEPT_MS).catch((error: unknown) =>
+      log.debug({ id, reason: String(error) }, 'an intake topic was not trimmed'),
+    )
+}
+
+/** Deletes what was committed and is older than a time. */
+export async function trimIntake(
+  { cluster, withAdmin }: Pick<Deps, 'cluster' | 'withAdmin'>,
+  { group_id, source_topic }: { group_id: string; source_topic: string },
+  olderThanMs: number,
+): Promise<void> {
+  const layout = await cluster.describeTopic(source_topic)
+  if (!layout) return
+  const partitions = [...layout.leaders.keys()]
+  const committed = await cluster.committedOffsets(group_id, source_topic, partitions)
+  const young = await cluster.offsets(layout, partitions, olderThanMs)
+  const ends = partitions.flatMap((partition) => {
+    const handled = committed.get(partition)?.offset ?? 0n
+    // -1: every record is older.
+    const first = young.get(partition) ?? -1n
+    const until = first < 0n || first > handled ? handled : first
+    return until > 0n ? [{ partition, offset: String(until) }] : []
+  })
+  if (ends.length > 0) await withAdmin((admin) => admin.deleteTopicRecords({ topic: source_topic, partitions: ends }))
+}
