@@ -5,7 +5,7 @@ import { DuckDBInstance } from '@duckdb/node-api'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { bucket, connect, openS3, openWarehouse, stream, table } from '../harness/connectors.ts'
+import { bucket, connect, openS3, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { createStream, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
 import { runningProcessors } from '../harness/processes.ts'
 
@@ -44,6 +44,8 @@ describe('a table by replication', () => {
       table({ table: copy, mode: 'upsert', key: ['id', 'part'] }),
     )
     await waitForStatus(client, id, 'running')
+    // What is changed from here on is told as changes.
+    await waitForRows(warehouse, copy, 6000)
     await warehouse.query(`UPDATE ${source} SET ok = NOT ok WHERE id < 50`)
     await warehouse.query(`DELETE FROM ${source} WHERE id % 10 = 3`)
     for (const pid of runningProcessors()) process.kill(pid, 'SIGKILL')

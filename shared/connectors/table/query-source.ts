@@ -16,11 +16,11 @@ import { readColumns, readTextRows } from './table-shape.ts'
 const ROWS = 5000
 
 export async function openQuerySource(config: TableSourceConfig, context: ConnectorContext): Promise<OpenSource> {
-  const place = clientConfigOf(config, context)
+  const server = clientConfigOf(config, context)
   return {
     async *read(split, position, _seen, signal) {
       if (split.index !== 0) return
-      const client = new pg.Client({ ...place, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
+      const client = new pg.Client({ ...server, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
       client.on('error', () => {})
       await client.connect()
       try {

@@ -56,14 +56,14 @@ function createPlugin(publication: string, onMessage: (message: Buffer) => void)
 }
 
 export async function openReplication(config: TableSourceConfig, context: ConnectorContext): Promise<OpenSource> {
-  const place = clientConfigOf(config, context)
+  const server = clientConfigOf(config, context)
   const slot = slotOf(context.runId)
   const { table } = config
   /** Told by the intake, once the records are safe. */
   let confirmed: bigint | undefined
 
   async function withClient<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-    const client = new pg.Client({ ...place, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
+    const client = new pg.Client({ ...server, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
     client.on('error', () => {})
     await client.connect()
     try {
@@ -199,7 +199,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     }
 
     const service = new LogicalReplicationService(
-      { ...place, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000 },
+      { ...server, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000 },
       // The library's own timer would confirm what was received, not what is safe.
       { acknowledge: { auto: false, timeoutSeconds: 0 } },
     )
