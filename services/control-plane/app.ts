@@ -68,7 +68,7 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
       const key = ctx.get('Idempotency-Key')
       const reply =
         contract.isIdempotent && key !== ''
-          ? await withIdempotency(deps.db, caller.accountId, key, contract.id, ctx.path.slice(prefix.length), input.body, work)
+          ? await withIdempotency(deps, caller.accountId, key, contract.id, ctx.path.slice(prefix.length), input.body, work)
           : await work()
       send(ctx, reply, prefix)
     }

@@ -7,6 +7,10 @@ import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { trimIntake } from '../../services/control-plane/reconciler/trim-intakes.ts'
+import { createKafka } from '../../shared/kafka/admin/admin.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
+import { serviceNames } from '../../shared/model/definition.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
 import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
@@ -269,5 +273,38 @@ describe('the generator', () => {
       const { body } = await client.call<{ totals: { out: number } }>('GET', `/v1/pipelines/${id}/accounting`)
       return body.totals?.out === 2000
     })
+  })
+})
+
+describe('an intake topic', () => {
+  it('is trimmed of what was handled and is old, and of nothing else', async () => {
+    const id = await connect(client, { connector_id: 'conn_generator', config: { records_per_second: 5000, records_max: 400 } }, [], {
+      connector_id: 'conn_blackhole',
+      config: {},
+    })
+    await eventually('everything was handled', async () => {
+      const { body } = await client.call<{ totals: { out: number } }>('GET', `/v1/pipelines/${id}/accounting`)
+      return body.totals?.out === 400
+    })
+    const names = serviceNames(service().env.DPS_PREFIX!)
+    const definition = { group_id: names.pipelineGroup(id), source_topic: names.intakeTopic(service().accounts.other.account_id, id) }
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'trim', now: () => Date.now() })
+    const admin = createKafka(service().brokers, 'trim').admin()
+    await admin.connect()
+    const withAdmin = async <T>(work: (client: typeof admin) => Promise<T>) => work(admin)
+    const layout = (await cluster.describeTopic(definition.source_topic))!
+    const partitions = [...layout.leaders.keys()]
+    const left = async () => {
+      const [starts, ends] = [await cluster.offsets(layout, partitions, 'earliest'), await cluster.offsets(layout, partitions, 'latest')]
+      return partitions.reduce((sum, each) => sum + Number(ends.get(each)! - starts.get(each)!), 0)
+    }
+    const before = await left()
+    await trimIntake({ cluster, withAdmin }, definition, Date.now() - 3_600_000)
+    expect(await left()).toBe(before)
+    await trimIntake({ cluster, withAdmin }, definition, Date.now() + 3_600_000)
+    // Markers behind the last committed offset may stay.
+    expect(await left()).toBeLessThanOrEqual(partitions.length)
+    await admin.disconnect()
+    await cluster.close()
   })
 })

@@ -86,5 +86,5 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
     return { status: 202, body: { records: records.length } }
   }
   const key = ctx.get('Idempotency-Key')
-  return key === '' ? write() : withIdempotency(deps.db, row.account_id, key, 'ingest', `/ingest/${row.id}`, body.toString('base64'), write)
+  return key === '' ? write() : withIdempotency(deps, row.account_id, key, 'ingest', `/ingest/${row.id}`, body.toString('base64'), write)
 }

@@ -1,15 +1,13 @@
 /** Idempotency-Key: the same key and body get the same answer for 24 h; another body, or a request still under way, is a conflict. */
-import { createHash } from 'node:crypto'
 import { ServiceError, invalidRequest } from '../../../shared/errors/service-error.ts'
 import { claimKey, keepAnswer, releaseKey } from '../../../shared/store/idempotency.ts'
-import type { Database } from '../../../shared/store/database.ts'
-import type { Reply } from '../deps.ts'
+import type { Deps, Reply } from '../deps.ts'
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /** Runs `work` once per key. Failed requests release their key: a repeat may succeed. */
 export async function withIdempotency(
-  db: Database,
+  { db, credentials }: Pick<Deps, 'db' | 'credentials'>,
   accountId: string,
   key: string,
   operationId: string,
@@ -18,13 +16,8 @@ export async function withIdempotency(
   work: () => Promise<Reply>,
 ): Promise<Reply> {
   if (!KEY.test(key)) throw invalidRequest([{ path: '/header/Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
-  const fingerprint = createHash('sha256')
-    .update(operationId)
-    .update('\n')
-    .update(path)
-    .update('\n')
-    .update(JSON.stringify(body) ?? '')
-    .digest('hex')
+  // Keyed: a body may hold a secret, which a plain hash would let others guess at.
+  const fingerprint = credentials.hashOf([operationId, path, JSON.stringify(body) ?? ''].join('\n')).toString('hex')
   const claim = await claimKey(db, accountId, key, fingerprint)
   switch (claim.kind) {
     case 'done':

@@ -40,5 +40,10 @@ export async function trimIntake(
     const until = first < 0n || first > handled ? handled : first
     return until > 0n ? [{ partition, offset: String(until) }] : []
   })
-  if (ends.length > 0) await withAdmin((admin) => admin.deleteTopicRecords({ topic: source_topic, partitions: ends }))
+  if (ends.length === 0) return
+  await withAdmin(async (admin) => {
+    // kafkajs 2.2.4 knows the leaders of topics alone that it was asked about before.
+    await admin.fetchTopicOffsets(source_topic)
+    await admin.deleteTopicRecords({ topic: source_topic, partitions: ends })
+  })
 }
