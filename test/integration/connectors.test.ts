@@ -264,6 +264,40 @@ describe('a table', () => {
     })
   })
 
+  it('changes only what a record has in mode merge-patch, one record of a key after the other', async () => {
+    const target = name('patched')
+    await warehouse.query(`CREATE TABLE ${target} (id int PRIMARY KEY, a text, b text, doc jsonb, n int CHECK (n < 100))`)
+    await warehouse.query(`INSERT INTO ${target} VALUES (1, 'old a', 'old b', '{"x":1}', 1)`)
+    const from = await createStream(
+      client,
+      { id: 'integer', a: 'any', b: 'any', doc: 'any', n: 'any' },
+      { partitions: 1, compatibility: 'NONE' },
+    )
+    const open = await client.call('PATCH', `/v1/streams/${from.id}`, {
+      schema: { id: 'integer', a: 'any?', b: 'any?', doc: 'any?', n: 'any?' },
+    })
+    expect(open.status).toBe(200)
+    const id = await connect(client, stream(from.id), [], table({ table: target, mode: 'merge-patch', key: ['id'] }), {
+      failure_threshold: 1,
+    })
+    await write(client, from.id, [
+      { id: 1, a: 'new a' },
+      { id: 2, b: 'b2' },
+      { id: 1, b: null, doc: { y: [2] } },
+      { id: 2, a: 'a2', n: 500 },
+      { id: 2, a: 'a2', n: 5 },
+    ])
+    await eventually(
+      'all is merged',
+      async () => (await warehouse.query(`SELECT 1 FROM ${target} WHERE id = 2 AND n = 5`)).rows.length === 1,
+    )
+    expect((await warehouse.query(`SELECT * FROM ${target} ORDER BY id`)).rows).toEqual([
+      { id: 1, a: 'new a', b: null, doc: { y: [2] }, n: 1 },
+      { id: 2, a: 'a2', b: 'b2', doc: null, n: 5 },
+    ])
+    await eventually('a dead letter', async () => (await letters(id)).total === 1)
+  })
+
   it('that is away stops its own pipeline and no other, and loses nothing', async () => {
     const target = name('locked')
     await warehouse.query(`CREATE TABLE ${target} (n int)`)

@@ -21,9 +21,11 @@ export const TableSinkConfig = z
     table: Table,
     batch_size: z.number().int().min(1).max(100_000).default(1000).describe('rows of one COPY').meta({ title: 'Batch size' }),
     mode: z
-      .enum(['insert', 'upsert'])
+      .enum(['insert', 'upsert', 'merge-patch'])
       .default('insert')
-      .describe('insert: every record a row; upsert: a record replaces the row of its key, and one without a value removes it')
+      .describe(
+        'insert: every record a row; upsert: a record replaces the row of its key, and one without a value removes it; merge-patch: a record changes the members that it has',
+      )
       .meta({ title: 'Mode' }),
     key: z
       .array(z.string().min(1))

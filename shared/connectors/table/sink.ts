@@ -2,15 +2,13 @@
  * Rows into a Postgres table: COPY of what the lanes encoded, and the position, in one database transaction. A row that Postgres refuses
  * is found by the line that COPY names, or by halving where the refusal names none.
  */
-import { pipeline } from 'node:stream/promises'
-import { Readable } from 'node:stream'
 import pg from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Delivery, OpenSink, RefusedRecord, Rows, Written } from '../sink.ts'
 import { clientConfigOf } from './connection.ts'
-import { columnsOf, createTable, DEFAULT_MARKER, quoted, quotedTable } from './columns.ts'
+import { columnsOf, createTable } from './columns.ts'
 import type { TableSinkConfig } from './connector.ts'
+import { createPut } from './write-modes.ts'
 import { createPositions, movePosition, readPosition } from './positions.ts'
 
 const CONNECTIONS_MAX = 4
@@ -67,31 +65,7 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
     if (missing !== undefined) throw new ConfigRefused(`the table ${table} has no column ${missing}, which the config names as key`)
     return { ...found, knowsDefaults }
   })
-  const names = columns.map(({ name }) => quoted(name)).join(', ')
-  const target = mode === 'insert' ? quotedTable(table) : 'dps_stage'
-  const copyText = `COPY ${target} (${names}${mode === 'upsert' ? ', dps_deleted' : ''}) FROM STDIN${knowsDefaults ? ` (DEFAULT '${DEFAULT_MARKER}')` : ''}`
-  const updates = columns.filter(({ name }) => !key?.includes(name)).map(({ name }) => `${quoted(name)} = EXCLUDED.${quoted(name)}`)
-  const keys = (key ?? []).map(quoted).join(', ')
-  const last = `(SELECT DISTINCT ON (${keys}) * FROM dps_stage ORDER BY ${keys}, dps_row DESC)`
-  const isSameKey = (key ?? []).map((name) => `t.${quoted(name)} = s.${quoted(name)}`).join(' AND ')
-  const deleteText = `DELETE FROM ${quotedTable(table)} t USING ${last} s WHERE s.dps_deleted AND ${isSameKey}`
-  const mergeText = `INSERT INTO ${quotedTable(table)} (${names}) SELECT ${names} FROM ${last} s WHERE NOT s.dps_deleted
-    ON CONFLICT (${keys}) DO ${updates.length > 0 ? `UPDATE SET ${updates.join(', ')}` : 'NOTHING'}`
-  // A row that is to be deleted is known by its key alone.
-  const nullable = columns.map(({ name }) => `ALTER COLUMN ${quoted(name)} DROP NOT NULL`).join(', ')
-
-  /** One stretch of rows, in the transaction under way. Throws what Postgres says. */
-  async function put(client: pg.PoolClient, bytes: Uint8Array): Promise<void> {
-    if (mode === 'insert') return copy(client, copyText, bytes)
-    await client.query('DROP TABLE IF EXISTS pg_temp.dps_stage')
-    await client.query(
-      `CREATE TEMP TABLE dps_stage (LIKE ${quotedTable(table)} INCLUDING DEFAULTS, dps_deleted boolean NOT NULL, dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DROP`,
-    )
-    await client.query(`ALTER TABLE dps_stage ${nullable}`)
-    await copy(client, copyText, bytes)
-    await client.query(deleteText)
-    await client.query(mergeText)
-  }
+  const put = createPut({ table, mode, key, columns, knowsDefaults })
 
   /** Everything that Postgres would refuse, found in a transaction that is rolled back. */
   async function findFaults(client: pg.PoolClient, pieces: readonly Rows[]): Promise<RefusedRecord[]> {
@@ -160,7 +134,14 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
   }
 
   return {
-    rows: { kind: 'copy', columns, isWhole, deletes: mode === 'upsert', ignoresUnknown: config.unknown_members === 'ignore' },
+    // A patch is merged by Postgres: it gets the document as it is.
+    rows: {
+      kind: 'copy',
+      columns,
+      isWhole: isWhole || mode === 'merge-patch',
+      deletes: mode === 'upsert',
+      ignoresUnknown: config.unknown_members === 'ignore',
+    },
     position: (place, start) => withClient(pool, (client) => readPosition(client, place, start)),
     async write(delivery, pieces) {
       try {
@@ -179,17 +160,6 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
 /** The rows in bytes of their own. Only where some were refused. */
 function pick({ bytes, ends }: Rows, rows: readonly number[]): Uint8Array {
   return Buffer.concat(rows.map((row) => bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row])))
-}
-
-/** COPY takes the bytes in pieces: one that is larger than the socket takes at once would be copied again and again. */
-const COPY_PIECE_BYTES = 256 << 10
-
-async function copy(client: pg.PoolClient, text: string, bytes: Uint8Array): Promise<void> {
-  const pieces = function* () {
-    for (let at = 0; at < bytes.length; at += COPY_PIECE_BYTES)
-      yield Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(COPY_PIECE_BYTES, bytes.length - at))
-  }
-  await pipeline(Readable.from(pieces(), { objectMode: false }), client.query(copyFrom(text)))
 }
 
 /**
