@@ -14,6 +14,9 @@ export type Codec = {
   fromJson(text: string): Buffer
 }
 
+/** Nobody has told of the schema yet: it may be newer than the definition that the chain runs by. */
+export class UnknownSchema extends Error {}
+
 /** Framed values of a stream as framed JSON: schemas by the id in the frame. Throws an Error that says why one can't be read. */
 export function openValueDecoder({ format, schemas }: { format: Exclude<StreamFormat, 'json'>; schemas: Record<string, string> }) {
   const codecs = new Map<number, Codec>()
@@ -24,7 +27,7 @@ export function openValueDecoder({ format, schemas }: { format: Exclude<StreamFo
     let codec = codecs.get(id)
     if (!codec) {
       const schema = schemas[String(id)]
-      if (schema === undefined) throw new Error(`the value was written with schema ${id}, which the stream does not have`)
+      if (schema === undefined) throw new UnknownSchema(`the value was written with schema ${id}, which the stream does not have`)
       codecs.set(id, (codec = openCodec(format, schema)))
     }
     return Buffer.concat([value.subarray(0, FRAMING_BYTES), Buffer.from(codec.toJson(value.subarray(FRAMING_BYTES)))])

@@ -11,6 +11,7 @@ import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, Retries, ToLane } from './messages.ts'
 import type { RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
+import { UnknownSchema } from '../../../shared/registry/codecs.ts'
 import { openDecoder, type SectionDecoder } from './codec-input.ts'
 import { openRowTarget } from './row-target.ts'
 import { createBufferPool } from '../task/buffer-pool.ts'
@@ -91,6 +92,8 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToL
     if (error instanceof TooManyTraps) return say({ type: 'trapped', roundId, step: error.step, message })
     if (error instanceof CorruptBatch || error instanceof SmartModuleTrap || error instanceof RecordRefused)
       return say({ type: 'broken', roundId, message, isFinal: true })
+    // The round comes again, by then perhaps with the revision that knows it.
+    if (error instanceof UnknownSchema) return say({ type: 'broken', roundId, message, isFinal: false })
     // Nobody foresaw it, and the kernel may be half-way through something: this lane must not run another round.
     setImmediate(() => {
       throw error

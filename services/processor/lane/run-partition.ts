@@ -114,7 +114,9 @@ export async function runPartition(
       if (selected?.count !== 0) {
         await chain.run(
           {
-            section: decode ? decode(selected?.section ?? section, selected?.count ?? header.recordCount) : (selected?.section ?? section),
+            section: decode
+              ? decode(selected?.section ?? section, selected?.count ?? header.recordCount, nowMs)
+              : (selected?.section ?? section),
             recordCount: selected?.count ?? header.recordCount,
             lastOffsetDelta: header.lastOffsetDelta,
             firstDelta: position > header.baseOffset ? Number(position - header.baseOffset) : 0,
