@@ -25,6 +25,3 @@ export type OpenSource = {
   confirm?(split: number, position: string): void
   close(): Promise<void>
 }
-
-/** The other system is away or slow: try again. Everything else that a source throws fails the pipeline. */
-export class SourceUnavailable extends Error {}

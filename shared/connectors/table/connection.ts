@@ -1,6 +1,6 @@
 /** How to reach the table's database: the operator's as it is, an account's own with nothing but what its URL says, and no private address. */
 import net from 'node:net'
-import type { ClientConfig } from 'pg'
+import pg, { type ClientConfig } from 'pg'
 import { AddressRefused, assertPublicHost, guardedLookup } from '../guarded-lookup.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Secret } from '../secret.ts'
@@ -49,4 +49,18 @@ export function clientConfigOf(config: { connection?: Secret }, context: Connect
   const connectionString = ownUrl(context.secret(config.connection)).toString()
   if (context.defaults.allow_private_addresses) return { connectionString }
   return { connectionString, stream: guardedSocket as unknown as ClientConfig['stream'] }
+}
+
+const CONNECT_TIMEOUT_MS = 5000
+
+/** Works with a connection of its own. One that ends in the middle fails the work and nothing else. */
+export async function withDatabase<T>(config: ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...config })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
 }

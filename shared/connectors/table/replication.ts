@@ -4,7 +4,7 @@
  * being read come after them, so that the last record of a key is always its newest.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { LogicalReplicationService } from 'pg-logical-replication'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
@@ -14,7 +14,7 @@ import { rowToJson, SESSION_OPTIONS, type SourceColumn } from './column-json.ts'
 import { quoted, quotedTable } from './columns.ts'
 import type { TableSourceConfig } from './connector.ts'
 import { createDecoder, lsnText, parseLsn, type Change, type Relation, type Tuple } from './pgoutput.ts'
-import { clientConfigOf } from './connection.ts'
+import { clientConfigOf, withDatabase } from './connection.ts'
 import { readColumns, readTextRows, type TableShape } from './table-shape.ts'
 
 /** `l`: the slot is read from here. `k`: still reading rows, behind this key. `n`: changes of the transaction under way that are behind. */
@@ -62,16 +62,8 @@ export async function openReplication(config: TableSourceConfig, context: Connec
   /** Told by the intake, once the records are safe. */
   let confirmed: bigint | undefined
 
-  async function withClient<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-    const client = new pg.Client({ ...server, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      return await work(client)
-    } finally {
-      await client.end().catch(() => {})
-    }
-  }
+  const withClient = <T>(work: (client: pg.Client) => Promise<T>): Promise<T> =>
+    withDatabase({ ...server, options: SESSION_OPTIONS, statement_timeout: 60_000 }, work)
 
   /** Makes publication and slot; from the slot's place on nothing is missed. Made anew where a first start died half-way. */
   async function prepare(): Promise<Position> {
@@ -307,14 +299,7 @@ function addChange(
 /** Removes slot and publication, which would keep the server's log for ever. */
 export async function disposeReplication(config: TableSourceConfig, context: ConnectorContext): Promise<void> {
   const slot = slotOf(context.runId)
-  const client = new pg.Client({
-    ...clientConfigOf(config, context),
-    connectionTimeoutMillis: 5000,
-    statement_timeout: 10_000,
-  })
-  client.on('error', () => {})
-  await client.connect()
-  try {
+  await withDatabase({ ...clientConfigOf(config, context), statement_timeout: 10_000 }, async (client) => {
     await client.query(
       'SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = $1 AND active_pid IS NOT NULL',
       [slot],
@@ -326,7 +311,5 @@ export async function disposeReplication(config: TableSourceConfig, context: Con
       else await sleep(100)
     }
     await client.query(`DROP PUBLICATION IF EXISTS ${quoted(slot)}`)
-  } finally {
-    await client.end().catch(() => {})
-  }
+  })
 }
