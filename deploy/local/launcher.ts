@@ -74,6 +74,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       ...(stack.warehouseUrl ? { WAREHOUSE_URL: stack.warehouseUrl } : {}),
       // Everything of a local stack is on loopback.
       ALLOW_PRIVATE_ADDRESSES: 'true',
+      ADOPTABLE_TOPICS: '*',
       // Lanes are started again and again: a third of their start is compiling.
       NODE_COMPILE_CACHE: join(cacheFolder(), 'node'),
       NODE_ENV: 'production',

@@ -2,6 +2,7 @@
 import type { Kafka } from 'kafkajs'
 import type { OperatorDefaults } from '../../shared/connectors/connector.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
+import type { AdoptionRules } from '../../shared/model/adoption.ts'
 import type { ServiceNames } from '../../shared/model/definition.ts'
 import type { Scope, AccountType } from '../../shared/model/limits.ts'
 import type { Registry } from '../../shared/registry/registry.ts'
@@ -26,6 +27,7 @@ export type Deps = {
   credentials: Credentials
   secretBox: SecretBox
   connectorDefaults: OperatorDefaults
+  adoption: AdoptionRules
   streamData: StreamData
   deadLetters: DeadLetterProjection
   sourceReader: SourceReader

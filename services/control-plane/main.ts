@@ -93,6 +93,7 @@ const deps: Deps = {
   credentials: createCredentials({ jwtKeys: config.JWT_KEYS, secretHashKey: config.SECRET_HASH_KEY }),
   secretBox,
   connectorDefaults: connectorDefaultsOf(config),
+  adoption: { patterns: config.ADOPTABLE_TOPICS, prefix: config.DPS_PREFIX },
   streamData,
   log,
   pokePublisher: publisher.poke,

@@ -6,6 +6,8 @@ import { STREAM_FORMATS, unfitFields } from '../model/stream-formats.ts'
 import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 
+export type StreamRequest = z.infer<typeof StreamRequest>
+
 const TypeName = z
   .string({ error: `must be a type name: ${TYPE_NAMES.join(', ')}` })
   .refine(isTypeName, `must be a type name: ${TYPE_NAMES.join(', ')}; a trailing ? makes the field optional`)
@@ -33,29 +35,55 @@ const StreamSchema = z.record(z.string(), z.unknown()).transform((fields, contex
   return checked
 })
 
+const COMPATIBILITIES = ['BACKWARD', 'BACKWARD_TRANSITIVE', 'FORWARD', 'FORWARD_TRANSITIVE', 'FULL', 'FULL_TRANSITIVE', 'NONE'] as const
+export const STREAM_DEFAULTS = { partitions: 4, retention_ms: 7 * 86_400_000, compatibility: 'BACKWARD' } as const
+const SchemaId = z
+  .number()
+  .int()
+  .min(1)
+  .max(2 ** 31 - 1)
+
 export const StreamRequest = z
   .strictObject({
     name: Name,
     description: Description.default(''),
-    schema: StreamSchema,
-    partitions: z.number().int().min(1).max(LIMITS.stream_partitions_max).default(4),
+    schema: StreamSchema.optional(),
+    schema_id: SchemaId.optional().describe('A schema of the registry, with its references, in place of `schema`'),
+    topic: z
+      .string()
+      .regex(/^[a-zA-Z0-9._-]{1,249}$/, 'must be the name of a topic')
+      .optional()
+      .describe(
+        'A topic that is there already: the stream adopts it as it is, and leaves it behind. `schema_id` is its newest schema by default',
+      ),
+    partitions: z.number().int().min(1).max(LIMITS.stream_partitions_max).optional().describe(`${STREAM_DEFAULTS.partitions} by default`),
     retention_ms: z
       .number()
       .int()
       .min(60_000)
       .max(10 * 365 * 86_400_000)
-      .default(7 * 86_400_000),
-    compatibility: z
-      .enum(['BACKWARD', 'BACKWARD_TRANSITIVE', 'FORWARD', 'FORWARD_TRANSITIVE', 'FULL', 'FULL_TRANSITIVE', 'NONE'])
-      .default('BACKWARD'),
-    format: z.enum(STREAM_FORMATS, { error: `must be one of ${STREAM_FORMATS.join(', ')}` }).default('json'),
+      .optional()
+      .describe(`${STREAM_DEFAULTS.retention_ms} (a week) by default`),
+    compatibility: z.enum(COMPATIBILITIES).optional().describe(`${STREAM_DEFAULTS.compatibility} by default`),
+    format: z
+      .enum(STREAM_FORMATS, { error: `must be one of ${STREAM_FORMATS.join(', ')}` })
+      .optional()
+      .describe('json by default; that of the schema where its id is given'),
     key: z.string().optional(),
   })
-  .superRefine(({ format, schema }, context) => {
+  .superRefine(({ format = 'json', schema, schema_id, topic, key, ...own }, context) => {
+    const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message })
+    if (topic !== undefined) {
+      if (schema !== undefined) refuse('schema', 'must not be given with a topic: its schemas are in the registry')
+      for (const name of ['partitions', 'retention_ms', 'compatibility'] as const)
+        if (own[name] !== undefined) refuse(name, 'must not be given with a topic, which has its own')
+    } else if (schema !== undefined && schema_id !== undefined) refuse('schema_id', 'must not be given beside schema')
+    else if (schema === undefined && schema_id === undefined) refuse('schema', 'is required')
+    if (!schema) return
     for (const name of unfitFields(format, schema))
       context.addIssue({ code: 'custom', path: ['schema', name], message: `the type ${schema[name]} has no form in ${format}` })
+    if (key !== undefined && !Object.hasOwn(schema, key)) refuse('key', 'must be a field of the schema')
   })
-  .refine(({ key, schema }) => key === undefined || Object.hasOwn(schema, key), { path: ['key'], message: 'must be a field of the schema' })
 
 const StreamStatus = z.enum(['creating', 'active', 'failed', 'deleting'])
 export const StreamItem = z.object({
@@ -76,13 +104,15 @@ export const Stream = StreamItem.extend({
   compatibility: z.string(),
   format: z.string(),
   key: z.string().nullable(),
+  /** The topic was there before the stream. */
+  is_adopted: z.boolean(),
 })
 
 export const createStreamContract = contract({
   id: 'createStream',
   method: 'POST',
   path: '/streams',
-  summary: 'Create a stream: a Kafka topic with a registered schema',
+  summary: 'Create a stream: a Kafka topic with a registered schema, made for it or adopted',
   tag: 'Streams',
   scope: 'streams:write',
   isIdempotent: true,
@@ -117,14 +147,22 @@ export const updateStreamContract = contract({
   summary: 'Change a stream’s description, or its schema where its compatibility mode lets it: 409 names every field in the way',
   tag: 'Streams',
   scope: 'streams:write',
-  request: { params: IdParams, body: z.strictObject({ description: Description.optional(), schema: StreamSchema.optional() }) },
+  request: {
+    params: IdParams,
+    body: z
+      .strictObject({ description: Description.optional(), schema: StreamSchema.optional(), schema_id: SchemaId.optional() })
+      .refine(({ schema, schema_id }) => schema === undefined || schema_id === undefined, {
+        path: ['schema_id'],
+        message: 'must not be given beside schema',
+      }),
+  },
   responses: { 200: Stream },
 })
 export const deleteStreamContract = contract({
   id: 'deleteStream',
   method: 'DELETE',
   path: '/streams/:id',
-  summary: 'Delete a stream that no pipeline uses, with its data',
+  summary: 'Delete a stream that no pipeline uses, with its data; of an adopted one topic and schemas stay',
   tag: 'Streams',
   scope: 'streams:write',
   request: { params: IdParams },
@@ -135,7 +173,7 @@ export const DataQuery = z.object({
   limit: queryInteger(1, LIMITS.data_limit_max).default(LIMITS.data_limit_default),
   page: queryInteger(1, 1_000_000_000).default(1),
   cursor: z.string().min(1, 'must not be empty').max(8192, 'is too long').optional(),
-  partition: queryInteger(0, LIMITS.stream_partitions_max - 1).optional(),
+  partition: queryInteger(0, LIMITS.adopted_partitions_max - 1).optional(),
   order: z.enum(['asc', 'desc']).default('asc'),
 })
 

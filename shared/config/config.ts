@@ -101,6 +101,11 @@ const ControlPlaneSchema = z.object({
   ),
   /** Key of the hash under which API secrets are stored. */
   SECRET_HASH_KEY: z.string().min(32),
+  /** Topics that accounts may make streams of, comma-separated: a name, or its start and a `*`; `<account id>/` before it for one account. */
+  ADOPTABLE_TOPICS: z
+    .string()
+    .default('')
+    .transform((text) => text.split(',').filter(Boolean)),
   TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000),
 })
 

@@ -92,6 +92,8 @@ export type ConnectorContext = {
   defaults: OperatorDefaults
   /** The pipeline's id, or the job's. */
   runId: string
+  /** Of a sink's records: the source stream's name; the pipeline's id where they come from elsewhere. */
+  origin: string
   /** Types, by name, of the members that a sink's records are known to have. */
   fields: Readonly<Record<string, string>> | undefined
   /** The value behind `{"$secret": name}`. Throws when the account has no such secret. */

@@ -4,8 +4,11 @@
  */
 import type { RowFormat } from './row-format.ts'
 
-/** Encoded rows. Row `i` ends at `ends[i]` and starts where the one before it ended; `offsets[i]` is its source record's offset. */
-export type Rows = { bytes: Uint8Array; count: number; ends: Uint32Array; offsets: Float64Array }
+/**
+ * Encoded rows. Row `i` ends at `ends[i]` and starts where the one before it ended; `offsets[i]` is its source record's offset, `times[i]`
+ * that record's time in milliseconds.
+ */
+export type Rows = { bytes: Uint8Array; count: number; ends: Uint32Array; offsets: Float64Array; times: Float64Array }
 
 /** Names one delivery for ever: the same range written again has the same name, whoever writes it. `from` is included, `to` is not. */
 export type Delivery = {

@@ -3,6 +3,7 @@
  * validate with these schemas; the topics are the only border between the planes.
  */
 import { z } from 'zod'
+import { SchemaText } from './schema-text.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from './policies.ts'
 
 export const DESIRED_STATUSES = ['running', 'paused', 'stopped'] as const
@@ -47,6 +48,9 @@ export type JobInput = z.infer<typeof JobInput>
 /** A connector that is no stream, with its config as the account gave it: secrets are named, not told. */
 export const EndpointDefinition = z.object({ connector_id: z.string(), config: z.record(z.string(), z.unknown()) })
 
+/** Definitions of before had the text alone. */
+const StoredSchema = z.union([SchemaText, z.string().transform((text): SchemaText => ({ text, references: [] }))])
+
 /** One revision of a pipeline, as a processor runs it. */
 export const PipelineDefinition = z.object({
   pipeline_id: z.string(),
@@ -72,15 +76,17 @@ export const PipelineDefinition = z.object({
   /** The pipeline pauses itself when more than this share of at least 1,000 records within a minute failed; 1 is never. */
   failure_threshold: z.number().default(0.5),
   /** Of a source stream whose values are no JSON: schemas by the id in the values' frames. Its chain sees JSON. */
-  source_codec: z.object({ format: z.enum(['avro', 'protobuf']), schemas: z.record(z.string(), z.string()) }).optional(),
+  source_codec: z.object({ format: z.enum(['avro', 'protobuf']), schemas: z.record(z.string(), StoredSchema) }).optional(),
   /** Of a sink stream whose values are no JSON. */
-  sink_codec: z.object({ format: z.enum(['avro', 'protobuf']), schema: z.string() }).optional(),
+  sink_codec: z.object({ format: z.enum(['avro', 'protobuf']), schema: StoredSchema }).optional(),
   /** Where records come from before they are in `source_topic`, which then is the pipeline's own intake topic. */
   source: EndpointDefinition.optional(),
   /** Where rows go instead of `sink_topic`, which then is the dead-letter topic. */
   sink: EndpointDefinition.extend({
     /** Types, by name, of the members that records are known to have at the end of the chain. */
     fields: z.record(z.string(), z.string()).optional(),
+    /** The source stream's name. */
+    origin: z.string().optional(),
     on_error: OnError.default(ON_ERROR_DEFAULT),
   }).optional(),
   job: JobInput.optional(),

@@ -7,6 +7,8 @@ export const LIMITS = {
   description_characters_max: 2000,
   stream_fields_max: 1000,
   stream_partitions_max: 64,
+  /** Of a topic that was there already. */
+  adopted_partitions_max: 512,
   page_size_max: 100,
   data_limit_max: 1000,
   data_limit_default: 100,

@@ -57,7 +57,7 @@ export function unfitFields(format: StreamFormat, fields: Readonly<Record<string
 }
 
 /** The text that is registered for a stream of the format. The fields fit it. */
-export function schemaTextOf(format: Exclude<StreamFormat, 'json'>, fields: Readonly<Record<string, string>>): string {
+export function formatTextOf(format: Exclude<StreamFormat, 'json'>, fields: Readonly<Record<string, string>>): string {
   if (format === 'avro')
     return JSON.stringify({
       type: 'record',

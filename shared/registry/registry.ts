@@ -3,18 +3,41 @@ import registryPackage from '@kafkajs/confluent-schema-registry'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 
+import { z } from 'zod'
+import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
 
 const { SchemaRegistry, SchemaType } = registryPackage
 
 export type Registry = {
   /** Registers (again) and answers the id. Repeating it answers the same id. */
-  register(subject: string, format: StreamFormat, schema: string, compatibility: string): Promise<number>
+  register(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
+  /** The schema of an id with everything that it refers to, and the subjects it stands under; undefined when there is none. */
+  find(id: number): Promise<FoundSchema | undefined>
+  /** Ids of a subject's versions, oldest first, the newest hundred; none for a subject that is not there. */
+  idsOf(subject: string): Promise<number[]>
+  /** Id of a subject's newest version. */
+  newestOf(subject: string): Promise<number | undefined>
+  compatibilityOf(subject: string): Promise<string>
   /** Removes a subject that may already be gone. */
   remove(subject: string): Promise<void>
   /** Resolves when the registry answers. */
   ping(): Promise<void>
 }
+
+export type FoundSchema = { format: StreamFormat; text: SchemaText; subjects: string[] }
+
+/** What the registry answers, as far as it matters (Confluent Schema Registry API; an absent schemaType is Avro). */
+const Reference = z.object({ name: z.string(), subject: z.string(), version: z.number().int() })
+const Version = z.object({
+  id: z.number().int().optional(),
+  schema: z.string(),
+  schemaType: z.enum(['JSON', 'AVRO', 'PROTOBUF']).default('AVRO'),
+  references: z.array(Reference).nullish(),
+})
+const FORMATS = { JSON: 'json', AVRO: 'avro', PROTOBUF: 'protobuf' } as const
+const VERSIONS_MAX = 100
+const REFERENCES_MAX = 100
 
 const TYPES = { json: SchemaType.JSON, avro: SchemaType.AVRO, protobuf: SchemaType.PROTOBUF } as const
 const TIMEOUT_MS = 8000
@@ -33,10 +56,32 @@ export function openRegistry(url: string): Registry {
   }
   const request = async (method: string, path: string): Promise<Response> =>
     fetch(`${url}${path}`, { method, signal: AbortSignal.timeout(TIMEOUT_MS) })
+  /** Undefined for what is not there. */
+  async function read<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
+    const answer = await request('GET', path)
+    if (answer.ok) return schema.parse(await answer.json())
+    await answer.arrayBuffer()
+    if (answer.status === 404) return undefined
+    throw new RegistryAway(`GET ${path} answered ${answer.status}`)
+  }
+  const versionPath = (subject: string, version: number | 'latest') => `/subjects/${encodeURIComponent(subject)}/versions/${version}`
+
+  /** Deepest first, each once. */
+  async function resolve(version: z.infer<typeof Version>, into: SchemaText['references'] = []): Promise<SchemaText['references']> {
+    for (const reference of version.references ?? []) {
+      if (into.some(({ subject, version: known }) => subject === reference.subject && known === reference.version)) continue
+      if (into.length >= REFERENCES_MAX) throw new SchemaRefused(`it refers to more than ${REFERENCES_MAX} others`)
+      const found = await read(versionPath(reference.subject, reference.version), Version)
+      if (!found) throw new SchemaRefused(`it refers to version ${reference.version} of ${reference.subject}, which is not there`)
+      await resolve(found, into)
+      into.push({ ...reference, text: found.schema })
+    }
+    return into
+  }
 
   return {
     async register(subject, format, schema, compatibility) {
-      const registered = newClient().register({ type: TYPES[format], schema }, { subject, compatibility: compatibility as never })
+      const registered = newClient().register(confluentSchema(format, schema), { subject, compatibility: compatibility as never })
       const timeout = new Promise<never>((_resolve, reject) =>
         setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TIMEOUT_MS).unref(),
       )
@@ -46,6 +91,25 @@ export function openRegistry(url: string): Registry {
         throw error
       }
       return (await Promise.race([registered.catch(refused), timeout])).id
+    },
+    async find(id) {
+      const found = await read(`/schemas/ids/${id}`, Version)
+      if (!found) return undefined
+      const places = (await read(`/schemas/ids/${id}/versions`, z.array(z.object({ subject: z.string() })))) ?? []
+      const text = { text: found.schema, references: await resolve(found) }
+      return { format: FORMATS[found.schemaType], text, subjects: places.map(({ subject }) => subject) }
+    },
+    async idsOf(subject) {
+      const versions = (await read(`/subjects/${encodeURIComponent(subject)}/versions`, z.array(z.number().int()))) ?? []
+      const found = await Promise.all(versions.slice(-VERSIONS_MAX).map((version) => read(versionPath(subject, version), Version)))
+      return found.flatMap((version) => (version?.id === undefined ? [] : [version.id]))
+    },
+    async newestOf(subject) {
+      return (await read(versionPath(subject, 'latest'), Version))?.id
+    },
+    async compatibilityOf(subject) {
+      const path = `/config/${encodeURIComponent(subject)}?defaultToGlobal=true`
+      return (await read(path, z.object({ compatibilityLevel: z.string() })))?.compatibilityLevel ?? 'NONE'
     },
     async remove(subject) {
       const path = `/subjects/${encodeURIComponent(subject)}`
@@ -59,6 +123,11 @@ export function openRegistry(url: string): Registry {
       await answer.arrayBuffer()
     },
   }
+}
+
+function confluentSchema(format: StreamFormat, { text, references }: SchemaText) {
+  const named = references.map(({ name, subject, version }) => ({ name, subject, version }))
+  return { type: TYPES[format], schema: text, ...(named.length > 0 ? { references: named } : {}) }
 }
 
 /** The registry does not take the schema beside those it has. */

@@ -1,4 +1,5 @@
 /** Streams as rows, and what still uses them. */
+import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
@@ -20,17 +21,31 @@ export type StreamRow = {
   key_field: string | null
   schema_id: number | null
   topic: string
+  /** The topic was there before the stream and stays behind it. */
+  is_adopted: boolean
+  /** Set where the schema came from the registry. */
+  schema_text: SchemaText | null
+  /** `max.message.bytes` of an adopted topic; null is the service's own limit. */
+  batch_bytes_max: number | null
   created_at: Date
   updated_at: Date
 }
 
-export type NewStream = Omit<StreamRow, 'created_at' | 'updated_at' | 'status_reason' | 'schema_id' | 'retention_ms'> & {
+export type NewStream = Omit<StreamRow, 'created_at' | 'updated_at' | 'status_reason' | 'retention_ms'> & {
   retention_ms: number
 }
 
+/** One schema that a stream has had. */
+export type StreamSchemaRow = Pick<StreamRow, 'schema' | 'schema_text'>
+
+const asJson = ({ schema, schema_text }: Partial<StreamSchemaRow>) => ({
+  ...(schema ? { schema: JSON.stringify(schema) } : {}),
+  ...(schema_text ? { schema_text: JSON.stringify(schema_text) } : {}),
+})
+
 export async function insertStream(db: Queryable, stream: NewStream): Promise<StreamRow> {
   const [row] = await db('streams')
-    .insert({ ...stream, schema: JSON.stringify(stream.schema) })
+    .insert({ ...stream, ...asJson(stream) })
     .returning('*')
   return row
 }
@@ -52,29 +67,38 @@ export async function listStreams(db: Queryable, accountId: string, page: PageRe
 export async function updateStream(
   db: Queryable,
   id: string,
-  { schema, ...change }: Partial<Pick<StreamRow, 'status' | 'status_reason' | 'schema_id' | 'description' | 'schema'>>,
+  {
+    schema,
+    schema_text,
+    ...change
+  }: Partial<Pick<StreamRow, 'status' | 'status_reason' | 'schema_id' | 'description' | 'schema' | 'schema_text'>>,
 ): Promise<StreamRow> {
   const [row] = await db('streams')
     .where({ id })
-    .update({ ...change, ...(schema ? { schema: JSON.stringify(schema) } : {}), updated_at: db.fn.now() })
+    .update({ ...change, ...asJson({ schema, schema_text }), updated_at: db.fn.now() })
     .returning('*')
   return row
 }
 
 /** Remembered for ever: values of each are on the topic. */
-export async function saveStreamSchema(db: Queryable, streamId: string, schemaId: number, schema: Record<string, string>): Promise<void> {
+export async function saveStreamSchema(db: Queryable, streamId: string, schemaId: number, schema: StreamSchemaRow): Promise<void> {
   await db('stream_schemas')
-    .insert({ stream_id: streamId, schema_id: schemaId, schema: JSON.stringify(schema) })
+    .insert({ stream_id: streamId, schema_id: schemaId, ...asJson(schema) })
     .onConflict(['stream_id', 'schema_id'])
     .ignore()
 }
 
 /** Every schema that the stream has had, by its id. */
-export async function schemasOf(db: Queryable, streamId: string): Promise<Map<number, Record<string, string>>> {
-  const rows: { schema_id: number; schema: Record<string, string> }[] = await db('stream_schemas')
+export async function schemasOf(db: Queryable, streamId: string): Promise<Map<number, StreamSchemaRow>> {
+  const rows: (StreamSchemaRow & { schema_id: number })[] = await db('stream_schemas')
     .where({ stream_id: streamId })
-    .select('schema_id', 'schema')
-  return new Map(rows.map(({ schema_id, schema }) => [schema_id, schema]))
+    .select('schema_id', 'schema', 'schema_text')
+  return new Map(rows.map(({ schema_id, schema, schema_text }) => [schema_id, { schema, schema_text }]))
+}
+
+/** Adopted streams of formats whose values can't be read without their schemas. */
+export async function listAdoptedStreams(db: Queryable): Promise<StreamRow[]> {
+  return db('streams').where({ is_adopted: true, status: 'active' }).whereNot('format', 'json')
 }
 
 export async function deleteStreamRow(db: Queryable, id: string): Promise<void> {

@@ -18,7 +18,7 @@ import { createWarehouse, startPostgres } from '../../deploy/local/postgres.ts'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { INTAKE_TASKS_FROM, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
-import { schemaTextOf } from '../../shared/model/stream-formats.ts'
+import { formatTextOf } from '../../shared/model/stream-formats.ts'
 import { openCodec } from '../../shared/registry/codecs.ts'
 import { ON_ERROR_DEFAULT } from '../../shared/model/policies.ts'
 import { startContender, type Run } from './child-runs.ts'
@@ -190,7 +190,7 @@ export async function measureConnectors(options: Options): Promise<Record<string
 
 /** What a chain pays for a stream that is no JSON, on one core. */
 function conversionNs(format: 'avro' | 'protobuf'): { to_json: number; from_json: number } {
-  const codec = openCodec(format, schemaTextOf(format, FIELDS))
+  const codec = openCodec(format, { text: formatTextOf(format, FIELDS), references: [] })
   const texts = Array.from({ length: CONVERSIONS }, (_, id) => JSON.stringify(recordOf(id)))
   const values = texts.map((text) => codec.fromJson(text))
   const timed = (work: () => void): number => {

@@ -30,6 +30,7 @@ export function contextFor(change: Partial<ConnectorContext> = {}): ConnectorCon
       bucket_folders: [],
     },
     runId: unique('run').toLowerCase().replaceAll('-', '_'),
+    origin: 'numbers',
     fields: { n: 'integer' },
     secret: () => PLANTED,
     learn: () => {},
@@ -41,6 +42,8 @@ export function contextFor(change: Partial<ConnectorContext> = {}): ConnectorCon
   }
 }
 
+const TIME_MS = Date.parse('2026-11-21T12:00:00Z')
+
 /** Values as lanes hand them over: row `i` came from the record at `from + i`. */
 export function rowsOf(format: RowFormat, values: readonly string[], from: number): Rows[] {
   const buffer = createRowBuffer()
@@ -51,7 +54,7 @@ export function rowsOf(format: RowFormat, values: readonly string[], from: numbe
     const source = Buffer.concat([Buffer.from(key + value), Buffer.from([0])])
     const fault = encode(source, key.length, source.length - 1, buffer, 0, key.length, source.length - 1, source.length)
     if (fault) throw new Error(`${fault.code}: ${value}`)
-    endRow(buffer, from + index)
+    endRow(buffer, from + index, TIME_MS + from + index)
   }
   return [takeRows(buffer)]
 }

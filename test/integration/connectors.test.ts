@@ -1,9 +1,6 @@
 /** Records from and to the systems that people have: a bucket and a database. */
 import { randomBytes } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { DuckDBInstance } from '@duckdb/node-api'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
@@ -315,61 +312,5 @@ describe('a table', () => {
     if (body.status === 'failed') await client.call('POST', `/v1/pipelines/${id}/start`)
     await waitForRows(warehouse, target, 100)
     expect(await countRows(warehouse, target)).toBe(100)
-  })
-})
-
-describe('a bucket as a sink', () => {
-  it('gets every record once as ndjson, through kills, in objects named by their offsets', async () => {
-    const prefix = `${unique('out')}/`
-    const from = await createStream(client, { n: 'integer' }, { partitions: 2 })
-    await connect(
-      client,
-      stream(from.id),
-      [],
-      bucket({ prefix, key: 'p={partition}', compression: 'zstd', object_bytes: 5000, interval_ms: 300 }),
-    )
-    const total = 3000
-    for (let at = 0; at < total; at += 500) {
-      await write(client, from.id, numbers(at, at + 500))
-      if (at === 1000) for (const pid of runningProcessors()) process.kill(pid, 'SIGKILL')
-    }
-    const records = async () => {
-      const found: number[] = []
-      for (const key of (await s3().keys(prefix)).sort())
-        for (const line of zstdDecompressSync(await s3().get(key))
-          .toString('utf8')
-          .trimEnd()
-          .split('\n'))
-          found.push(JSON.parse(line).n)
-      return found
-    }
-    await eventually('all records are in objects', async () => (await records()).length >= total, 60_000)
-    expect((await records()).sort((a, b) => a - b)).toEqual(numbers(0, total).map(({ n }) => n))
-    for (const key of await s3().keys(prefix))
-      expect(key.slice(prefix.length)).toMatch(/^p=[01]\/pl_[^/]+-[01]-\d{20}-\d{20}\.ndjson\.zst$/)
-  }, 120_000)
-
-  it('writes parquet that DuckDB reads as the records were', async () => {
-    const prefix = `${unique('parquet')}/`
-    const from = await createStream(client, { n: 'integer', f: 'number', s: 'string', b: 'boolean', at: 'datetime', o: 'object?' })
-    await connect(client, stream(from.id), [], bucket({ prefix, format: 'parquet', interval_ms: 300 }))
-    await write(client, from.id, [
-      { n: 1, f: 1.25, s: 'é"', b: true, at: '2026-01-02T03:04:05.678Z', o: { a: [1] } },
-      { n: 9007199254740991, f: -0.5, s: '', b: false, at: '1999-12-31T23:59:59.000Z' },
-    ])
-    const [key] = await eventually('an object', async () => {
-      const keys = await s3().keys(prefix)
-      return keys.length > 0 && keys
-    })
-    const file = join(service().logFolder, 'read-back.parquet')
-    await writeFile(file, await s3().get(key!))
-    const duck = await (await DuckDBInstance.create(':memory:')).connect()
-    const rows = (
-      await duck.runAndReadAll(`SELECT n, f, s, b, epoch_ms("at") AS "at", o FROM '${file}' ORDER BY f DESC`)
-    ).getRowObjectsJson()
-    expect(rows).toEqual([
-      { n: '1', f: 1.25, s: 'é"', b: true, at: String(Date.UTC(2026, 0, 2, 3, 4, 5, 678)), o: '{"a":[1]}' },
-      { n: '9007199254740991', f: -0.5, s: '', b: false, at: String(Date.UTC(1999, 11, 31, 23, 59, 59)), o: null },
-    ])
   })
 })

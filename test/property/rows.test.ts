@@ -35,7 +35,7 @@ function encode(format: RowFormat, text: string | null, key: string | null = nul
     0,
   )
   if (fault) return fault
-  endRow(buffer, 0)
+  endRow(buffer, 0, 0)
   return Buffer.from(takeRows(buffer).bytes).toString('utf8')
 }
 

@@ -30,6 +30,7 @@ async function contextOf(deps: CheckDeps, accountId: string, runId: string, conf
   return {
     defaults: deps.connectorDefaults,
     runId,
+    origin: runId,
     fields: undefined,
     secret({ $secret }) {
       const value = secrets.get($secret)

@@ -8,6 +8,7 @@ import { listUnfinishedStreams, updateStream } from '../../../shared/store/strea
 import type { Deps } from '../deps.ts'
 import { settleUnfinishedJobs } from '../jobs/unfinished.ts'
 import { keepOffsets } from './keep-offsets.ts'
+import { learnAdoptedSchemas } from './learn-schemas.ts'
 import { trimIntakes } from './trim-intakes.ts'
 import { finishPipeline, isDrained, undoPipeline } from './pipelines.ts'
 import { finishStream, undoStream } from './streams.ts'
@@ -59,6 +60,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await settleUnfinishedJobs(deps)
       await keepOffsets(deps, Date.now())
       await trimIntakes(deps, Date.now())
+      await learnAdoptedSchemas(deps)
       await deleteOldKeys(db)
     })
   }

@@ -1,19 +1,24 @@
 /** The idempotent steps that make a stream real, or undo it. Handlers run them at once; the reconciler runs them again after a crash. */
 import { ensureTopics, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import { schemaTextOf } from '../../../shared/model/stream-formats.ts'
-import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
+import { schemaTextOf } from '../../../shared/model/schema-text.ts'
 import { subjectOf } from '../../../shared/registry/registry.ts'
 import { deleteStreamRow, saveStreamSchema, updateStream, type StreamRow } from '../../../shared/store/streams.ts'
 import type { Deps } from '../deps.ts'
+import { learnSchemas } from './learn-schemas.ts'
 
 type StreamDeps = Pick<Deps, 'db' | 'withAdmin' | 'registry' | 'replicationFactor'>
 
-/** Registers the schema, makes the topic, sets the row active. */
-export async function finishStream({ db, withAdmin, registry, replicationFactor }: StreamDeps, stream: StreamRow): Promise<void> {
-  const schema =
-    stream.format === 'json' ? JSON.stringify(jsonSchemaOf(stream.name, stream.schema)) : schemaTextOf(stream.format, stream.schema)
-  const schemaId = await registry.register(subjectOf(stream.topic), stream.format, schema, stream.compatibility)
+/** Registers the schema, makes the topic, sets the row active. Of an adopted stream both are there: the topic's schemas are learnt. */
+export async function finishStream(deps: StreamDeps, stream: StreamRow): Promise<void> {
+  const { db, withAdmin, registry, replicationFactor } = deps
+  if (stream.is_adopted) {
+    await saveStreamSchema(db, stream.id, stream.schema_id!, stream)
+    await learnSchemas(deps, stream)
+    await updateStream(db, stream.id, { status: 'active' })
+    return
+  }
+  const schemaId = await registry.register(subjectOf(stream.topic), stream.format, schemaTextOf(stream), stream.compatibility)
   await withAdmin((admin) =>
     ensureTopics(admin, [
       {
@@ -24,13 +29,15 @@ export async function finishStream({ db, withAdmin, registry, replicationFactor 
       },
     ]),
   )
-  await saveStreamSchema(db, stream.id, schemaId, stream.schema)
+  await saveStreamSchema(db, stream.id, schemaId, stream)
   await updateStream(db, stream.id, { status: 'active', schema_id: schemaId })
 }
 
-/** Removes topic, schema and, last, the row. */
+/** Removes topic and schema, unless they were there before, and, last, the row. */
 export async function undoStream({ db, withAdmin, registry }: StreamDeps, stream: StreamRow): Promise<void> {
-  await withAdmin((admin) => removeTopics(admin, [stream.topic]))
-  await registry.remove(subjectOf(stream.topic))
+  if (!stream.is_adopted) {
+    await withAdmin((admin) => removeTopics(admin, [stream.topic]))
+    await registry.remove(subjectOf(stream.topic))
+  }
   await deleteStreamRow(db, stream.id)
 }

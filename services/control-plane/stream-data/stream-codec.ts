@@ -1,14 +1,14 @@
 /** How a stream's values are written and read over HTTP, by its format. Codecs are kept by the schema's id, of which there is one each. */
-import { schemaTextOf, type StreamFormat } from '../../../shared/model/stream-formats.ts'
-import { openCodec, type Codec } from '../../../shared/registry/codecs.ts'
+import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
+import { openCodec, type CodedFormat, type Codec } from '../../../shared/registry/codecs.ts'
 import { FRAMING_BYTES, frame, unframe } from '../../../shared/registry/framing.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
 import { schemasOf } from '../../../shared/store/streams.ts'
 
-export type CodedStream = { id: string; format: StreamFormat; schema: Record<string, string>; schema_id: number | null }
+export type CodedStream = Schemed & { id: string; schema_id: number | null }
 
 export type StreamCodec = {
-  /** The framed value of a record that fits the stream's schema. */
+  /** The framed value of a record. Throws an Error that names the member that does not fit the stream's schema. */
   encode(stream: CodedStream, record: unknown): Buffer
   /** Reads values written with any schema that the stream has had; the reader throws an Error that says why one can't be decoded. */
   reader(stream: CodedStream): Promise<(value: Buffer | null) => unknown>
@@ -18,22 +18,23 @@ const CODECS_MAX = 1000
 
 export function createStreamCodec(db: Queryable): StreamCodec {
   const codecs = new Map<string, Codec>()
-  function codecOf(format: Exclude<StreamFormat, 'json'>, streamId: string, schemaId: number, schema: Record<string, string>): Codec {
+  function codecOf(streamId: string, schemaId: number, stream: Schemed & { format: CodedFormat }): Codec {
     const key = `${streamId}/${schemaId}`
     const known = codecs.get(key)
     if (known) return known
     if (codecs.size >= CODECS_MAX) codecs.clear()
-    const codec = openCodec(format, schemaTextOf(format, schema))
+    const codec = openCodec(stream.format, schemaTextOf(stream))
     codecs.set(key, codec)
     return codec
   }
   return {
-    encode({ id, format, schema, schema_id }, record) {
+    encode(stream, record) {
+      const { id, format, schema_id } = stream
       const text = JSON.stringify(record)
       if (format === 'json') return frame(schema_id ?? 0, text)
-      return Buffer.concat([frame(schema_id ?? 0, ''), codecOf(format, id, schema_id ?? 0, schema).fromJson(text)])
+      return Buffer.concat([frame(schema_id ?? 0, ''), codecOf(id, schema_id ?? 0, { ...stream, format }).fromJson(text)])
     },
-    async reader({ id, format }) {
+    async reader({ id, name, format }) {
       if (format === 'json') return unframe
       const schemas = await schemasOf(db, id)
       return (value) => {
@@ -43,7 +44,7 @@ export function createStreamCodec(db: Queryable): StreamCodec {
         const schemaId = value.readInt32BE(1)
         const schema = schemas.get(schemaId)
         if (!schema) throw new Error(`the value was written with schema ${schemaId}, which the stream never had`)
-        return JSON.parse(codecOf(format, id, schemaId, schema).toJson(value.subarray(FRAMING_BYTES)))
+        return JSON.parse(codecOf(id, schemaId, { name, format, ...schema }).toJson(value.subarray(FRAMING_BYTES)))
       }
     },
   }

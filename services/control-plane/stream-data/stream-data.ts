@@ -1,7 +1,7 @@
 /** A stream's records over HTTP: pages by number or by cursor, and writes. */
 import type { Kafka } from 'kafkajs'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
-import { unavailable } from '../../../shared/errors/service-error.ts'
+import { invalidRequest, unavailable } from '../../../shared/errors/service-error.ts'
 import { frame } from '../../../shared/registry/framing.ts'
 import type { Database } from '../../../shared/store/database.ts'
 import type { StreamRow } from '../../../shared/store/streams.ts'
@@ -159,10 +159,21 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
     },
     async write(stream, records) {
       validate(stream, records)
-      return writer.write(stream, records as Record<string, unknown>[], (record) => codec.encode(stream, record))
+      const values = records.map((record, index) => {
+        try {
+          return codec.encode(stream, record)
+        } catch (error) {
+          throw invalidRequest([{ path: `/records/${index}`, message: error instanceof Error ? error.message : String(error) }])
+        }
+      })
+      return writer.write(stream, records as Record<string, unknown>[], values)
     },
     writeUnchecked: (target, records) =>
-      writer.write(target, records as Record<string, unknown>[], (record) => frame(0, JSON.stringify(record))),
+      writer.write(
+        target,
+        records as Record<string, unknown>[],
+        records.map((record) => frame(0, JSON.stringify(record))),
+      ),
     pokeIndex: (stream) => index.poke(stream),
     async close() {
       await writer.close()

@@ -1,10 +1,10 @@
 /** Records against their stream's schema, every fault named by index and field. Compiled once per stream. */
-import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv'
-import addFormats from 'ajv-formats'
+import type { ErrorObject, ValidateFunction } from 'ajv'
 import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
 import { pointer } from '../middleware/validate.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
+import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
+import { openJsonSchema } from '../../../shared/registry/json-schema.ts'
 
 const COMPILED_MAX = 1000
 
@@ -31,11 +31,12 @@ function lossyNumbers(record: unknown, schema: Record<string, string>, root: str
     } else if (typeof value === 'object' && value !== null)
       for (const [name, child] of Object.entries(value)) visit(child, pointer([name], path))
   }
-  for (const [name, value] of Object.entries(record as object)) if (OPEN_TYPE.test(schema[name] ?? '')) visit(value, pointer([name], root))
+  if (typeof record !== 'object' || record === null) return details
+  for (const [name, value] of Object.entries(record)) if (OPEN_TYPE.test(schema[name] ?? 'any')) visit(value, pointer([name], root))
   return details
 }
 
-type Validated = { id: string; name: string; schema: Record<string, string>; schema_id: number | null }
+type Validated = Schemed & { id: string; schema_id: number | null }
 
 export function createRecordValidator() {
   const compiled = new Map<string, ValidateFunction>()
@@ -45,9 +46,9 @@ export function createRecordValidator() {
     const known = compiled.get(key)
     if (known) return known
     if (compiled.size >= COMPILED_MAX) compiled.clear()
-    const validate = addFormats
-      .default(new Ajv.Ajv({ strict: false, strictNumbers: true, allErrors: true, ownProperties: true }))
-      .compile(jsonSchemaOf(stream.name, stream.schema))
+    // Of the other formats the registry has no JSON Schema: there it is made of the fields.
+    const schema_text = stream.format === 'json' ? stream.schema_text : null
+    const validate = openJsonSchema(schemaTextOf({ ...stream, format: 'json', schema_text }))
     compiled.set(key, validate)
     return validate
   }

@@ -34,12 +34,12 @@ export function createRecordWriter(kafka: Kafka) {
     return murmur2({ topic: stream.topic, partitionMetadata: partitionMetadata as never, message: { key, value: null } })
   }
 
-  function messagesFor(stream: Target, records: Record<string, unknown>[], valueOf: (record: unknown) => Buffer): Message[] {
+  function messagesFor(stream: Target, records: Record<string, unknown>[], values: Buffer[]): Message[] {
     const turn = turns.get(stream.id) ?? Math.floor(Math.random() * stream.partitions)
     if (stream.key_field === null) turns.set(stream.id, (turn + 1) % stream.partitions)
     const metadata = Array.from({ length: stream.partitions }, (_, partitionId) => ({ partitionId, leader: 0 }))
-    return records.map((record) => {
-      const value = valueOf(record)
+    return records.map((record, index) => {
+      const value = values[index]!
       const field = stream.key_field === null || typeof record !== 'object' || record === null ? undefined : record[stream.key_field]
       if (field === undefined || field === null) return { value, partition: turn % stream.partitions }
       const key = typeof field === 'string' ? field : JSON.stringify(field)
@@ -48,9 +48,9 @@ export function createRecordWriter(kafka: Kafka) {
   }
 
   return {
-    /** `valueOf` makes the framed value; nothing is written when it throws for any record. */
-    async write(stream: Target, records: Record<string, unknown>[], valueOf: (record: unknown) => Buffer): Promise<Written> {
-      const messages = messagesFor(stream, records, valueOf)
+    /** `values` are the records' framed values. */
+    async write(stream: Target, records: Record<string, unknown>[], values: Buffer[]): Promise<Written> {
+      const messages = messagesFor(stream, records, values)
       try {
         return await send(stream, messages)
       } catch (error) {

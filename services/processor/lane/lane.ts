@@ -82,7 +82,7 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToL
     }
     const transfer = outcomes.flatMap(({ sink, rows, deadLetters, counts }) => [
       ...sink.map(({ bytes }) => bytes),
-      ...rows.flatMap(({ bytes, ends, offsets }) => [bytes.buffer, ends.buffer, offsets.buffer] as ArrayBuffer[]),
+      ...rows.flatMap(({ bytes, ends, offsets, times }) => [bytes.buffer, ends.buffer, offsets.buffer, times.buffer] as ArrayBuffer[]),
       ...deadLetters.map(({ bytes }) => bytes),
       counts.buffer as ArrayBuffer,
     ])

@@ -46,11 +46,11 @@ export function openRowTarget(spec: LaneChain): { rows: RowTarget; buffer: RowBu
   return {
     buffer,
     rows: {
-      add(source, from, to, offset, keyFrom, keyTo, headersFrom, end) {
+      add(source, from, to, offset, timeMs, keyFrom, keyTo, headersFrom, end) {
         const before = buffer.used
         const fault = encode(source, from, to, buffer, keyFrom, keyTo, headersFrom, end)
         if (fault) buffer.used = before
-        else endRow(buffer, offset)
+        else endRow(buffer, offset, timeMs)
         return fault
       },
       keep: () => keepRows(buffer),

@@ -16,6 +16,7 @@ export function connectorContextOf(
   return {
     defaults,
     runId: runIdOf(definition),
+    origin: definition.sink?.origin ?? definition.pipeline_id,
     fields: definition.sink?.fields,
     secret({ $secret }) {
       const value = definitions.secret(definition.account_id, $secret)

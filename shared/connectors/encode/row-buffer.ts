@@ -11,6 +11,7 @@ export type RowBuffer = {
   count: number
   ends: Uint32Array
   offsets: Float64Array
+  times: Float64Array
   /** What was kept: behind it lies what may still be dropped. */
   usedKept: number
   countKept: number
@@ -26,6 +27,7 @@ export function createRowBuffer(): RowBuffer {
     count: 0,
     ends: new Uint32Array(FIRST_ROWS),
     offsets: new Float64Array(FIRST_ROWS),
+    times: new Float64Array(FIRST_ROWS),
     usedKept: 0,
     countKept: 0,
   }
@@ -40,7 +42,7 @@ export function reserve(buffer: RowBuffer, length: number): void {
 }
 
 /** Ends the row that was written since the last one. */
-export function endRow(buffer: RowBuffer, offset: number): void {
+export function endRow(buffer: RowBuffer, offset: number, timeMs: number): void {
   if (buffer.count === buffer.ends.length) {
     const ends = new Uint32Array(buffer.ends.length * 2)
     ends.set(buffer.ends)
@@ -48,8 +50,12 @@ export function endRow(buffer: RowBuffer, offset: number): void {
     const offsets = new Float64Array(buffer.offsets.length * 2)
     offsets.set(buffer.offsets)
     buffer.offsets = offsets
+    const times = new Float64Array(buffer.times.length * 2)
+    times.set(buffer.times)
+    buffer.times = times
   }
   buffer.ends[buffer.count] = buffer.used
+  buffer.times[buffer.count] = timeMs
   buffer.offsets[buffer.count++] = offset
 }
 
@@ -77,6 +83,7 @@ export function takeRows(buffer: RowBuffer): Rows {
     count: buffer.count,
     ends: buffer.ends.slice(0, buffer.count),
     offsets: buffer.offsets.slice(0, buffer.count),
+    times: buffer.times.slice(0, buffer.count),
   }
   clearRows(buffer)
   return rows

@@ -87,6 +87,8 @@ export const BucketSourceConfig = z
   .refine(hasOwnKeys, together)
 export type BucketSourceConfig = z.output<typeof BucketSourceConfig>
 
+const KEY_PARTS = new Set(['stream', 'pipeline', 'partition', 'date', 'year', 'month', 'day', 'hour'])
+
 export const BucketSinkConfig = z
   .strictObject({
     ...Place,
@@ -96,10 +98,12 @@ export const BucketSinkConfig = z
       .max(500)
       .default('{pipeline}')
       .refine((key) => [...key.matchAll(/\{([^}]*)\}/g)].every(([, name]) => KEY_PARTS.has(name!)), {
-        message: 'may hold {pipeline}, {partition}, and of the time of writing nothing: only what a replay finds again',
+        message: `may hold ${[...KEY_PARTS].map((part) => `{${part}}`).join(', ')}`,
       })
-      .describe('folder of the objects, below the prefix: may hold {pipeline} and {partition}')
-      .meta({ title: 'Key', examples: ['reviews/p={partition}'] }),
+      .describe(
+        'folder of the objects, below the prefix: may hold {stream} (the source stream’s name), {pipeline}, {partition}, and of the records’ own time, in UTC, {date} (2026-11-21), {year}, {month}, {day}, {hour}',
+      )
+      .meta({ title: 'Key', examples: ['{stream}/dt={date}'] }),
     format: z.enum(['ndjson', 'csv', 'parquet']).default('ndjson').meta({ title: 'Format' }),
     compression: z
       .enum(['none', 'gzip', 'zstd'])
@@ -134,8 +138,6 @@ export const BucketSinkConfig = z
   .refine(hasOwnKeys, together)
   .refine(({ format, columns }) => format !== 'csv' || columns !== undefined, { path: ['columns'], message: 'is required for csv' })
 export type BucketSinkConfig = z.output<typeof BucketSinkConfig>
-
-const KEY_PARTS = new Set(['pipeline', 'partition'])
 
 /** The members of a line of text; other formats bring their own. */
 const TEXT_FIELDS = { text: 'string', object: 'string', line: 'integer' }

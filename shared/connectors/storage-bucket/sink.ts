@@ -5,9 +5,10 @@
 import { promisify } from 'node:util'
 import { gzip, zstdCompress } from 'node:zlib'
 import type { ConnectorContext } from '../connector.ts'
-import type { Delivery, OpenSink, RefusedRecord, Rows } from '../sink.ts'
+import type { Delivery, OpenSink, RefusedRecord, Rows, Written } from '../sink.ts'
 import type { BucketSinkConfig } from './connector.ts'
 import { openObjectStore } from './open-store.ts'
+import { grainOf, timeParts, withTime } from './time-parts.ts'
 
 const compressors = { gzip: promisify(gzip), zstd: promisify(zstdCompress) }
 const EXTENSIONS = { none: '', gzip: '.gz', zstd: '.zst' }
@@ -18,11 +19,19 @@ const WRITE_TIMEOUT_MS = 60_000
 /** Zero-padded, so that keys sort as offsets do. */
 const padded = (offset: bigint): string => String(offset).padStart(20, '0')
 
+/** A name as part of a key: it makes no folders. */
+const asSegment = (name: string): string => name.replace(/[^A-Za-z0-9._-]+|^\.+/g, '-')
+
 export function keyOf(
   config: Pick<BucketSinkConfig, 'prefix' | 'key' | 'format' | 'compression'>,
   { runId, topicId, partition, from, to }: Delivery,
+  origin: string,
+  timeMs: number,
 ): string {
-  const folder = config.key.replaceAll('{pipeline}', runId).replaceAll('{partition}', String(partition))
+  const folder = withTime(config.key, timeMs)
+    .replaceAll('{stream}', () => asSegment(origin))
+    .replaceAll('{pipeline}', runId)
+    .replaceAll('{partition}', String(partition))
   const extension = config.format === 'parquet' ? '.parquet' : `.${config.format}${EXTENSIONS[config.compression]}`
   // The topic's id keeps apart what was read from a topic that was made anew under its old name.
   return `${config.prefix}${folder}/${runId}-${topicId.replaceAll('-', '').slice(0, 12)}-${partition}-${padded(from)}-${padded(to)}${extension}`
@@ -45,6 +54,7 @@ function isSame(found: Record<string, string>, wanted: Record<string, string>): 
 export async function openBucketSink(config: BucketSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const store = await openObjectStore(config, context)
   const { format, compression } = config
+  const grain = grainOf(config.key)
   const header = format === 'csv' ? Buffer.from(`${config.columns!.map(quoteField).join(config.delimiter)}\r\n`) : undefined
 
   async function encode(rows: readonly Rows[]): Promise<{ file: Uint8Array } | { faults: RefusedRecord[] }> {
@@ -53,25 +63,38 @@ export async function openBucketSink(config: BucketSinkConfig, context: Connecto
     return { file: compression === 'none' ? plain : await compressors[compression](plain) }
   }
 
+  async function put(key: string, file: Uint8Array, metadata: Record<string, string>, signal: AbortSignal): Promise<Written> {
+    const both = AbortSignal.any([signal, AbortSignal.timeout(WRITE_TIMEOUT_MS)])
+    try {
+      if (await store.putNew(key, file, metadata, both)) return { kind: 'delivered' }
+      const found = await store.metadataOf(key, both)
+      if (found && isSame(found, metadata)) return { kind: 'delivered' }
+      return found
+        ? { kind: 'permanent', reason: `the object ${key} is there already, and not by this pipeline` }
+        : { kind: 'retry', afterMs: 0, reason: `the object ${key} was there and is gone` }
+    } catch (error) {
+      return refusal(error, key)
+    }
+  }
+
   return {
     rows: format === 'csv' ? { kind: 'csv', columns: config.columns!, delimiter: config.delimiter } : { kind: 'json_lines' },
     boundaries: { bytesMax: config.object_bytes, recordsMax: RECORDS_MAX, intervalMs: config.interval_ms },
     async write(delivery, rows, signal) {
-      const both = AbortSignal.any([signal, AbortSignal.timeout(WRITE_TIMEOUT_MS)])
-      const key = keyOf(config, delivery)
-      const metadata = metadataOf(delivery)
-      try {
-        const encoded = await encode(rows)
-        if ('faults' in encoded) return { kind: 'at_fault', records: encoded.faults }
-        if (await store.putNew(key, encoded.file, metadata, both)) return { kind: 'delivered' }
-        const found = await store.metadataOf(key, both)
-        if (found && isSame(found, metadata)) return { kind: 'delivered' }
-        return found
-          ? { kind: 'permanent', reason: `the object ${key} is there already, and not by this pipeline` }
-          : { kind: 'retry', afterMs: 0, reason: `the object ${key} was there and is gone` }
-      } catch (error) {
-        return refusal(error, key)
+      const files: { key: string; file: Uint8Array }[] = []
+      const faults: RefusedRecord[] = []
+      for (const part of timeParts(rows, grain)) {
+        const encoded = await encode(part.rows)
+        if ('faults' in encoded) faults.push(...encoded.faults)
+        else files.push({ key: keyOf(config, delivery, context.origin, part.timeMs), file: encoded.file })
       }
+      // Nothing of the range is written while a record of it is at fault.
+      if (faults.length > 0) return { kind: 'at_fault', records: faults }
+      for (const { key, file } of files) {
+        const written = await put(key, file, metadataOf(delivery), signal)
+        if (written.kind !== 'delivered') return written
+      }
+      return { kind: 'delivered' }
     },
     async close() {
       store.close()

@@ -134,7 +134,8 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   }
 
   /** The sink's faults are no step's: they count at the last one, and their letters name none. */
-  function encodeRows(rows: RowTarget, { baseOffset }: SourceBatch, doubts: Doubts | undefined): void {
+  function encodeRows(rows: RowTarget, batch: SourceBatch, doubts: Doubts | undefined): void {
+    const { baseOffset } = batch
     if (doubts && doubts.refused.size > 0) {
       for (let ordinal = kernel.currentCount() - 1; ordinal >= 0; ordinal--) {
         const delta = kernel.deltaOf(ordinal)
@@ -149,12 +150,14 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       if (failedNow + skippedNow > 0) kernel.dropFailed()
       before = failedNow + skippedNow
       rows.drop()
-      addRows(kernel, rows, prefix, baseOffset, (delta, { code, message }) => failDelta(delta, stepCount, code, message))
+      addRows(kernel, rows, prefix, baseOffset, Number(batch.baseTimestamp), Number(fixedTimeOf(batch)), (delta, { code, message }) =>
+        failDelta(delta, stepCount, code, message),
+      )
     }
   }
 
   function append(batch: SourceBatch, sink: BatchSink): void {
-    const fixedTime = (batch.attributes & 8) !== 0 ? batch.maxTimestamp : -1n
+    const fixedTime = fixedTimeOf(batch)
     const base = batch.baseTimestamp
     const count = kernel.currentCount()
     const { partitions } = spec
@@ -246,6 +249,9 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     },
   }
 }
+
+/** The time of every record of a batch whose topic has log-append time; else -1. */
+const fixedTimeOf = ({ attributes, maxTimestamp }: SourceBatch): bigint => ((attributes & 8) !== 0 ? maxTimestamp : -1n)
 
 /** Of the registry's prefix, which values of a stream carry (`shared/registry/framing.ts`, a sibling that this room does not import). */
 const FRAMING_BYTES = 5

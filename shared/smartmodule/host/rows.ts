@@ -10,14 +10,15 @@ export type RowFault = { code: string; message: string }
 /** Takes values as rows. What was added counts once it is kept; a record at fault takes its siblings with it. */
 export type RowTarget = {
   /**
-   * The value at `[from, to)` of `source`, `from` -1 for a null, of the record at `offset`; its key, -1 for none, lies at
-   * `[keyFrom, keyTo)`, its headers (their count first) at `[headersFrom, end)`.
+   * The value at `[from, to)` of `source`, `from` -1 for a null, of the record at `offset` with the time `timeMs`; its key, -1 for none,
+   * lies at `[keyFrom, keyTo)`, its headers (their count first) at `[headersFrom, end)`.
    */
   add(
     source: Uint8Array,
     from: number,
     to: number,
     offset: number,
+    timeMs: number,
     keyFrom: number,
     keyTo: number,
     headersFrom: number,
@@ -27,12 +28,17 @@ export type RowTarget = {
   drop(): void
 }
 
-/** Adds the value of every record of the kernel's current section, without its first `prefix` bytes; tells which make no row. */
+/**
+ * Adds the value of every record of the kernel's current section, without its first `prefix` bytes; tells which make no row. A record's
+ * time is `baseTimeMs` and its delta, or `fixedTimeMs` where that is not negative (log-append time).
+ */
 export function addRows(
   kernel: Kernel,
   target: RowTarget,
   prefix: number,
   baseOffset: bigint,
+  baseTimeMs: number,
+  fixedTimeMs: number,
   fail: (delta: number, fault: RowFault) => void,
 ): void {
   const source = new Uint8Array(kernel.memory.buffer)
@@ -49,9 +55,16 @@ export function addRows(
       shift += 7
     } while (byte & 0x80)
     const end = at + ((size >>> 1) ^ -(size & 1))
-    // Attributes, then the timestamp's delta.
+    // Attributes, then the timestamp's delta: up to 64 bits, so that shifts would not do.
     at++
-    while (source[at++]! & 0x80);
+    let time = 0
+    let unit = 1
+    do {
+      byte = source[at++]!
+      time += (byte & 0x7f) * unit
+      unit *= 128
+    } while (byte & 0x80)
+    time = fixedTimeMs >= 0 ? fixedTimeMs : baseTimeMs + (time % 2 === 0 ? time / 2 : -(time + 1) / 2)
     let delta = 0
     shift = 0
     do {
@@ -81,10 +94,10 @@ export function addRows(
     value = (value >>> 1) ^ -(value & 1)
     const fault =
       value < 0
-        ? target.add(source, -1, -1, base + delta, keyFrom, keyTo, at, end)
+        ? target.add(source, -1, -1, base + delta, time, keyFrom, keyTo, at, end)
         : value < prefix
           ? NOT_FRAMED
-          : target.add(source, at + prefix, at + value, base + delta, keyFrom, keyTo, at + value, end)
+          : target.add(source, at + prefix, at + value, base + delta, time, keyFrom, keyTo, at + value, end)
     if (fault) fail(delta, fault)
     at = end
   }

@@ -104,7 +104,7 @@ async function store(
       source_topic: input.topic,
       sink_topic: sink.kind === 'stream' ? sink.stream.topic : deadLetterTopic,
       sink_schema_id: sink.kind === 'stream' ? (sink.stream.schema_id ?? 0) : 0,
-      sink_bytes_max: LIMITS.topic_batch_bytes_max,
+      sink_bytes_max: (sink.kind === 'stream' ? sink.stream.batch_bytes_max : null) ?? LIMITS.topic_batch_bytes_max,
       dead_letter_bytes_max: LIMITS.dead_letter_batch_bytes_max,
       dead_letter_topic: deadLetterTopic,
       group_id: names.pipelineGroup(id),
@@ -121,6 +121,7 @@ async function store(
               connector_id: sink.connector_id,
               config: sink.config,
               fields: fieldsBehind(source, steps),
+              ...(source.kind === 'stream' ? { origin: source.stream.name } : {}),
               on_error: body.on_error,
             },
           }

@@ -6,10 +6,10 @@ import { secretsIn } from '../../../../shared/connectors/secret.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import type { Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
-import { schemaTextOf } from '../../../../shared/model/stream-formats.ts'
+import { schemaTextOf } from '../../../../shared/model/schema-text.ts'
 import type { Queryable } from '../../../../shared/store/database.ts'
 import { lockSecret } from '../../../../shared/store/secrets.ts'
-import { lockStream, type StreamRow } from '../../../../shared/store/streams.ts'
+import { lockStream, type StreamRow, type StreamSchemaRow } from '../../../../shared/store/streams.ts'
 import { validated } from '../../middleware/validate.ts'
 
 type Endpoint = PipelineRequest['source']
@@ -84,15 +84,15 @@ export async function resolveEndpoint(
 
 /** How a chain reads and writes the values of streams that are no JSON. */
 export function sourceCodecOf(
-  { format }: StreamRow,
-  schemas: ReadonlyMap<number, Record<string, string>>,
+  { name, format }: StreamRow,
+  schemas: ReadonlyMap<number, StreamSchemaRow>,
 ): Pick<PipelineDefinition, 'source_codec'> {
   if (format === 'json') return {}
-  const texts = [...schemas].map(([id, schema]) => [String(id), schemaTextOf(format, schema)])
+  const texts = [...schemas].map(([id, schema]) => [String(id), schemaTextOf({ name, format, ...schema })])
   return { source_codec: { format, schemas: Object.fromEntries(texts) } }
 }
-export function sinkCodecOf({ format, schema }: StreamRow): Pick<PipelineDefinition, 'sink_codec'> {
-  return { sink_codec: format === 'json' ? undefined : { format, schema: schemaTextOf(format, schema) } }
+export function sinkCodecOf(stream: StreamRow): Pick<PipelineDefinition, 'sink_codec'> {
+  return { sink_codec: stream.format === 'json' ? undefined : { format: stream.format, schema: schemaTextOf(stream) } }
 }
 
 /** Built-in SmartModules that leave a record's members as they are, but for one that they may add. */

@@ -1,30 +1,54 @@
 /** Row first, then schema and topic by the reconciler's own steps; the answer waits for `active`. */
-import { createStreamContract } from '../../../../shared/api/streams.ts'
-import { ServiceError } from '../../../../shared/errors/service-error.ts'
+import { createStreamContract, STREAM_DEFAULTS, type StreamRequest } from '../../../../shared/api/streams.ts'
+import { invalidRequest, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { isUniqueViolation } from '../../../../shared/store/database.ts'
-import { insertStream, updateStream } from '../../../../shared/store/streams.ts'
+import { insertStream, updateStream, type NewStream } from '../../../../shared/store/streams.ts'
+import type { Deps } from '../../deps.ts'
 import { finishStream, undoStream } from '../../reconciler/streams.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
+import { resolveSchemaId, resolveTopic } from './adopt.ts'
+
+type Described = Omit<NewStream, 'id' | 'account_id' | 'name' | 'description' | 'status' | 'key_field'>
+
+/** What the body says of topic and schema. Throws 400 naming what can't be used. */
+async function describe(deps: Deps, accountId: string, id: string, body: StreamRequest): Promise<Described> {
+  const adopted = body.topic === undefined ? undefined : await resolveTopic(deps, accountId, body.topic, body.schema_id)
+  const schemaId = adopted?.schema_id ?? body.schema_id
+  const own = {
+    topic: deps.names.streamTopic(accountId, id),
+    partitions: body.partitions ?? STREAM_DEFAULTS.partitions,
+    retention_ms: body.retention_ms ?? STREAM_DEFAULTS.retention_ms,
+    compatibility: body.compatibility ?? STREAM_DEFAULTS.compatibility,
+    schema_id: null,
+    batch_bytes_max: null,
+  }
+  const place = { ...(adopted ?? own), is_adopted: adopted !== undefined }
+  if (body.schema !== undefined || schemaId === undefined)
+    return { ...place, format: body.format ?? 'json', schema: body.schema ?? {}, schema_text: null }
+  const found = await resolveSchemaId(deps, accountId, schemaId)
+  const details: Detail[] = []
+  if (body.format !== undefined && body.format !== found.format)
+    details.push({ path: '/format', message: `the schema is in ${found.format}` })
+  if (body.key !== undefined && !Object.hasOwn(found.schema, body.key))
+    details.push({ path: '/key', message: 'must be a field of the schema' })
+  if (details.length > 0) throw invalidRequest(details)
+  return { ...place, ...found }
+}
 
 export const createStream = operation(createStreamContract, async (deps, caller, { body }) => {
-  const { db, names, log } = deps
+  const { db, log } = deps
   const id = newId('stream')
-  const { name, description, schema, partitions, retention_ms, compatibility, format, key } = body
+  const { name, description, key } = body
   const row = await insertStream(db, {
     id,
     account_id: caller.accountId,
     name,
     description,
-    schema,
-    partitions,
-    retention_ms,
-    compatibility,
-    format,
     key_field: key ?? null,
     status: 'creating',
-    topic: names.streamTopic(caller.accountId, id),
+    ...(await describe(deps, caller.accountId, id, body)),
   }).catch((error: unknown) => {
     if (isUniqueViolation(error))
       throw new ServiceError('conflict', `a stream named "${name}" exists already`, {

@@ -25,6 +25,7 @@ export const showStream = (row: StreamRow) => ({
   compatibility: row.compatibility,
   format: row.format,
   key: row.key_field,
+  is_adopted: row.is_adopted,
 })
 
 export const listStreamsOperation = operation(listStreamsContract, async ({ db }, caller, { query }) =>

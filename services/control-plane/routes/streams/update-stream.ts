@@ -1,19 +1,25 @@
 /** PATCH of a stream: its description, and its schema where the compatibility mode lets it. */
 import { updateStreamContract } from '../../../../shared/api/streams.ts'
 import { invalidRequest, notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
-import { jsonSchemaOf } from '../../../../shared/model/stream-schema.ts'
-import { schemaTextOf, unfitFields } from '../../../../shared/model/stream-formats.ts'
+import { schemaTextOf, type SchemaText } from '../../../../shared/model/schema-text.ts'
+import { unfitFields, type StreamFormat } from '../../../../shared/model/stream-formats.ts'
 import { schemaFaults, type Compatibility } from '../../../../shared/model/schema-change.ts'
 import { SchemaRefused, subjectOf } from '../../../../shared/registry/registry.ts'
-import type { Queryable } from '../../../../shared/store/database.ts'
-import { insertRevision, listPipelinesReading, lockPipeline, updatePipeline } from '../../../../shared/store/pipelines.ts'
-import { lockStream, saveStreamSchema, schemasOf, updateStream, type StreamRow } from '../../../../shared/store/streams.ts'
-import { publishDefinition } from '../../publisher/enqueue.ts'
+import { lockStream, saveStreamSchema, updateStream, type StreamRow } from '../../../../shared/store/streams.ts'
+import type { Deps } from '../../deps.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
-import { sourceCodecOf } from '../pipelines/resolve-endpoint.ts'
+import { resolveSchemaId } from './adopt.ts'
 import { showStream } from './streams.ts'
+import { teachReaders } from './teach-readers.ts'
+
+function assertKeepsKey({ key_field }: StreamRow, schema: Record<string, string>, path: string): void {
+  if (key_field !== null && !Object.hasOwn(schema, key_field))
+    throw new ServiceError('conflict', `the field "${key_field}" is the stream's key`, {
+      details: [{ path, message: `the field "${key_field}" is the key and can’t be dropped` }],
+    })
+}
 
 /** Throws 409 naming every field that stands in the way. */
 function assertCompatible(stream: StreamRow, schema: Record<string, string>): void {
@@ -22,10 +28,7 @@ function assertCompatible(stream: StreamRow, schema: Record<string, string>): vo
     throw invalidRequest(
       unfit.map((field) => ({ path: `/schema/${field}`, message: `the type ${schema[field]} has no form in ${stream.format}` })),
     )
-  if (stream.key_field !== null && !Object.hasOwn(schema, stream.key_field))
-    throw new ServiceError('conflict', `the field "${stream.key_field}" is the stream's key`, {
-      details: [{ path: `/schema/${stream.key_field}`, message: 'is the key and can’t be dropped' }],
-    })
+  assertKeepsKey(stream, schema, `/schema/${stream.key_field}`)
   const faults = schemaFaults(stream.schema, schema, stream.compatibility as Compatibility, stream.format)
   if (faults.length > 0)
     throw new ServiceError(
@@ -37,43 +40,54 @@ function assertCompatible(stream: StreamRow, schema: Record<string, string>): vo
     )
 }
 
-/** Pipelines that read the stream learn to read values of the new schema too: their next revision. */
-async function teachReaders(trx: Queryable, stream: StreamRow): Promise<void> {
-  const schemas = await schemasOf(trx, stream.id)
-  const codec = sourceCodecOf(stream, schemas)
-  if (!codec.source_codec) return
-  for (const id of await listPipelinesReading(trx, stream.id)) {
-    const row = await lockPipeline(trx, id)
-    if (!row || row.status === 'deleting' || row.definition.source_topic !== stream.topic) continue
-    const definition = { ...row.definition, ...codec, revision: row.revision + 1 }
-    await insertRevision(trx, definition)
-    const updated = await updatePipeline(trx, id, { revision: definition.revision, definition })
-    if (row.status !== 'created' || row.desired === 'running') await publishDefinition(trx, updated)
+type Change = { format: StreamFormat; schema: Record<string, string>; schema_text: SchemaText | null; schema_id?: number }
+
+/** The schema that the body asks for, undefined when it asks for none. Throws 400 and 409 naming what stands in its way. */
+async function changeOf(deps: Deps, stream: StreamRow, { schema, schema_id }: { schema?: Record<string, string>; schema_id?: number }) {
+  if (schema) {
+    if (stream.schema_text)
+      throw invalidRequest([
+        { path: '/schema', message: 'must not be given: the schema came from the registry, give the next one’s schema_id' },
+      ])
+    assertCompatible(stream, schema)
+    return { format: stream.format, schema, schema_text: null } satisfies Change
   }
+  if (schema_id === undefined) return undefined
+  const found = await resolveSchemaId(deps, stream.account_id, schema_id)
+  if (found.format !== stream.format)
+    throw invalidRequest([{ path: '/schema_id', message: `is a schema in ${found.format}, the stream is in ${stream.format}` }])
+  assertKeepsKey(stream, found.schema, '/schema_id')
+  return { ...found, schema_id } satisfies Change
+}
+
+/** The registry has the last word: it knows every version, and modes that look at all of them. Answers the id. */
+async function register({ registry }: Deps, stream: StreamRow, change: Change): Promise<number> {
+  if (stream.is_adopted && change.schema_id !== undefined) return change.schema_id
+  const text = schemaTextOf({ ...change, name: stream.name })
+  return withDeadline(
+    registry.register(subjectOf(stream.topic), stream.format, text, stream.compatibility),
+    'registering the schema',
+  ).catch((error: unknown) => {
+    if (error instanceof SchemaRefused)
+      throw new ServiceError('conflict', `the schema registry refuses the schema: ${error.message}`, { cause: error })
+    throw error
+  })
 }
 
 export const updateStreamOperation = operation(updateStreamContract, async (deps, caller, { params, body }) => {
-  const { db, registry } = deps
+  const { db } = deps
   const row = await db.transaction(async (trx) => {
     const stream = await lockStream(trx, caller.accountId, params.id)
     if (!stream) throw notFound('the stream')
     assertIfMatch(caller, etagOf(stream))
     if (stream.status !== 'active') throw new ServiceError('conflict', `the stream is ${stream.status}, not active`)
-    const { description = stream.description, schema } = body
-    if (!schema) return updateStream(trx, stream.id, { description })
-    assertCompatible(stream, schema)
-    const text = stream.format === 'json' ? JSON.stringify(jsonSchemaOf(stream.name, schema)) : schemaTextOf(stream.format, schema)
-    // The registry has the last word: it knows every version, and modes that look at all of them.
-    const schema_id = await withDeadline(
-      registry.register(subjectOf(stream.topic), stream.format, text, stream.compatibility),
-      'registering the schema',
-    ).catch((error: unknown) => {
-      if (error instanceof SchemaRefused)
-        throw new ServiceError('conflict', `the schema registry refuses the schema: ${error.message}`, { cause: error })
-      throw error
-    })
-    const updated = await updateStream(trx, stream.id, { description, schema, schema_id })
-    await saveStreamSchema(trx, stream.id, schema_id, schema)
+    const { description = stream.description } = body
+    const change = await changeOf(deps, stream, body)
+    if (!change) return updateStream(trx, stream.id, { description })
+    const schema_id = await register(deps, stream, change)
+    const { schema, schema_text } = change
+    const updated = await updateStream(trx, stream.id, { description, schema, schema_text, schema_id })
+    await saveStreamSchema(trx, stream.id, schema_id, change)
     await teachReaders(trx, updated)
     return updated
   })

@@ -1,0 +1,79 @@
+/** Schemas given by their id in the registry, and topics that are there already: what a stream of them is. */
+import { invalidRequest } from '../../../../shared/errors/service-error.ts'
+import { describeTopicConfig } from '../../../../shared/kafka/admin/topic-config.ts'
+import { mayAdoptTopic, mayUseSubject } from '../../../../shared/model/adoption.ts'
+import { LIMITS } from '../../../../shared/model/limits.ts'
+import { SchemaRefused, subjectOf } from '../../../../shared/registry/registry.ts'
+import { fieldsOf } from '../../../../shared/registry/fields.ts'
+import type { StreamFormat } from '../../../../shared/model/stream-formats.ts'
+import type { StreamSchemaRow } from '../../../../shared/store/streams.ts'
+import type { Deps } from '../../deps.ts'
+import { withDeadline } from '../../with-deadline.ts'
+
+type AdoptDeps = Pick<Deps, 'registry' | 'adoption' | 'cluster' | 'withAdmin'>
+
+/** Throws 400 at /schema_id for one that is not there, is another account's, or can't be a stream's. */
+export async function resolveSchemaId(
+  { registry, adoption }: Pick<AdoptDeps, 'registry' | 'adoption'>,
+  accountId: string,
+  schemaId: number,
+): Promise<StreamSchemaRow & { format: StreamFormat }> {
+  const refuse = (message: string) => invalidRequest([{ path: '/schema_id', message }])
+  try {
+    const found = await withDeadline(registry.find(schemaId), 'reading the schema')
+    if (!found?.subjects.some((subject) => mayUseSubject(adoption, accountId, subject)))
+      throw refuse('is not the id of a schema in the registry that this account may use')
+    const schema = readFields(found)
+    if (Object.keys(schema).length > LIMITS.stream_fields_max) throw refuse(`has more than ${LIMITS.stream_fields_max} fields`)
+    return { format: found.format, schema, schema_text: found.text }
+  } catch (error) {
+    if (error instanceof SchemaRefused) throw refuse(`can't be used: ${error.message}`)
+    throw error
+  }
+}
+
+function readFields({ format, text }: { format: StreamFormat; text: NonNullable<StreamSchemaRow['schema_text']> }): Record<string, string> {
+  try {
+    return fieldsOf(format, text)
+  } catch (error) {
+    throw new SchemaRefused(error instanceof Error ? error.message : String(error), { cause: error })
+  }
+}
+
+export type AdoptedTopic = {
+  topic: string
+  partitions: number
+  retention_ms: number
+  batch_bytes_max: number
+  compatibility: string
+  schema_id: number
+}
+
+/** The topic as it is. Throws 400 at /topic, or at /schema_id where none is given and the topic's subject has none. */
+export async function resolveTopic(
+  { registry, adoption, cluster, withAdmin }: AdoptDeps,
+  accountId: string,
+  topic: string,
+  schemaId: number | undefined,
+): Promise<AdoptedTopic> {
+  const refuse = (path: string, message: string) => invalidRequest([{ path, message }])
+  const isAllowed = mayAdoptTopic(adoption, accountId, topic)
+  const layout = isAllowed ? await withDeadline(cluster.describeTopic(topic), 'looking for the topic') : undefined
+  if (!layout) throw refuse('/topic', 'is not a topic that this account may adopt')
+  if (layout.leaders.length > LIMITS.adopted_partitions_max)
+    throw refuse('/topic', `has ${layout.leaders.length} partitions, more than ${LIMITS.adopted_partitions_max}`)
+  const config = await withDeadline(
+    withAdmin((admin) => describeTopicConfig(admin, topic)),
+    'reading the topic’s settings',
+  )
+  const subject = subjectOf(topic)
+  const schema_id = schemaId ?? (await withDeadline(registry.newestOf(subject), 'reading the topic’s schema'))
+  if (schema_id === undefined) throw refuse('/schema_id', `is required: the registry has no subject ${subject}`)
+  return {
+    topic,
+    partitions: layout.leaders.length,
+    ...config,
+    compatibility: await withDeadline(registry.compatibilityOf(subject), 'reading the topic’s compatibility'),
+    schema_id,
+  }
+}

@@ -1,0 +1,19 @@
+/** Pipelines that read a stream learn to read values of its new schema too: their next revision. */
+import type { Queryable } from '../../../../shared/store/database.ts'
+import { insertRevision, listPipelinesReading, lockPipeline, updatePipeline } from '../../../../shared/store/pipelines.ts'
+import { schemasOf, type StreamRow } from '../../../../shared/store/streams.ts'
+import { publishDefinition } from '../../publisher/enqueue.ts'
+import { sourceCodecOf } from '../pipelines/resolve-endpoint.ts'
+
+export async function teachReaders(trx: Queryable, stream: StreamRow): Promise<void> {
+  const codec = sourceCodecOf(stream, await schemasOf(trx, stream.id))
+  if (!codec.source_codec) return
+  for (const id of await listPipelinesReading(trx, stream.id)) {
+    const row = await lockPipeline(trx, id)
+    if (!row || row.status === 'deleting' || row.definition.source_topic !== stream.topic) continue
+    const definition = { ...row.definition, ...codec, revision: row.revision + 1 }
+    await insertRevision(trx, definition)
+    const updated = await updatePipeline(trx, id, { revision: definition.revision, definition })
+    if (row.status !== 'created' || row.desired === 'running') await publishDefinition(trx, updated)
+  }
+}

@@ -1,0 +1,156 @@
+/** Avro values as JSON and back, by avsc. Times are ISO texts outside, bytes base64; a union that JSON can't tell apart is `{"<type>": value}`. */
+import { createRequire } from 'node:module'
+import type { Type } from 'avsc'
+import type { SchemaText } from '../model/schema-text.ts'
+import type { Codec } from './codecs.ts'
+
+// Loaded with the first stream that needs it: lanes of JSON streams start without.
+const load = createRequire(import.meta.url)
+
+const DAY_MS = 86_400_000
+
+/** What avsc's types have beyond their declared face. */
+type Shape = Type & {
+  fields?: { name: string; type: Shape; defaultValue(): unknown }[]
+  itemsType?: Shape
+  valuesType?: Shape
+  types?: Shape[]
+}
+
+/** Times as ISO texts; avsc's own base class leaves the rest as it is. */
+function logicalTypes({ LogicalType }: typeof import('avsc').types) {
+  class Timestamp extends LogicalType {
+    protected override _fromValue(value: number): string {
+      return new Date(value).toISOString()
+    }
+    protected override _toValue(value: unknown): number | undefined {
+      const time = typeof value === 'string' ? Date.parse(value) : Number.NaN
+      return Number.isNaN(time) ? undefined : time
+    }
+    protected override _resolve(): undefined {
+      return undefined
+    }
+  }
+  class Day extends LogicalType {
+    protected override _fromValue(value: number): string {
+      return new Date(value * DAY_MS).toISOString().slice(0, 10)
+    }
+    protected override _toValue(value: unknown): number | undefined {
+      const time = typeof value === 'string' ? Date.parse(`${value}T00:00:00Z`) : Number.NaN
+      return Number.isNaN(time) ? undefined : Math.round(time / DAY_MS)
+    }
+    protected override _resolve(): undefined {
+      return undefined
+    }
+  }
+  return { 'timestamp-millis': Timestamp, date: Day }
+}
+
+export function openAvro({ text, references }: SchemaText): Codec {
+  const avro = load('avsc') as typeof import('avsc')
+  const options = { wrapUnions: 'auto', logicalTypes: logicalTypes(avro.types), registry: {} } as never
+  for (const reference of references) avro.Type.forSchema(JSON.parse(reference.text), options)
+  const type = avro.Type.forSchema(JSON.parse(text), options) as Shape
+  return {
+    fields: Object.fromEntries((type.fields ?? []).map((field) => [field.name, fieldType(field)])),
+    toJson(value) {
+      const record: unknown = type.fromBuffer(Buffer.from(value.buffer, value.byteOffset, value.byteLength))
+      return JSON.stringify(record, (_name, member: unknown) =>
+        isBufferJson(member) ? Buffer.from(member.data).toString('base64') : member,
+      )
+    },
+    fromJson(json) {
+      const record = shaped(type, JSON.parse(json))
+      let wrong: string | undefined
+      if (!type.isValid(record, { errorHook: (path) => void (wrong ??= path.join('.')) }))
+        throw new Error(`the member "${wrong ?? ''}" does not fit the stream's Avro schema`)
+      return type.toBuffer(record)
+    },
+  }
+}
+
+function isBufferJson(value: unknown): value is { type: 'Buffer'; data: number[] } {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    (value as { type?: unknown }).type === 'Buffer' &&
+    Array.isArray((value as { data?: unknown }).data)
+  )
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The JSON value as avsc takes it: bytes as buffers, and null for what is missing where there is no default. */
+function shaped(type: Shape, value: unknown): unknown {
+  switch (type.typeName) {
+    case 'bytes':
+    case 'fixed':
+      return typeof value === 'string' ? Buffer.from(value, 'base64') : value
+    case 'array':
+      return Array.isArray(value) ? value.map((item) => shaped(type.itemsType!, item)) : value
+    case 'map':
+      return isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shaped(type.valuesType!, item)])) : value
+    case 'record': {
+      if (!isObject(value)) return value
+      const members: Record<string, unknown> = { ...value }
+      const unknown = Object.keys(members).find((name) => !type.fields!.some((field) => field.name === name))
+      if (unknown !== undefined) throw new Error(`the member "${unknown}" is not in the stream's Avro schema`)
+      for (const field of type.fields!) {
+        if (members[field.name] !== undefined) members[field.name] = shaped(field.type, members[field.name])
+        else if (field.defaultValue() === undefined) members[field.name] = null
+      }
+      return members
+    }
+    case 'union:unwrapped': {
+      if (value === null) return value
+      const fitting = type.types!.filter((each) => canHold(each, value))
+      return fitting.length === 1 ? shaped(fitting[0]!, value) : value
+    }
+    case 'union:wrapped': {
+      if (!isObject(value)) return value
+      const named = (name: string) => type.types!.find((each) => each.branchName === name)
+      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, named(name) ? shaped(named(name)!, item) : item]))
+    }
+    default:
+      return value
+  }
+}
+
+/** Whether a JSON value may be meant for the branch of a union; those that JSON can't tell apart are wrapped. */
+function canHold(type: Shape, value: unknown): boolean {
+  if (typeof value === 'string')
+    return !['null', 'boolean', 'int', 'long', 'float', 'double', 'array', 'map', 'record'].includes(type.typeName)
+  if (Array.isArray(value)) return type.typeName === 'array'
+  return isObject(value) && ['record', 'map'].includes(type.typeName)
+}
+
+const SCALARS: Record<string, string> = {
+  string: 'string',
+  enum: 'string',
+  int: 'integer',
+  long: 'integer',
+  float: 'number',
+  double: 'number',
+  boolean: 'boolean',
+  bytes: 'bytes',
+  fixed: 'bytes',
+  map: 'object',
+  record: 'object',
+  'logical:timestamp-millis': 'datetime',
+  'logical:date': 'date',
+}
+
+function typeNameOf(type: Shape): string {
+  if (type.typeName === 'array') return `array<${typeNameOf(type.itemsType!)}>`
+  return SCALARS[type.typeName] ?? 'any'
+}
+
+/** A field with a default, or that may be null, may be missing. */
+function fieldType(field: NonNullable<Shape['fields']>[number]): string {
+  const { type } = field
+  const [others, hasNull] = type.types
+    ? [type.types.filter(({ typeName }) => typeName !== 'null'), type.types.some(({ typeName }) => typeName === 'null')]
+    : [[type], false]
+  const name = others.length === 1 ? typeNameOf(others[0]!) : 'any'
+  return hasNull || field.defaultValue() !== undefined ? `${name}?` : name
+}

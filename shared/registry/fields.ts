@@ -1,0 +1,37 @@
+/** What a stream shows of a schema that came from the registry: its fields by name, with the type names that streams have. */
+import type { SchemaText } from '../model/schema-text.ts'
+import type { StreamFormat } from '../model/stream-formats.ts'
+import { openCodec } from './codecs.ts'
+import { openJsonSchema } from './json-schema.ts'
+
+/** Throws an Error that says why the schema can't be a stream's. */
+export function fieldsOf(format: StreamFormat, schema: SchemaText): Record<string, string> {
+  const fields = format === 'json' ? jsonFields(schema) : openCodec(format, schema).fields
+  if (Object.keys(fields).length === 0) throw new Error('it describes no object with fields')
+  return fields
+}
+
+type Node = { [member: string]: unknown }
+const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const BY_FORMAT: Record<string, string> = { 'date-time': 'datetime', date: 'date', uuid: 'uuid' }
+const SCALARS = new Set(['integer', 'number', 'boolean', 'object'])
+
+function jsonFields(schema: SchemaText): Record<string, string> {
+  openJsonSchema(schema)
+  const root: unknown = JSON.parse(schema.text)
+  if (!isNode(root) || !isNode(root.properties)) return {}
+  const required = new Set(Array.isArray(root.required) ? root.required : [])
+  return Object.fromEntries(
+    Object.entries(root.properties).map(([name, property]) => [name, `${typeNameOf(property)}${required.has(name) ? '' : '?'}`]),
+  )
+}
+
+/** `any` for whatever has no name of its own, references to other schemas too. */
+function typeNameOf(property: unknown): string {
+  if (!isNode(property)) return 'any'
+  const { type, format, items } = property
+  if (type === 'string') return BY_FORMAT[String(format)] ?? 'string'
+  if (type === 'array') return `array<${typeNameOf(items)}>`
+  return typeof type === 'string' && SCALARS.has(type) ? type : 'any'
+}

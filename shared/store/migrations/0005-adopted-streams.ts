@@ -1,0 +1,18 @@
+/** Streams whose schema came from the registry, and streams over topics that were there before. */
+import type { Knex } from 'knex'
+
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    -- batch_bytes_max: of a topic that somebody else made; null is the service's own limit.
+    ALTER TABLE streams ADD is_adopted boolean NOT NULL DEFAULT false, ADD schema_text json, ADD batch_bytes_max int;
+    ALTER TABLE stream_schemas ADD schema_text json;
+    CREATE INDEX streams_adopted ON streams (id) WHERE is_adopted;
+  `)
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw(`
+    ALTER TABLE stream_schemas DROP schema_text;
+    ALTER TABLE streams DROP batch_bytes_max, DROP schema_text, DROP is_adopted;
+  `)
+}

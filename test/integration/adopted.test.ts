@@ -1,0 +1,231 @@
+/** Streams over topics that were there before, and schemas given by their id: topic and schemas are made by kafkajs and the registry. */
+import kafkajs, { type Admin, type Producer } from 'kafkajs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { connect, lettersOf, stream } from '../harness/connectors.ts'
+import { createStream, readAll, waitForTotal, write, type NewStream } from '../harness/pipelines.ts'
+import { openAvro } from '../../shared/registry/avro.ts'
+
+let client: Client
+let other: Client
+let admin: Admin
+let producer: Producer
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.other)
+  other = await loggedIn(service().accounts.enterprise)
+  const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
+  admin = kafka.admin()
+  producer = kafka.producer()
+  await Promise.all([admin.connect(), producer.connect()])
+})
+afterAll(async () => {
+  await producer.disconnect()
+  await admin.disconnect()
+})
+
+type Reference = { name: string; subject: string; version: number }
+async function register(subject: string, schemaType: string, schema: string, references: Reference[] = []): Promise<number> {
+  const answer = await fetch(`${service().registryUrl}/subjects/${subject}/versions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+    body: JSON.stringify({ schemaType, schema, references }),
+  })
+  if (!answer.ok) throw new Error(`registering answered ${answer.status}: ${await answer.text()}`)
+  return ((await answer.json()) as { id: number }).id
+}
+const framed = (id: number, value: Buffer | string) => {
+  const prefix = Buffer.alloc(5)
+  prefix.writeInt32BE(id, 1)
+  return Buffer.concat([prefix, Buffer.from(value as string)])
+}
+async function newTopic(partitions = 3): Promise<string> {
+  const topic = unique('theirs')
+  await admin.createTopics({
+    topics: [{ topic, numPartitions: partitions, configEntries: [{ name: 'retention.ms', value: '123456789' }] }],
+    waitForLeaders: true,
+  })
+  return topic
+}
+const adopt = (body: Record<string, unknown>) =>
+  client.call<{ id: string; error?: { details?: { path: string; message: string }[] } }>('POST', '/v1/streams', {
+    name: unique('adopted'),
+    ...body,
+  })
+async function adopted(body: Record<string, unknown>) {
+  const made = await adopt(body)
+  if (made.status !== 201) throw new Error(`adopting answered ${made.status}: ${JSON.stringify(made.body)}`)
+  return (await client.call<NewStream & { schema: object; partitions: number }>('GET', `/v1/streams/${made.body.id}`)).body
+}
+
+const ADDRESS = JSON.stringify({ type: 'object', properties: { street: { type: 'string' } }, required: ['street'] })
+const ORDER = JSON.stringify({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  type: 'object',
+  properties: {
+    id: { type: 'integer' },
+    at: { type: 'string', format: 'date-time' },
+    tags: { type: 'array', items: { type: 'string' } },
+    address: { $ref: 'address.json' },
+  },
+  required: ['id'],
+})
+
+describe('a topic with JSON values', () => {
+  it('is read, written by the whole schema with what it refers to, goes through pipelines, and stays when the stream goes', async () => {
+    const topic = await newTopic()
+    const address = unique('address')
+    await register(address, 'JSON', ADDRESS)
+    const schema_id = await register(`${topic}-value`, 'JSON', ORDER, [{ name: 'address.json', subject: address, version: 1 }])
+    await producer.send({
+      topic,
+      messages: Array.from({ length: 30 }, (_, id) => ({ partition: id % 3, value: framed(schema_id, JSON.stringify({ id })) })),
+    })
+    const made = await adopted({ topic, schema_id, key: 'id' })
+    expect(made).toMatchObject({
+      topic,
+      schema_id,
+      partitions: 3,
+      retention_ms: 123456789,
+      format: 'json',
+      is_adopted: true,
+      schema: { id: 'integer', at: 'datetime?', tags: 'array<string>?', address: 'any?' },
+    })
+    expect((await readAll(client, made.id)).map(({ id }) => Number(id)).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 30 }, (_, id) => id),
+    )
+
+    await write(client, made.id, [{ id: 30, address: { street: 'x' }, unknown: 'is allowed by the schema' }])
+    const refused = await client.call('POST', `/v1/streams/${made.id}/data`, { records: [{ id: 31, address: {} }, { at: 'x' }] })
+    expect(refused.body.error?.details?.map(({ path }) => path)).toEqual(['/records/0/address/street', '/records/1/id', '/records/1/at'])
+
+    const to = await createStream(client, { id: 'integer' })
+    const id = await connect(client, stream(made.id), [], stream(to.id))
+    await waitForTotal(client, to.id, 31)
+    expect((await client.call('DELETE', `/v1/streams/${made.id}`)).status).toBe(409)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    await eventually('the stream may go', async () => (await client.call('DELETE', `/v1/streams/${made.id}`)).status === 204)
+    expect(await admin.listTopics()).toContain(topic)
+    expect((await fetch(`${service().registryUrl}/subjects/${topic}-value/versions`)).status).toBe(200)
+  })
+
+  it('takes a pipeline’s output, within the topic’s own limit of a batch', async () => {
+    const topic = await newTopic()
+    const schema_id = await register(`${topic}-value`, 'JSON', '{"type":"object","properties":{"id":{"type":"integer"}}}')
+    const made = await adopted({ topic, schema_id })
+    const from = await createStream(client, { id: 'integer', text: 'string' })
+    // Far more than the broker's default of a megabyte in one round.
+    for (let part = 0; part < 4; part++)
+      await write(
+        client,
+        from.id,
+        Array.from({ length: 80 }, (_, id) => ({ id, text: String(part).repeat(10_000) })),
+      )
+    const id = await connect(client, stream(from.id), [], stream(made.id))
+    await waitForTotal(client, made.id, 320)
+    expect((await lettersOf(client, id)).total).toBe(0)
+  })
+})
+
+const CUSTOMER =
+  '{"type":"record","name":"Customer","namespace":"shop","fields":[{"name":"name","type":"string"},{"name":"photo","type":"bytes"}]}'
+const PURCHASE = (more = '') =>
+  `{"type":"record","name":"Purchase","namespace":"shop","fields":[{"name":"id","type":"long"},{"name":"customer","type":"Customer"},{"name":"kind","type":{"type":"enum","name":"Kind","symbols":["A","B"]}}${more}]}`
+
+describe('a topic with Avro values', () => {
+  it('is read by every version of its schema, those that come later too, references resolved', async () => {
+    const topic = await newTopic()
+    const customers = unique('customer')
+    await register(customers, 'AVRO', CUSTOMER)
+    const references = [{ name: 'shop.Customer', subject: customers, version: 1 }]
+    const texts = [PURCHASE(), PURCHASE(',{"name":"note","type":["null","string"],"default":null}')]
+    const codec = (text: string) => openAvro({ text, references: [{ ...references[0]!, text: CUSTOMER }] })
+    const record = (id: number, note?: string) => ({
+      id,
+      customer: { name: `né ${id}`, photo: '/w==' },
+      kind: 'B',
+      ...(note === undefined ? {} : { note }),
+    })
+    const first = await register(`${topic}-value`, 'AVRO', texts[0]!, references)
+    const put = (id: number, text: string, value: object) =>
+      producer.send({ topic, messages: [{ value: framed(id, codec(text).fromJson(JSON.stringify(value))) }] })
+    await put(first, texts[0]!, record(1))
+
+    const made = await adopted({ topic })
+    expect(made).toMatchObject({ schema_id: first, format: 'avro', schema: { id: 'integer', customer: 'object', kind: 'string' } })
+    await write(client, made.id, [record(2)])
+    const bad = await client.call('POST', `/v1/streams/${made.id}/data`, { records: [record(3), { ...record(4), customer: { name: 5 } }] })
+    expect(bad.body.error?.details).toEqual([
+      { path: '/records/1', message: 'the member "customer.name" does not fit the stream\'s Avro schema' },
+    ])
+    const to = await createStream(client, { id: 'integer', customer: 'object', kind: 'string', note: 'any' })
+    const id = await connect(client, stream(made.id), [], stream(to.id))
+    await waitForTotal(client, to.id, 2)
+
+    const second = await register(`${topic}-value`, 'AVRO', texts[1]!, references)
+    await put(second, texts[1]!, record(5, 'new'))
+    await waitForTotal(client, to.id, 3)
+    expect((await lettersOf(client, id)).total).toBe(0)
+    const all = await readAll(client, to.id)
+    expect(all.sort((a, b) => Number(a.id) - Number(b.id))).toEqual([record(1), record(2), record(5, 'new')])
+    const here = (await readAll(client, made.id)).sort((a, b) => Number(a.id) - Number(b.id))
+    expect(here).toEqual([record(1), record(2), record(5, 'new')])
+
+    const patched = await client.call('PATCH', `/v1/streams/${made.id}`, { schema_id: second })
+    expect(patched.body).toMatchObject({ schema_id: second, schema: { note: 'string?' } })
+    await write(client, made.id, [record(6, 'by the new one')])
+    await waitForTotal(client, to.id, 4)
+    const byFields = await client.call('PATCH', `/v1/streams/${made.id}`, { schema: { id: 'integer' } })
+    expect([byFields.status, byFields.body.error?.details?.[0]?.path]).toEqual([400, '/schema'])
+  })
+})
+
+describe('a stream with the schema of an id', () => {
+  it('has a topic of its own, in Protobuf with an import', async () => {
+    const common = unique('common')
+    await register(common, 'PROTOBUF', 'syntax = "proto3"; package common; message Money { int64 cents = 1; }')
+    const references = [{ name: 'common.proto', subject: common, version: 1 }]
+    const text = 'syntax = "proto3"; import "common.proto"; package shop; message Sale { int64 id = 1; common.Money price = 2; }'
+    const schema_id = await register(unique('sale'), 'PROTOBUF', text, references)
+    const made = await adopted({ schema_id, partitions: 2 })
+    expect(made).toMatchObject({ format: 'protobuf', is_adopted: false, partitions: 2, schema: { id: 'integer?', price: 'object?' } })
+    await write(client, made.id, [{ id: 1, price: { cents: 250 } }])
+    expect(await readAll(client, made.id)).toEqual([{ id: 1, price: { cents: 250 } }])
+    expect((await client.call('DELETE', `/v1/streams/${made.id}`)).status).toBe(204)
+    expect(await admin.listTopics()).not.toContain(made.topic)
+  })
+
+  it('is not another account’s', async () => {
+    const theirs = await createStream(other, { secret_field: 'string' })
+    const answer = await adopt({ schema_id: theirs.schema_id })
+    expect([answer.status, answer.body.error?.details?.[0]?.path]).toEqual([400, '/schema_id'])
+  })
+})
+
+describe('adopting is refused', () => {
+  it.each([
+    ['a topic that is not there', { topic: 'nobody-made-this' }, '/topic'],
+    ['a topic of Kafka’s', { topic: '__consumer_offsets' }, '/topic'],
+    ['a name that is none', { topic: 'a b' }, '/topic'],
+    ['partitions of a topic', { topic: 'x', partitions: 3 }, '/partitions'],
+    ['fields of a topic', { topic: 'x', schema: { a: 'string' } }, '/schema'],
+    ['no schema at all', {}, '/schema'],
+    ['two schemas', { schema: { a: 'string' }, schema_id: 1 }, '/schema_id'],
+    ['a schema that is not there', { schema_id: 2_000_000_000 }, '/schema_id'],
+    ['no number', { schema_id: '1' }, '/schema_id'],
+  ])('%s', async (_what, body, path) => {
+    const answer = await adopt(body)
+    expect([answer.status, answer.body.error?.details?.[0]?.path]).toEqual([400, path])
+  })
+
+  it('a stream’s own topic, one without a schema, another format or a key that is no field', async () => {
+    const own = await createStream(client, { a: 'string' })
+    const topic = await newTopic(1)
+    const paths = async (body: object) => (await adopt(body as Record<string, unknown>)).body.error?.details?.map(({ path }) => path)
+    expect(await paths({ topic: own.topic })).toEqual(['/topic'])
+    expect(await paths({ topic })).toEqual(['/schema_id'])
+    const schema_id = await register(`${topic}-value`, 'AVRO', CUSTOMER)
+    expect(await paths({ topic, schema_id, format: 'json', key: 'nope' })).toEqual(['/format', '/key'])
+    expect(await paths({ topic, schema_id: await register(unique('scalar'), 'AVRO', '"string"') })).toEqual(['/schema_id'])
+    expect((await client.call<{ streams: unknown[] }>('GET', `/v1/streams?name=${topic}`)).body.streams).toEqual([])
+  })
+})
