@@ -6,6 +6,7 @@ import addFormats from 'ajv-formats'
 import { z } from 'zod'
 import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
+import { readSchema, SchemaRefused, SchemaVersion, versionPath } from './read-schemas.ts'
 
 const { SchemaRegistry, SchemaType } = registryPackage
 
@@ -27,17 +28,7 @@ export type Registry = {
 
 export type FoundSchema = { format: StreamFormat; text: SchemaText; subjects: string[] }
 
-/** What the registry answers, as far as it matters (Confluent Schema Registry API; an absent schemaType is Avro). */
-const Reference = z.object({ name: z.string(), subject: z.string(), version: z.number().int() })
-const Version = z.object({
-  id: z.number().int().optional(),
-  schema: z.string(),
-  schemaType: z.enum(['JSON', 'AVRO', 'PROTOBUF']).default('AVRO'),
-  references: z.array(Reference).nullish(),
-})
-const FORMATS = { JSON: 'json', AVRO: 'avro', PROTOBUF: 'protobuf' } as const
 const VERSIONS_MAX = 100
-const REFERENCES_MAX = 100
 
 const TYPES = { json: SchemaType.JSON, avro: SchemaType.AVRO, protobuf: SchemaType.PROTOBUF } as const
 const TIMEOUT_MS = 8000
@@ -64,20 +55,6 @@ export function openRegistry(url: string): Registry {
     if (answer.status === 404) return undefined
     throw new RegistryAway(`GET ${path} answered ${answer.status}`)
   }
-  const versionPath = (subject: string, version: number | 'latest') => `/subjects/${encodeURIComponent(subject)}/versions/${version}`
-
-  /** Deepest first, each once. */
-  async function resolve(version: z.infer<typeof Version>, into: SchemaText['references'] = []): Promise<SchemaText['references']> {
-    for (const reference of version.references ?? []) {
-      if (into.some(({ subject, version: known }) => subject === reference.subject && known === reference.version)) continue
-      if (into.length >= REFERENCES_MAX) throw new SchemaRefused(`it refers to more than ${REFERENCES_MAX} others`)
-      const found = await read(versionPath(reference.subject, reference.version), Version)
-      if (!found) throw new SchemaRefused(`it refers to version ${reference.version} of ${reference.subject}, which is not there`)
-      await resolve(found, into)
-      into.push({ ...reference, text: found.schema })
-    }
-    return into
-  }
 
   return {
     async register(subject, format, schema, compatibility) {
@@ -93,19 +70,18 @@ export function openRegistry(url: string): Registry {
       return (await Promise.race([registered.catch(refused), timeout])).id
     },
     async find(id) {
-      const found = await read(`/schemas/ids/${id}`, Version)
+      const found = await readSchema(read, id)
       if (!found) return undefined
       const places = (await read(`/schemas/ids/${id}/versions`, z.array(z.object({ subject: z.string() })))) ?? []
-      const text = { text: found.schema, references: await resolve(found) }
-      return { format: FORMATS[found.schemaType], text, subjects: places.map(({ subject }) => subject) }
+      return { ...found, subjects: places.map(({ subject }) => subject) }
     },
     async idsOf(subject) {
       const versions = (await read(`/subjects/${encodeURIComponent(subject)}/versions`, z.array(z.number().int()))) ?? []
-      const found = await Promise.all(versions.slice(-VERSIONS_MAX).map((version) => read(versionPath(subject, version), Version)))
+      const found = await Promise.all(versions.slice(-VERSIONS_MAX).map((version) => read(versionPath(subject, version), SchemaVersion)))
       return found.flatMap((version) => (version?.id === undefined ? [] : [version.id]))
     },
     async newestOf(subject) {
-      return (await read(versionPath(subject, 'latest'), Version))?.id
+      return (await read(versionPath(subject, 'latest'), SchemaVersion))?.id
     },
     async compatibilityOf(subject) {
       const path = `/config/${encodeURIComponent(subject)}?defaultToGlobal=true`
@@ -129,8 +105,5 @@ function confluentSchema(format: StreamFormat, { text, references }: SchemaText)
   const named = references.map(({ name, subject, version }) => ({ name, subject, version }))
   return { type: TYPES[format], schema: text, ...(named.length > 0 ? { references: named } : {}) }
 }
-
-/** The registry does not take the schema beside those it has. */
-export class SchemaRefused extends Error {}
 
 export class RegistryAway extends Error {}

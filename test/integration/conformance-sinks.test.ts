@@ -8,6 +8,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { DuckDBInstance } from '@duckdb/node-api'
+import registryPackage from '@kafkajs/confluent-schema-registry'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
@@ -57,6 +58,8 @@ afterAll(async () => {
   await warehouse.end()
 })
 
+const { SchemaRegistry, SchemaType } = registryPackage
+const NUMBERS = '{"type":"record","name":"Numbers","fields":[{"name":"n","type":"long"}]}'
 const name = (kind: string) => unique(kind).replaceAll('-', '_').toLowerCase()
 const openSink = async (id: string, config: unknown, context: ConnectorContext): Promise<OpenSink> =>
   (await findConnector(id)!.sink!.open!())(config, context)
@@ -171,21 +174,42 @@ const SINKS: SinkCase[] = [
       const topic = await createTopic(second.kafka, 1)
       return { brokers: second.brokers, topic }
     },
-    readBack: async ({ topic }) => {
-      const consumer = second.kafka.consumer({ groupId: unique('reader') })
-      await consumer.connect()
-      await consumer.subscribe({ topics: [String(topic)], fromBeginning: true })
-      const found: number[] = []
-      await consumer.run({ eachMessage: async ({ message }) => void found.push(...numbersIn(message.value!.toString('utf8'))) })
-      for (let quiet = 0, before = -1; quiet < 8; quiet = found.length === before ? quiet + 1 : 0) {
-        before = found.length
-        await new Promise((resolve) => setTimeout(resolve, 250))
-      }
-      await consumer.disconnect()
-      return found
+    readBack: async ({ topic }) => (await readTopic(String(topic))).flatMap((value) => numbersIn(value.toString('utf8'))),
+  },
+  {
+    id: 'conn_kafka',
+    what: 'kafka with a registry',
+    isExact: false,
+    config: async () => {
+      const topic = await createTopic(second.kafka, 1)
+      const registry = new SchemaRegistry({ host: service().registryUrl })
+      const { id } = await registry.register({ type: SchemaType.AVRO, schema: NUMBERS }, { subject: `${topic}-value` })
+      return { brokers: second.brokers, topic, schema_id: id, registry: { url: service().registryUrl } }
     },
+    // Read by the registry's own client.
+    readBack: async ({ topic }) => {
+      const registry = new SchemaRegistry({ host: service().registryUrl })
+      const values = await readTopic(String(topic))
+      return Promise.all(values.map(async (value) => ((await registry.decode(value)) as { n: number }).n))
+    },
+    poison: { value: '{"n":"no number"}' },
   },
 ]
+
+/** Values of a topic of the other cluster, until nothing comes any more. */
+async function readTopic(topic: string): Promise<Buffer[]> {
+  const consumer = second.kafka.consumer({ groupId: unique('reader') })
+  await consumer.connect()
+  await consumer.subscribe({ topics: [topic], fromBeginning: true })
+  const found: Buffer[] = []
+  await consumer.run({ eachMessage: async ({ message }) => void found.push(message.value!) })
+  for (let quiet = 0, before = -1; quiet < 8; quiet = found.length === before ? quiet + 1 : 0) {
+    before = found.length
+    await new Promise((resolve) => setTimeout(resolve, 250))
+  }
+  await consumer.disconnect()
+  return found
+}
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
 

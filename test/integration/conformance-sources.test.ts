@@ -1,4 +1,5 @@
 /** One suite for every source, against the real system: everything once, from every position on, ended at a word. */
+import registryPackage from '@kafkajs/confluent-schema-registry'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CONNECTORS, findConnector } from '../../shared/connectors/catalogue.ts'
@@ -22,6 +23,8 @@ afterAll(async () => {
   await warehouse.end()
 })
 
+const { SchemaRegistry, SchemaType } = registryPackage
+const NUMBERS = '{"type":"record","name":"Numbers","fields":[{"name":"n","type":"long"}]}'
 const name = (kind: string) => unique(kind).replaceAll('-', '_').toLowerCase()
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
 const openSource = async (id: string, config: unknown, context: ConnectorContext): Promise<OpenSource> =>
@@ -89,6 +92,24 @@ const SOURCES: SourceCase[] = [
         })
       await producer.disconnect()
       return { brokers: second.brokers, topic }
+    },
+  },
+  {
+    id: 'conn_kafka',
+    what: 'kafka with a registry',
+    splits: 2,
+    async prepare(count) {
+      const topic = await createTopic(second.kafka, 3)
+      const registry = new SchemaRegistry({ host: service().registryUrl })
+      const { id } = await registry.register({ type: SchemaType.AVRO, schema: NUMBERS }, { subject: `${topic}-value` })
+      const producer = second.kafka.producer()
+      await producer.connect()
+      const messages = await Promise.all(
+        Array.from({ length: count }, async (_, n) => ({ key: `k${n}`, value: await registry.encode(id, { n }) })),
+      )
+      await producer.send({ topic, messages })
+      await producer.disconnect()
+      return { brokers: second.brokers, topic, registry: { url: service().registryUrl } }
     },
   },
   {

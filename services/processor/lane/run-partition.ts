@@ -166,7 +166,7 @@ export async function runPartition(
 /** Records whose values were encoded, as batches: their time is that of the newest record of the round. */
 function encodedBatches(rows: Rows[], spec: LaneChain, sinkPartition: number, time: bigint): OutputBatch[] {
   if (rows.length === 0) return []
-  const batches = batchesOf(blockOf(rows), {
+  const batches = batchesOf(blockOf(rows).block, {
     partitions: spec.partitions ?? 1,
     keyless: spec.partitions === undefined ? 0 : sinkPartition,
     nowMs: Number(time),

@@ -3,7 +3,7 @@
  * has them. HOT: nothing is made per record.
  */
 import { createBlockBuilder, type RecordBlock } from '../record-block.ts'
-import type { Rows } from '../sink.ts'
+import type { RefusedRecord, Rows } from '../sink.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
 import type { RowEncoder } from './row-encoder.ts'
 
@@ -34,10 +34,11 @@ export function createRecordEncoder(): RowEncoder {
   }
 }
 
-/** The rows as a block of records again. */
-export function blockOf(pieces: readonly Rows[]): RecordBlock {
+/** The rows as a block of records again, their values as `encode` makes them; it throws an Error for a record at fault. */
+export function blockOf(pieces: readonly Rows[], encode?: (json: string) => Uint8Array): { block: RecordBlock; faults: RefusedRecord[] } {
+  const faults: RefusedRecord[] = []
   const builder = createBlockBuilder(pieces.reduce((sum, { bytes }) => sum + bytes.length, 0))
-  for (const { bytes, count } of pieces) {
+  for (const { bytes, count, offsets } of pieces) {
     const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     let at = 0
     const part = (): Uint8Array | null => {
@@ -50,8 +51,14 @@ export function blockOf(pieces: readonly Rows[]): RecordBlock {
     for (let row = 0; row < count; row++) {
       const key = part()
       const value = part()
-      builder.add(key, value, part())
+      const headers = part()
+      try {
+        builder.add(key, value && encode ? encode(Buffer.from(value).toString('utf8')) : value, headers)
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error)
+        faults.push({ offset: BigInt(offsets[row]!), code: 'does_not_fit_schema', message })
+      }
     }
   }
-  return builder.take()
+  return { block: builder.take(), faults }
 }

@@ -28,24 +28,46 @@ const Place = {
     .meta({ title: 'SASL' }),
 }
 
+const Registry = z.strictObject({
+  url: z.url({ protocol: /^https?$/ }),
+  username: z.string().min(1).max(500).optional(),
+  password: Secret.optional(),
+})
+export type RegistryConfig = z.output<typeof Registry>
+
 export const KafkaSourceConfig = z.strictObject({
   ...Place,
+  registry: Registry.optional()
+    .describe('schema registry of the other cluster: values in Avro, Protobuf and JSON Schema become JSON')
+    .meta({ title: 'Registry' }),
   start: z.enum(['earliest', 'latest']).default('earliest').meta({ title: 'Start' }),
-  framed: z.boolean().default(false).describe('values carry a schema registry’s five bytes, which are taken off').meta({ title: 'Framed' }),
+  framed: z
+    .boolean()
+    .default(false)
+    .describe('values are JSON behind a schema registry’s five bytes, which are taken off; with a registry it is not needed')
+    .meta({ title: 'Framed' }),
 })
 export type KafkaSourceConfig = z.output<typeof KafkaSourceConfig>
 
-export const KafkaSinkConfig = z.strictObject({
-  ...Place,
-  schema_id: z
-    .number()
-    .int()
-    .min(1)
-    .max(0x7fffffff)
-    .optional()
-    .describe('of the other cluster’s registry: values get it as their frame; without it they go bare')
-    .meta({ title: 'Schema id' }),
-})
+export const KafkaSinkConfig = z
+  .strictObject({
+    ...Place,
+    schema_id: z
+      .number()
+      .int()
+      .min(1)
+      .max(0x7fffffff)
+      .optional()
+      .describe('of the other cluster’s registry: values get it as their frame; without it they go bare')
+      .meta({ title: 'Schema id' }),
+    registry: Registry.optional()
+      .describe('schema registry of the other cluster: values are written as the schema of that id says, in Avro or Protobuf too')
+      .meta({ title: 'Registry' }),
+  })
+  .refine(({ registry, schema_id }) => registry === undefined || schema_id !== undefined, {
+    path: ['schema_id'],
+    message: 'is required with a registry',
+  })
 export type KafkaSinkConfig = z.output<typeof KafkaSinkConfig>
 
 export const kafkaConnector: Connector = {

@@ -3,10 +3,11 @@ import { isIP } from 'node:net'
 import { openCluster, type Cluster, type TopicLayout } from '../../kafka/cluster.ts'
 import type { CheckConnector } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { checkRegistry } from './other-registry.ts'
 import { assertPublicHost, guardedLookup, resolvePublicHost } from '../guarded-lookup.ts'
 import type { KafkaSinkConfig } from './connector.ts'
 
-type Place = Pick<KafkaSinkConfig, 'brokers' | 'topic' | 'tls' | 'sasl'>
+type Place = Pick<KafkaSinkConfig, 'brokers' | 'topic' | 'tls' | 'sasl' | 'registry' | 'schema_id'>
 
 export function openOtherCluster({ brokers, tls, sasl }: Place, context: ConnectorContext): Cluster {
   const allowsPrivate = context.defaults.allow_private_addresses
@@ -38,10 +39,11 @@ export async function layoutOfTopic(cluster: Cluster, topic: string): Promise<To
   return layout
 }
 
-export const checkOtherCluster: CheckConnector<Place> = async (config, context) => {
+export const checkOtherCluster: CheckConnector<Place> = async (config, context, signal) => {
   const cluster = openOtherCluster(config, context)
   try {
-    return (await cluster.describeTopic(config.topic)) ? [] : [{ path: '/topic', message: 'does not exist' }]
+    const faults = await checkRegistry(config, context, signal)
+    return (await cluster.describeTopic(config.topic)) ? faults : [...faults, { path: '/topic', message: 'does not exist' }]
   } catch (error) {
     return [{ path: '/brokers', message: `can't be reached: ${context.mask(error instanceof Error ? error.message : String(error))}` }]
   } finally {

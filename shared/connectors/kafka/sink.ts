@@ -12,10 +12,12 @@ import { blockOf } from '../encode/whole-records.ts'
 import type { OpenSink, Written } from '../sink.ts'
 import type { KafkaSinkConfig } from './connector.ts'
 import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
+import { openOtherRegistry } from './other-registry.ts'
 
 export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const cluster = openOtherCluster(config, context)
   const connections = cluster.openConnections('sink')
+  const registry = config.registry && openOtherRegistry(config.registry, context)
   const prefix = config.schema_id === undefined ? Buffer.alloc(0) : frame(config.schema_id, '')
   let layout = await layoutOfTopic(cluster, config.topic).catch(async (error: unknown) => {
     await cluster.close().catch(() => {})
@@ -29,9 +31,13 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
 
   return {
     rows: { kind: 'records' },
-    async write({ partition: from }, pieces): Promise<Written> {
+    async write({ partition: from }, pieces, signal): Promise<Written> {
       const partitions = layout.leaders.length
-      const batches = batchesOf(blockOf(pieces), { partitions, keyless: from % partitions, nowMs: context.now(), attributes: 0, prefix })
+      const codec = registry && (await registry.codec(config.schema_id!, signal))
+      if (registry && !codec) return { kind: 'permanent', reason: `the other registry has no schema ${config.schema_id}` }
+      const { block, faults } = blockOf(pieces, codec?.fromJson)
+      if (faults.length > 0) return { kind: 'at_fault', records: faults }
+      const batches = batchesOf(block, { partitions, keyless: from % partitions, nowMs: context.now(), attributes: 0, prefix })
       for (const { partition, bytes, length } of batches) {
         const batch = Buffer.from(bytes, 0, length)
         stampProducer(batch, -1n, -1, -1)
@@ -52,6 +58,7 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
       return { kind: 'delivered' }
     },
     async close() {
+      await registry?.close()
       await connections.close().catch(() => {})
       await cluster.close()
     },

@@ -19,6 +19,7 @@ import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
 import type { KafkaSourceConfig } from './connector.ts'
 import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
+import { openOtherRegistry } from './other-registry.ts'
 
 const Position = z.record(z.string(), z.string())
 
@@ -29,9 +30,29 @@ const LAYOUT_MS = 15_000
 
 export async function openKafkaSource(config: KafkaSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const cluster = openOtherCluster(config, context)
+  const registry = config.registry && openOtherRegistry(config.registry, context)
+
+  /** What goes on of a value. What can't be read goes on as it is, so that it is a dead letter with its own bytes. */
+  async function valueOf(value: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+    if (value[0] !== 0 || value.length < FRAMING_BYTES) return value
+    if (!registry) return config.framed ? value.subarray(FRAMING_BYTES) : value
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+    const codec = await registry.codec(bytes.readInt32BE(1), signal)
+    try {
+      return codec ? Buffer.from(codec.toJson(bytes.subarray(FRAMING_BYTES))) : value
+    } catch {
+      return value
+    }
+  }
 
   /** Adds the records from `offset` on; answers the next offset. */
-  function addRecords(bytes: Buffer, offset: bigint, isAborted: ReturnType<typeof createAbortedFilter>, into: BlockBuilder): bigint {
+  async function addRecords(
+    bytes: Buffer,
+    offset: bigint,
+    isAborted: ReturnType<typeof createAbortedFilter>,
+    into: BlockBuilder,
+    signal: AbortSignal,
+  ): Promise<bigint> {
     let next = offset
     for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
       const isOut = isAborted(header)
@@ -40,8 +61,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
       const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
       for (const { offsetDelta, key, value, headers } of decodeRecords(section, header.recordCount)) {
         if (header.baseOffset + BigInt(offsetDelta) < offset) continue
-        const bare = config.framed && value && value[0] === 0 ? value.subarray(FRAMING_BYTES) : value
-        into.add(key, bare, headers.length > 0 ? encodeHeaders(headers) : null)
+        into.add(key, value && (await valueOf(value, signal)), headers.length > 0 ? encodeHeaders(headers) : null)
       }
     }
     return next
@@ -90,7 +110,8 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
                 )
               if (hasMoved(errorCode)) moved = true
               else if (errorCode !== 0) throw new Error(`fetching ${config.topic}: ${kafkaErrorName(errorCode)}`)
-              else if (bytes) positions.set(partition, addRecords(bytes, positions.get(partition)!, createAbortedFilter(aborted), builder))
+              else if (bytes)
+                positions.set(partition, await addRecords(bytes, positions.get(partition)!, createAbortedFilter(aborted), builder, signal))
             }
           }
           if (moved) [layout, lookedAt] = [await layoutOfTopic(cluster, config.topic), context.now()]
@@ -104,6 +125,9 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
         await connections.close().catch(() => {})
       }
     },
-    close: () => cluster.close(),
+    async close() {
+      await registry?.close()
+      await cluster.close()
+    },
   }
 }

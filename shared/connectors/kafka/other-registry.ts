@@ -1,0 +1,83 @@
+/** The schema registry beside another cluster: its schemas as codecs, asked for once each. */
+import type { z } from 'zod'
+import { openCodec, type Codec } from '../../registry/codecs.ts'
+import { readSchema, SchemaRefused, type ReadRegistry } from '../../registry/read-schemas.ts'
+import type { CheckConnector } from '../check.ts'
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { openHttpClient, textOf } from '../http/http-client.ts'
+import type { KafkaSinkConfig, RegistryConfig } from './connector.ts'
+
+const TIMEOUT_MS = 8000
+const ANSWER_BYTES_MAX = 4 << 20
+/** A schema that was not there may come: it is asked for again. */
+const MISSING_MS = 15_000
+
+export type OtherRegistry = {
+  /** Undefined for an id that is not there. Throws an Error while the registry is away, ConfigRefused for credentials that it refuses. */
+  codec(id: number, signal: AbortSignal): Promise<Pick<Codec, 'toJson' | 'fromJson'> | undefined>
+  close(): Promise<void>
+}
+
+/** The values of JSON Schemas are JSON as they stand. */
+const PLAIN = { toJson: (value: Uint8Array) => Buffer.from(value).toString('utf8'), fromJson: (json: string) => Buffer.from(json) }
+
+export function openOtherRegistry({ url, username, password }: RegistryConfig, context: ConnectorContext): OtherRegistry {
+  const client = openHttpClient({ headers: { accept: 'application/json' }, timeout_ms: TIMEOUT_MS }, context)
+  const credentials = (): Record<string, string> =>
+    username === undefined
+      ? {}
+      : {
+          authorization: `Basic ${Buffer.from(`${username}:${password ? context.secret(password) : ''}`).toString('base64')}`,
+        }
+  const reader =
+    (signal: AbortSignal): ReadRegistry =>
+    async <T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> => {
+      const answer = await client.request(`${url.replace(/\/$/, '')}${path}`, { method: 'GET', headers: credentials() }, signal)
+      const text = await textOf(answer, ANSWER_BYTES_MAX)
+      if (answer.ok) return schema.parse(JSON.parse(text))
+      if (answer.status === 404) return undefined
+      if (answer.status === 401 || answer.status === 403) throw new ConfigRefused(`the other registry refuses us (${answer.status})`)
+      throw new Error(`the other registry answered ${answer.status}`)
+    }
+  const codecs = new Map<number, Pick<Codec, 'toJson' | 'fromJson'>>()
+  const missing = new Map<number, number>()
+  return {
+    async codec(id, signal) {
+      const known = codecs.get(id)
+      if (known) return known
+      if (context.now() - (missing.get(id) ?? -Infinity) < MISSING_MS) return undefined
+      const found = await readSchema(reader(signal), id).catch((error: unknown) => {
+        throw error instanceof SchemaRefused ? unusable(id, error) : error
+      })
+      if (!found) {
+        missing.set(id, context.now())
+        return undefined
+      }
+      try {
+        const codec = found.format === 'json' ? PLAIN : openCodec(found.format, found.text)
+        codecs.set(id, codec)
+        return codec
+      } catch (error) {
+        throw unusable(id, error)
+      }
+    },
+    close: () => client.close(),
+  }
+}
+
+const unusable = (id: number, error: unknown) =>
+  new ConfigRefused(`schema ${id} of the other registry can't be used: ${error instanceof Error ? error.message : String(error)}`)
+
+/** Whether the registry answers, and has the sink's schema. */
+export const checkRegistry: CheckConnector<Pick<KafkaSinkConfig, 'registry' | 'schema_id'>> = async (config, context, signal) => {
+  if (!config.registry) return []
+  const registry = openOtherRegistry(config.registry, context)
+  try {
+    const codec = await registry.codec(config.schema_id ?? 1, signal)
+    return config.schema_id === undefined || codec ? [] : [{ path: '/schema_id', message: 'is not in the other registry' }]
+  } catch (error) {
+    return [{ path: '/registry/url', message: `can't be used: ${context.mask(error instanceof Error ? error.message : String(error))}` }]
+  } finally {
+    await registry.close()
+  }
+}
