@@ -28,4 +28,22 @@ export const MUTATIONS = [
   /** The counters of a round are added twice. */
   'count_twice',
 ] as const
-export type Mutation = (typeof MUTATIONS)[number]
+
+/** Moments of a round in which the whole process stands still (SIGSTOP), once: its successor takes over, and what it does later must be refused. */
+export const FREEZES = [
+  'freeze_before_chain',
+  'freeze_before_output',
+  'freeze_before_offsets',
+  'freeze_before_commit',
+  'freeze_after_commit',
+] as const
+export type Freeze = (typeof FREEZES)[number]
+export type Mutation = (typeof MUTATIONS)[number] | Freeze
+
+/** The first rounds pass, so that it happens under way. */
+let untilFreeze = 10
+
+/** Stands still here if the mutation says so. */
+export function freezeAt(moment: Freeze, mutation: Mutation | undefined): void {
+  if (mutation === moment && --untilFreeze === 0) process.kill(process.pid, 'SIGSTOP')
+}

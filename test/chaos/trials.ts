@@ -188,19 +188,22 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
   }
 }
 
-/** A mutation that went unnoticed is tried once more: whether a kill meets its moment is chance. */
+/** A mutation that went unnoticed is tried twice more: whether a kill meets its moment is chance. */
 export async function runTrials(
   arena: Arena,
   mutations: readonly (Mutation | 'none')[],
   atOnce: number,
   say: (line: string) => void,
 ): Promise<Trial[]> {
-  const first = await runOnce(arena, mutations, atOnce, say)
-  const missed = first.filter(({ mutation, isCaught }) => mutation !== 'none' && !isCaught).map(({ mutation }) => mutation)
-  if (missed.length === 0) return first
-  say(`once more: ${missed.join(', ')}`)
-  const again = await runOnce(arena, missed, atOnce, say)
-  return first.map((trial) => again.find(({ mutation }) => mutation === trial.mutation) ?? trial)
+  let trials = await runOnce(arena, mutations, atOnce, say)
+  for (let more = 0; more < 2; more++) {
+    const missed = trials.filter(({ mutation, isCaught }) => mutation !== 'none' && !isCaught).map(({ mutation }) => mutation)
+    if (missed.length === 0) break
+    say(`once more: ${missed.join(', ')}`)
+    const again = await runOnce(arena, missed, atOnce, say)
+    trials = trials.map((trial) => again.find(({ mutation }) => mutation === trial.mutation) ?? trial)
+  }
+  return trials
 }
 
 let trialCount = 0

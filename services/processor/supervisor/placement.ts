@@ -1,7 +1,8 @@
 /** Which member of the fleet runs which task: rendezvous hashing, so that a member's coming or going moves only its own share. Pure. */
 import { createHash } from 'node:crypto'
 
-function weight(member: string, pipelineId: string, task: number): number {
+/** The largest weight has the task. Below 2^48. */
+export function weight(member: string, pipelineId: string, task: number): number {
   return createHash('sha256').update(`${member}\n${pipelineId}\n${task}`).digest().readUIntBE(0, 6)
 }
 

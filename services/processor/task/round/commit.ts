@@ -6,7 +6,7 @@ import type { Cluster, Connections } from '../../../../shared/kafka/cluster.ts'
 import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
 import { commitOffsetsInTransaction, type TxnOffset } from '../../../../shared/kafka/wire/txn-offset-commit.ts'
-import type { Mutation } from '../../mutation.ts'
+import { freezeAt, type Mutation } from '../../mutation.ts'
 import { TakenOver, TransactionBroken, type Producer } from '../producer.ts'
 
 /** The group moved on: the assignment is void, the transaction must be aborted. */
@@ -55,5 +55,6 @@ export async function commitRound(
     if (attempt >= RETRIES_MAX) throw new TransactionBroken(`TxnOffsetCommit: ${kafkaErrorName(code)}`)
     await new Promise((resolve) => setTimeout(resolve, Math.min(1 + attempt, 50)))
   }
+  freezeAt('freeze_before_commit', mutation)
   await producer.end(true)
 }

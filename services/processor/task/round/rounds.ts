@@ -12,7 +12,7 @@ import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import type { OpenSink } from '../../../../shared/connectors/sink.ts'
 import type { OpenChain } from '../../lane/lanes.ts'
 import type { PartitionOutcome } from '../../lane/messages.ts'
-import type { Mutation } from '../../mutation.ts'
+import { freezeAt, type Mutation } from '../../mutation.ts'
 import type { Accounting } from '../accounting.ts'
 import type { ByteBudget } from '../byte-budget.ts'
 import type { FailureThreshold } from '../failure-threshold.ts'
@@ -172,9 +172,12 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     const ledger = entries.length > 0 ? ledgerBatch(entries, now()) : undefined
     const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
     if (mutation === 'skip_dropped_round') for (const { partition, offset } of offsets) positions.set(partition, offset)
+    freezeAt('freeze_before_output', mutation)
     // D1: the offsets join the transaction of the output, after all of it was acknowledged.
     if (mutation !== 'commit_before_output') await deliver(connections, outcomes, ledger, targets, producer, mutation)
+    freezeAt('freeze_before_offsets', mutation)
     await commitRound(options.cluster, connections, coordinator, target, offsets, producer, mutation)
+    freezeAt('freeze_after_commit', mutation)
     if (mutation === 'commit_before_output') await sleep(100)
     if (mutation === 'commit_before_output' && (await deliver(connections, outcomes, ledger, targets, producer))) await producer.end(true)
     for (const { partition } of offsets) accounting.add(partition, countsOf.get(partition) ?? none)
@@ -233,6 +236,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       lastBytes = round.bytes
       const running = options.running()
       const startedAt = now()
+      freezeAt('freeze_before_chain', mutation)
       const outcomes = await running.chain.run(round.batches.map(toLane))
       await committing
       if (!isMine()) break

@@ -1,0 +1,112 @@
+/** A processor that stands still (SIGSTOP) in each phase of a round, long enough for its partitions to move, and then goes on. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import kafkajs from 'kafkajs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openReaper, startChild, type Child, type Reaper } from '../../deploy/local/child.ts'
+import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
+import { FREEZES } from '../../services/processor/mutation.ts'
+import { weight } from '../../services/processor/supervisor/placement.ts'
+import { frame } from '../../shared/registry/framing.ts'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { createPipeline, createStream } from '../harness/pipelines.ts'
+
+/** One task for each, and some for the fleet as it is. */
+const TASKS = FREEZES.length + 3
+const ROOT = join(import.meta.dirname, '..', '..')
+let client: Client
+let kafka: kafkajs.Kafka
+let reaper: Reaper
+const children: Child[] = []
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.other)
+  kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
+  reaper = openReaper()
+})
+afterAll(async () => {
+  await Promise.all(children.map((child) => child.stop()))
+  reaper.close()
+})
+
+/** A name whose claim to the task hardly anybody beats. */
+function ownerOf(pipelineId: string, task: number): string {
+  for (;;) {
+    const name = unique('freezes')
+    if (weight(name, pipelineId, task) > 0.9995 * 2 ** 48) return name
+  }
+}
+
+async function startFreezing(name: string, moment: string): Promise<Child> {
+  const child = await startChild(
+    {
+      name,
+      command: process.execPath,
+      args: ['--no-warnings', ...PROCESSOR_NODE_FLAGS, join(ROOT, 'services', 'processor', 'main.ts')],
+      cwd: ROOT,
+      env: { ...service().env, PROCESSOR_ID: name, DPS_MUTATION: moment, NODE_ENV: 'test', METRICS_PORT: '0' },
+      logFile: join(service().logFolder, `${name}.log`),
+    },
+    reaper,
+  )
+  children.push(child)
+  return child
+}
+
+/** The process's state as the kernel tells it (proc(5)): the field behind the name. */
+const isFrozen = ({ pid }: Child): boolean => /\) [Tt] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+
+type Task = { task: number; processor_id: string; status: string }
+const tasksOf = async (id: string): Promise<Task[]> =>
+  (await client.call<{ tasks: Task[] }>('GET', `/v1/pipelines/${id}/status`)).body.tasks
+
+describe('a processor that stands still', () => {
+  it(`finds itself fenced afterwards, whenever it was: ${FREEZES.join(', ')}`, async () => {
+    const schema = { n: 'integer' }
+    const [from, to] = [
+      await createStream(client, schema, { partitions: TASKS }),
+      await createStream(client, schema, { partitions: TASKS }),
+    ]
+    const id = await createPipeline(client, from.id, [], to.id, { tasks: TASKS })
+    const names = FREEZES.map((_, task) => ownerOf(id, task))
+    const frozen = await Promise.all(FREEZES.map((moment, task) => startFreezing(names[task]!, moment)))
+    const ownTheirs = async () =>
+      (await tasksOf(id)).filter(({ task, processor_id }) => names[task] === processor_id).length === FREEZES.length
+    await eventually('each has its task', ownTheirs, 60_000)
+
+    const producer = kafka.producer()
+    const consumer = kafka.consumer({ groupId: unique('witness'), readUncommitted: false, maxWaitTimeInMs: 50 })
+    await Promise.all([producer.connect(), consumer.connect()])
+    await consumer.subscribe({ topics: [to.topic], fromBeginning: true })
+    const seen: number[][] = Array.from({ length: TASKS }, () => [])
+    await consumer.run({
+      autoCommit: false,
+      eachMessage: async ({ partition, message }) => void seen[partition]!.push(JSON.parse(message.value!.toString('utf8', 5)).n),
+    })
+    let written = 0
+    const writeFor = async (done: () => boolean, deadlineMs: number) => {
+      for (const until = Date.now() + deadlineMs; Date.now() < until && !done();) {
+        const value = frame(from.schema_id, `{"n":${written++}}`)
+        await producer.send({ topic: from.topic, messages: seen.map((_, partition) => ({ partition, value })) })
+        await new Promise((resolve) => setTimeout(resolve, 30))
+      }
+    }
+    const arrived = () => seen.every((partition) => partition.length >= written)
+
+    await writeFor(() => frozen.every(isFrozen), 60_000)
+    expect(frozen.map(isFrozen)).toEqual(frozen.map(() => true))
+    // Their partitions move: everything arrives although they stand still.
+    await eventually('others have taken over', async () => arrived(), 40_000)
+    await writeFor(() => false, 1000)
+    for (const { pid } of frozen) process.kill(pid, 'SIGCONT')
+    await writeFor(() => false, 4000)
+    await eventually('each has its task again', ownTheirs, 60_000)
+    await writeFor(() => false, 1000)
+    await eventually('all have arrived', async () => arrived(), 30_000)
+    // Nothing lost, nothing doubled, in order.
+    const wanted = Array.from({ length: written }, (_, n) => n)
+    for (const partition of seen) expect(partition).toEqual(wanted)
+    await consumer.disconnect()
+    await producer.disconnect()
+    await client.call('POST', `/v1/pipelines/${id}/stop`)
+  }, 240_000)
+})
