@@ -51,17 +51,40 @@ export async function lockLetterPosition(db: Queryable, pipelineId: string, part
   return BigInt(row.next_offset)
 }
 
-/** Rows and next offset in the caller's transaction. */
+/** One failure of one record, however often it was told. */
+const failureOf = (row: Pick<DeadLetterRow, (typeof FAILURE)[number]>): string => FAILURE.map((column) => row[column]).join('/')
+const FAILURE = ['partition', 'record_offset', 'revision', 'redrives', 'step', 'error_code'] as const
+
+/** Without copies: letters of a failure that is pending already. */
+async function firstOnly(db: Queryable, pipelineId: string, rows: NewDeadLetter[]): Promise<NewDeadLetter[]> {
+  const places = rows.map(({ partition, record_offset }) => [partition, record_offset])
+  const known: DeadLetterRow[] = await db('dead_letters')
+    .where({ pipeline_id: pipelineId, status: 'pending' })
+    .whereIn(['partition', 'record_offset'], places)
+    .select(...FAILURE)
+  const seen = new Set(known.map(failureOf))
+  return rows.filter((row) => {
+    const isNew = !seen.has(failureOf(row))
+    seen.add(failureOf(row))
+    return isNew
+  })
+}
+
+/** Rows and next offset in the caller's transaction. `mayRepeat`: the same letter may come again, and is one row then. */
 export async function addDeadLetters(
   db: Queryable,
   pipelineId: string,
   partition: number,
-  rows: NewDeadLetter[],
+  letters: NewDeadLetter[],
   nextOffset: bigint,
+  mayRepeat: boolean,
 ): Promise<void> {
-  for (let from = 0; from < rows.length; from += INSERT_MAX) {
+  for (let from = 0; from < letters.length; from += INSERT_MAX) {
+    const some = letters.slice(from, from + INSERT_MAX)
+    const rows = mayRepeat ? await firstOnly(db, pipelineId, some) : some
+    if (rows.length === 0) continue
     await db('dead_letters')
-      .insert(rows.slice(from, from + INSERT_MAX).map((row) => ({ ...row, headers: JSON.stringify(row.headers) })))
+      .insert(rows.map((row) => ({ ...row, headers: JSON.stringify(row.headers) })))
       .onConflict()
       .ignore()
   }

@@ -112,6 +112,30 @@ describe('a web service as a sink', () => {
     web.close()
   }, 90_000)
 
+  it('has each dead letter once, however often a round comes again while it is away', async () => {
+    const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    let isAway = true
+    const web = await openWebService(() => ({ status: isAway ? 503 : 204 }))
+    const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url } })
+    const producer = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).producer()
+    await producer.connect()
+    await producer.send({ topic: from.topic, messages: ['bare 1', 'bare 2', 'bare 3'].map((value) => ({ value })) })
+    await producer.disconnect()
+    await write(client, from.id, numbers(0, 5))
+    await eventually('the same request came again', async () => web.bodies.length >= 3, 60_000)
+    const total = async () => (await letters(id)).total
+    expect(await total()).toBe(3)
+    isAway = false
+    await eventually('the records are there', async () => linesOf(web.bodies).length === 5, 60_000)
+    expect(await total()).toBe(3)
+    await eventually('the books are right', async () => {
+      const { body } = await client.call<{ totals: { in: number; dead_lettered: number } }>('GET', `/v1/pipelines/${id}/accounting`)
+      return body.totals.in === 8 && body.totals.dead_lettered === 3
+    })
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    web.close()
+  }, 150_000)
+
   it('makes dead letters of the records that are refused, and sends the others', async () => {
     const from = await createStream(client, { n: 'integer' })
     const web = await openWebService(({ body }) => (/"n":(13|77)\b/.test(body) ? { status: 422, body: 'not this one' } : { status: 200 }))

@@ -5,16 +5,19 @@
 import { unavailable } from '../../../shared/errors/service-error.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { splitLetterHeaders, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { Database } from '../../../shared/store/database.ts'
 import { addDeadLetters, lockLetterPosition, type NewDeadLetter } from '../../../shared/store/dead-letters.ts'
 import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
 
+type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic' | 'sink'> }
+
 export type DeadLetterProjection = {
   /** Projects what the topic holds at this moment. Throws when it takes longer than the deadline. */
-  catchUp(pipeline: { id: string; definition: { dead_letter_topic: string } }, deadlineMs?: number): Promise<void>
+  catchUp(pipeline: Projected, deadlineMs?: number): Promise<void>
   /** Soon, without waiting; failures are tried again with the next poke. */
-  poke(pipeline: { id: string; definition: { dead_letter_topic: string } }): void
+  poke(pipeline: Projected): void
   close(): Promise<void>
 }
 
@@ -59,7 +62,10 @@ export function createDeadLetterProjection(
   /** One catching up at a time and pipeline. */
   const running = new Map<string, Promise<void>>()
 
-  async function project(pipelineId: string, topic: string, deadlineMs: number): Promise<void> {
+  async function project({ id: pipelineId, definition }: Projected, deadlineMs: number): Promise<void> {
+    const { dead_letter_topic: topic, sink } = definition
+    // No transaction spans the topic and an external sink: letters are written first, and again when the sink is away after them.
+    const mayRepeat = sink !== undefined
     const deadline = now() + deadlineMs
     const layout = await cluster.describeTopic(topic)
     if (!layout) return
@@ -77,17 +83,18 @@ export function createDeadLetterProjection(
           const rows = batches.flatMap((batch) =>
             wholeRecordsOf(batch, position).map(({ offset, record }) => parseLetter(pipelineId, partition, offset, record)),
           )
-          await addDeadLetters(trx, pipelineId, partition, rows, nextOffset)
+          await addDeadLetters(trx, pipelineId, partition, rows, nextOffset, mayRepeat)
           return nextOffset >= end || nextOffset === position
         })
       }
     }
   }
 
-  async function catchUp({ id, definition }: Parameters<DeadLetterProjection['catchUp']>[0], deadlineMs = DEADLINE_MS): Promise<void> {
+  async function catchUp(pipeline: Projected, deadlineMs = DEADLINE_MS): Promise<void> {
+    const { id } = pipeline
     // What was written before the call must be seen: one that is under way may have looked too early.
     await running.get(id)?.catch(() => {})
-    const mine = (running.get(id) ?? Promise.resolve()).catch(() => {}).then(() => project(id, definition.dead_letter_topic, deadlineMs))
+    const mine = (running.get(id) ?? Promise.resolve()).catch(() => {}).then(() => project(pipeline, deadlineMs))
     running.set(id, mine)
     try {
       await mine

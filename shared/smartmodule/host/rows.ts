@@ -29,7 +29,7 @@ export type RowTarget = {
 }
 
 /**
- * Adds the value of every record of the kernel's current section, without its first `prefix` bytes; tells which make no row. A record's
+ * Adds the value of every record of the kernel's current section, without its first `prefix` bytes, a registry's, which begin with a zero; tells which make no row. A record's
  * time is `baseTimeMs` and its delta, or `fixedTimeMs` where that is not negative (log-append time).
  */
 export function addRows(
@@ -95,7 +95,7 @@ export function addRows(
     const fault =
       value < 0
         ? target.add(source, -1, -1, base + delta, time, keyFrom, keyTo, at, end)
-        : value < prefix
+        : value < prefix || (prefix > 0 && source[at] !== 0)
           ? NOT_FRAMED
           : target.add(source, at + prefix, at + value, base + delta, time, keyFrom, keyTo, at + value, end)
     if (fault) fail(delta, fault)
