@@ -71,7 +71,7 @@ export async function updateStream(
     schema,
     schema_text,
     ...change
-  }: Partial<Pick<StreamRow, 'status' | 'status_reason' | 'schema_id' | 'description' | 'schema' | 'schema_text'>>,
+  }: Partial<Pick<StreamRow, 'status' | 'status_reason' | 'schema_id' | 'description' | 'schema' | 'schema_text' | 'partitions'>>,
 ): Promise<StreamRow> {
   const [row] = await db('streams')
     .where({ id })
@@ -96,9 +96,8 @@ export async function schemasOf(db: Queryable, streamId: string): Promise<Map<nu
   return new Map(rows.map(({ schema_id, schema, schema_text }) => [schema_id, { schema, schema_text }]))
 }
 
-/** Adopted streams of formats whose values can't be read without their schemas. */
 export async function listAdoptedStreams(db: Queryable): Promise<StreamRow[]> {
-  return db('streams').where({ is_adopted: true, status: 'active' }).whereNot('format', 'json')
+  return db('streams').where({ is_adopted: true, status: 'active' })
 }
 
 export async function deleteStreamRow(db: Queryable, id: string): Promise<void> {

@@ -133,11 +133,14 @@ export async function openSecondKafka(): Promise<{ brokers: string[]; kafka: kaf
   }
 }
 
-export async function createTopic(kafka: kafkajs.Kafka, partitions: number): Promise<string> {
+export async function createTopic(kafka: kafkajs.Kafka, partitions: number, config: Record<string, string> = {}): Promise<string> {
   const topic = unique('conform')
   const admin = kafka.admin()
   await admin.connect()
-  await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions }] })
+  await admin.createTopics({
+    waitForLeaders: true,
+    topics: [{ topic, numPartitions: partitions, configEntries: Object.entries(config).map(([name, value]) => ({ name, value })) }],
+  })
   await admin.disconnect()
   return topic
 }

@@ -172,6 +172,11 @@ describe('a topic with Avro values', () => {
 
     const patched = await client.call('PATCH', `/v1/streams/${made.id}`, { schema_id: second })
     expect(patched.body).toMatchObject({ schema_id: second, schema: { note: 'string?' } })
+    await admin.createPartitions({ topicPartitions: [{ topic, count: 5 }] })
+    await eventually(
+      'the stream has the partitions of its topic',
+      async () => (await client.call<{ partitions: number }>('GET', `/v1/streams/${made.id}`)).body.partitions === 5,
+    )
     await write(client, made.id, [record(6, 'by the new one')])
     await waitForTotal(client, to.id, 4)
     const byFields = await client.call('PATCH', `/v1/streams/${made.id}`, { schema: { id: 'integer' } })

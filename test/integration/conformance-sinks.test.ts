@@ -312,3 +312,19 @@ describe.each(SINKS)('$what as a sink', ({ id, isExact, config: configOf, readBa
     ).not.toContain(PLANTED)
   })
 })
+
+describe('a topic of another cluster that takes small batches alone', () => {
+  it('gets everything that fits, in order, and the one record that does not is named', async () => {
+    const topic = await createTopic(second.kafka, 1, { 'max.message.bytes': '20000' })
+    const context = contextFor()
+    const sink = await openSink('conn_kafka', { brokers: second.brokers, topic }, context)
+    const wide = (n: number, length = 1000) => JSON.stringify({ n, pad: 'x'.repeat(length) })
+    const values = numbers(0, 100).map((n) => wide(n))
+    const write = (rows: string[]) =>
+      sink.write(deliveryOf(context, 0, rows.length), rowsOf(sink.rows, rows, 0), new AbortController().signal)
+    expect(await write(values)).toEqual({ kind: 'delivered' })
+    expect((await readTopic(topic)).flatMap((value) => numbersIn(value.toString('utf8')))).toEqual(numbers(0, 100))
+    expect(await write(values.with(42, wide(42, 30_000)))).toMatchObject({ kind: 'at_fault', records: [{ offset: 42n }] })
+    await sink.close()
+  })
+})

@@ -8,7 +8,7 @@ import { listUnfinishedStreams, updateStream } from '../../../shared/store/strea
 import type { Deps } from '../deps.ts'
 import { settleUnfinishedJobs } from '../jobs/unfinished.ts'
 import { keepOffsets } from './keep-offsets.ts'
-import { learnAdoptedSchemas } from './learn-schemas.ts'
+import { createAdoptedFollower } from './adopted-streams.ts'
 import { trimIntakes } from './trim-intakes.ts'
 import { finishPipeline, isDrained, undoPipeline } from './pipelines.ts'
 import { finishStream, undoStream } from './streams.ts'
@@ -24,6 +24,7 @@ const LOCK_ID = 7_001
 
 export function startReconciler(deps: Deps): { close(): Promise<void> } {
   const { db, log } = deps
+  const followAdoptedStreams = createAdoptedFollower(deps)
   let closed = false
 
   async function attempt(what: string, id: string, work: () => Promise<void>): Promise<void> {
@@ -60,7 +61,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await settleUnfinishedJobs(deps)
       await keepOffsets(deps, Date.now())
       await trimIntakes(deps, Date.now())
-      await learnAdoptedSchemas(deps)
+      await followAdoptedStreams()
       await deleteOldKeys(db)
     })
   }

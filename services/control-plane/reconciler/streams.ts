@@ -5,7 +5,7 @@ import { schemaTextOf } from '../../../shared/model/schema-text.ts'
 import { subjectOf } from '../../../shared/registry/registry.ts'
 import { deleteStreamRow, saveStreamSchema, updateStream, type StreamRow } from '../../../shared/store/streams.ts'
 import type { Deps } from '../deps.ts'
-import { learnSchemas } from './learn-schemas.ts'
+import { learnSchemas } from './adopted-streams.ts'
 
 type StreamDeps = Pick<Deps, 'db' | 'withAdmin' | 'registry' | 'replicationFactor'>
 

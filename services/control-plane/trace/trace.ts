@@ -13,12 +13,14 @@ import { getBinary } from '../../../shared/store/smartmodules.ts'
 import { showHeader, showKey, showValue } from '../dead-letters/show.ts'
 
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
-type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec'>
+type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec' | 'sink' | 'sink_codec'>
 
 /** Longest that all records together may take. */
 const TIMEOUT_MS = 6000
 
-async function sandboxSteps(db: Queryable, { pipeline_id, steps, sink_schema_id }: Chain): Promise<SandboxStep[]> {
+async function sandboxSteps(db: Queryable, { pipeline_id, steps, sink_schema_id, sink, sink_codec }: Chain): Promise<SandboxStep[]> {
+  // Other sinks get the value without a frame.
+  const isFramed = !sink && !sink_codec
   return Promise.all(
     steps.map(async ({ sha256, kind, extism_function, config, input_format, output_format }, index) => ({
       binary: new Uint8Array(await getBinary(db, sha256)),
@@ -30,7 +32,7 @@ async function sandboxSteps(db: Queryable, { pipeline_id, steps, sink_schema_id 
         input_format,
         output_format,
         input_prefix_length: index === 0 ? FRAMING_BYTES : 0,
-        output_prefix: index === steps.length - 1 ? framingPrefix(sink_schema_id) : '',
+        output_prefix: isFramed && index === steps.length - 1 ? framingPrefix(sink_schema_id) : '',
         pipeline: pipeline_id,
         step: index,
         partition: 0,

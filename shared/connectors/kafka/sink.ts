@@ -2,14 +2,21 @@
  * Records into a topic of another cluster, with keys and headers as they are, each to the partition of its key. Batches of one partition
  * go one after the other, so that order holds; a round that is repeated writes its records again: at least once.
  */
-import { stampProducer } from '../../kafka/protocol/record-batch.ts'
+import {
+  BATCH_HEADER_BYTES,
+  decodeRecords,
+  encodeRecords,
+  readBatchHeader,
+  stampProducer,
+  writeBatchHeader,
+} from '../../kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS, hasMoved, isRetriable, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
 import { produceBatches } from '../../kafka/wire/produce.ts'
 import { frame } from '../../registry/framing.ts'
 import { batchesOf } from '../block-batches.ts'
 import type { ConnectorContext } from '../connector.ts'
 import { blockOf } from '../encode/whole-records.ts'
-import type { OpenSink, Written } from '../sink.ts'
+import type { OpenSink, Rows, Written } from '../sink.ts'
 import type { KafkaSinkConfig } from './connector.ts'
 import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry } from './other-registry.ts'
@@ -24,10 +31,22 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     throw error
   })
 
-  const send = async (partition: number, batch: Buffer) =>
-    produceBatches(await connections.leader(layout.leaders[partition]!), null, [
-      { topic: config.topic, partitions: [{ partition, batch }] },
-    ])
+  /** In smaller and smaller batches where the topic takes no larger ones; undefined once all of it is there. */
+  async function send(partition: number, batch: Buffer, pieces: readonly Rows[]): Promise<Written | undefined> {
+    stampProducer(batch, -1n, -1, -1)
+    const parts = [{ topic: config.topic, partitions: [{ partition, batch }] }]
+    const [answer] = await produceBatches(await connections.leader(layout.leaders[partition]!), null, parts)
+    const code = answer?.errorCode ?? 0
+    if (code === 0) return undefined
+    const reason = `the other cluster answered ${kafkaErrorName(code)}${answer?.errorMessage ? `: ${answer.errorMessage}` : ''}`
+    if (code === KAFKA_ERRORS.messageTooLarge) {
+      const halves = halvesOf(batch)
+      if (!halves) return tooLarge(pieces, reason)
+      return (await send(partition, halves[0], pieces)) ?? send(partition, halves[1], pieces)
+    }
+    if (hasMoved(code)) layout = await layoutOfTopic(cluster, config.topic)
+    return isRetriable(code) ? { kind: 'retry', afterMs: 0, reason } : { kind: 'permanent', reason }
+  }
 
   return {
     rows: { kind: 'records' },
@@ -39,21 +58,12 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
       if (faults.length > 0) return { kind: 'at_fault', records: faults }
       const batches = batchesOf(block, { partitions, keyless: from % partitions, nowMs: context.now(), attributes: 0, prefix })
       for (const { partition, bytes, length } of batches) {
-        const batch = Buffer.from(bytes, 0, length)
-        stampProducer(batch, -1n, -1, -1)
-        const answers = await send(partition, batch).catch(async (error: unknown) => {
+        const failure = await send(partition, Buffer.from(bytes, 0, length), pieces).catch(async (error: unknown) => {
           // A broker that died says nothing of where its partitions went.
           layout = await layoutOfTopic(cluster, config.topic)
           throw error
         })
-        const [answer] = answers
-        const code = answer?.errorCode ?? 0
-        if (code === 0) continue
-        const reason = `the other cluster answered ${kafkaErrorName(code)}${answer?.errorMessage ? `: ${answer.errorMessage}` : ''}`
-        if (hasMoved(code)) layout = await layoutOfTopic(cluster, config.topic)
-        if (isRetriable(code)) return { kind: 'retry', afterMs: 0, reason }
-        if (code === KAFKA_ERRORS.messageTooLarge) return tooLarge(pieces, reason)
-        return { kind: 'permanent', reason }
+        if (failure) return failure
       }
       return { kind: 'delivered' }
     },
@@ -65,8 +75,23 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
   }
 }
 
-/** The largest record is to blame; without it the rest may pass. */
-function tooLarge(pieces: Parameters<OpenSink['write']>[1], reason: string): Written {
+/** Two batches of half of the records each; undefined for one of a single record. */
+function halvesOf(batch: Buffer): [Buffer, Buffer] | undefined {
+  const { recordCount, attributes, baseTimestamp, maxTimestamp } = readBatchHeader(batch, 0)!
+  if (recordCount < 2) return undefined
+  const records = decodeRecords(batch.subarray(BATCH_HEADER_BYTES), recordCount)
+  const made = (some: typeof records): Buffer => {
+    const section = encodeRecords(some.map((record, offsetDelta) => ({ ...record, offsetDelta })))
+    const half = Buffer.concat([Buffer.alloc(BATCH_HEADER_BYTES), section])
+    writeBatchHeader(half, { attributes, recordCount: some.length, baseTimestamp, maxTimestamp })
+    return half
+  }
+  const middle = recordCount >> 1
+  return [made(records.slice(0, middle)), made(records.slice(middle))]
+}
+
+/** A record is too large by itself, so that the largest is too; without it the rest may pass. */
+function tooLarge(pieces: readonly Rows[], reason: string): Written {
   let worst = { offset: 0n, size: -1 }
   for (const { ends, offsets, count } of pieces)
     for (let row = 0; row < count; row++) {

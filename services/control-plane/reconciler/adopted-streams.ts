@@ -1,0 +1,77 @@
+/** What others do to an adopted topic: they add partitions, and register schemas that its readers must know. */
+import type { SchemaText } from '../../../shared/model/schema-text.ts'
+import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
+import { fieldsOf } from '../../../shared/registry/fields.ts'
+import { subjectOf, type Registry } from '../../../shared/registry/registry.ts'
+import type { Queryable } from '../../../shared/store/database.ts'
+import { listAdoptedStreams, lockStream, saveStreamSchema, schemasOf, updateStream, type StreamRow } from '../../../shared/store/streams.ts'
+import type { Deps } from '../deps.ts'
+import { teachReaders } from '../routes/streams/teach-readers.ts'
+
+type Learning = { db: Queryable; registry: Registry }
+
+/** Saves the versions of the topic's subject that are not known yet; true when there were any. A version that can't be read is left out. */
+export async function learnSchemas({ db, registry }: Learning, { id, format, topic }: StreamRow): Promise<boolean> {
+  if (format === 'json') return false
+  const known = await schemasOf(db, id)
+  let hasLearnt = false
+  for (const schemaId of await registry.idsOf(subjectOf(topic))) {
+    const found = known.has(schemaId) ? undefined : await registry.find(schemaId)
+    const schema = found?.format === format ? fieldsOrNothing(format, found.text) : undefined
+    if (!found || !schema) continue
+    await saveStreamSchema(db, id, schemaId, { schema, schema_text: found.text })
+    hasLearnt = true
+  }
+  return hasLearnt
+}
+
+function fieldsOrNothing(format: StreamFormat, text: SchemaText): Record<string, string> | undefined {
+  try {
+    return fieldsOf(format, text)
+  } catch {
+    // Values of such a schema are dead letters, which say that it is not known.
+    return undefined
+  }
+}
+
+/** Keys of what is written over HTTP must go where other clients put them. */
+async function learnPartitions({ db, cluster }: Pick<Deps, 'db' | 'cluster'>, stream: StreamRow): Promise<void> {
+  const layout = await cluster.describeTopic(stream.topic)
+  if (layout && layout.leaders.length !== stream.partitions) await updateStream(db, stream.id, { partitions: layout.leaders.length })
+}
+
+/** Follows all adopted streams, a pass at a time; pipelines that read them get their next revision with a new schema. */
+export function createAdoptedFollower(deps: Pick<Deps, 'db' | 'cluster' | 'registry' | 'log' | 'pokePublisher'>): () => Promise<void> {
+  const { db, registry, log, pokePublisher } = deps
+  /** By stream, the newest version that was looked at, whether it could be read or not. */
+  const lookedAt = new Map<string, number>()
+
+  async function follow(stream: StreamRow): Promise<void> {
+    await learnPartitions(deps, stream)
+    const newest = stream.format === 'json' ? undefined : await registry.newestOf(subjectOf(stream.topic))
+    if (newest === undefined || lookedAt.get(stream.id) === newest) return
+    const hasLearnt = await db.transaction(async (trx) => {
+      // A pipeline that is being made meanwhile knows the new schema or is among those that are taught.
+      const locked = await lockStream(trx, stream.account_id, stream.id)
+      if (!locked || !(await learnSchemas({ db: trx, registry }, locked))) return false
+      await teachReaders(trx, locked)
+      return true
+    })
+    lookedAt.set(stream.id, newest)
+    if (!hasLearnt) return
+    pokePublisher()
+    log.info({ id: stream.id }, 'reconciler: learnt new schemas of an adopted topic')
+  }
+
+  return async () => {
+    const streams = await listAdoptedStreams(db)
+    for (const id of lookedAt.keys()) if (!streams.some((stream) => stream.id === id)) lookedAt.delete(id)
+    for (const stream of streams)
+      await follow(stream).catch((error: unknown) =>
+        log.warn(
+          { id: stream.id, reason: error instanceof Error ? error.message : String(error) },
+          'reconciler: an adopted topic can’t be looked at',
+        ),
+      )
+  }
+}
