@@ -109,6 +109,8 @@ const reconciler = startReconciler(deps)
 
 const app = createApp(deps, redis, { prefix: config.DPS_PREFIX, tokenRequestsPerMinute: config.TOKEN_REQUESTS_PER_MINUTE, now })
 const server = app.listen(config.PORT, config.HOST)
+// Longer than load balancers keep a connection that is idle: a request on one that is being closed would be lost.
+server.keepAliveTimeout = 65_000
 await once(server, 'listening')
 const address = server.address()
 const port = typeof address === 'object' && address !== null ? address.port : config.PORT

@@ -89,7 +89,9 @@ export const stepsOf = (moduleIds: string[], revision: number) => [
 async function createPipeline(api: Api): Promise<Arena['pipeline']> {
   const stream = async (name: string) => {
     const fields = { n: 'integer', key: 'string', bad: 'boolean?', rev: 'integer?' }
-    const { id } = await api<{ id: string }>('POST', '/streams', { name, description: '', schema: fields, partitions: PARTITIONS })
+    const body = { name, description: '', schema: fields, partitions: PARTITIONS }
+    // Three brokers that have just started may answer 503 at first, as any client must bear.
+    const { id } = await until(`the stream ${name}`, 60_000, () => api<{ id: string }>('POST', '/streams', body))
     return api<{ id: string; topic: string; schema_id: number }>('GET', `/streams/${id}`)
   }
   const source = await stream('chaos-source')

@@ -1,4 +1,5 @@
 /** Administration of the cluster through kafkajs: topics, groups, offsets. Every function may be repeated without harm. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import type { KafkaSecurity } from './security.ts'
 
@@ -6,6 +7,7 @@ export type KafkaAdmin = Admin
 
 const TOPIC_EXISTS = 'TOPIC_ALREADY_EXISTS'
 const UNKNOWN_TOPIC = 'UNKNOWN_TOPIC_OR_PARTITION'
+const LEADER_NOT_AVAILABLE = 'LEADER_NOT_AVAILABLE'
 
 /** A kafkajs client; it connects lazily and gives up after a few seconds, so that a dead cluster becomes a 503 and not a hang. */
 export function createKafka(brokers: string[], clientId: string, security: KafkaSecurity['kafkajs'] = {}): Kafka {
@@ -30,12 +32,29 @@ export function errorTypes(error: unknown): string[] {
 
 export type TopicSpec = { topic: string; partitions: number; replicationFactor: number; config?: Record<string, string> }
 
-/** Makes the topics that do not exist yet. */
+const LEADERS_MS = 8000
+
+/** Until the brokers know the topic and who leads its partitions: one that was asked too early says that it does not exist. */
+async function waitForLeaders(admin: KafkaAdmin, topic: string): Promise<void> {
+  for (const deadline = Date.now() + LEADERS_MS; ; await sleep(100)) {
+    try {
+      const [found] = (await admin.fetchTopicMetadata({ topics: [topic] })).topics
+      if (found?.partitions.every(({ leader }) => leader >= 0)) return
+    } catch (error) {
+      const types = errorTypes(error)
+      if (!types.includes(UNKNOWN_TOPIC) && !types.includes(LEADER_NOT_AVAILABLE)) throw error
+    }
+    if (Date.now() > deadline) throw new Error(`the topic ${topic} has no leaders after ${LEADERS_MS / 1000} s`)
+  }
+}
+
+/** Makes the topics that do not exist yet, and waits until they can be used. */
 export async function ensureTopics(admin: KafkaAdmin, topics: TopicSpec[]): Promise<void> {
   for (const { topic, partitions, replicationFactor, config } of topics) {
     try {
       await admin.createTopics({
-        waitForLeaders: true,
+        // kafkajs's own way of waiting gives up at a broker that has not heard of the topic yet.
+        waitForLeaders: false,
         timeout: 8000,
         topics: [
           {
@@ -49,6 +68,7 @@ export async function ensureTopics(admin: KafkaAdmin, topics: TopicSpec[]): Prom
     } catch (error) {
       if (!errorTypes(error).includes(TOPIC_EXISTS)) throw error
     }
+    await waitForLeaders(admin, topic)
   }
 }
 

@@ -69,9 +69,15 @@ async function register({ registry }: Deps, stream: StreamRow, change: Change): 
     registry.register(subjectOf(stream.topic), stream.format, text, stream.compatibility),
     'registering the schema',
   ).catch((error: unknown) => {
-    if (error instanceof SchemaRefused)
-      throw new ServiceError('conflict', `the schema registry refuses the schema: ${error.message}`, { cause: error })
-    throw error
+    if (!(error instanceof SchemaRefused)) throw error
+    // The registry speaks of the schema as a whole; ours are the words for the fields, as far as type names reach.
+    const faults = schemaFaults(stream.schema, change.schema, stream.compatibility as Compatibility, stream.format)
+    throw new ServiceError('conflict', `the schema registry refuses the schema: ${error.message}`, {
+      cause: error,
+      ...(faults.length > 0
+        ? { details: faults.map(({ field, message }) => ({ path: '/schema_id', message: `the field "${field}" ${message}` })) }
+        : {}),
+    })
   })
 }
 
