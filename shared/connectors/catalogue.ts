@@ -5,6 +5,7 @@ import { generatorConnector } from './generator/connector.ts'
 import { httpConnector } from './http/connector.ts'
 import { kafkaConnector } from './kafka/connector.ts'
 import { logConnector } from './log/connector.ts'
+import { redisConnector } from './redis/connector.ts'
 import { bucketConnector } from './storage-bucket/connector.ts'
 import { streamConnector } from './stream/connector.ts'
 import { tableConnector } from './table/connector.ts'
@@ -17,6 +18,7 @@ export const CONNECTORS: readonly Connector[] = [
   httpConnector,
   webhookConnector,
   kafkaConnector,
+  redisConnector,
   generatorConnector,
   logConnector,
   blackholeConnector,

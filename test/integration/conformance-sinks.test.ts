@@ -1,6 +1,6 @@
 /**
  * One suite for every sink, against the real system: Postgres, an S3-compatible server, a web service that misbehaves on purpose, a
- * second Kafka. What is said of a sink's promise here is what its page says.
+ * second Kafka, Redis. What is said of a sink's promise here is what its page says.
  */
 import { createServer, type Server } from 'node:http'
 import { once } from 'node:events'
@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { DuckDBInstance } from '@duckdb/node-api'
 import registryPackage from '@kafkajs/confluent-schema-registry'
+import { Redis } from 'ioredis'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
@@ -31,10 +32,14 @@ import { openS3, openWarehouse } from '../harness/connectors.ts'
 let warehouse: pg.Client
 let s3: ReturnType<typeof openS3>
 let second: Awaited<ReturnType<typeof openSecondKafka>>
+let redis: Redis
 let web: { url: string; port: number; bodies: { body: string; key: string }[]; answer: (body: string) => number; server: Server }
 beforeAll(async () => {
   warehouse = await openWarehouse()
   s3 = openS3()
+  redis = new Redis(service().redisUrl)
+  // The suite's secret is this user's password.
+  await redis.acl('SETUSER', 'conform', 'on', `>${PLANTED}`, '~*', '+@all')
   second = await openSecondKafka()
   const server = createServer((request, response) => {
     const parts: Buffer[] = []
@@ -55,6 +60,7 @@ afterAll(async () => {
   web.server.close()
   await second.close()
   s3.close()
+  redis.disconnect()
   await warehouse.end()
 })
 
@@ -193,6 +199,25 @@ const SINKS: SinkCase[] = [
       return Promise.all(values.map(async (value) => ((await registry.decode(value)) as { n: number }).n))
     },
     poison: { value: '{"n":"no number"}' },
+  },
+  {
+    id: 'conn_redis',
+    what: 'redis',
+    isExact: true,
+    config: async () => ({
+      url: service().redisUrl,
+      username: 'conform',
+      password: { $secret: 'redis_password' },
+      stream: unique('conform'),
+      field: 'record',
+    }),
+    readBack: async ({ stream }) =>
+      (await redis.xrange(String(stream), '-', '+')).flatMap(([, [field, value]]) => (field === 'record' ? numbersIn(value!) : [])),
+    behind: (config, port) => ({
+      config: { ...config, url: `redis://127.0.0.1:${port}` },
+      context: {},
+      targetPort: portOf(service().redisUrl),
+    }),
   },
 ]
 

@@ -1,5 +1,6 @@
 /** One suite for every source, against the real system: everything once, from every position on, ended at a word. */
 import registryPackage from '@kafkajs/confluent-schema-registry'
+import { Redis } from 'ioredis'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CONNECTORS, findConnector } from '../../shared/connectors/catalogue.ts'
@@ -11,15 +12,18 @@ import { openS3, openWarehouse } from '../harness/connectors.ts'
 
 let warehouse: pg.Client
 let s3: ReturnType<typeof openS3>
+let redis: Redis
 let second: Awaited<ReturnType<typeof openSecondKafka>>
 beforeAll(async () => {
   warehouse = await openWarehouse()
   s3 = openS3()
+  redis = new Redis(service().redisUrl)
   second = await openSecondKafka()
 })
 afterAll(async () => {
   await second.close()
   s3.close()
+  redis.disconnect()
   await warehouse.end()
 })
 
@@ -110,6 +114,30 @@ const SOURCES: SourceCase[] = [
       await producer.send({ topic, messages })
       await producer.disconnect()
       return { brokers: second.brokers, topic, registry: { url: service().registryUrl } }
+    },
+  },
+  {
+    id: 'conn_redis',
+    what: 'redis',
+    splits: 2,
+    async prepare(count) {
+      const stream = unique('conform')
+      const entries = redis.pipeline()
+      for (let n = 0; n < count; n++) entries.xadd(stream, '*', 'n', n)
+      await entries.exec()
+      return { url: service().redisUrl, stream }
+    },
+  },
+  {
+    id: 'conn_redis',
+    what: 'redis (a field)',
+    splits: 2,
+    async prepare(count) {
+      const stream = unique('conform')
+      const entries = redis.pipeline()
+      for (let n = 0; n < count; n++) entries.xadd(stream, '*', 'other', 'x', 'value', `{"n":${n}}`)
+      await entries.exec()
+      return { url: service().redisUrl, stream, field: 'value' }
     },
   },
   {

@@ -1,0 +1,37 @@
+/** A delivery's rows in pieces of the size of one script: Redis does nothing else while a script runs, and holds its arguments in memory. */
+import type { Rows } from '../sink.ts'
+import type { Appended } from './positions.ts'
+
+const ROWS_MAX = 2000
+const BYTES_MAX = 1 << 20
+
+/** `appended` is what is in the stream once this chunk is. */
+export type Chunk = { lines: Buffer; appended: Appended | undefined; isLast: boolean }
+
+/** What is not appended yet, in order; the last chunk comes always, and may be empty. A row larger than a chunk is one by itself. */
+export function* chunksOf(rows: readonly Rows[], appended: Appended | undefined): Generator<Chunk> {
+  let parts: Uint8Array[] = []
+  let bytes = 0
+  let last = appended
+  let offset = -1
+  // A record may become several rows: they are told apart by their place among its own.
+  let place = 0
+  for (const part of rows) {
+    for (let row = 0; row < part.count; row++) {
+      const start = row === 0 ? 0 : part.ends[row - 1]!
+      const end = part.ends[row]!
+      place = part.offsets[row] === offset ? place + 1 : 0
+      offset = part.offsets[row]!
+      if (appended && (offset < appended.offset || (offset === appended.offset && place < appended.rows))) continue
+      if (parts.length === ROWS_MAX || (parts.length > 0 && bytes + end - start > BYTES_MAX)) {
+        yield { lines: Buffer.concat(parts), appended: last, isLast: false }
+        parts = []
+        bytes = 0
+      }
+      parts.push(part.bytes.subarray(start, end))
+      bytes += end - start
+      last = { offset, rows: place + 1 }
+    }
+  }
+  yield { lines: Buffer.concat(parts), appended: last, isLast: true }
+}

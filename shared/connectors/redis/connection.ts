@@ -1,0 +1,100 @@
+/** One connection to the Redis of a config: guarded addresses, login, and no command that is waited for without an end. */
+import { Redis } from 'ioredis'
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { AddressRefused, resolvePublicHost } from '../guarded-lookup.ts'
+import type { RedisPlace } from './connector.ts'
+
+const CONNECT_LIMIT_MS = 5000
+const COMMAND_LIMIT_MS = 10_000
+const DEFAULT_PORT = 6379
+
+/** Redis's words for what no repetition mends: login, rights, a key of another type, a cluster, a server without streams. */
+const FINAL =
+  /^(WRONGPASS|NOAUTH|NOPERM|WRONGTYPE|MOVED|CROSSSLOT|ERR (AUTH|invalid password|invalid DB index|DB index is out of range|unknown command))|\b(WRONGTYPE|ACL failure|can't run this command)\b/
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Redis has said no: the connection is good for the next command. */
+export const isAnswer = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError'
+
+/** A refusal as it is to be thrown: ConfigRefused for good, else an Error; never the driver's own, which carries the command's arguments. */
+export function failureOf(error: unknown, context: ConnectorContext): Error {
+  if (error instanceof ConfigRefused) return error
+  const message = context.mask(messageOf(error))
+  if (error instanceof AddressRefused) return new ConfigRefused(message)
+  return isAnswer(error) && FINAL.test(error.message) ? new ConfigRefused(`Redis refuses: ${message}`) : new Error(`Redis: ${message}`)
+}
+
+/** Waits for an answer until a limit, or the signal's end; then the connection is given up, because its next answer would be this one. */
+export async function answerOf<T>(client: Redis, asked: Promise<T>, signal: AbortSignal, limitMs = COMMAND_LIMIT_MS): Promise<T> {
+  let giveUp: (() => void) | undefined
+  let timer: NodeJS.Timeout | undefined
+  const ended = new Promise<never>((_, reject) => {
+    giveUp = () => reject(new Error('stopped'))
+    timer = setTimeout(() => reject(new Error(`no answer within ${limitMs} ms`)), limitMs)
+    if (signal.aborted) giveUp()
+    else signal.addEventListener('abort', giveUp, { once: true })
+  })
+  try {
+    return await Promise.race([asked, ended])
+  } catch (error) {
+    if (!isAnswer(error)) client.disconnect()
+    throw error
+  } finally {
+    clearTimeout(timer)
+    if (giveUp) signal.removeEventListener('abort', giveUp)
+  }
+}
+
+/** The address to connect to: a name is resolved here, once, so that the address checked is the address connected to. */
+async function addressOf(host: string, context: ConnectorContext, signal: AbortSignal): Promise<string> {
+  const bare = host.replace(/^\[|\]$/g, '')
+  if (context.defaults.allow_private_addresses) return bare
+  const stopped = new Promise<never>((_, reject) => {
+    const stop = () => reject(new Error('the name was not resolved in time'))
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+  return Promise.race([resolvePublicHost(bare), stopped])
+}
+
+/**
+ * Connects, logs in and hears a PONG. The driver never reconnects by itself: it would resolve the name anew, unguarded, and send again what
+ * may have been done. Throws ConfigRefused for what no repetition mends.
+ */
+export async function connectRedis(config: RedisPlace, context: ConnectorContext, signal: AbortSignal): Promise<Redis> {
+  const url = new URL(config.url)
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(2 * CONNECT_LIMIT_MS)])
+  let client: Redis | undefined
+  let reason: Error | undefined
+  try {
+    // An account without that secret is no fault of Redis; whether it comes back is not ours to say.
+    const password = config.password && context.secret(config.password)
+    const host = await addressOf(url.hostname, context, limited)
+    client = new Redis({
+      host,
+      port: url.port === '' ? DEFAULT_PORT : Number(url.port),
+      ...(url.protocol === 'rediss:' ? { tls: url.hostname === host ? {} : { servername: url.hostname } } : {}),
+      protocol: 2,
+      lazyConnect: true,
+      connectTimeout: CONNECT_LIMIT_MS,
+      retryStrategy: () => null,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
+      enableReadyCheck: false,
+      disableClientInfo: true,
+    })
+    client.on('error', (error) => (reason = error))
+    await answerOf(client, client.connect(), limited)
+    // Not left to the driver, which goes on after a login that failed.
+    if (password !== undefined)
+      await answerOf(client, config.username ? client.auth(config.username, password) : client.auth(password), limited)
+    const database = Number(url.pathname.slice(1))
+    if (database !== 0) await answerOf(client, client.select(database), limited)
+    await answerOf(client, client.ping(), limited)
+    return client
+  } catch (error) {
+    client?.disconnect()
+    throw failureOf(isAnswer(error) ? error : (reason ?? error), context)
+  }
+}

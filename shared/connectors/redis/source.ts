@@ -1,0 +1,96 @@
+/** Entries of a Redis stream as records, by their ids: the position is the id of the last one. One reader, because ids are one order. */
+import type { Redis } from 'ioredis'
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { createBlockBuilder } from '../record-block.ts'
+import type { OpenSource, SourceRead } from '../source.ts'
+import { answerOf, connectRedis, failureOf } from './connection.ts'
+import type { RedisSourceConfig } from './connector.ts'
+
+/** How long Redis waits for an entry before it is asked again. */
+const WAIT_MS = 500
+/** What is asked for goes by the size of the entries before, so that an answer has about so many bytes. */
+const ANSWER_BYTES = 1 << 20
+const ENTRIES_FIRST = 64
+const ENTRIES_MAX = 1000
+/** What a record may have, with room for what is around it in a batch. */
+const RECORD_BYTES_MAX = 7 << 20
+const FIRST_ID = '0-0'
+
+type Entry = [id: Buffer, fields: Buffer[]]
+
+/** Opens nothing yet: each reading has a connection of its own, because one that waits can do nothing else. */
+export async function openRedisSource(config: RedisSourceConfig, context: ConnectorContext): Promise<OpenSource> {
+  const closing = new AbortController()
+  return {
+    async *read(split, position, _seen, given) {
+      if (split.index !== 0) return
+      const signal = AbortSignal.any([given, closing.signal])
+      let client: Redis | undefined
+      try {
+        client = await connectRedis(config, context, signal)
+        yield* readFrom(client, config, position, signal)
+      } catch (error) {
+        if (!signal.aborted) throw failureOf(error, context)
+      } finally {
+        client?.disconnect()
+      }
+    },
+    close: async () => closing.abort(),
+  }
+}
+
+async function* readFrom(
+  client: Redis,
+  config: RedisSourceConfig,
+  position: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<SourceRead> {
+  const builder = createBlockBuilder()
+  let after = position ?? FIRST_ID
+  if (position === undefined && config.start === 'latest') {
+    after = await lastId(client, config.stream, signal)
+    // Committed at once, without a record: after a crash "latest" would be later, and entries between would be skipped.
+    yield { block: builder.take(), position: after }
+  }
+  let asked = ENTRIES_FIRST
+  while (!signal.aborted) {
+    const reading = client.xreadBuffer('COUNT', asked, 'BLOCK', WAIT_MS, 'STREAMS', config.stream, after)
+    const entries = (await answerOf(client, reading, signal))?.[0]?.[1] ?? []
+    let bytes = 0
+    for (const [at, entry] of entries.entries()) {
+      const record = recordOf(entry, config.field)
+      bytes += entry[1].reduce((sum, part) => sum + part.length, 0)
+      builder.add(null, record)
+      after = entry[0].toString('latin1')
+      if (builder.bytes < ANSWER_BYTES && at < entries.length - 1) continue
+      yield { block: builder.take(), position: after }
+      if (signal.aborted) return
+    }
+    if (entries.length > 0) asked = nextCount(asked, bytes / entries.length)
+  }
+}
+
+/** At most twice as many as before: entries may grow. */
+const nextCount = (asked: number, bytesEach: number): number =>
+  Math.max(1, Math.min(2 * asked, ENTRIES_MAX, Math.floor(ANSWER_BYTES / Math.max(1, bytesEach))))
+
+async function lastId(client: Redis, stream: string, signal: AbortSignal): Promise<string> {
+  const [last] = await answerOf(client, client.xrevrange(stream, '+', '-', 'COUNT', 1), signal)
+  return last?.[0] ?? FIRST_ID
+}
+
+/** The field's value as it is. An entry without that field is the object of its fields too: nothing is left out, a step can refuse it. */
+function recordOf([id, fields]: Entry, field: string | undefined): Buffer {
+  let record: Buffer | undefined
+  for (let at = 0; field !== undefined && at < fields.length; at += 2) if (fields[at]!.toString('utf8') === field) record = fields[at + 1]!
+  record ??= objectOf(fields)
+  if (record.length > RECORD_BYTES_MAX)
+    throw new ConfigRefused(`the entry ${id.toString('latin1')} has ${record.length} bytes; a record may have ${RECORD_BYTES_MAX}`)
+  return record
+}
+
+function objectOf(fields: Buffer[]): Buffer {
+  const members: [string, string][] = []
+  for (let at = 0; at < fields.length; at += 2) members.push([fields[at]!.toString('utf8'), fields[at + 1]!.toString('utf8')])
+  return Buffer.from(JSON.stringify(Object.fromEntries(members)))
+}
