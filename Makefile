@@ -19,10 +19,11 @@ run: node_modules/.installed ## start everything and take the tour (PROCESSORS=2
 test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and registry (ONLY=path to run some)
 	@$(NODE) test/run.ts $(ONLY)
 
-check: node_modules/.installed ## format, lint, types
+check: node_modules/.installed ## format, lint, types, generated pages
 	@oxfmt --check .
 	@oxlint --deny-warnings
 	@tsc --noEmit
+	@for page in connectors errors status-table; do $(NODE) docs/write-$$page.ts --check || exit 1; done
 
 format: node_modules/.installed ## write the format that check wants
 	@oxfmt --write .

@@ -1,9 +1,8 @@
 /** Writes docs/connectors.md from the catalogue: `make docs`. */
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { z } from 'zod'
 import { CONNECTORS } from '../shared/connectors/catalogue.ts'
 import { kindOf } from '../shared/connectors/connector.ts'
+import { writePage } from './write-page.ts'
 
 type Schema = {
   type?: string
@@ -62,5 +61,4 @@ const text = `# Connectors
 Written by \`make docs\` from the connectors' own schemas. [A connector of your own](connectors-writing.md).
 
 ${parts.join('\n')}`
-const file = join(import.meta.dirname, 'connectors.md')
-if ((await readFile(file, 'utf8').catch(() => '')) !== text) await writeFile(file, text)
+await writePage('connectors.md', text)

@@ -1,7 +1,6 @@
 /** Writes docs/specs/pipeline-status.md from the table that the service runs on (`make docs`). */
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { PIPELINE_EVENTS, PIPELINE_STATUSES, TRANSITIONS } from '../shared/model/pipeline-status.ts'
+import { writePage } from './write-page.ts'
 
 const SHOWN = { same: '·', refused: '409' } as const
 const rows = PIPELINE_STATUSES.map((status) => {
@@ -26,4 +25,4 @@ Reports count for the current attempt only; \`start\`, \`restart\`, and \`resume
 fails for what is no matter of the brokers is tried again with backoff, twenty rounds or ten starts in a row, then the pipeline is \`failed\` with
 the cause; brokers that are away are waited for without end.
 `
-await writeFile(join(import.meta.dirname, 'specs', 'pipeline-status.md'), text)
+await writePage('specs/pipeline-status.md', text)

@@ -152,6 +152,12 @@ describe('connectors', () => {
   })
 })
 
+describe('generated pages', () => {
+  it.each(['connectors', 'errors', 'status-table'])('%s: it is what `make docs` writes', (page) => {
+    execFileSync(process.execPath, ['--no-warnings', join(ROOT, 'docs', `write-${page}.ts`), '--check'], { timeout: 30_000 })
+  })
+})
+
 describe('hot rooms', () => {
   const HOT = code.filter(
     (path) => /^(services\/processor\/(task\/round|lane)|shared\/kafka\/wire)\//.test(path) || path === 'shared/smartmodule/host/chain.ts',

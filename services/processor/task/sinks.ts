@@ -35,18 +35,20 @@ export async function openSink(definition: PipelineDefinition, context: Connecto
   const keeping = position && {
     position: (...asked: Parameters<typeof position>) =>
       position(...asked).catch((error: unknown) => {
-        throw new SinkUnavailable(`the sink's position: ${mask(error instanceof Error ? error.message : String(error))}`, 0)
+        const reason = mask(error instanceof Error ? error.message : String(error))
+        throw error instanceof ConfigRefused ? new SinkRefused(reason) : new SinkUnavailable(`the sink's position: ${reason}`, 0)
       }),
   }
   return { ...sink, ...keeping, write: async (delivery, rows, signal) => masked(await write(sink, delivery, rows, signal), mask) }
 }
 
-/** What a sink throws is nobody's fault: it is away, or a driver's surprise; the task tries again. */
+/** What a sink throws is nobody's fault, unless it is ConfigRefused: it is away, or a driver's surprise; the task tries again. */
 async function write(sink: OpenSink, ...parameters: Parameters<OpenSink['write']>): Promise<Written> {
   try {
     return await sink.write(...parameters)
   } catch (error) {
-    return { kind: 'retry', afterMs: 0, reason: error instanceof Error ? error.message : String(error) }
+    const reason = error instanceof Error ? error.message : String(error)
+    return error instanceof ConfigRefused ? { kind: 'permanent', reason } : { kind: 'retry', afterMs: 0, reason }
   }
 }
 
