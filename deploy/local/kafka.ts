@@ -92,6 +92,14 @@ async function answers(port: number): Promise<boolean> {
   })
 }
 
+/** 16 random bytes as Kafka prints them; none that the format tool takes for an option, as Kafka's own never are. */
+function newClusterId(): string {
+  for (;;) {
+    const id = randomBytes(16).toString('base64url')
+    if (!id.startsWith('-')) return id
+  }
+}
+
 /** Starts the brokers under `folder`. Throws with a broker's last lines when it does not come up within 60 s. */
 export async function startKafka(folder: string, reaper: Reaper, options: KafkaOptions = {}): Promise<LocalKafka> {
   const { count = 1, proxyPorts = [] } = options
@@ -103,7 +111,7 @@ export async function startKafka(folder: string, reaper: Reaper, options: KafkaO
     const [port, controllerPort, proxiedPort] = ports.slice(index * 3) as [number, number, number]
     return { id: index + 1, port, controllerPort, proxiedPort }
   })
-  const clusterId = randomBytes(16).toString('base64url')
+  const clusterId = newClusterId()
 
   async function prepare(place: Place): Promise<{ file: string; home: string; jvm: string[] }> {
     const home = join(folder, count === 1 ? 'kafka' : `kafka-${place.id}`)
