@@ -44,7 +44,7 @@ async function waitForLeaders(admin: KafkaAdmin, topic: string): Promise<void> {
       const types = errorTypes(error)
       if (!types.includes(UNKNOWN_TOPIC) && !types.includes(LEADER_NOT_AVAILABLE)) throw error
     }
-    if (Date.now() > deadline) throw new Error(`the topic ${topic} has no leaders after ${LEADERS_MS / 1000} s`)
+    if (Date.now() > deadline) throw new kafkajs.KafkaJSError(`the topic ${topic} has no leaders after ${LEADERS_MS / 1000} s`)
   }
 }
 
