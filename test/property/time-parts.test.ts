@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRowBuffer, endRow, reserve, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
-import { grainOf, timeParts, withTime } from '../../shared/connectors/storage-bucket/time-parts.ts'
+import { timeParts, withTime } from '../../shared/connectors/storage-bucket/time-parts.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
 
 type Row = { text: string; timeMs: number }
@@ -31,21 +31,23 @@ const seen = ({ bytes, count, ends, offsets, times }: Rows) =>
 
 const row = fc.record({
   text: fc.string({ maxLength: 8 }).map((text) => text.replaceAll('\n', '')),
-  timeMs: fc.integer({ min: Date.parse('1969-12-30T00:00:00Z'), max: Date.parse('1970-01-04T00:00:00Z') }),
+  timeMs: fc.oneof(
+    fc.integer({ min: Date.parse('1969-12-30T00:00:00Z'), max: Date.parse('1970-01-04T00:00:00Z') }),
+    fc.constantFrom(-1, -(2 ** 63), 2 ** 63, Date.parse('9999-12-31T23:59:59.999Z')),
+  ),
 })
 
 describe('parts by time', () => {
-  it.each(['dt={date}', '{year}/{month}/{day}', 'h={hour}', 'dt={date}/{hour}'])(
+  it.each(['dt={date}', '{year}/{month}/{day}', 'h={hour}', 'dt={date}/{hour}', 'd={day}'])(
     'of %s hold every row once, where it belongs',
     (template) => {
-      const grain = grainOf(template)
       fc.assert(
         fc.property(fc.array(fc.array(row, { maxLength: 12 }), { maxLength: 4 }), (pieces) => {
           const all = pieces.map((piece, index) => rowsOf(piece, index * 100))
-          const parts = timeParts(all, grain)
-          for (const { timeMs, rows } of parts)
-            for (const each of rows.flatMap(seen)) expect(withTime(template, each.timeMs!)).toBe(withTime(template, timeMs))
-          expect(new Set(parts.map(({ timeMs }) => timeMs)).size).toBe(parts.length)
+          const parts = timeParts(all, template)
+          for (const { folder, rows } of parts) for (const each of rows.flatMap(seen)) expect(withTime(template, each.timeMs!)).toBe(folder)
+          // Two objects of one range in one folder would have one key.
+          expect(new Set(parts.map(({ folder }) => folder)).size).toBe(parts.length)
           const found = parts.flatMap(({ rows }) => rows.flatMap(seen))
           expect(found.toSorted((a, b) => a.offset! - b.offset!)).toEqual(all.flatMap(seen))
           for (const { rows } of parts) {
@@ -65,7 +67,7 @@ describe('parts by time', () => {
       ],
       0,
     )
-    expect(timeParts([piece], grainOf('{pipeline}/p={partition}'))).toEqual([{ timeMs: 0, rows: [piece] }])
+    expect(timeParts([piece], '{pipeline}/p={partition}')).toEqual([{ folder: '{pipeline}/p={partition}', rows: [piece] }])
   })
 
   it('show their time in UTC', () => {

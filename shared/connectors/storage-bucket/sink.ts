@@ -8,7 +8,7 @@ import type { ConnectorContext } from '../connector.ts'
 import type { Delivery, OpenSink, RefusedRecord, Rows, Written } from '../sink.ts'
 import type { BucketSinkConfig } from './connector.ts'
 import { openObjectStore } from './open-store.ts'
-import { grainOf, timeParts, withTime } from './time-parts.ts'
+import { timeParts } from './time-parts.ts'
 
 const compressors = { gzip: promisify(gzip), zstd: promisify(zstdCompress) }
 const EXTENSIONS = { none: '', gzip: '.gz', zstd: '.zst' }
@@ -23,12 +23,12 @@ const padded = (offset: bigint): string => String(offset).padStart(20, '0')
 const asSegment = (name: string): string => name.replace(/[^A-Za-z0-9._-]+|^\.+/g, '-')
 
 export function keyOf(
-  config: Pick<BucketSinkConfig, 'prefix' | 'key' | 'format' | 'compression'>,
+  config: Pick<BucketSinkConfig, 'prefix' | 'format' | 'compression'>,
   { runId, topicId, partition, from, to }: Delivery,
   origin: string,
-  timeMs: number,
+  template: string,
 ): string {
-  const folder = withTime(config.key, timeMs)
+  const folder = template
     .replaceAll('{stream}', () => asSegment(origin))
     .replaceAll('{pipeline}', runId)
     .replaceAll('{partition}', String(partition))
@@ -54,7 +54,6 @@ function isSame(found: Record<string, string>, wanted: Record<string, string>): 
 export async function openBucketSink(config: BucketSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const store = await openObjectStore(config, context)
   const { format, compression } = config
-  const grain = grainOf(config.key)
   const header = format === 'csv' ? Buffer.from(`${config.columns!.map(quoteField).join(config.delimiter)}\r\n`) : undefined
 
   async function encode(rows: readonly Rows[]): Promise<{ file: Uint8Array } | { faults: RefusedRecord[] }> {
@@ -83,10 +82,10 @@ export async function openBucketSink(config: BucketSinkConfig, context: Connecto
     async write(delivery, rows, signal) {
       const files: { key: string; file: Uint8Array }[] = []
       const faults: RefusedRecord[] = []
-      for (const part of timeParts(rows, grain)) {
+      for (const part of timeParts(rows, config.key)) {
         const encoded = await encode(part.rows)
         if ('faults' in encoded) faults.push(...encoded.faults)
-        else files.push({ key: keyOf(config, delivery, context.origin, part.timeMs), file: encoded.file })
+        else files.push({ key: keyOf(config, delivery, context.origin, part.folder), file: encoded.file })
       }
       // Nothing of the range is written while a record of it is at fault.
       if (faults.length > 0) return { kind: 'at_fault', records: faults }
