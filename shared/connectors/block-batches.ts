@@ -14,13 +14,16 @@ const RECORD_OVERHEAD = 5 + 1 + 1 + 5 + 5 + 5 + 1
 /** The first `length` bytes of `bytes` are the batch, for that partition. */
 export type BlockBatch = { partition: number; bytes: ArrayBuffer; length: number; records: number }
 
-/** `prefix`: bytes in front of every value that is there. `keyless`: where records without a key go. */
-export type BatchOptions = { partitions: number; keyless: number; nowMs: number; attributes: number; prefix: Buffer }
+/** `prefix`: bytes in front of every value that is there. `keyless`: where records without a key go. `bytesMax`: of a batch of several records. */
+export type BatchOptions = { partitions: number; keyless: number; nowMs: number; attributes: number; prefix: Buffer; bytesMax?: number }
 
 type Open = { bytes: Buffer; at: number; records: number }
 
 /** Records with a key go to its partition. */
-export function batchesOf(block: RecordBlock, { partitions, keyless, nowMs, attributes, prefix }: BatchOptions): BlockBatch[] {
+export function batchesOf(
+  block: RecordBlock,
+  { partitions, keyless, nowMs, attributes, prefix, bytesMax = BATCH_BYTES }: BatchOptions,
+): BlockBatch[] {
   const batches: BlockBatch[] = []
   const open: (Open | undefined)[] = Array.from({ length: partitions }, () => undefined)
   const { bytes, spans } = block
@@ -47,10 +50,10 @@ export function batchesOf(block: RecordBlock, { partitions, keyless, nowMs, attr
     const headersLength = headersFrom < 0 ? 1 : spans[i * SPAN + 5]! - headersFrom
     const need = Math.max(0, keyLength) + Math.max(0, valueLength) + headersLength + RECORD_OVERHEAD
     const partition = keyFrom < 0 ? keyless : partitionOfKey(bytes, keyFrom, keyTo, partitions)
-    if (open[partition] && open[partition].at + need > BATCH_BYTES) seal(partition)
+    if (open[partition] && open[partition].at + need > bytesMax) seal(partition)
     // A buffer of its own for each batch: it is written out as it is.
     const batch = (open[partition] ??= {
-      bytes: Buffer.from(new ArrayBuffer(Math.max(BATCH_BYTES, BATCH_HEADER_BYTES + need))),
+      bytes: Buffer.from(new ArrayBuffer(Math.max(bytesMax, BATCH_HEADER_BYTES + need))),
       at: BATCH_HEADER_BYTES,
       records: 0,
     })

@@ -3,14 +3,14 @@
 /** `<account id>/` before a pattern gives it to that account alone; a trailing `*` stands for any ending. */
 export type AdoptionRules = { patterns: readonly string[]; prefix: string }
 
-/** Never the service's own topics, nor Kafka's. */
+/** Never the service's own topics, nor Kafka's; others that systems keep for themselves (`_schemas`, for one) only by their own name. */
 export function mayAdoptTopic({ patterns, prefix }: AdoptionRules, accountId: string, topic: string): boolean {
   if (topic.startsWith(`${prefix}.`) || topic.startsWith('__')) return false
   return patterns.some((rule) => {
     const slash = rule.indexOf('/')
     const pattern = rule.slice(slash + 1)
     if (slash >= 0 && rule.slice(0, slash) !== accountId) return false
-    return pattern.endsWith('*') ? topic.startsWith(pattern.slice(0, -1)) : topic === pattern
+    return pattern.endsWith('*') ? !topic.startsWith('_') && topic.startsWith(pattern.slice(0, -1)) : topic === pattern
   })
 }
 

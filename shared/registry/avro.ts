@@ -2,12 +2,22 @@
 import { createRequire } from 'node:module'
 import type { Type } from 'avsc'
 import type { SchemaText } from '../model/schema-text.ts'
+import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
 
 // Loaded with the first stream that needs it: lanes of JSON streams start without.
 const load = createRequire(import.meta.url)
 
 const DAY_MS = 86_400_000
+const TIME = /^\d{4}-\d{2}-\d{2}T/
+const DATE = /^\d{4}-\d{2}-\d{2}$/
+
+/** Throws for a time that a calendar of four digits does not have. */
+function isoOf(timeMs: number): string {
+  const text = Number.isFinite(timeMs) && Math.abs(timeMs) <= 8.64e15 ? new Date(timeMs).toISOString() : ''
+  if (!TIME.test(text)) throw new Error(`the time ${timeMs} is out of range`)
+  return text
+}
 
 /** What avsc's types have beyond their declared face. */
 type Shape = Type & {
@@ -21,10 +31,10 @@ type Shape = Type & {
 function logicalTypes({ LogicalType }: typeof import('avsc').types) {
   class Timestamp extends LogicalType {
     protected override _fromValue(value: number): string {
-      return new Date(value).toISOString()
+      return isoOf(value)
     }
     protected override _toValue(value: unknown): number | undefined {
-      const time = typeof value === 'string' ? Date.parse(value) : Number.NaN
+      const time = typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
       return Number.isNaN(time) ? undefined : time
     }
     protected override _resolve(): undefined {
@@ -33,10 +43,10 @@ function logicalTypes({ LogicalType }: typeof import('avsc').types) {
   }
   class Day extends LogicalType {
     protected override _fromValue(value: number): string {
-      return new Date(value * DAY_MS).toISOString().slice(0, 10)
+      return isoOf(value * DAY_MS).slice(0, 10)
     }
     protected override _toValue(value: unknown): number | undefined {
-      const time = typeof value === 'string' ? Date.parse(`${value}T00:00:00Z`) : Number.NaN
+      const time = typeof value === 'string' && DATE.test(value) ? Date.parse(`${value}T00:00:00Z`) : Number.NaN
       return Number.isNaN(time) ? undefined : Math.round(time / DAY_MS)
     }
     protected override _resolve(): undefined {
@@ -48,16 +58,20 @@ function logicalTypes({ LogicalType }: typeof import('avsc').types) {
 
 export function openAvro({ text, references }: SchemaText): Codec {
   const avro = load('avsc') as typeof import('avsc')
-  const options = { wrapUnions: 'auto', logicalTypes: logicalTypes(avro.types), registry: {} } as never
+  const options = { wrapUnions: 'auto', logicalTypes: logicalTypes(avro.types), registry: {}, typeHook } as never
+  /** Branches that are all text in JSON can't be told apart, whatever avsc thinks of their bytes. */
+  function typeHook(schema: unknown, given: { registry: Record<string, Shape>; namespace?: string }): Type | undefined {
+    if (!Array.isArray(schema) || schema.filter((branch) => isText(branch, given)).length < 2) return undefined
+    return new avro.types.WrappedUnionType(schema as never, given as never)
+  }
   for (const reference of references) avro.Type.forSchema(JSON.parse(reference.text), options)
   const type = avro.Type.forSchema(JSON.parse(text), options) as Shape
+  assertNoEmptyItems(type, new Set())
   return {
     fields: Object.fromEntries((type.fields ?? []).map((field) => [field.name, fieldType(field)])),
     toJson(value) {
       const record: unknown = type.fromBuffer(Buffer.from(value.buffer, value.byteOffset, value.byteLength))
-      return JSON.stringify(record, (_name, member: unknown) =>
-        isBufferJson(member) ? Buffer.from(member.data).toString('base64') : member,
-      )
+      return JSON.stringify(record, asPlain)
     },
     fromJson(json) {
       const record = shaped(type, JSON.parse(json))
@@ -69,13 +83,41 @@ export function openAvro({ text, references }: SchemaText): Codec {
   }
 }
 
-function isBufferJson(value: unknown): value is { type: 'Buffer'; data: number[] } {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    (value as { type?: unknown }).type === 'Buffer' &&
-    Array.isArray((value as { data?: unknown }).data)
-  )
+/** A replacer for JSON.stringify, which calls it with the holder as `this`: a buffer is one only before its own toJSON. */
+function asPlain(this: unknown, name: string, member: unknown): unknown {
+  const before = (this as Record<string, unknown>)[name]
+  if (Buffer.isBuffer(before)) return before.toString('base64')
+  if (typeof member === 'number' && !Number.isFinite(member)) throw new Error('the value has a number that is not finite')
+  return member
+}
+
+const TEXTS = new Set(['string', 'bytes', 'fixed', 'enum'])
+
+/** Whether a branch of a union is a text in JSON. */
+function isText(branch: unknown, { registry, namespace }: { registry: Record<string, Shape>; namespace?: string }): boolean {
+  if (typeof branch === 'string') {
+    const known = registry[branch] ?? registry[`${namespace ?? ''}.${branch}`]
+    return TEXTS.has(branch) || (known !== undefined && TEXTS.has(known.typeName))
+  }
+  if (!isObject(branch)) return false
+  const { type, logicalType } = branch
+  return logicalType === 'timestamp-millis' || logicalType === 'date' || TEXTS.has(String(type))
+}
+
+/** Throws for lists of items without a byte: a value of five bytes could have a billion of them. */
+function assertNoEmptyItems(type: Shape, seen: Set<Shape>): void {
+  if (seen.has(type)) return
+  seen.add(type)
+  if (type.itemsType && isEmpty(type.itemsType, new Set())) throw new Error('it has a list of items that take no bytes')
+  const inner = [type.itemsType, type.valuesType, ...(type.types ?? []), ...(type.fields ?? []).map((field) => field.type)]
+  for (const each of inner) if (each) assertNoEmptyItems(each, seen)
+}
+
+function isEmpty(type: Shape, seen: Set<Shape>): boolean {
+  if (type.typeName === 'null' || (type.typeName === 'fixed' && (type as { size?: number }).size === 0)) return true
+  if (type.typeName !== 'record' || seen.has(type)) return false
+  seen.add(type)
+  return type.fields!.every((field) => isEmpty(field.type, seen))
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -85,7 +127,7 @@ function shaped(type: Shape, value: unknown): unknown {
   switch (type.typeName) {
     case 'bytes':
     case 'fixed':
-      return typeof value === 'string' ? Buffer.from(value, 'base64') : value
+      return typeof value === 'string' ? fromBase64(value) : value
     case 'array':
       return Array.isArray(value) ? value.map((item) => shaped(type.itemsType!, item)) : value
     case 'map':

@@ -25,7 +25,13 @@ export function openCodec(format: CodedFormat, schema: SchemaText): Codec {
 }
 
 /** Nobody has told of the schema yet: it may be newer than the definition that the chain runs by. */
-export class UnknownSchema extends Error {}
+export class UnknownSchema extends Error {
+  readonly id: number
+  constructor(id: number) {
+    super(`the value was written with schema ${id}, which the stream does not have`)
+    this.id = id
+  }
+}
 
 /** Framed values of a stream as framed JSON: schemas by the id in the frame. Throws an Error that says why one can't be read. */
 export function openValueDecoder({ format, schemas }: { format: CodedFormat; schemas: Record<string, SchemaText> }) {
@@ -37,7 +43,7 @@ export function openValueDecoder({ format, schemas }: { format: CodedFormat; sch
     let codec = codecs.get(id)
     if (!codec) {
       const schema = schemas[String(id)]
-      if (schema === undefined) throw new UnknownSchema(`the value was written with schema ${id}, which the stream does not have`)
+      if (schema === undefined) throw new UnknownSchema(id)
       codecs.set(id, (codec = openCodec(format, schema)))
     }
     return Buffer.concat([value.subarray(0, FRAMING_BYTES), Buffer.from(codec.toJson(value.subarray(FRAMING_BYTES)))])

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import type { Field, NamespaceBase, Type } from 'protobufjs'
 import type { SchemaText } from '../model/schema-text.ts'
+import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
 
 // Loaded with the first stream that needs it: lanes of JSON streams start without.
@@ -17,13 +18,14 @@ export function openProtobuf({ text, references }: SchemaText): Codec {
   const protobuf = load('protobufjs') as Protobuf
   const type = firstMessage(protobuf, text, references)
   const holdsLongs = messagesWithLongs(type)
+  assertKeysReadable(type, new Set())
   return {
     fields: Object.fromEntries(type.fieldsArray.map((field) => [field.name, `${typeNameOf(protobuf, field)}?`])),
     toJson(value) {
       if (value[0] !== FIRST_MESSAGE) throw new Error('the value is of another message than the first of its schema')
       const record = type.toObject(type.decode(value.subarray(1)), { longs: Number, bytes: String, enums: String, defaults: true })
       if (holdsLongs.has(type)) assertExact(type, record, holdsLongs)
-      return JSON.stringify(record)
+      return JSON.stringify(record, asFinite)
     },
     fromJson(json) {
       const members = shaped(protobuf, type, JSON.parse(json), '')
@@ -54,6 +56,43 @@ function firstMessage(protobuf: Protobuf, text: string, references: SchemaText['
 
 const messageOf = (protobuf: Protobuf, field: Field): Type | undefined =>
   field.resolvedType instanceof protobuf.Type ? field.resolvedType : undefined
+
+/** Throws for maps whose keys are 64-bit integers, which protobufjs reads as bytes. */
+function assertKeysReadable(type: Type, seen: Set<Type>): void {
+  if (seen.has(type)) return
+  seen.add(type)
+  for (const field of type.fieldsArray) {
+    const { keyType } = field as { keyType?: string }
+    if (keyType !== undefined && LONGS.has(keyType)) throw new Error(`the map "${field.name}" has keys of 64 bits`)
+    if (field.resolvedType && 'fieldsArray' in field.resolvedType) assertKeysReadable(field.resolvedType, seen)
+  }
+}
+
+function asFinite(_name: string, member: unknown): unknown {
+  if (typeof member === 'number' && !Number.isFinite(member)) throw new Error('the value has a number that is not finite')
+  return member
+}
+
+const RANGES: Record<string, [min: number, max: number]> = {
+  int32: [-(2 ** 31), 2 ** 31 - 1],
+  sint32: [-(2 ** 31), 2 ** 31 - 1],
+  sfixed32: [-(2 ** 31), 2 ** 31 - 1],
+  uint32: [0, 2 ** 32 - 1],
+  fixed32: [0, 2 ** 32 - 1],
+  int64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+  sint64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+  sfixed64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+  uint64: [0, Number.MAX_SAFE_INTEGER],
+  fixed64: [0, Number.MAX_SAFE_INTEGER],
+  // The largest float (IEEE 754 binary32).
+  float: [-3.4028234663852886e38, 3.4028234663852886e38],
+}
+
+/** protobufjs cuts off what does not fit. */
+function assertFits(type: string, value: number, at: string): void {
+  const range = RANGES[type]
+  if (range && !(value >= range[0] && value <= range[1])) throw new Error(`the member "${at}" is out of the range of ${type}`)
+}
 
 /** Messages below the type, itself too, that have 64-bit integers somewhere inside. */
 function messagesWithLongs(type: Type): Set<Type> {
@@ -107,7 +146,8 @@ function shaped(protobuf: Protobuf, type: Type, value: unknown, path: string): R
         if (number === undefined) throw new Error(`the member "${at}" is none of the names of its enum`)
         return number
       }
-      return field.type === 'bytes' && typeof item === 'string' ? Buffer.from(item, 'base64') : item
+      if (typeof item === 'number') assertFits(field.type, item, at)
+      return field.type === 'bytes' && typeof item === 'string' ? fromBase64(item) : item
     }
     if (field.repeated) members[name] = Array.isArray(member) ? member.map(one) : member
     else if (field.map && typeof member === 'object')

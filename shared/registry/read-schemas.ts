@@ -21,6 +21,8 @@ type SchemaVersion = z.infer<typeof SchemaVersion>
 
 const FORMATS = { JSON: 'json', AVRO: 'avro', PROTOBUF: 'protobuf' } as const
 const REFERENCES_MAX = 100
+/** Parsing takes time by their length. */
+const SCHEMA_BYTES_MAX = 256 << 10
 
 export const versionPath = (subject: string, version: number | 'latest'): string =>
   `/subjects/${encodeURIComponent(subject)}/versions/${version}`
@@ -28,18 +30,30 @@ export const versionPath = (subject: string, version: number | 'latest'): string
 /** Undefined for an id that is not there. Throws SchemaRefused for one that refers to too much, or to what is not there. */
 export async function readSchema(read: ReadRegistry, id: number): Promise<{ format: StreamFormat; text: SchemaText } | undefined> {
   const found = await read(`/schemas/ids/${id}`, SchemaVersion)
-  return found && { format: FORMATS[found.schemaType], text: { text: found.schema, references: await resolve(read, found, []) } }
+  if (!found) return undefined
+  const seen = { versions: new Set<string>(), bytes: found.schema.length }
+  const references: SchemaText['references'] = []
+  await resolve(read, found, references, seen)
+  return { format: FORMATS[found.schemaType], text: { text: found.schema, references } }
 }
 
-/** Deepest first, each once. */
-async function resolve(read: ReadRegistry, version: SchemaVersion, into: SchemaText['references']): Promise<SchemaText['references']> {
+/** Deepest first, each once, also where they go in a circle. */
+async function resolve(
+  read: ReadRegistry,
+  version: SchemaVersion,
+  into: SchemaText['references'],
+  seen: { versions: Set<string>; bytes: number },
+): Promise<void> {
+  if (seen.bytes > SCHEMA_BYTES_MAX) throw new SchemaRefused(`it has more than ${SCHEMA_BYTES_MAX} bytes, with what it refers to`)
   for (const reference of version.references ?? []) {
-    if (into.some(({ subject, version: known }) => subject === reference.subject && known === reference.version)) continue
-    if (into.length >= REFERENCES_MAX) throw new SchemaRefused(`it refers to more than ${REFERENCES_MAX} others`)
+    const key = `${reference.version}/${reference.subject}`
+    if (seen.versions.has(key)) continue
+    seen.versions.add(key)
+    if (seen.versions.size > REFERENCES_MAX) throw new SchemaRefused(`it refers to more than ${REFERENCES_MAX} others`)
     const found = await read(versionPath(reference.subject, reference.version), SchemaVersion)
     if (!found) throw new SchemaRefused(`it refers to version ${reference.version} of ${reference.subject}, which is not there`)
-    await resolve(read, found, into)
+    seen.bytes += found.schema.length
+    await resolve(read, found, into, seen)
     into.push({ ...reference, text: found.schema })
   }
-  return into
 }

@@ -12,7 +12,12 @@ const { SchemaRegistry, SchemaType } = registryPackage
 
 export type Registry = {
   /** Registers (again) and answers the id. Repeating it answers the same id. */
-  register(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
+  register(subject: string, format: StreamFormat, schema: string, compatibility: string): Promise<number>
+  /**
+   * The same for a schema that came out of the registry, as it is: kafkajs's client would compile it by its own means, which don't know every
+   * draft, nor what it refers to.
+   */
+  registerAsIs(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
   /** The schema of an id with everything that it refers to, and the subjects it stands under; undefined when there is none. */
   find(id: number): Promise<FoundSchema | undefined>
   /** Ids of a subject's versions, oldest first, the newest hundred; none for a subject that is not there. */
@@ -29,6 +34,8 @@ export type Registry = {
 export type FoundSchema = { format: StreamFormat; text: SchemaText; subjects: string[] }
 
 const VERSIONS_MAX = 100
+const SHOWN_CHARACTERS = 500
+const Registered = z.object({ id: z.number().int() })
 
 const TYPES = { json: SchemaType.JSON, avro: SchemaType.AVRO, protobuf: SchemaType.PROTOBUF } as const
 const TIMEOUT_MS = 8000
@@ -56,9 +63,23 @@ export function openRegistry(url: string): Registry {
     throw new RegistryAway(`GET ${path} answered ${answer.status}`)
   }
 
+  /** Throws SchemaRefused for what the registry says no to. */
+  async function send(method: string, path: string, body: unknown): Promise<unknown> {
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    const text = await answer.text()
+    if (answer.ok) return JSON.parse(text)
+    if (answer.status === 409 || answer.status === 422) throw new SchemaRefused(text.slice(0, SHOWN_CHARACTERS))
+    throw new RegistryAway(`${method} ${path} answered ${answer.status}`)
+  }
+
   return {
     async register(subject, format, schema, compatibility) {
-      const registered = newClient().register(confluentSchema(format, schema), { subject, compatibility: compatibility as never })
+      const registered = newClient().register({ type: TYPES[format], schema }, { subject, compatibility: compatibility as never })
       const timeout = new Promise<never>((_resolve, reject) =>
         setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TIMEOUT_MS).unref(),
       )
@@ -68,6 +89,13 @@ export function openRegistry(url: string): Registry {
         throw error
       }
       return (await Promise.race([registered.catch(refused), timeout])).id
+    },
+    async registerAsIs(subject, format, { text, references }, compatibility) {
+      const config = `/config/${encodeURIComponent(subject)}`
+      if (!(await read(config, z.unknown()))) await send('PUT', config, { compatibility })
+      const named = references.map(({ name, subject: of, version }) => ({ name, subject: of, version }))
+      const body = { schemaType: TYPES[format], schema: text, ...(named.length > 0 ? { references: named } : {}) }
+      return Registered.parse(await send('POST', `/subjects/${encodeURIComponent(subject)}/versions`, body)).id
     },
     async find(id) {
       const found = await readSchema(read, id)
@@ -99,11 +127,6 @@ export function openRegistry(url: string): Registry {
       await answer.arrayBuffer()
     },
   }
-}
-
-function confluentSchema(format: StreamFormat, { text, references }: SchemaText) {
-  const named = references.map(({ name, subject, version }) => ({ name, subject, version }))
-  return { type: TYPES[format], schema: text, ...(named.length > 0 ? { references: named } : {}) }
 }
 
 export class RegistryAway extends Error {}

@@ -4,6 +4,7 @@ import { invalidRequest } from '../errors/service-error.ts'
 import type { Queryable } from './database.ts'
 import type { Knex } from 'knex'
 
+type Status = 'pending' | 'redriving' | 'redriven' | 'copy'
 export type DeadLetterRow = {
   pipeline_id: string
   /** Where it stands in the dead-letter topic. bigint columns are text in the driver. */
@@ -24,7 +25,8 @@ export type DeadLetterRow = {
   key: Buffer | null
   value: Buffer | null
   headers: { key: string; base64: string | null }[]
-  status: 'pending' | 'redriving' | 'redriven'
+  /** A copy is another letter of a failure that has one: its round came again. */
+  status: Status
   job_id: string | null
 }
 
@@ -55,18 +57,18 @@ export async function lockLetterPosition(db: Queryable, pipelineId: string, part
 const failureOf = (row: Pick<DeadLetterRow, (typeof FAILURE)[number]>): string => FAILURE.map((column) => row[column]).join('/')
 const FAILURE = ['partition', 'record_offset', 'revision', 'redrives', 'step', 'error_code'] as const
 
-/** Without copies: letters of a failure that is pending already. */
-async function firstOnly(db: Queryable, pipelineId: string, rows: NewDeadLetter[]): Promise<NewDeadLetter[]> {
-  const places = rows.map(({ partition, record_offset }) => [partition, record_offset])
+/** Letters of a failure that is known already become copies: they are shown to nobody, but a redrive passes over them. */
+async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLetter[]): Promise<(NewDeadLetter & { status: Status })[]> {
+  const places = letters.map(({ partition, record_offset }) => [partition, record_offset])
   const known: DeadLetterRow[] = await db('dead_letters')
-    .where({ pipeline_id: pipelineId, status: 'pending' })
+    .where({ pipeline_id: pipelineId })
     .whereIn(['partition', 'record_offset'], places)
     .select(...FAILURE)
   const seen = new Set(known.map(failureOf))
-  return rows.filter((row) => {
-    const isNew = !seen.has(failureOf(row))
-    seen.add(failureOf(row))
-    return isNew
+  return letters.map((letter) => {
+    const status = seen.has(failureOf(letter)) ? 'copy' : 'pending'
+    seen.add(failureOf(letter))
+    return { ...letter, status }
   })
 }
 
@@ -81,8 +83,7 @@ export async function addDeadLetters(
 ): Promise<void> {
   for (let from = 0; from < letters.length; from += INSERT_MAX) {
     const some = letters.slice(from, from + INSERT_MAX)
-    const rows = mayRepeat ? await firstOnly(db, pipelineId, some) : some
-    if (rows.length === 0) continue
+    const rows = mayRepeat ? await markCopies(db, pipelineId, some) : some
     await db('dead_letters')
       .insert(rows.map((row) => ({ ...row, headers: JSON.stringify(row.headers) })))
       .onConflict()
@@ -94,7 +95,7 @@ export async function addDeadLetters(
 }
 
 function filtered(db: Queryable, pipelineId: string, filter: DeadLetterFilter & { status?: string }): Knex.QueryBuilder {
-  const query = db('dead_letters').where({ pipeline_id: pipelineId })
+  const query = db('dead_letters').where({ pipeline_id: pipelineId }).whereNot('status', 'copy')
   const columns = {
     step: filter.step,
     error_code: filter.error,
@@ -151,13 +152,17 @@ export async function findDeadLetter(db: Queryable, pipelineId: string, id: stri
     place &&
     db('dead_letters')
       .where({ pipeline_id: pipelineId, ...place })
+      .whereNot('status', 'copy')
       .first()
   )
 }
 
 /** Those of one source record, oldest first. */
 export async function listLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<DeadLetterRow[]> {
-  return db('dead_letters').where({ pipeline_id: pipelineId, partition, record_offset: offset }).orderBy('failed_at')
+  return db('dead_letters')
+    .where({ pipeline_id: pipelineId, partition, record_offset: offset })
+    .whereNot('status', 'copy')
+    .orderBy('failed_at')
 }
 
 export type Selection = { ids?: string[]; filter?: DeadLetterFilter; redrivesMax: number }
@@ -185,6 +190,7 @@ export async function listKnownIds(db: Queryable, pipelineId: string, ids: strin
   const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
   const rows: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>[] = await db('dead_letters')
     .where({ pipeline_id: pipelineId })
+    .whereNot('status', 'copy')
     .whereRaw(`(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`, [
       places.map(({ letter_partition }) => letter_partition),
       places.map(({ letter_offset }) => letter_offset),

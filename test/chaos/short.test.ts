@@ -34,5 +34,5 @@ describe('three brokers and three processors under fire', () => {
     } finally {
       await arena.close()
     }
-  }, 280_000)
+  }, 480_000)
 })

@@ -202,6 +202,21 @@ describe('a stream with the schema of an id', () => {
     expect(await admin.listTopics()).not.toContain(made.topic)
   })
 
+  it('has what the schema refers to, in JSON too', async () => {
+    const address = unique('address')
+    await register(address, 'JSON', ADDRESS)
+    const schema_id = await register(unique('order'), 'JSON', ORDER, [{ name: 'address.json', subject: address, version: 1 }])
+    const made = await adopted({ schema_id })
+    await write(client, made.id, [{ id: 1, address: { street: 'x' } }])
+    const refused = await client.call('POST', `/v1/streams/${made.id}/data`, {
+      records: [{ id: 9007199254740993, address: { street: 5 } }],
+    })
+    expect(refused.body.error?.details?.map(({ path }) => path)).toEqual(['/records/0/address/street'])
+    const lossy = await client.call('POST', `/v1/streams/${made.id}/data`, { records: [{ id: 2 ** 53 }] })
+    expect(lossy.body.error?.details?.map(({ path }) => path)).toEqual(['/records/0/id'])
+    expect(await readAll(client, made.id)).toEqual([{ id: 1, address: { street: 'x' } }])
+  })
+
   it('is not another account’s', async () => {
     const theirs = await createStream(other, { secret_field: 'string' })
     const answer = await adopt({ schema_id: theirs.schema_id })

@@ -17,6 +17,8 @@ describe('adopting a topic', () => {
     [['*'], 'dps.acc_1.st_1', false],
     [['*'], 'dps.definitions', false],
     [['*'], '__consumer_offsets', false],
+    [['*', '_*'], '_schemas', false],
+    [['_mine'], '_mine', true],
     [['*'], 'dpsother', true],
   ])('by %j is %s: %s', (patterns, topic, isAllowed) => {
     expect(mayAdoptTopic(rules(...patterns), 'acc_1', topic)).toBe(isAllowed)

@@ -19,7 +19,7 @@ export function jobDefinition(
   { definition, revision }: PipelineRow,
   job: JobInput,
   input: { topic: string; partitions: number },
-  sink: Pick<PipelineDefinition, 'sink_topic' | 'sink_schema_id' | 'sink_codec'> | undefined,
+  sink: Pick<PipelineDefinition, 'sink_topic' | 'sink_schema_id' | 'sink_bytes_max' | 'sink_codec'> | undefined,
 ): PipelineDefinition {
   return {
     ...definition,

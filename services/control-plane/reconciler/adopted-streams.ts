@@ -14,16 +14,25 @@ type Learning = { db: Queryable; registry: Registry }
 export async function learnSchemas({ db, registry }: Learning, { id, format, topic }: StreamRow): Promise<boolean> {
   if (format === 'json') return false
   const known = await schemasOf(db, id)
+  let bytes = [...known.values()].reduce((sum, { schema_text }) => sum + bytesOf(schema_text), 0)
   let hasLearnt = false
-  for (const schemaId of await registry.idsOf(subjectOf(topic))) {
+  // The newest first: those that there is no room for are the oldest.
+  for (const schemaId of (await registry.idsOf(subjectOf(topic))).toReversed()) {
     const found = known.has(schemaId) ? undefined : await registry.find(schemaId)
     const schema = found?.format === format ? fieldsOrNothing(format, found.text) : undefined
     if (!found || !schema) continue
+    bytes += bytesOf(found.text)
+    if (bytes > SCHEMAS_BYTES_MAX) break
     await saveStreamSchema(db, id, schemaId, { schema, schema_text: found.text })
     hasLearnt = true
   }
   return hasLearnt
 }
+
+/** All schemas of a stream travel in the definitions of the pipelines that read it, which are one record each. */
+const SCHEMAS_BYTES_MAX = 2 << 20
+const bytesOf = (text: SchemaText | null): number =>
+  text ? text.references.reduce((sum, reference) => sum + reference.text.length, text.text.length) : 0
 
 function fieldsOrNothing(format: StreamFormat, text: SchemaText): Record<string, string> | undefined {
   try {

@@ -25,6 +25,7 @@ const LOCK_ID = 7_001
 export function startReconciler(deps: Deps): { close(): Promise<void> } {
   const { db, log } = deps
   const followAdoptedStreams = createAdoptedFollower(deps)
+  let following: Promise<void> | undefined
   let closed = false
 
   async function attempt(what: string, id: string, work: () => Promise<void>): Promise<void> {
@@ -61,8 +62,11 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await settleUnfinishedJobs(deps)
       await keepOffsets(deps, Date.now())
       await trimIntakes(deps, Date.now())
-      await followAdoptedStreams()
       await deleteOldKeys(db)
+      // Not waited for: a registry that is slow must not hold up the rest.
+      following ??= followAdoptedStreams()
+        .catch((error: unknown) => log.warn({ reason: String(error) }, 'reconciler: adopted streams can’t be followed now'))
+        .finally(() => (following = undefined))
     })
   }
 
@@ -78,6 +82,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
     async close() {
       closed = true
       await loop
+      await following
     },
   }
 }

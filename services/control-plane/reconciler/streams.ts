@@ -1,13 +1,25 @@
 /** The idempotent steps that make a stream real, or undo it. Handlers run them at once; the reconciler runs them again after a crash. */
 import { ensureTopics, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import { schemaTextOf } from '../../../shared/model/schema-text.ts'
-import { subjectOf } from '../../../shared/registry/registry.ts'
+import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
+import { subjectOf, type Registry } from '../../../shared/registry/registry.ts'
 import { deleteStreamRow, saveStreamSchema, updateStream, type StreamRow } from '../../../shared/store/streams.ts'
 import type { Deps } from '../deps.ts'
 import { learnSchemas } from './adopted-streams.ts'
 
 type StreamDeps = Pick<Deps, 'db' | 'withAdmin' | 'registry' | 'replicationFactor'>
+
+/** Registers a schema under the stream's subject: its own, or one that the registry has elsewhere. Answers the id. */
+export async function registerSchema(
+  registry: Registry,
+  { name, topic, compatibility }: StreamRow,
+  schema: Omit<Schemed, 'name'>,
+): Promise<number> {
+  const text = schemaTextOf({ ...schema, name })
+  return schema.schema_text
+    ? registry.registerAsIs(subjectOf(topic), schema.format, text, compatibility)
+    : registry.register(subjectOf(topic), schema.format, text.text, compatibility)
+}
 
 /** Registers the schema, makes the topic, sets the row active. Of an adopted stream both are there: the topic's schemas are learnt. */
 export async function finishStream(deps: StreamDeps, stream: StreamRow): Promise<void> {
@@ -18,7 +30,7 @@ export async function finishStream(deps: StreamDeps, stream: StreamRow): Promise
     await updateStream(db, stream.id, { status: 'active' })
     return
   }
-  const schemaId = await registry.register(subjectOf(stream.topic), stream.format, schemaTextOf(stream), stream.compatibility)
+  const schemaId = await registerSchema(registry, stream, stream)
   await withAdmin((admin) =>
     ensureTopics(admin, [
       {

@@ -10,7 +10,7 @@ const COMPILED_MAX = 1000
 
 function detailOf({ instancePath, keyword, params, message }: ErrorObject, index: number): Detail {
   const root = `/records/${index}${instancePath}`
-  if (keyword === 'required') return { path: `${root}/${params.missingProperty}`, message: 'is required' }
+  if (keyword === 'required') return { path: pointer([String(params.missingProperty)], root), message: 'is required' }
   if (keyword === 'additionalProperties')
     return {
       path: `${root}/${String(params.additionalProperty).replaceAll('~', '~0').replaceAll('/', '~1')}`,
@@ -23,7 +23,7 @@ function detailOf({ instancePath, keyword, params, message }: ErrorObject, index
 const OPEN_TYPE = /^(array<)*(object|any)>*\??$/
 
 /** Numbers inside `object` and `any` fields that JSON readers would change: beyond ±(2^53 − 1), or not finite. */
-function lossyNumbers(record: unknown, schema: Record<string, string>, root: string): Detail[] {
+function lossyNumbers(record: unknown, { schema, schema_text }: Validated, root: string): Detail[] {
   const details: Detail[] = []
   const visit = (value: unknown, path: string): void => {
     if (typeof value === 'number' && (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))) {
@@ -32,7 +32,8 @@ function lossyNumbers(record: unknown, schema: Record<string, string>, root: str
       for (const [name, child] of Object.entries(value)) visit(child, pointer([name], path))
   }
   if (typeof record !== 'object' || record === null) return details
-  for (const [name, value] of Object.entries(record)) if (OPEN_TYPE.test(schema[name] ?? 'any')) visit(value, pointer([name], root))
+  for (const [name, value] of Object.entries(record))
+    if (schema_text || OPEN_TYPE.test(schema[name] ?? 'any')) visit(value, pointer([name], root))
   return details
 }
 
@@ -58,8 +59,13 @@ export function createRecordValidator() {
     const details: Detail[] = []
     for (const [index, record] of records.entries()) {
       if (details.length >= LIMITS.details_max) break
-      if (validate(record)) details.push(...lossyNumbers(record, stream.schema, `/records/${index}`))
-      else details.push(...(validate.errors ?? []).map((error) => detailOf(error, index)))
+      try {
+        if (validate(record)) details.push(...lossyNumbers(record, stream, `/records/${index}`))
+        else details.push(...(validate.errors ?? []).map((error) => detailOf(error, index)))
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error
+        details.push({ path: `/records/${index}`, message: 'is nested too deeply' })
+      }
     }
     if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
   }

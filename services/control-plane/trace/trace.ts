@@ -15,6 +15,8 @@ import { showHeader, showKey, showValue } from '../dead-letters/show.ts'
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
 type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec' | 'sink' | 'sink_codec'>
 
+/** The latest time that a Date has (ECMA-262 §21.4.1.1). */
+const TIME_MAX_MS = 8.64e15
 /** Longest that all records together may take. */
 const TIMEOUT_MS = 6000
 
@@ -78,7 +80,8 @@ export async function traceThrough(db: Queryable, cache: string, chain: Chain, f
 }
 
 const show = ({ timestamp, key, value, headers }: TracedRecord) => ({
-  timestamp: new Date(Number(timestamp)).toISOString(),
+  // Producers may write any 64-bit number.
+  timestamp: new Date(Math.min(Math.max(Number(timestamp), -TIME_MAX_MS), TIME_MAX_MS)).toISOString(),
   key: showKey(key && Buffer.from(key)),
   value: showValue(value && Buffer.from(value)),
   headers: headers.map(([name, bytes]) => showHeader([name, bytes && Buffer.from(bytes)])),

@@ -11,19 +11,22 @@ export type SectionDecoder = (section: Buffer, count: number, nowMs: number) => 
 
 /** Shorter than a frame: refused wherever one is expected. */
 const UNREADABLE = Buffer.from([0xff])
+const UNKNOWN_MAX = 100
 /** A stream's next schema is told with the pipeline's next revision, which may come after the first records that are written with it. */
-const WAIT_MS = 8000
+const WAIT_MS = 20_000
 
 export function openDecoder(codec: NonNullable<PipelineDefinition['source_codec']>): SectionDecoder {
   const decode = openValueDecoder(codec)
-  let unknownSince: number | undefined
+  /** By schema, when it was met first: one that never comes must not take the others' patience. */
+  const unknownSince = new Map<number, number>()
   const decoded = (value: Buffer, nowMs: number): Buffer => {
     try {
       return decode(value)
     } catch (error) {
       if (error instanceof UnknownSchema) {
-        unknownSince ??= nowMs
-        if (nowMs - unknownSince < WAIT_MS) throw error
+        const since = unknownSince.get(error.id) ?? nowMs
+        if (unknownSince.size < UNKNOWN_MAX) unknownSince.set(error.id, since)
+        if (nowMs - since < WAIT_MS && unknownSince.has(error.id)) throw error
       }
       return UNREADABLE
     }

@@ -7,7 +7,10 @@ import type { LaneChain } from './messages.ts'
 import type { RowTarget } from '../../../shared/smartmodule/host/rows.ts'
 
 /** A sink stream whose values are no JSON gets whole records, their values encoded; one record after the other, with objects. */
-function encoderOf({ rows, sinkCodec }: LaneChain): RowEncoder | undefined {
+/** What a record takes in a batch beside its key, value and headers: the batch's header, and its own lengths. */
+const AROUND_BYTES = 61 + 40
+
+function encoderOf({ rows, sinkCodec, sinkRecordBytesMax }: LaneChain): RowEncoder | undefined {
   if (rows) return createRowEncoder(rows)
   if (!sinkCodec) return undefined
   const codec = openCodec(sinkCodec.format, sinkCodec.schema)
@@ -23,6 +26,8 @@ function encoderOf({ rows, sinkCodec }: LaneChain): RowEncoder | undefined {
     const key = source.subarray(Math.max(0, keyFrom), Math.max(0, keyTo))
     const headers = source.subarray(headersFrom, recordEnd)
     const record = Buffer.concat([key, value ?? Buffer.alloc(0), headers])
+    if (record.length + AROUND_BYTES > sinkRecordBytesMax)
+      return { code: 'record_too_large', message: `the record is larger than the sink's limit of ${sinkRecordBytesMax} bytes` }
     const valueFrom = key.length
     const headersAt = valueFrom + (value?.length ?? 0)
     return put(

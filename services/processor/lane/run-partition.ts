@@ -172,6 +172,7 @@ function encodedBatches(rows: Rows[], spec: LaneChain, sinkPartition: number, ti
     nowMs: Number(time),
     attributes: TRANSACTIONAL,
     prefix: frame(spec.reframeSchemaId, ''),
+    bytesMax: spec.sinkBatchBytesMax,
   })
   return batches.map((batch) => {
     const partition = spec.partitions === undefined ? sinkPartition : batch.partition

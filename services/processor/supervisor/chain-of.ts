@@ -41,7 +41,7 @@ export async function chainOf(definition: PipelineDefinition, definitions: Defin
     sourceTopic: definition.source_topic,
     steps,
     reframeSchemaId: definition.sink_schema_id,
-    sinkBatchBytesMax: SINK_BATCH_BYTES_MAX,
+    sinkBatchBytesMax: Math.min(SINK_BATCH_BYTES_MAX, definition.sink_bytes_max),
     sinkRecordBytesMax: definition.sink_bytes_max,
     deadLetterBytesMax: definition.dead_letter_bytes_max,
     compression: definition.compression,

@@ -1,5 +1,5 @@
 /** The schema registry beside another cluster: its schemas as codecs, asked for once each. */
-import type { z } from 'zod'
+import { z } from 'zod'
 import { openCodec, type Codec } from '../../registry/codecs.ts'
 import { readSchema, SchemaRefused, type ReadRegistry } from '../../registry/read-schemas.ts'
 import type { CheckConnector } from '../check.ts'
@@ -11,10 +11,13 @@ const TIMEOUT_MS = 8000
 const ANSWER_BYTES_MAX = 4 << 20
 /** A schema that was not there may come: it is asked for again. */
 const MISSING_MS = 15_000
+const KEPT_MAX = 1000
 
 export type OtherRegistry = {
-  /** Undefined for an id that is not there. Throws an Error while the registry is away, ConfigRefused for credentials that it refuses. */
+  /** Undefined for an id that is not there, or can't be used. Throws an Error while the registry is away, ConfigRefused for credentials that it refuses. */
   codec(id: number, signal: AbortSignal): Promise<Pick<Codec, 'toJson' | 'fromJson'> | undefined>
+  /** Throws likewise. */
+  ping(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
@@ -39,6 +42,23 @@ export function openOtherRegistry({ url, username, password }: RegistryConfig, c
       if (answer.status === 401 || answer.status === 403) throw new ConfigRefused(`the other registry refuses us (${answer.status})`)
       throw new Error(`the other registry answered ${answer.status}`)
     }
+  /** Undefined, and a line in the log, for a schema that can't be used. */
+  async function open(id: number, signal: AbortSignal): Promise<Pick<Codec, 'toJson' | 'fromJson'> | undefined> {
+    const unusable = (error: unknown): undefined => {
+      context.log('warn', `schema ${id} of the other registry can't be used: ${error instanceof Error ? error.message : String(error)}`)
+      return undefined
+    }
+    const found = await readSchema(reader(signal), id).catch((error: unknown) => {
+      if (error instanceof SchemaRefused) return unusable(error)
+      throw error
+    })
+    if (!found) return undefined
+    try {
+      return found.format === 'json' ? PLAIN : openCodec(found.format, found.text)
+    } catch (error) {
+      return unusable(error)
+    }
+  }
   const codecs = new Map<number, Pick<Codec, 'toJson' | 'fromJson'>>()
   const missing = new Map<number, number>()
   return {
@@ -46,35 +66,31 @@ export function openOtherRegistry({ url, username, password }: RegistryConfig, c
       const known = codecs.get(id)
       if (known) return known
       if (context.now() - (missing.get(id) ?? -Infinity) < MISSING_MS) return undefined
-      const found = await readSchema(reader(signal), id).catch((error: unknown) => {
-        throw error instanceof SchemaRefused ? unusable(id, error) : error
-      })
-      if (!found) {
-        missing.set(id, context.now())
-        return undefined
-      }
-      try {
-        const codec = found.format === 'json' ? PLAIN : openCodec(found.format, found.text)
-        codecs.set(id, codec)
-        return codec
-      } catch (error) {
-        throw unusable(id, error)
-      }
+      for (const kept of [codecs, missing]) if (kept.size >= KEPT_MAX) kept.clear()
+      const codec = await open(id, signal)
+      if (codec) codecs.set(id, codec)
+      else missing.set(id, context.now())
+      return codec
+    },
+    async ping(signal) {
+      await reader(signal)('/subjects', z.unknown())
     },
     close: () => client.close(),
   }
 }
-
-const unusable = (id: number, error: unknown) =>
-  new ConfigRefused(`schema ${id} of the other registry can't be used: ${error instanceof Error ? error.message : String(error)}`)
 
 /** Whether the registry answers, and has the sink's schema. */
 export const checkRegistry: CheckConnector<Pick<KafkaSinkConfig, 'registry' | 'schema_id'>> = async (config, context, signal) => {
   if (!config.registry) return []
   const registry = openOtherRegistry(config.registry, context)
   try {
-    const codec = await registry.codec(config.schema_id ?? 1, signal)
-    return config.schema_id === undefined || codec ? [] : [{ path: '/schema_id', message: 'is not in the other registry' }]
+    if (config.schema_id === undefined) {
+      await registry.ping(signal)
+      return []
+    }
+    return (await registry.codec(config.schema_id, signal))
+      ? []
+      : [{ path: '/schema_id', message: 'is not in the other registry, or can’t be used' }]
   } catch (error) {
     return [{ path: '/registry/url', message: `can't be used: ${context.mask(error instanceof Error ? error.message : String(error))}` }]
   } finally {

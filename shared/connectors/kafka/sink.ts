@@ -53,7 +53,7 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     async write({ partition: from }, pieces, signal): Promise<Written> {
       const partitions = layout.leaders.length
       const codec = registry && (await registry.codec(config.schema_id!, signal))
-      if (registry && !codec) return { kind: 'permanent', reason: `the other registry has no schema ${config.schema_id}` }
+      if (registry && !codec) return { kind: 'permanent', reason: `the other registry has no schema ${config.schema_id} that can be used` }
       const { block, faults } = blockOf(pieces, codec?.fromJson)
       if (faults.length > 0) return { kind: 'at_fault', records: faults }
       const batches = batchesOf(block, { partitions, keyless: from % partitions, nowMs: context.now(), attributes: 0, prefix })

@@ -10,7 +10,7 @@ import type { RedisSourceConfig } from './connector.ts'
 const WAIT_MS = 500
 /** What is asked for goes by the size of the entries before, so that an answer has about so many bytes. */
 const ANSWER_BYTES = 1 << 20
-const ENTRIES_FIRST = 64
+const ENTRIES_FIRST = 1
 const ENTRIES_MAX = 1000
 /** What a record may have, with room for what is around it in a batch. */
 const RECORD_BYTES_MAX = 7 << 20

@@ -14,7 +14,15 @@ import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 import { checkEndpoint } from '../../connectors/check-endpoint.ts'
-import { fieldsBehind, resolveConfig, resolveEndpoint, sinkCodecOf, sourceCodecOf, type ResolvedEndpoint } from './resolve-endpoint.ts'
+import {
+  fieldsBehind,
+  resolveConfig,
+  resolveEndpoint,
+  sinkBytesMaxOf,
+  sinkCodecOf,
+  sourceCodecOf,
+  type ResolvedEndpoint,
+} from './resolve-endpoint.ts'
 import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
 
 /** Where the pipeline starts in each partition; faults are added to `details`. */
@@ -78,7 +86,7 @@ async function store(
     const details: Detail[] = []
     const source = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
     const sink = await resolveEndpoint(trx, caller.accountId, 'sink', body.sink, details)
-    if (source?.kind === 'stream' && sink?.kind === 'stream' && source.stream.id === sink.stream.id)
+    if (source?.kind === 'stream' && sink?.kind === 'stream' && source.stream.topic === sink.stream.topic)
       details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
     if (source?.kind === 'stream' && body.tasks > source.stream.partitions)
       details.push({ path: '/tasks', message: `must be at most ${source.stream.partitions}, the source's partitions` })
@@ -104,7 +112,7 @@ async function store(
       source_topic: input.topic,
       sink_topic: sink.kind === 'stream' ? sink.stream.topic : deadLetterTopic,
       sink_schema_id: sink.kind === 'stream' ? (sink.stream.schema_id ?? 0) : 0,
-      sink_bytes_max: (sink.kind === 'stream' ? sink.stream.batch_bytes_max : null) ?? LIMITS.topic_batch_bytes_max,
+      sink_bytes_max: sink.kind === 'stream' ? sinkBytesMaxOf(sink.stream) : LIMITS.topic_batch_bytes_max,
       dead_letter_bytes_max: LIMITS.dead_letter_batch_bytes_max,
       dead_letter_topic: deadLetterTopic,
       group_id: names.pipelineGroup(id),

@@ -6,6 +6,7 @@ import { secretsIn } from '../../../../shared/connectors/secret.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import type { Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import { LIMITS } from '../../../../shared/model/limits.ts'
 import { schemaTextOf } from '../../../../shared/model/schema-text.ts'
 import type { Queryable } from '../../../../shared/store/database.ts'
 import { lockSecret } from '../../../../shared/store/secrets.ts'
@@ -91,6 +92,7 @@ export function sourceCodecOf(
   const texts = [...schemas].map(([id, schema]) => [String(id), schemaTextOf({ name, format, ...schema })])
   return { source_codec: { format, schemas: Object.fromEntries(texts) } }
 }
+export const sinkBytesMaxOf = ({ batch_bytes_max }: StreamRow): number => batch_bytes_max ?? LIMITS.topic_batch_bytes_max
 export function sinkCodecOf(stream: StreamRow): Pick<PipelineDefinition, 'sink_codec'> {
   return { sink_codec: stream.format === 'json' ? undefined : { format: stream.format, schema: schemaTextOf(stream) } }
 }

@@ -13,17 +13,28 @@ import { withDeadline } from '../../with-deadline.ts'
 
 type AdoptDeps = Pick<Deps, 'registry' | 'adoption' | 'cluster' | 'withAdmin'>
 
-/** Throws 400 at /schema_id for one that is not there, is another account's, or can't be a stream's. */
+/**
+ * Throws 400 at /schema_id for one that is not there, is another account's, or can't be a stream's; for an adopted topic also for one that is
+ * no version of the topic's subject, where there is that subject.
+ */
 export async function resolveSchemaId(
   { registry, adoption }: Pick<AdoptDeps, 'registry' | 'adoption'>,
   accountId: string,
   schemaId: number,
+  topic?: string,
 ): Promise<StreamSchemaRow & { format: StreamFormat }> {
   const refuse = (message: string) => invalidRequest([{ path: '/schema_id', message }])
   try {
     const found = await withDeadline(registry.find(schemaId), 'reading the schema')
     if (!found?.subjects.some((subject) => mayUseSubject(adoption, accountId, subject)))
       throw refuse('is not the id of a schema in the registry that this account may use')
+    const subject = topic === undefined ? undefined : subjectOf(topic)
+    if (
+      subject !== undefined &&
+      !found.subjects.includes(subject) &&
+      (await withDeadline(registry.newestOf(subject), 'reading the schema'))
+    )
+      throw refuse(`is no version of the topic's subject ${subject}`)
     const schema = readFields(found)
     if (Object.keys(schema).length > LIMITS.stream_fields_max) throw refuse(`has more than ${LIMITS.stream_fields_max} fields`)
     return { format: found.format, schema, schema_text: found.text }

@@ -27,7 +27,7 @@ async function describe(deps: Deps, accountId: string, id: string, body: StreamR
   const place = { ...(adopted ?? own), is_adopted: adopted !== undefined }
   if (body.schema !== undefined || schemaId === undefined)
     return { ...place, format: body.format ?? 'json', schema: body.schema ?? {}, schema_text: null }
-  const found = await resolveSchemaId(deps, accountId, schemaId)
+  const found = await resolveSchemaId(deps, accountId, schemaId, body.topic)
   const details: Detail[] = []
   if (body.format !== undefined && body.format !== found.format)
     details.push({ path: '/format', message: `the schema is in ${found.format}` })

@@ -1,14 +1,14 @@
 /** PATCH of a stream: its description, and its schema where the compatibility mode lets it. */
 import { updateStreamContract } from '../../../../shared/api/streams.ts'
 import { invalidRequest, notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
-import { schemaTextOf, type SchemaText } from '../../../../shared/model/schema-text.ts'
+import type { SchemaText } from '../../../../shared/model/schema-text.ts'
 import { unfitFields, type StreamFormat } from '../../../../shared/model/stream-formats.ts'
 import { schemaFaults, type Compatibility } from '../../../../shared/model/schema-change.ts'
 import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
-import { subjectOf } from '../../../../shared/registry/registry.ts'
 import { lockStream, saveStreamSchema, updateStream, type StreamRow } from '../../../../shared/store/streams.ts'
 import type { Deps } from '../../deps.ts'
 import { withDeadline } from '../../with-deadline.ts'
+import { registerSchema } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 import { resolveSchemaId } from './adopt.ts'
@@ -54,7 +54,7 @@ async function changeOf(deps: Deps, stream: StreamRow, { schema, schema_id }: { 
     return { format: stream.format, schema, schema_text: null } satisfies Change
   }
   if (schema_id === undefined) return undefined
-  const found = await resolveSchemaId(deps, stream.account_id, schema_id)
+  const found = await resolveSchemaId(deps, stream.account_id, schema_id, stream.is_adopted ? stream.topic : undefined)
   if (found.format !== stream.format)
     throw invalidRequest([{ path: '/schema_id', message: `is a schema in ${found.format}, the stream is in ${stream.format}` }])
   assertKeepsKey(stream, found.schema, '/schema_id')
@@ -64,11 +64,7 @@ async function changeOf(deps: Deps, stream: StreamRow, { schema, schema_id }: { 
 /** The registry has the last word: it knows every version, and modes that look at all of them. Answers the id. */
 async function register({ registry }: Deps, stream: StreamRow, change: Change): Promise<number> {
   if (stream.is_adopted && change.schema_id !== undefined) return change.schema_id
-  const text = schemaTextOf({ ...change, name: stream.name })
-  return withDeadline(
-    registry.register(subjectOf(stream.topic), stream.format, text, stream.compatibility),
-    'registering the schema',
-  ).catch((error: unknown) => {
+  return withDeadline(registerSchema(registry, stream, change), 'registering the schema').catch((error: unknown) => {
     if (!(error instanceof SchemaRefused)) throw error
     // The registry speaks of the schema as a whole; ours are the words for the fields, as far as type names reach.
     const faults = schemaFaults(stream.schema, change.schema, stream.compatibility as Compatibility, stream.format)

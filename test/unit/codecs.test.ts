@@ -1,0 +1,139 @@
+/** Schemas that somebody else has written: what can't be kept exactly is refused, and nothing of them runs without an end. */
+import { describe, expect, it } from 'vitest'
+import { openCodec } from '../../shared/registry/codecs.ts'
+import { fieldsOf } from '../../shared/registry/fields.ts'
+import { readSchema, SchemaRefused, type ReadRegistry } from '../../shared/registry/read-schemas.ts'
+import { timeParts } from '../../shared/connectors/storage-bucket/time-parts.ts'
+
+const avro = (...fields: object[]) =>
+  openCodec('avro', { text: JSON.stringify({ type: 'record', name: 'R', namespace: 'n', fields }), references: [] })
+const protobuf = (body: string) => openCodec('protobuf', { text: `syntax = "proto3"; package p; message M { ${body} }`, references: [] })
+const through = (codec: ReturnType<typeof openCodec>, value: unknown): unknown =>
+  JSON.parse(codec.toJson(codec.fromJson(JSON.stringify(value))))
+
+describe('an Avro schema', () => {
+  it.each([
+    [[{ name: 'u', type: ['string', 'bytes'] }], { u: { bytes: 'aGk=' } }],
+    [[{ name: 'u', type: ['string', 'bytes'] }], { u: { string: 'aGk=' } }],
+    [[{ name: 'u', type: ['null', 'string', { type: 'long', logicalType: 'timestamp-millis' }] }], { u: { string: '5' } }],
+    [[{ name: 'u', type: ['null', { type: 'enum', name: 'E', symbols: ['A'] }, 'string'] }], { u: { 'n.E': 'A' } }],
+    [
+      [
+        { name: 'e', type: { type: 'fixed', name: 'F', size: 2 } },
+        { name: 'u', type: ['F', 'string'] },
+      ],
+      { e: 'AQI=', u: { 'n.F': 'AQI=' } },
+    ],
+    [
+      [
+        {
+          name: 'r',
+          type: {
+            type: 'record',
+            name: 'B',
+            fields: [
+              { name: 'type', type: 'string' },
+              { name: 'data', type: { type: 'array', items: 'int' } },
+            ],
+          },
+        },
+      ],
+      { r: { type: 'Buffer', data: [1, 2] } },
+    ],
+    [[{ name: 'next', type: ['null', 'R'], default: null }], { next: { next: null } }],
+    [[{ name: 'm', type: { type: 'map', values: 'bytes' } }], { m: { a: '/w==' } }],
+  ])('%j keeps %j', (fields, value) => expect(through(avro(...fields), value)).toEqual(value))
+
+  it.each([
+    [{ name: 'b', type: 'bytes' }, 'hello, world!'],
+    [{ name: 'at', type: { type: 'long', logicalType: 'timestamp-millis' } }, '5'],
+    [{ name: 'day', type: { type: 'int', logicalType: 'date' } }, '2026-1-2'],
+    [{ name: 'i', type: 'int' }, 2 ** 31],
+  ])('%j refuses %j', (field, value) => expect(() => avro(field).fromJson(JSON.stringify({ [field.name]: value }))).toThrow())
+
+  it('is refused for lists of nothing, which a few bytes could make endless', () => {
+    const empty = { type: 'record', name: 'E', fields: [{ name: 'n', type: 'null' }] }
+    for (const items of ['null', empty, { type: 'array', items: 'null' }])
+      expect(() => avro({ name: 'a', type: { type: 'array', items } })).toThrow('take no bytes')
+  })
+
+  it('refuses a number that JSON has no word for', () => {
+    const codec = avro({ name: 'd', type: 'double' })
+    const value = Buffer.alloc(8)
+    value.writeDoubleLE(Number.NaN)
+    expect(() => codec.toJson(value)).toThrow('not finite')
+  })
+})
+
+describe('a Protobuf schema', () => {
+  it.each([
+    ['int32 v = 1;', 4294967301],
+    ['uint32 v = 1;', -1],
+    ['uint64 v = 1;', -1],
+    ['int64 v = 1;', 2 ** 60],
+    ['float v = 1;', 1e300],
+    ['bytes v = 1;', 'hello, world!'],
+    ['M v = 1;', { w: 1 }],
+  ])('%s refuses %j', (body, v) => expect(() => protobuf(body).fromJson(JSON.stringify({ v }))).toThrow())
+
+  it.each([
+    ['int32 v = 1;', -(2 ** 31)],
+    ['fixed64 v = 1;', Number.MAX_SAFE_INTEGER],
+    ['map<string, bytes> v = 1;', { a: '/w==' }],
+    ['map<int32, string> v = 1;', { 5: 'a' }],
+  ])('%s keeps %j', (body, v) => expect(through(protobuf(body), { v })).toEqual({ v }))
+
+  it('is refused for maps by 64-bit keys', () => expect(() => protobuf('map<int64, string> v = 1;')).toThrow('64 bits'))
+})
+
+describe('a JSON Schema', () => {
+  it('shows what type names reach, whatever else its properties are', () => {
+    const text = JSON.stringify({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: { a: true, b: { type: ['string', 'null'] }, c: { type: 'string', format: 'date' }, constructor: { type: 'array' } },
+      required: ['c'],
+    })
+    expect(fieldsOf('json', { text, references: [] })).toEqual({ a: 'any?', b: 'any?', c: 'date', constructor: 'array<any>?' })
+  })
+})
+
+describe('what a schema refers to', () => {
+  const registry =
+    (answer: (path: string) => unknown): ReadRegistry =>
+    async (path, schema) =>
+      schema.parse(answer(path))
+  it('may go in a circle, and is asked for once', async () => {
+    let asked = 0
+    const self = { schema: '{}', references: [{ name: 'self', subject: 's', version: 1 }] }
+    const found = await readSchema(
+      registry(() => (asked++, self)),
+      1,
+    )
+    expect([asked, found?.text.references.length]).toEqual([2, 1])
+  })
+
+  it('has an end in number and size', async () => {
+    let next = 0
+    const endless = registry(() => ({ schema: '{}', references: [{ name: 'n', subject: `s${next++}`, version: 1 }] }))
+    await expect(readSchema(endless, 1)).rejects.toThrow(SchemaRefused)
+    await expect(
+      readSchema(
+        registry(() => ({ schema: 'x'.repeat(300_000) })),
+        1,
+      ),
+    ).rejects.toThrow(SchemaRefused)
+  })
+})
+
+describe('a record’s time', () => {
+  it('may be any 64-bit number', () => {
+    for (const time of [-1, -9e15, 9e15, 2 ** 63])
+      expect(() =>
+        timeParts(
+          [{ bytes: new Uint8Array(1), count: 1, ends: Uint32Array.of(1), offsets: Float64Array.of(0), times: Float64Array.of(time) }],
+          '{date}',
+        ),
+      ).not.toThrow()
+  })
+})
