@@ -16,6 +16,7 @@ import { frame } from '../../registry/framing.ts'
 import { batchesOf } from '../block-batches.ts'
 import type { ConnectorContext } from '../connector.ts'
 import { blockOf } from '../encode/whole-records.ts'
+import { SPAN, type RecordBlock } from '../record-block.ts'
 import type { OpenSink, Rows, Written } from '../sink.ts'
 import type { KafkaSinkConfig } from './connector.ts'
 import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
@@ -32,7 +33,7 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
   })
 
   /** In smaller and smaller batches where the topic takes no larger ones; undefined once all of it is there. */
-  async function send(partition: number, batch: Buffer, pieces: readonly Rows[]): Promise<Written | undefined> {
+  async function send(partition: number, batch: Buffer, largest: () => bigint): Promise<Written | undefined> {
     stampProducer(batch, -1n, -1, -1)
     const parts = [{ topic: config.topic, partitions: [{ partition, batch }] }]
     const [answer] = await produceBatches(await connections.leader(layout.leaders[partition]!), null, parts)
@@ -41,8 +42,9 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     const reason = `the other cluster answered ${kafkaErrorName(code)}${answer?.errorMessage ? `: ${answer.errorMessage}` : ''}`
     if (code === KAFKA_ERRORS.messageTooLarge) {
       const halves = halvesOf(batch)
-      if (!halves) return tooLarge(pieces, reason)
-      return (await send(partition, halves[0], pieces)) ?? send(partition, halves[1], pieces)
+      // A record is too large by itself, so that the largest is too; without it the rest may pass.
+      if (!halves) return { kind: 'at_fault', records: [{ offset: largest(), code: 'record_too_large', message: reason }] }
+      return (await send(partition, halves[0], largest)) ?? send(partition, halves[1], largest)
     }
     if (hasMoved(code)) layout = await layoutOfTopic(cluster, config.topic)
     return isRetriable(code) ? { kind: 'retry', afterMs: 0, reason } : { kind: 'permanent', reason }
@@ -58,11 +60,13 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
       if (faults.length > 0) return { kind: 'at_fault', records: faults }
       const batches = batchesOf(block, { partitions, keyless: from % partitions, nowMs: context.now(), attributes: 0, prefix })
       for (const { partition, bytes, length } of batches) {
-        const failure = await send(partition, Buffer.from(bytes, 0, length), pieces).catch(async (error: unknown) => {
-          // A broker that died says nothing of where its partitions went.
-          layout = await layoutOfTopic(cluster, config.topic)
-          throw error
-        })
+        const failure = await send(partition, Buffer.from(bytes, 0, length), () => largestOf(block, pieces)).catch(
+          async (error: unknown) => {
+            // A broker that died says nothing of where its partitions went.
+            layout = await layoutOfTopic(cluster, config.topic)
+            throw error
+          },
+        )
         if (failure) return failure
       }
       return { kind: 'delivered' }
@@ -90,13 +94,14 @@ function halvesOf(batch: Buffer): [Buffer, Buffer] | undefined {
   return [made(records.slice(0, middle)), made(records.slice(middle))]
 }
 
-/** A record is too large by itself, so that the largest is too; without it the rest may pass. */
-function tooLarge(pieces: readonly Rows[], reason: string): Written {
-  let worst = { offset: 0n, size: -1 }
-  for (const { ends, offsets, count } of pieces)
-    for (let row = 0; row < count; row++) {
-      const size = ends[row]! - (row === 0 ? 0 : ends[row - 1]!)
-      if (size > worst.size) worst = { offset: BigInt(offsets[row]!), size }
-    }
-  return { kind: 'at_fault', records: [{ offset: worst.offset, code: 'record_too_large', message: reason }] }
+/** Offset of the largest record as it is written: a block has the rows in their order. */
+function largestOf({ spans, count }: RecordBlock, pieces: readonly Rows[]): bigint {
+  const offsets = pieces.flatMap((piece) => [...piece.offsets.subarray(0, piece.count)])
+  let worst = { index: 0, size: -1 }
+  for (let index = 0; index < count; index++) {
+    let size = 0
+    for (let part = index * SPAN; part < (index + 1) * SPAN; part += 2) if (spans[part]! >= 0) size += spans[part + 1]! - spans[part]!
+    if (size > worst.size) worst = { index, size }
+  }
+  return BigInt(offsets[worst.index]!)
 }
