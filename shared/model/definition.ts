@@ -96,6 +96,10 @@ export type PipelineDefinition = z.infer<typeof PipelineDefinition>
 /** Tasks that read an external source into the intake topic are numbered from here on, those that run the chain below. */
 export const INTAKE_TASKS_FROM = 1000
 
+/** Of the chain's tasks alone: what the intake reads, the chain reads again. */
+export const chainRate = (tasks: readonly Pick<ObservedTask, 'task' | 'records_per_second'>[]): number =>
+  tasks.reduce((sum, { task, records_per_second }) => sum + (task < INTAKE_TASKS_FROM ? records_per_second : 0), 0)
+
 /** Numbers of all tasks that a pipeline runs as. */
 export function taskNumbersOf({ tasks, source, job }: Pick<PipelineDefinition, 'tasks' | 'source' | 'job'>): number[] {
   const numbers = Array.from({ length: tasks }, (_, index) => index)

@@ -5,7 +5,7 @@
 import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
 import { openAvro } from './avro.ts'
-import { FRAMING_BYTES } from './framing.ts'
+import { FRAMING_BYTES, schemaIdOf } from './framing.ts'
 import { openProtobuf } from './protobuf.ts'
 
 export type CodedFormat = Exclude<StreamFormat, 'json'>
@@ -37,9 +37,7 @@ export class UnknownSchema extends Error {
 export function openValueDecoder({ format, schemas }: { format: CodedFormat; schemas: Record<string, SchemaText> }) {
   const codecs = new Map<number, Codec>()
   return (value: Buffer): Buffer => {
-    if (value.length < FRAMING_BYTES || value[0] !== 0)
-      throw new Error('the value does not start with the schema registry prefix (magic byte 0)')
-    const id = value.readInt32BE(1)
+    const id = schemaIdOf(value)
     let codec = codecs.get(id)
     if (!codec) {
       const schema = schemas[String(id)]

@@ -3,12 +3,21 @@ import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
 import { openCodec } from './codecs.ts'
 import { openJsonSchema } from './json-schema.ts'
+import { SchemaRefused } from './read-schemas.ts'
 
-/** Throws an Error that says why the schema can't be a stream's. */
+/** Throws SchemaRefused, which says why the schema can't be a stream's. */
 export function fieldsOf(format: StreamFormat, schema: SchemaText): Record<string, string> {
-  const fields = format === 'json' ? jsonFields(schema) : openCodec(format, schema).fields
-  if (Object.keys(fields).length === 0) throw new Error('it describes no object with fields')
+  const fields = parsedFields(format, schema)
+  if (Object.keys(fields).length === 0) throw new SchemaRefused('it describes no object with fields')
   return fields
+}
+
+function parsedFields(format: StreamFormat, schema: SchemaText): Record<string, string> {
+  try {
+    return format === 'json' ? jsonFields(schema) : openCodec(format, schema).fields
+  } catch (error) {
+    throw new SchemaRefused(error instanceof Error ? error.message : String(error), { cause: error })
+  }
 }
 
 type Node = { [member: string]: unknown }

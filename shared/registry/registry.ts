@@ -52,8 +52,12 @@ export function openRegistry(url: string): Registry {
       { [SchemaType.JSON]: { ajvInstance: ajvInstance as never } },
     )
   }
-  const request = async (method: string, path: string): Promise<Response> =>
-    fetch(`${url}${path}`, { method, signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const request = async (method: string, path: string, body?: unknown): Promise<Response> =>
+    fetch(`${url}${path}`, {
+      method,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body === undefined ? {} : { headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' }, body: JSON.stringify(body) }),
+    })
   /** Undefined for what is not there. */
   async function read<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
     const answer = await request('GET', path)
@@ -65,12 +69,7 @@ export function openRegistry(url: string): Registry {
 
   /** Throws SchemaRefused for what the registry says no to. */
   async function send(method: string, path: string, body: unknown): Promise<unknown> {
-    const answer = await fetch(`${url}${path}`, {
-      method,
-      headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    })
+    const answer = await request(method, path, body)
     const text = await answer.text()
     if (answer.ok) return JSON.parse(text)
     if (answer.status === 409 || answer.status === 422) throw new SchemaRefused(text.slice(0, SHOWN_CHARACTERS))

@@ -1,7 +1,7 @@
 /** How a stream's values are written and read over HTTP, by its format. Codecs are kept by the schema's id, of which there is one each. */
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
 import { openCodec, type CodedFormat, type Codec } from '../../../shared/registry/codecs.ts'
-import { FRAMING_BYTES, frame, unframe } from '../../../shared/registry/framing.ts'
+import { FRAMING_BYTES, frame, schemaIdOf, unframe } from '../../../shared/registry/framing.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
 import { schemasOf } from '../../../shared/store/streams.ts'
 
@@ -38,13 +38,10 @@ export function createStreamCodec(db: Queryable): StreamCodec {
       if (format === 'json') return unframe
       const schemas = await schemasOf(db, id)
       return (value) => {
-        if (value === null) throw new Error('the value is null (a tombstone)')
-        if (value.length < FRAMING_BYTES || value[0] !== 0)
-          throw new Error('the value does not start with the schema registry prefix (magic byte 0)')
-        const schemaId = value.readInt32BE(1)
+        const schemaId = schemaIdOf(value)
         const schema = schemas.get(schemaId)
         if (!schema) throw new Error(`the value was written with schema ${schemaId}, which the stream never had`)
-        return JSON.parse(codecOf(id, schemaId, { name, format, ...schema }).toJson(value.subarray(FRAMING_BYTES)))
+        return JSON.parse(codecOf(id, schemaId, { name, format, ...schema }).toJson(value!.subarray(FRAMING_BYTES)))
       }
     },
   }

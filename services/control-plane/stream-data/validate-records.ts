@@ -12,10 +12,7 @@ function detailOf({ instancePath, keyword, params, message }: ErrorObject, index
   const root = `/records/${index}${instancePath}`
   if (keyword === 'required') return { path: pointer([String(params.missingProperty)], root), message: 'is required' }
   if (keyword === 'additionalProperties')
-    return {
-      path: `${root}/${String(params.additionalProperty).replaceAll('~', '~0').replaceAll('/', '~1')}`,
-      message: 'is not a field of the stream',
-    }
+    return { path: pointer([String(params.additionalProperty)], root), message: 'is not a field of the stream' }
   return { path: root, message: message ?? 'is wrong' }
 }
 

@@ -3,7 +3,7 @@ import type { Trace } from '../../../shared/api/operate.ts'
 import { ServiceError } from '../../../shared/errors/service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { FRAMING_BYTES, framingPrefix } from '../../../shared/registry/framing.ts'
+import { FRAMING_BYTES, outputPrefixOf } from '../../../shared/registry/framing.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { runInSandbox, type SandboxStep } from '../../../shared/smartmodule/sandbox.ts'
@@ -20,9 +20,8 @@ const TIME_MAX_MS = 8.64e15
 /** Longest that all records together may take. */
 const TIMEOUT_MS = 6000
 
-async function sandboxSteps(db: Queryable, { pipeline_id, steps, sink_schema_id, sink, sink_codec }: Chain): Promise<SandboxStep[]> {
-  // Other sinks get the value without a frame.
-  const isFramed = !sink && !sink_codec
+async function sandboxSteps(db: Queryable, chain: Chain): Promise<SandboxStep[]> {
+  const { pipeline_id, steps } = chain
   return Promise.all(
     steps.map(async ({ sha256, kind, extism_function, config, input_format, output_format }, index) => ({
       binary: new Uint8Array(await getBinary(db, sha256)),
@@ -34,7 +33,7 @@ async function sandboxSteps(db: Queryable, { pipeline_id, steps, sink_schema_id,
         input_format,
         output_format,
         input_prefix_length: index === 0 ? FRAMING_BYTES : 0,
-        output_prefix: isFramed && index === steps.length - 1 ? framingPrefix(sink_schema_id) : '',
+        output_prefix: index === steps.length - 1 ? outputPrefixOf(chain) : '',
         pipeline: pipeline_id,
         step: index,
         partition: 0,

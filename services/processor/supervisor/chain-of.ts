@@ -1,6 +1,6 @@
 /** A definition resolved to what a lane needs: modules compiled, init documents written. */
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { FRAMING_BYTES, framingPrefix } from '../../../shared/registry/framing.ts'
+import { FRAMING_BYTES, outputPrefixOf } from '../../../shared/registry/framing.ts'
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 import type { LaneChain, LaneStep } from '../lane/messages.ts'
 import type { Definitions } from './definitions.ts'
@@ -17,8 +17,7 @@ export async function chainOf(definition: PipelineDefinition, definitions: Defin
       input_format: step.input_format,
       output_format: step.output_format,
       input_prefix_length: index === 0 ? FRAMING_BYTES : 0,
-      output_prefix:
-        !definition.sink && !definition.sink_codec && index === definition.steps.length - 1 ? framingPrefix(definition.sink_schema_id) : '',
+      output_prefix: index === definition.steps.length - 1 ? outputPrefixOf(definition) : '',
       pipeline: definition.pipeline_id,
       step: index,
       partition: 0,

@@ -1,5 +1,5 @@
 /** Where a pipeline stands and where its records went: read from Kafka's committed offsets, which are exact when nothing else is up. */
-import { INTAKE_TASKS_FROM } from '../../../../shared/model/definition.ts'
+import { chainRate } from '../../../../shared/model/definition.ts'
 import { getAccountingContract, getLedgerContract, getMetricsContract, getOffsetsContract } from '../../../../shared/api/operate.ts'
 import { unavailable } from '../../../../shared/errors/service-error.ts'
 import { COUNTER_COUNT, namedCounters } from '../../../../shared/model/counters.ts'
@@ -111,11 +111,7 @@ export const getMetrics = operation(getMetricsContract, async (deps, caller, { p
     status: 200,
     body: {
       pipeline_id: pipeline.id,
-      // What the intake reads, the chain reads again.
-      records_per_second: observed.reduce(
-        (all, { task, records_per_second }) => all + (task < INTAKE_TASKS_FROM ? records_per_second : 0),
-        0,
-      ),
+      records_per_second: chainRate(observed),
       lag: offsets.reduce((all, { lag }) => all + lag, 0),
       totals,
       observed_at:

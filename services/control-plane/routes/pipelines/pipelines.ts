@@ -1,5 +1,5 @@
 /** Pipelines read, deleted, steered. */
-import { INTAKE_TASKS_FROM } from '../../../../shared/model/definition.ts'
+import { chainRate } from '../../../../shared/model/definition.ts'
 import {
   deletePipelineContract,
   getPipelineContract,
@@ -74,7 +74,7 @@ export const getPipelineStatus = operation(getPipelineStatusContract, async (dep
       desired: row.desired,
       revision: row.revision,
       lag: tasks.flatMap(({ partitions }) => partitions).reduce((sum, { lag }) => sum + Number(lag), 0),
-      records_per_second: tasks.reduce((sum, { task, records_per_second }) => sum + (task < INTAKE_TASKS_FROM ? records_per_second : 0), 0),
+      records_per_second: chainRate(tasks),
       tasks,
     },
   }

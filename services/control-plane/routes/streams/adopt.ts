@@ -35,20 +35,12 @@ export async function resolveSchemaId(
       (await withDeadline(registry.newestOf(subject), 'reading the schema'))
     )
       throw refuse(`is no version of the topic's subject ${subject}`)
-    const schema = readFields(found)
+    const schema = fieldsOf(found.format, found.text)
     if (Object.keys(schema).length > LIMITS.stream_fields_max) throw refuse(`has more than ${LIMITS.stream_fields_max} fields`)
     return { format: found.format, schema, schema_text: found.text }
   } catch (error) {
     if (error instanceof SchemaRefused) throw refuse(`can't be used: ${error.message}`)
     throw error
-  }
-}
-
-function readFields({ format, text }: { format: StreamFormat; text: NonNullable<StreamSchemaRow['schema_text']> }): Record<string, string> {
-  try {
-    return fieldsOf(format, text)
-  } catch (error) {
-    throw new SchemaRefused(error instanceof Error ? error.message : String(error), { cause: error })
   }
 }
 
