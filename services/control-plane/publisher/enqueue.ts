@@ -1,7 +1,7 @@
 /** What goes into the outbox when a definition changes. */
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
-import { enqueueBinary, enqueueDefinition, type PipelineRow } from '../../../shared/store/pipelines.ts'
+import { enqueueBinary, enqueueDefinition, insertRevision, updatePipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
 import { claimUnpublished } from '../../../shared/store/smartmodules.ts'
 
 /** Puts the binaries that no processor has yet into the outbox of the caller's transaction. */
@@ -14,4 +14,17 @@ export async function publishBinaries(trx: Queryable, { steps }: PipelineDefinit
 export async function publishDefinition(trx: Queryable, row: PipelineRow): Promise<void> {
   await publishBinaries(trx, row.definition)
   await enqueueDefinition(trx, row.id, { ...row.definition, desired: row.desired, attempt: row.attempt, revision: row.revision })
+}
+
+/** The pipeline's next revision, stored and, unless the pipeline was never started, handed over. Answers the row as it is then. */
+export async function publishRevision(
+  trx: Queryable,
+  row: PipelineRow,
+  definition: PipelineDefinition,
+  change: Parameters<typeof updatePipeline>[2] = {},
+): Promise<PipelineRow> {
+  await insertRevision(trx, definition)
+  const updated = await updatePipeline(trx, row.id, { ...change, revision: definition.revision, definition })
+  if (row.status !== 'created' || row.desired === 'running') await publishDefinition(trx, updated)
+  return updated
 }

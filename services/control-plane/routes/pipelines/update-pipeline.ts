@@ -4,15 +4,9 @@ import { invalidRequest, notFound, ServiceError, type Detail } from '../../../..
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { transition } from '../../../../shared/model/pipeline-status.ts'
 import { isUniqueViolation, type Queryable } from '../../../../shared/store/database.ts'
-import {
-  insertRevision,
-  lockPipeline,
-  replaceSmartModuleUses,
-  updatePipeline,
-  type PipelineRow,
-} from '../../../../shared/store/pipelines.ts'
+import { lockPipeline, replaceSmartModuleUses, updatePipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { publishDefinition } from '../../publisher/enqueue.ts'
+import { publishRevision } from '../../publisher/enqueue.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
@@ -83,18 +77,7 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
     }
     // The sink is opened with the fields: what it is told changes with a new start alone.
     const isOpenedAnew = JSON.stringify(next.sink?.fields) !== JSON.stringify(definition.sink?.fields)
-    await insertRevision(trx, next)
-    const updated = await updatePipeline(trx, id, {
-      name,
-      description,
-      revision: next.revision,
-      definition: next,
-      request,
-      ...(isOpenedAnew ? { attempt: row.attempt + 1 } : {}),
-    })
-    // One that was never started has nothing to hand over yet.
-    if (row.status !== 'created' || row.desired === 'running') await publishDefinition(trx, updated)
-    return updated
+    return publishRevision(trx, row, next, { name, description, request, ...(isOpenedAnew ? { attempt: row.attempt + 1 } : {}) })
   })
 }
 

@@ -1,8 +1,8 @@
 /** Pipelines that read a stream learn to read values of its new schema too: their next revision. */
 import type { Queryable } from '../../../../shared/store/database.ts'
-import { insertRevision, listPipelinesReading, lockPipeline, updatePipeline } from '../../../../shared/store/pipelines.ts'
+import { listPipelinesReading, lockPipeline } from '../../../../shared/store/pipelines.ts'
 import { schemasOf, type StreamRow } from '../../../../shared/store/streams.ts'
-import { publishDefinition } from '../../publisher/enqueue.ts'
+import { publishRevision } from '../../publisher/enqueue.ts'
 import { sourceCodecOf } from '../pipelines/resolve-endpoint.ts'
 
 export async function teachReaders(trx: Queryable, stream: StreamRow): Promise<void> {
@@ -11,9 +11,6 @@ export async function teachReaders(trx: Queryable, stream: StreamRow): Promise<v
   for (const id of await listPipelinesReading(trx, stream.id)) {
     const row = await lockPipeline(trx, id)
     if (!row || row.status === 'deleting' || row.definition.source_topic !== stream.topic) continue
-    const definition = { ...row.definition, ...codec, revision: row.revision + 1 }
-    await insertRevision(trx, definition)
-    const updated = await updatePipeline(trx, id, { revision: definition.revision, definition })
-    if (row.status !== 'created' || row.desired === 'running') await publishDefinition(trx, updated)
+    await publishRevision(trx, row, { ...row.definition, ...codec, revision: row.revision + 1 })
   }
 }
