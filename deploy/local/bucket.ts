@@ -1,12 +1,17 @@
-/** An S3-compatible server as a local process: versitygw over a folder, built by Go once and kept in the cache. */
+/**
+ * An S3-compatible server as a local process: versitygw over a folder, built by Go once and kept in the cache. Without Go the bucket is
+ * a plain folder.
+ */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { CreateBucketCommand, HeadBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { cached } from './cache.ts'
-import { freePort, startChild, startRestartable, waitUntilUp, type Child, type Reaper } from './child.ts'
+import { startChild, startRestartable, waitUntilUp, type Child } from './child.ts'
+import { portOf, type Home } from './home.ts'
 
 const run = promisify(execFile)
 const VERSION = '1.8.0'
@@ -14,16 +19,12 @@ const VERSION = '1.8.0'
 const MODULE = `github.com/versity/versitygw/cmd/versitygw@v${VERSION}`
 export const DEMO_BUCKET = 'demo'
 
-/** Where a bucket is and how to get in. */
+/** Where a bucket is and how to get in. A folder as a bucket has a name that begins with `file://`, no endpoint and no keys. */
 export type BucketPlace = { endpoint: string; access_key: string; secret_key: string; name: string }
 
-async function gatewayFolder(): Promise<string> {
+/** The folder of the built server. Throws where Go is missing or can't build it. */
+export async function gatewayFolder(): Promise<string> {
   return cached(`versitygw-${VERSION}`, async (folder) => {
-    await run('go', ['version']).catch(() => {
-      throw new Error(
-        'no container engine answers and Go is not on the PATH to build an S3-compatible server: install Go, or set BUCKET_ENDPOINT, BUCKET_ACCESS_KEY, BUCKET_SECRET_KEY and BUCKET_NAME',
-      )
-    })
     process.stdout.write(`building versitygw ${VERSION}, the local S3-compatible server (once, some minutes)\n`)
     await run('go', ['install', MODULE], {
       env: { ...process.env, GOBIN: folder, GOFLAGS: '-trimpath' },
@@ -33,19 +34,32 @@ async function gatewayFolder(): Promise<string> {
   })
 }
 
-/** Starts the server over a folder of its own and makes the bucket. */
+/** True for a bucket that is a folder of this machine. */
+export const isFolder = ({ name }: BucketPlace): boolean => name.startsWith('file://')
+
+async function folderBucket(home: Home): Promise<BucketPlace> {
+  const folder = join(home.folder, 'bucket', 'folder')
+  await mkdir(folder, { recursive: true })
+  return { endpoint: '', access_key: '', secret_key: '', name: pathToFileURL(folder).href }
+}
+
+/** Starts the server over a folder of its own and makes the bucket; without Go that folder itself is the bucket. */
 export async function startBucket(
-  folder: string,
-  reaper: Reaper,
-): Promise<BucketPlace & { readonly child: Child; restart(): Promise<void> }> {
-  const gateway = await gatewayFolder()
-  const home = join(folder, 'bucket')
-  await mkdir(home, { recursive: true })
-  const port = await freePort()
+  home: Home,
+  say: (line: string) => void,
+): Promise<BucketPlace & { readonly child?: Child; restart?(): Promise<void> }> {
+  const gateway = await gatewayFolder().catch((error: unknown) => {
+    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'Go is not on the PATH' : `Go could not: ${String(error)}`
+    say(`bucket: a local folder (file:///) takes its place, because a local S3-compatible server is built with Go, and ${reason}`)
+  })
+  if (gateway === undefined) return folderBucket(home)
+  const folder = join(home.folder, 'bucket')
+  await mkdir(folder, { recursive: true })
+  const port = await portOf(home, 'bucket')
   const place: BucketPlace = {
     endpoint: `http://127.0.0.1:${port}`,
-    access_key: `local-${randomBytes(6).toString('hex')}`,
-    secret_key: randomBytes(20).toString('hex'),
+    access_key: await home.recall('access key of the bucket', () => `local-${randomBytes(6).toString('hex')}`),
+    secret_key: await home.recall('secret key of the bucket', () => randomBytes(20).toString('hex')),
     name: DEMO_BUCKET,
   }
   const env = { ROOT_ACCESS_KEY: place.access_key, ROOT_SECRET_KEY: place.secret_key }
@@ -55,15 +69,15 @@ export async function startBucket(
         name: 'bucket',
         command: join(gateway, 'versitygw'),
         // Metadata beside the objects: not every file system has extended attributes.
-        args: ['--port', `127.0.0.1:${port}`, '--quiet', 'posix', '--sidecar', join(home, 'metadata'), join(home, 'objects')],
+        args: ['--port', `127.0.0.1:${port}`, '--quiet', 'posix', '--sidecar', join(folder, 'metadata'), join(folder, 'objects')],
         env,
-        cwd: home,
-        logFile: join(folder, 'bucket.log'),
+        cwd: folder,
+        logFile: join(home.logs, 'bucket.log'),
       },
-      reaper,
+      home.reaper,
     )
-  await mkdir(join(home, 'objects'), { recursive: true })
-  await mkdir(join(home, 'metadata'), { recursive: true })
+  await mkdir(join(folder, 'objects'), { recursive: true })
+  await mkdir(join(folder, 'metadata'), { recursive: true })
   const part = await startRestartable(start)
   await waitUntilUp(part.child, () => ensureBucket(place), 20_000).catch(async (error) => {
     await part.child.stop()

@@ -88,6 +88,17 @@ export async function waitUntilUp(child: Child, probe: () => Promise<boolean>, d
   throw new Error(`${child.name} did not come up within ${deadlineMs / 1000} s:\n${logTail(child)}`)
 }
 
+/** The promise's value, or an error with this message when it takes longer. The work itself goes on: its late end is the caller's. */
+export async function deadline<T>(ms: number, work: Promise<T>, message: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new Error(message)), ms)))
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** Loopback ports nothing listens on at this moment, all of them held until the last is found, so that no two are the same. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(

@@ -1,60 +1,196 @@
-/** The stack's parts as containers, where a container engine answers. The same shapes as the local processes; testcontainers owns them. */
-import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers'
-import { KafkaContainer } from '@testcontainers/kafka'
+/**
+ * The stack's parts as containers, where a container engine answers. The same shapes as the local processes; testcontainers owns them.
+ * Host ports are chosen beforehand, so that a broker knows the address it advertises and addresses stay over restarts. Each part is
+ * probed from outside with a client of its own: health checks of an image do not run on every engine.
+ */
 import { randomBytes } from 'node:crypto'
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { PostgreSqlContainer } from '@testcontainers/postgresql'
 import { RedisContainer } from '@testcontainers/redis'
-
+import { GenericContainer, getContainerRuntimeClient, ImageName, Wait, type ContainerRuntimeClient } from 'testcontainers'
 import { DEMO_BUCKET, ensureBucket, type BucketPlace } from './bucket.ts'
+import { deadline } from './child.ts'
+import { portOf, type Home } from './home.ts'
+import { newClusterId } from './kafka.ts'
+import { postgresAnswers } from './postgres.ts'
+import { IMAGES, kafkaSettings, POSTGRES_SETTINGS, postgresArguments, redisArguments, registrySettings } from './settings.ts'
 
 export type ContainerPart<T> = T & { stop(): Promise<void> }
 
-/** True when a container engine answers within a few seconds. */
-export async function hasContainerEngine(): Promise<boolean> {
-  return getContainerRuntimeClient().then(
-    () => true,
-    () => false,
+/** Answers within it, or is no engine for us. */
+const ENGINE_MS = 8000
+/** A pull that is still under way then has stalled, or the line is too slow to wait for. */
+const PULL_MS = 300_000
+/** From the created container to the first answer. */
+const START_MS = 90_000
+
+/** Undefined where no container engine answers within a few seconds. */
+export async function findContainerEngine(): Promise<ContainerRuntimeClient | undefined> {
+  return deadline(ENGINE_MS, getContainerRuntimeClient(), 'the container engine does not answer').catch(() => undefined)
+}
+
+/** Pulls an image that is not at hand. Throws when the engine can't, or takes too long. */
+async function ensureImage(engine: ContainerRuntimeClient, name: string, say: (line: string) => void): Promise<void> {
+  const image = ImageName.fromString(name)
+  if (await deadline(ENGINE_MS, engine.image.exists(image), `the engine does not say whether it has ${name}`)) return
+  say(`pulling ${name} (once)`)
+  await deadline(PULL_MS, engine.image.pull(image), `${name} was not pulled within ${PULL_MS / 1000} s`)
+}
+
+type Startable<C> = { start(): Promise<C> }
+type Stoppable = { stop(): Promise<unknown> }
+
+/** Starts a container and waits until `probe` does not throw any more. What comes up too late is stopped. */
+async function start<C extends Stoppable>(container: Startable<C>, probe: () => Promise<unknown>): Promise<() => Promise<void>> {
+  const starting = container.start()
+  const started = await deadline(START_MS, starting, `the container did not come up within ${START_MS / 1000} s`).catch(
+    (error: unknown) => {
+      void starting.then((late) => late.stop()).catch(() => {})
+      throw error
+    },
   )
-}
-
-export async function kafkaContainer(): Promise<ContainerPart<{ brokers: string[] }>> {
-  const container = await new KafkaContainer('apache/kafka:4.1.1')
-    .withEnvironment({ KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false', KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0' })
-    .start()
-  return { brokers: [`${container.getHost()}:${container.getMappedPort(9093)}`], stop: async () => void (await container.stop()) }
-}
-
-export async function postgresContainer(): Promise<ContainerPart<{ url: string }>> {
-  const container = await new PostgreSqlContainer('postgres:18-alpine').start()
-  return { url: container.getConnectionUri(), stop: async () => void (await container.stop()) }
-}
-
-export async function redisContainer(): Promise<ContainerPart<{ url: string }>> {
-  const container = await new RedisContainer('redis:7-alpine').start()
-  return { url: container.getConnectionUrl(), stop: async () => void (await container.stop()) }
-}
-
-export async function bucketContainer(): Promise<ContainerPart<BucketPlace>> {
-  const access_key = 'local'
-  const secret_key = randomBytes(20).toString('hex')
-  const container = await new GenericContainer('versity/versitygw:v1.8.0')
-    .withEnvironment({ ROOT_ACCESS_KEY: access_key, ROOT_SECRET_KEY: secret_key })
-    .withCommand(['--port', ':7070', 'posix', '--sidecar', '/tmp', '/mnt'])
-    .withExposedPorts(7070)
-    .start()
-  const place = { endpoint: `http://${container.getHost()}:${container.getMappedPort(7070)}`, access_key, secret_key, name: DEMO_BUCKET }
-  await ensureBucket(place)
-  return { ...place, stop: async () => void (await container.stop()) }
-}
-
-export async function registryContainer(): Promise<ContainerPart<{ url: string }>> {
-  const container = await new GenericContainer('apicurio/apicurio-registry:3.3.3')
-    .withEnvironment({ APICURIO_RULES_GLOBAL_COMPATIBILITY: 'BACKWARD' })
-    .withExposedPorts(8080)
-    .withWaitStrategy(Wait.forHttp('/apis/ccompat/v7/subjects', 8080))
-    .start()
-  return {
-    url: `http://${container.getHost()}:${container.getMappedPort(8080)}/apis/ccompat/v7`,
-    stop: async () => void (await container.stop()),
+  try {
+    for (const until = Date.now() + START_MS; ;) {
+      try {
+        await probe()
+        break
+      } catch (error) {
+        if (Date.now() > until) throw error
+        await new Promise((resolve) => setTimeout(resolve, 200))
+      }
+    }
+  } catch (error) {
+    await started.stop().catch(() => {})
+    throw error
   }
+  return async () => void (await started.stop())
+}
+
+/** `name.of.it` → `NAME_OF_IT`, as images that are configured by their environment want it. */
+const asEnvironment = (prefix: string, settings: Record<string, string | number | boolean>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [`${prefix}${name.toUpperCase().replaceAll('.', '_')}`, String(value)]),
+  )
+
+/** Data that are kept live in a named volume: its files belong to whichever user the image runs as. */
+async function volumes(home: Home, part: string, target: string): Promise<{ source: string; target: string; mode: 'rw' }[]> {
+  return home.isKept ? [{ source: await volumeName(home, part), target, mode: 'rw' }] : []
+}
+const volumeName = async (home: Home, part: string): Promise<string> =>
+  `dps-${await home.recall('id of the volumes', () => randomBytes(6).toString('hex'))}-${part}`
+
+/** Removes the volumes of a home that is begun anew. */
+export async function removeVolumes(engine: ContainerRuntimeClient, id: string): Promise<void> {
+  const { Volumes } = await engine.container.dockerode.listVolumes()
+  for (const { Name } of Volumes ?? [])
+    if (Name.startsWith(`dps-${id}-`)) await engine.container.dockerode.getVolume(Name).remove({ force: true })
+}
+
+export type Containers = {
+  kafka(): Promise<ContainerPart<{ brokers: string[] }>>
+  postgres(): Promise<ContainerPart<{ url: string }>>
+  redis(): Promise<ContainerPart<{ url: string }>>
+  registry(): Promise<ContainerPart<{ url: string }>>
+  bucket(): Promise<ContainerPart<BucketPlace>>
+}
+
+export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (line: string) => void): Containers {
+  const host = engine.info.containerRuntime.host
+  const prepare = async (part: keyof typeof IMAGES, containerPort: number) => {
+    await ensureImage(engine, IMAGES[part], say)
+    const port = await portOf(home, part)
+    return { port, exposed: { container: containerPort, host: port } }
+  }
+  return {
+    async kafka() {
+      const { port, exposed } = await prepare('kafka', 9092)
+      const container = new GenericContainer(IMAGES.kafka)
+        .withExposedPorts(exposed)
+        .withEnvironment({
+          CLUSTER_ID: await home.recall('cluster id of Kafka', newClusterId),
+          ...asEnvironment('KAFKA_', {
+            'process.roles': 'broker,controller',
+            'node.id': 1,
+            'controller.quorum.voters': '1@localhost:9093',
+            'controller.listener.names': 'CONTROLLER',
+            listeners: 'CLIENT://:9092,CONTROLLER://:9093',
+            'advertised.listeners': `CLIENT://${host}:${port}`,
+            'listener.security.protocol.map': 'CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+            'inter.broker.listener.name': 'CLIENT',
+            'log.dirs': '/var/lib/kafka/data',
+            ...kafkaSettings(1),
+          }),
+        })
+        .withBindMounts(await volumes(home, 'kafka', '/var/lib/kafka/data'))
+        .withStartupTimeout(START_MS)
+        .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
+      return { brokers: [`${host}:${port}`], stop: await start(container, async () => {}) }
+    },
+    async postgres() {
+      const { port, exposed } = await prepare('postgres', 5432)
+      const password = await home.recall('password of Postgres', () => randomBytes(18).toString('base64url'))
+      const url = `postgres://postgres:${password}@${host}:${port}/postgres`
+      const container = new PostgreSqlContainer(IMAGES.postgres)
+        .withUsername('postgres')
+        .withDatabase('postgres')
+        .withPassword(password)
+        .withExposedPorts(exposed)
+        .withCommand(['postgres', ...postgresArguments(POSTGRES_SETTINGS)])
+        .withBindMounts(await volumes(home, 'postgres', '/var/lib/postgresql'))
+        .withStartupTimeout(START_MS)
+        .withWaitStrategy(Wait.forLogMessage('ready to accept connections'))
+      return { url, stop: await start(container, () => postgresAnswers(url)) }
+    },
+    async redis() {
+      const { port, exposed } = await prepare('redis', 6379)
+      const container = new RedisContainer(IMAGES.redis)
+        .withExposedPorts(exposed)
+        .withCommand(['redis-server', ...redisArguments(home.isKept)])
+        .withBindMounts(await volumes(home, 'redis', '/data'))
+        .withStartupTimeout(START_MS)
+      return { url: `redis://${host}:${port}`, stop: await start(container, async () => {}) }
+    },
+    async registry() {
+      const { port, exposed } = await prepare('registry', 8080)
+      const url = `http://${host}:${port}/apis/ccompat/v7`
+      const container = new GenericContainer(IMAGES.registry)
+        .withExposedPorts(exposed)
+        .withEnvironment(asEnvironment('', registrySettings('/data/schemas')))
+        .withBindMounts([{ source: await openFolder(home, 'registry'), target: '/data', mode: 'rw' }])
+        .withStartupTimeout(START_MS)
+        .withWaitStrategy(Wait.forLogMessage(/started in|Listening on/))
+      return { url, stop: await start(container, () => answersHttp(`${url}/subjects`)) }
+    },
+    async bucket() {
+      const { port, exposed } = await prepare('bucket', 7070)
+      const place: BucketPlace = {
+        endpoint: `http://${host}:${port}`,
+        access_key: await home.recall('access key of the bucket', () => `local-${randomBytes(6).toString('hex')}`),
+        secret_key: await home.recall('secret key of the bucket', () => randomBytes(20).toString('hex')),
+        name: DEMO_BUCKET,
+      }
+      const container = new GenericContainer(IMAGES.bucket)
+        .withExposedPorts(exposed)
+        .withEnvironment({ ROOT_ACCESS_KEY: place.access_key, ROOT_SECRET_KEY: place.secret_key })
+        .withCommand(['--port', ':7070', 'posix', '--sidecar', '/tmp', '/mnt'])
+        .withBindMounts([...(await volumes(home, 'bucket', '/mnt')), ...(await volumes(home, 'bucket-metadata', '/tmp'))])
+        .withStartupTimeout(START_MS)
+        .withWaitStrategy(Wait.forLogMessage(/./))
+      return { ...place, stop: await start(container, () => ensureBucket(place)) }
+    },
+  }
+}
+
+/** A folder that any user may write to: the registry's image has none that a volume would take its owner from. */
+async function openFolder(home: Home, part: string): Promise<string> {
+  const folder = join(home.folder, part)
+  await mkdir(folder, { recursive: true })
+  await chmod(folder, 0o777)
+  return folder
+}
+
+async function answersHttp(url: string): Promise<void> {
+  const answer = await fetch(url, { signal: AbortSignal.timeout(2000) })
+  if (!answer.ok) throw new Error(`${url} answers ${answer.status}`)
 }

@@ -6,8 +6,10 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cached, verifyFolder } from './cache.ts'
-import { freePorts, startChild, waitUntilUp, type Child, type Reaper } from './child.ts'
+import { freePorts, startChild, waitUntilUp, type Child } from './child.ts'
+import { portOf, type Home } from './home.ts'
 import { findJava, runMaven } from './java.ts'
+import { kafkaSettings } from './settings.ts'
 
 const run = promisify(execFile)
 const HERE = import.meta.dirname
@@ -33,14 +35,13 @@ export type KafkaOptions = {
   scram?: string[]
 }
 
-/** Downloads (once) and verifies the broker's jars; answers the class path. */
-async function kafkaClassPath(): Promise<string> {
-  const folder = await cached(`kafka-${KAFKA_VERSION}`, async (target) => {
+/** Downloads (once) and verifies the broker's jars; answers their folder. */
+export async function kafkaLibraries(): Promise<string> {
+  return cached(`kafka-${KAFKA_VERSION}`, async (target) => {
     process.stdout.write(`downloading Kafka ${KAFKA_VERSION} (43 MB, once)\n`)
     await runMaven(['-f', join(HERE, 'pom.xml'), 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${target}`])
     await verifyFolder(target, join(HERE, 'kafka.sha256'))
   })
-  return join(folder, '*')
 }
 
 type Place = { id: number; port: number; controllerPort: number; proxiedPort: number }
@@ -51,7 +52,6 @@ function properties(place: Place, all: Place[], data: string, { proxyPorts = [],
     ...(proxyPorts.length > 0 ? [{ name: 'PROXIED', protocol: 'PLAINTEXT', port: place.proxiedPort }] : []),
     ...listeners,
   ]
-  const replicas = Math.min(3, all.length)
   const at = (name: string, port: number) => `${name}://127.0.0.1:${port}`
   return Object.entries({
     'process.roles': 'broker,controller',
@@ -63,21 +63,7 @@ function properties(place: Place, all: Place[], data: string, { proxyPorts = [],
     'inter.broker.listener.name': 'CLIENT',
     'controller.listener.names': 'CONTROLLER',
     'log.dirs': data,
-    'auto.create.topics.enable': false,
-    'offsets.topic.replication.factor': replicas,
-    'offsets.topic.num.partitions': 8,
-    'transaction.state.log.replication.factor': replicas,
-    'transaction.state.log.min.isr': Math.max(1, replicas - 1),
-    'min.insync.replicas': Math.max(1, replicas - 1),
-    'transaction.state.log.num.partitions': 8,
-    'share.coordinator.state.topic.replication.factor': replicas,
-    'share.coordinator.state.topic.min.isr': 1,
-    'group.initial.rebalance.delay.ms': 0,
-    'log.cleaner.dedupe.buffer.size': 16 << 20,
-    // The control plane publishes modules of up to 10 MiB as records (smartmodule-abi.md, "Limits").
-    'message.max.bytes': 16 << 20,
-    // With several brokers somebody means to kill one: leaders move within seconds.
-    ...(all.length > 1 ? { 'broker.session.timeout.ms': 4000, 'broker.heartbeat.interval.ms': 500 } : {}),
+    ...kafkaSettings(all.length),
     ...settings,
   })
     .map(([name, value]) => `${name}=${value}`)
@@ -92,50 +78,62 @@ async function answers(port: number): Promise<boolean> {
   })
 }
 
+/** Ports of earlier starts where they are free, no two the same. */
+async function portsOf(home: Home, count: number): Promise<number[]> {
+  if (!home.isKept) return freePorts(count)
+  const ports: number[] = []
+  for (let index = 0; index < count; index++) ports.push(await portOf(home, `Kafka ${index}`))
+  return ports
+}
+
 /** 16 random bytes as Kafka prints them; none that the format tool takes for an option, as Kafka's own never are. */
-function newClusterId(): string {
+export function newClusterId(): string {
   for (;;) {
     const id = randomBytes(16).toString('base64url')
     if (!id.startsWith('-')) return id
   }
 }
 
-/** Starts the brokers under `folder`. Throws with a broker's last lines when it does not come up within 60 s. */
-export async function startKafka(folder: string, reaper: Reaper, options: KafkaOptions = {}): Promise<LocalKafka> {
+/** Starts the brokers in `home`. Throws with a broker's last lines when it does not come up within 60 s. */
+export async function startKafka(home: Home, options: KafkaOptions = {}): Promise<LocalKafka> {
   const { count = 1, proxyPorts = [] } = options
   const scram = (options.scram ?? []).flatMap((credential) => ['--add-scram', credential])
   const java = await findJava(17)
-  const classPath = await kafkaClassPath()
-  const ports = await freePorts(count * 3)
+  const classPath = join(await kafkaLibraries(), '*')
+  const ports = await portsOf(home, count * 3)
   const places = Array.from({ length: count }, (_, index): Place => {
     const [port, controllerPort, proxiedPort] = ports.slice(index * 3) as [number, number, number]
     return { id: index + 1, port, controllerPort, proxiedPort }
   })
-  const clusterId = newClusterId()
+  const clusterId = await home.recall('cluster id of Kafka', newClusterId)
 
-  async function prepare(place: Place): Promise<{ file: string; home: string; jvm: string[] }> {
-    const home = join(folder, count === 1 ? 'kafka' : `kafka-${place.id}`)
-    await mkdir(home, { recursive: true })
-    const file = join(home, 'server.properties')
-    await writeFile(file, properties(place, places, join(home, 'data'), options))
-    await writeFile(join(home, 'log4j2.yaml'), LOG4J)
+  async function prepare(place: Place): Promise<{ file: string; folder: string; jvm: string[] }> {
+    const folder = join(home.folder, nameOf(place))
+    await mkdir(folder, { recursive: true })
+    const file = join(folder, 'server.properties')
+    await writeFile(file, properties(place, places, join(folder, 'data'), options))
+    await writeFile(join(folder, 'log4j2.yaml'), LOG4J)
     const jvm = [
       '-cp',
       classPath,
-      `-Dlog4j2.configurationFile=${join(home, 'log4j2.yaml')}`,
+      `-Dlog4j2.configurationFile=${join(folder, 'log4j2.yaml')}`,
       '-Xms256m',
       '-Xmx512m',
       ...(options.serverFlags ? [] : ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']),
     ]
-    await run(java, [...jvm, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', file, ...scram], { timeout: 60_000 })
-    return { file, home, jvm }
+    await run(java, [...jvm, 'kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', clusterId, '-c', file, ...scram], {
+      timeout: 60_000,
+    })
+    return { file, folder, jvm }
   }
+  const nameOf = ({ id }: Place): string => (count === 1 ? 'kafka' : `kafka-${id}`)
 
   const nodes = await Promise.all(
     places.map(async (place): Promise<LocalBroker> => {
-      const { file, home, jvm } = await prepare(place)
-      const logFile = join(folder, count === 1 ? 'kafka.log' : `kafka-${place.id}.log`)
-      const start = () => startChild({ name: 'Kafka', command: java, args: [...jvm, 'kafka.Kafka', file], cwd: home, logFile }, reaper)
+      const { file, folder, jvm } = await prepare(place)
+      const logFile = join(home.logs, `${nameOf(place)}.log`)
+      const start = () =>
+        startChild({ name: 'Kafka', command: java, args: [...jvm, 'kafka.Kafka', file], cwd: folder, logFile }, home.reaper)
       let child = await start()
       return {
         id: place.id,

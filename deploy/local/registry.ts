@@ -5,15 +5,18 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cached, sha256OfFile } from './cache.ts'
-import { freePort, startChild, waitUntilUp, type Child, type Reaper } from './child.ts'
+import { freePort, startChild, waitUntilUp, type Child } from './child.ts'
+import { portOf, type Home } from './home.ts'
 import { findJava, runMaven } from './java.ts'
+import { registrySettings } from './settings.ts'
 
 const run = promisify(execFile)
 const VERSION = '3.3.3'
 /** sha-256 of the release archive on Maven Central. */
 const ARCHIVE_SHA256 = '8bc6751c76d963734224b01d5e7f84ccb3cb61c87d3bd77c36c35f10a5cbed63'
 
-async function registryFolder(): Promise<string> {
+/** The unpacked release, from the cache. */
+export async function registryFolder(): Promise<string> {
   return cached(`apicurio-${VERSION}`, async (target) => {
     process.stdout.write(`downloading Apicurio Registry ${VERSION} (159 MB, once)\n`)
     // As an ordinary dependency it does not resolve: the archive is an attached artifact with a classifier.
@@ -25,13 +28,14 @@ async function registryFolder(): Promise<string> {
   })
 }
 
-/** Starts a registry with its own H2 file store under `folder`. Throws with its last lines when it is not up within 90 s. */
-export async function startRegistry(folder: string, reaper: Reaper): Promise<{ url: string; child: Child }> {
+/** Starts a registry with its own H2 file store. Throws with its last lines when it is not up within 90 s. */
+export async function startRegistry(home: Home): Promise<{ url: string; child: Child }> {
   const java = await findJava(21)
   const app = await registryFolder()
-  const home = join(folder, 'registry')
-  await mkdir(home, { recursive: true })
-  const port = await freePort()
+  const folder = join(home.folder, 'registry')
+  await mkdir(folder, { recursive: true })
+  const port = await portOf(home, 'schema registry')
+  const settings = Object.entries(registrySettings(join(folder, 'schemas'))).map(([name, value]) => `-D${name}=${value}`)
   const child = await startChild(
     {
       name: 'schema registry',
@@ -45,16 +49,14 @@ export async function startRegistry(folder: string, reaper: Reaper): Promise<{ u
         // The management port opens on all addresses otherwise.
         '-Dquarkus.management.host=127.0.0.1',
         `-Dquarkus.management.port=${await freePort()}`,
-        // Without WRITE_DELAY=0 a kill loses schemas that were acknowledged.
-        `-Dapicurio.datasource.url=jdbc:h2:file:${join(home, 'schemas')};WRITE_DELAY=0`,
-        '-Dapicurio.rules.global.compatibility=BACKWARD',
+        ...settings,
         '-jar',
         join(app, 'quarkus-run.jar'),
       ],
-      cwd: home,
-      logFile: join(folder, 'registry.log'),
+      cwd: folder,
+      logFile: join(home.logs, 'registry.log'),
     },
-    reaper,
+    home.reaper,
   )
   const url = `http://127.0.0.1:${port}/apis/ccompat/v7`
   await waitUntilUp(child, async () => (await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(2000) })).ok, 90_000).catch(

@@ -1,7 +1,13 @@
-/** `make run`: the whole service on this machine, then the tour, then it keeps serving until Ctrl-C. */
+/**
+ * `make run`: the whole service on this machine, then the tour, then it keeps serving until Ctrl-C. Data are kept in `.local/data`;
+ * FRESH=1 begins anew.
+ */
 import { launch, type Launched } from './launcher.ts'
-import { openStackFile, type Accounts, type TourState } from './stack-file.ts'
-import { runTour } from './tour/tour.ts'
+import { discardHome } from './fresh.ts'
+import { HomeInUse, openKeptHome, openTemporaryHome, type Home } from './home.ts'
+import { LOCAL_FOLDER, openStackFile, type Accounts, type TourState } from './stack-file.ts'
+import { discardTour, runTour } from './tour/tour.ts'
+import { showWhatIsThere } from './tour/what-is-there.ts'
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 const processors = Number(process.env.PROCESSORS ?? 1)
@@ -32,33 +38,65 @@ if (!Number.isInteger(processors) || processors < 1 || processors > 16) {
 say(
   `starting Kafka, Postgres, Redis, a schema registry, a bucket, the control plane and ${processors} processor${processors > 1 ? 's' : ''}`,
 )
-const starting = launch({
-  processors,
-  port: Number(process.env.PORT ?? 8080),
-  say,
-  onChange: () => void writeStackFile().catch((error: unknown) => say(String(error))),
-})
+/** A second start beside a running one keeps nothing. */
+async function openHome(): Promise<Home> {
+  try {
+    const home = await openKeptHome(LOCAL_FOLDER)
+    return process.env.FRESH === '1' ? await discardHome(home, () => openKeptHome(LOCAL_FOLDER)) : home
+  } catch (error) {
+    if (!(error instanceof HomeInUse)) throw error
+    say(`${error.message}; this start has data of its own, which are gone when it stops`)
+    return openTemporaryHome()
+  }
+}
+
+const opening = openHome()
+const starting = opening.then((home) =>
+  launch({
+    home,
+    processors,
+    port: Number(process.env.PORT ?? 8080),
+    say,
+    onChange: () => void writeStackFile().catch((error: unknown) => say(String(error))),
+  }),
+)
+
+async function createAccounts({ createAccount }: Launched): Promise<Accounts> {
+  const [enterprise, developer, professional] = await Promise.all([
+    createAccount('Tour Company', 'enterprise', true),
+    createAccount('Developer', 'developer'),
+    createAccount('Professional', 'professional'),
+  ])
+  return { enterprise, developer, professional }
+}
 
 try {
+  const home = await opening
   launched = await starting
-  const [enterprise, developer, professional] = await Promise.all([
-    launched.createAccount('Tour Company', 'enterprise', true),
-    launched.createAccount('Developer', 'developer'),
-    launched.createAccount('Professional', 'professional'),
-  ])
-  accounts = { enterprise, developer, professional }
+  const own = launched
+  accounts = await home.recall('accounts', () => createAccounts(own))
   await writeStackFile()
-  if (wantsTour) {
-    await runTour(launched, enterprise, say)
+  if (home.known('tour') === 'done') {
     tour = 'done'
-    await writeStackFile()
+    await showWhatIsThere(launched.apiUrl, accounts.enterprise, say)
+  } else if (wantsTour) {
+    // A tour that was cut short left things with the names that this one is about to take.
+    if (home.known('tour begun')) await discardTour(launched, accounts.enterprise)
+    await home.recall('tour begun', () => true)
+    await runTour(launched, accounts.enterprise, say)
+    await home.recall('tour', () => 'done')
+    tour = 'done'
   }
+  await writeStackFile()
   say('')
   say(`API       ${launched.apiUrl}/api/v1   (docs: ${launched.apiUrl}/docs)`)
   say(`Kafka     ${launched.stack.kafkaBrokers.join(',')}   registry: ${launched.stack.registryUrl}`)
-  say(`bucket    ${launched.stack.bucket.endpoint}/${launched.stack.bucket.name}   warehouse: in ${stackFile.path}`)
+  const { bucket } = launched.stack
+  say(`bucket    ${bucket.endpoint === '' ? bucket.name : `${bucket.endpoint}/${bucket.name}`}   warehouse: in ${stackFile.path}`)
   say(`metrics   ${launched.metricsUrls.join('  ')}`)
   say(`keys      ${stackFile.path}`)
+  say(`logs      ${home.logs}`)
+  say(`data      ${home.isKept ? `${home.folder} (FRESH=1 begins anew)` : 'are gone when this stops'}`)
   say('serving; Ctrl-C stops everything')
 } catch (error) {
   if (!stopping) {

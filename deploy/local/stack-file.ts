@@ -12,7 +12,8 @@ export type StackFile = {
   remove(): Promise<void>
 }
 
-const FOLDER = join(import.meta.dirname, '..', '..', '.local')
+/** What `make run` keeps: this file, data and logs. */
+export const LOCAL_FOLDER = join(import.meta.dirname, '..', '..', '.local')
 
 function isAlive(pid: unknown): boolean {
   if (typeof pid !== 'number') return false
@@ -26,7 +27,7 @@ function isAlive(pid: unknown): boolean {
 
 /** A second start in the same checkout gets a file of its own; the first one keeps `stack.json`. */
 export function openStackFile(): StackFile {
-  let path = process.env.STACK_FILE ?? join(FOLDER, 'stack.json')
+  let path = process.env.STACK_FILE ?? join(LOCAL_FOLDER, 'stack.json')
   if (existsSync(path)) {
     try {
       const { pids } = JSON.parse(readFileSync(path, 'utf8')) as { pids?: { launcher?: number } }
@@ -59,7 +60,7 @@ export function openStackFile(): StackFile {
           ...stack.pids,
         },
       }
-      await mkdir(FOLDER, { recursive: true })
+      await mkdir(LOCAL_FOLDER, { recursive: true })
       const temporary = `${path}.${process.pid}.tmp`
       await writeFile(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
       await rename(temporary, path)

@@ -1,37 +1,35 @@
 /**
  * The local stack: Kafka, Postgres, Redis, a schema registry and a bucket, each resolved by itself in the order given by environment →
- * containers → local processes. Used by the launcher, the tests and the benchmarks. It knows nothing of our services.
+ * container → local process. Used by the launcher, the tests and the benchmarks. It knows nothing of our services.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DEMO_BUCKET, startBucket, type BucketPlace } from './bucket.ts'
-import { openReaper, type Child, type Reaper } from './child.ts'
+import type { Child } from './child.ts'
+import { openTemporaryHome, type Home } from './home.ts'
 import { startKafka, type KafkaOptions, type LocalKafka } from './kafka.ts'
 import { createWarehouse, startPostgres } from './postgres.ts'
 import { startRedis } from './redis.ts'
 import { startRegistry } from './registry.ts'
 
 export type Way = 'given' | 'container' | 'process'
+type PartName = 'kafka' | 'postgres' | 'redis' | 'registry' | 'bucket'
 
-/** A running stack. `pids` holds a part only where it is a process of ours. `close` stops what was started and removes its folder. */
+/** A running stack. `pids` holds a part only where it is a process of ours. `close` stops what was started. */
 export type Stack = {
-  /** The local brokers; undefined where the cluster is somebody else's. */
+  /** The local brokers; undefined where they are a container's or not ours. */
   kafka: LocalKafka | undefined
   kafkaBrokers: string[]
   databaseUrl: string
   redisUrl: string
   registryUrl: string
-  /** For the connectors: somewhere to read objects from and to write tables to. */
+  /** For the connectors: where to read objects from and to write tables to. */
   bucket: BucketPlace
-  /** Undefined where Postgres is somebody else's and no WAREHOUSE_URL was given. */
+  /** Undefined where Postgres was given and no WAREHOUSE_URL was. */
   warehouseUrl: string | undefined
-  ways: Record<'kafka' | 'postgres' | 'redis' | 'registry' | 'bucket', Way>
-  pids: { kafka?: number; postgres?: number; redis?: number; registry?: number; bucket?: number }
+  ways: Record<PartName, Way>
+  pids: Partial<Record<PartName, number>>
   /** Stops a part that is a process of ours and starts it again on its data. */
-  restarts: Partial<Record<keyof Stack['ways'], () => Promise<void>>>
-  folder: string
-  reaper: Reaper
+  restarts: Partial<Record<PartName, () => Promise<void>>>
+  home: Home
   children: Child[]
   close(): Promise<void>
 }
@@ -46,8 +44,12 @@ export type StackOptions = {
     bucket?: BucketPlace
     warehouseUrl?: string
   }
-  /** How the local broker, or several of them, are started. */
+  /** One way alone, without falling back to the other; by environment STACK=containers or STACK=processes. */
+  way?: 'containers' | 'processes'
+  /** How the local broker, or several of them, are started. They are processes then, whatever the others are. */
   kafka?: KafkaOptions
+  /** Where the stack lives; a temporary folder when left out. `close` closes it. */
+  home?: Home
   say?: (line: string) => void
 }
 
@@ -70,136 +72,157 @@ function givenBucket(): BucketPlace | undefined {
     : undefined
 }
 
+function wayByEnvironment(): StackOptions['way'] {
+  const { STACK } = process.env
+  if (STACK === undefined || STACK === '') return undefined
+  if (STACK === 'containers' || STACK === 'processes') return STACK
+  throw new Error('STACK is containers or processes, or left out: containers where an engine answers, local processes else')
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error)).split('\n')[0]!.trim()
+
+type LocalPart = { readonly child?: Child; restart?(): Promise<void> }
+
 /** Brings the stack up. When a part fails, what was already started is stopped and nothing is left behind. */
 export async function openStack(options: StackOptions = {}): Promise<Stack> {
-  const { given = givenByEnvironment()!, say = () => {} } = options
-  const folder = await mkdtemp(join(tmpdir(), 'dps-stack-'))
-  const reaper = openReaper()
-  reaper.watchFolder(folder)
+  const { given = givenByEnvironment()!, say = () => {}, way = wayByEnvironment() } = options
+  const home = options.home ?? (await openTemporaryHome())
   const stops: (() => Promise<void>)[] = []
   const children: Child[] = []
   const pids: Stack['pids'] = {}
   const restarts: Stack['restarts'] = {}
   let kafka: LocalKafka | undefined
-  const allGiven = given.kafkaBrokers && given.databaseUrl && given.redisUrl && given.registryUrl && given.bucket
-  const containers = allGiven ? undefined : await import('./containers.ts')
-  const useContainers = containers !== undefined && (await containers.hasContainerEngine())
 
   async function close(): Promise<void> {
     await Promise.allSettled(stops.map((stop) => stop()))
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
-    reaper.close()
+    await home.close()
+  }
+
+  const allGiven = given.kafkaBrokers && given.databaseUrl && given.redisUrl && given.registryUrl && given.bucket
+  const containers = allGiven || way === 'processes' ? undefined : await openContainers(home, say)
+  if (way === 'containers' && !containers && !allGiven) {
+    await close()
+    throw new Error('STACK=containers, and no container engine answers: start Docker or Podman, or set DOCKER_HOST')
+  }
+
+  /** The way of an earlier start holds the data; another one would not find them. */
+  function assertSameWay(name: PartName, now: Way): void {
+    const before = home.known<Way>(`way of ${name}`)
+    if (before === undefined || before === now) return
+    throw new Error(
+      `${name}: the data that are kept were written by ${WAY_TEXT[before]}, which is not to be had now; make run FRESH=1 begins anew`,
+    )
   }
 
   async function resolve<T extends object>(
-    name: keyof Stack['ways'],
+    name: PartName,
     givenPart: T | undefined,
-    container: () => Promise<T & { stop(): Promise<void> }>,
-    local: () => Promise<T & { readonly child: Child; restart?(): Promise<void> }>,
-  ): Promise<{ way: Way; part: T }> {
-    if (givenPart) return { way: 'given', part: givenPart }
-    if (useContainers) {
-      const part = await container()
-      stops.push(() => part.stop())
-      return { way: 'container', part }
+    container: (() => Promise<T & { stop(): Promise<void> }>) | undefined,
+    local: () => Promise<T & LocalPart>,
+  ): Promise<T> {
+    const take = async (own: Way): Promise<void> => {
+      assertSameWay(name, own)
+      await home.recall(`way of ${name}`, () => own)
+      ways[name] = own
     }
+    if (givenPart) {
+      await take('given')
+      return givenPart
+    }
+    if (container && home.known(`way of ${name}`) !== 'process') {
+      try {
+        const part = await container()
+        stops.push(() => part.stop())
+        await take('container')
+        return part
+      } catch (error) {
+        if (way === 'containers') throw new Error(`${name}: its container does not come up: ${reasonOf(error)}`, { cause: error })
+        say(`${name}: its container does not come up (${reasonOf(error)}); a local process takes its place`)
+      }
+    }
+    assertSameWay(name, 'process')
     const part = await local()
-    stops.push(() => part.child.stop())
-    children.push(part.child)
-    if (part.restart) restarts[name] = part.restart
-    pids[name] = part.child.pid
-    return { way: 'process', part }
+    const { child } = part
+    if (child) {
+      // The child of the moment: one that was restarted is another.
+      stops.push(async () => part.child?.stop())
+      children.push(child)
+      pids[name] = child.pid
+    }
+    if (part.restart) restarts[name] = () => part.restart!()
+    await take('process')
+    return part
   }
 
+  const ways = {} as Stack['ways']
   const url = (value: string | undefined) => (value ? { url: value } : undefined)
+  const localKafka = async (): Promise<{ brokers: string[] } & LocalPart> => {
+    const started = await startKafka(home, options.kafka)
+    kafka = started
+    const [first] = started.children
+    // All of them, as they are by then: a broker that was killed and restarted is another process.
+    const child = { ...first!, stop: async () => void (await Promise.all(started.children.map((each) => each.stop()))) }
+    return { brokers: started.brokers, child }
+  }
   const results = await Promise.allSettled([
     resolve(
       'kafka',
       given.kafkaBrokers ? { brokers: given.kafkaBrokers.split(',') } : undefined,
-      () => containers!.kafkaContainer(),
-      async () => {
-        kafka = await startKafka(folder, reaper, options.kafka)
-        const {
-          brokers,
-          children: [first],
-        } = kafka
-        // All of them, as they are by then: a broker that was killed and restarted is another process.
-        const child = { ...first!, stop: async () => void (await Promise.all(kafka!.children.map((each) => each.stop()))) }
-        return { brokers, child }
-      },
+      options.kafka ? undefined : containers?.kafka,
+      localKafka,
     ),
-    resolve(
-      'postgres',
-      url(given.databaseUrl),
-      () => containers!.postgresContainer(),
-      () => startPostgres(folder, reaper),
-    ),
-    resolve(
-      'redis',
-      url(given.redisUrl),
-      () => containers!.redisContainer(),
-      () => startRedis(folder, reaper),
-    ),
-    resolve(
-      'registry',
-      url(given.registryUrl),
-      () => containers!.registryContainer(),
-      () => startRegistry(folder, reaper),
-    ),
-    resolve(
-      'bucket',
-      given.bucket,
-      () => containers!.bucketContainer(),
-      () => startBucket(folder, reaper),
-    ),
+    resolve('postgres', url(given.databaseUrl), containers?.postgres, () => startPostgres(home)),
+    resolve('redis', url(given.redisUrl), containers?.redis, () => startRedis(home)),
+    resolve('registry', url(given.registryUrl), containers?.registry, () => startRegistry(home)),
+    resolve<BucketPlace>('bucket', given.bucket, containers?.bucket, () => startBucket(home, say)),
   ])
-  const failed = results.find((result) => result.status === 'rejected')
-  if (failed) {
+  try {
+    const [kafkaPart, postgres, redis, registry, bucket] = await allOf(results)
+    const ownWarehouse = async () => (ways.postgres === 'given' ? undefined : createWarehouse(postgres.url))
+    const { endpoint, access_key, secret_key, name } = bucket
+    const stack: Stack = {
+      kafka,
+      kafkaBrokers: kafkaPart.brokers,
+      databaseUrl: postgres.url,
+      redisUrl: redis.url,
+      registryUrl: registry.url,
+      bucket: { endpoint, access_key, secret_key, name },
+      warehouseUrl: given.warehouseUrl ?? (await ownWarehouse()),
+      ways,
+      pids,
+      restarts,
+      home,
+      children,
+      close,
+    }
+    for (const [part, own] of Object.entries(ways)) say(`${part}: ${WAY_TEXT[own]}`)
+    return stack
+  } catch (error) {
     await close()
-    throw failed.reason
+    throw error
   }
-  const [kafkaPart, postgres, redis, registry, bucket] = results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as [
-    { way: Way; part: { brokers: string[] } },
-    { way: Way; part: { url: string } },
-    { way: Way; part: { url: string } },
-    { way: Way; part: { url: string } },
-    { way: Way; part: BucketPlace },
-  ]
-  const warehouseUrl =
-    given.warehouseUrl ??
-    (postgres.way === 'given'
-      ? undefined
-      : await createWarehouse(postgres.part.url).catch(async (error: unknown) => {
-          await close()
-          throw error
-        }))
-  const stack: Stack = {
-    kafka,
-    kafkaBrokers: kafkaPart.part.brokers,
-    databaseUrl: postgres.part.url,
-    redisUrl: redis.part.url,
-    registryUrl: registry.part.url,
-    bucket: {
-      endpoint: bucket.part.endpoint,
-      access_key: bucket.part.access_key,
-      secret_key: bucket.part.secret_key,
-      name: bucket.part.name,
-    },
-    warehouseUrl,
-    ways: { kafka: kafkaPart.way, postgres: postgres.way, redis: redis.way, registry: registry.way, bucket: bucket.way },
-    pids,
-    restarts,
-    folder,
-    reaper,
-    children,
-    close,
-  }
-  for (const [part, way] of Object.entries(stack.ways)) say(`${part}: ${WAY_TEXT[way]}`)
-  return stack
+}
+
+async function openContainers(home: Home, say: (line: string) => void) {
+  const { containersOf, findContainerEngine } = await import('./containers.ts')
+  const engine = await findContainerEngine()
+  return engine && containersOf(engine, home, say)
+}
+
+type Values<T extends readonly PromiseSettledResult<unknown>[]> = {
+  -readonly [K in keyof T]: T[K] extends PromiseSettledResult<infer V> ? V : never
+}
+
+/** The values of settled results. Throws all reasons in one sentence when one was rejected. */
+async function allOf<const T extends readonly PromiseSettledResult<unknown>[]>(results: T): Promise<Values<T>> {
+  const failed = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as unknown)
+  if (failed.length === 1) throw failed[0]
+  if (failed.length > 1) throw new Error(failed.map((error) => (error instanceof Error ? error.message : String(error))).join('\n'))
+  return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as Values<T>
 }
 
 const WAY_TEXT: Record<Way, string> = {
-  given: 'given by environment',
-  container: 'started as a container',
-  process: 'started as a local process',
+  given: 'a service given by environment',
+  container: 'a container',
+  process: 'a local process',
 }

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openReaper } from '../../deploy/local/child.ts'
 import { cacheFolder } from '../../deploy/local/cache.ts'
+import { temporaryHomeAt } from '../../deploy/local/home.ts'
 import { startKafka } from '../../deploy/local/kafka.ts'
 import { createKafka, ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
@@ -34,7 +35,8 @@ const TWO_STEPS: BenchStep[] = [
 const folder = await mkdtemp(join(tmpdir(), 'dps-bench-'))
 const reaper = openReaper()
 reaper.watchFolder(folder)
-const stack = await startKafka(folder, reaper, { serverFlags: true })
+const home = temporaryHomeAt(folder, reaper)
+const stack = await startKafka(home, { serverFlags: true })
 const kafka = createKafka(stack.brokers, 'bench')
 const admin = kafka.admin()
 await admin.connect()
@@ -78,7 +80,7 @@ try {
   if (suite === 'neighbours' || suite === 'all') outcome.neighbours = await measureNeighbours({ ...options, cluster, say }, TWO_STEPS)
   if (suite === 'connectors' || suite === 'all') {
     if (suite === 'connectors') await loadInput(kafka, INPUT)
-    outcome.connectors = await measureConnectors({ ...options, cluster, inputTopic: INPUT, folder, reaper, say })
+    outcome.connectors = await measureConnectors({ ...options, cluster, inputTopic: INPUT, home, say })
   }
   if (suite === 'matrix' || suite === 'all') outcome.matrix = await runMatrix({ ...options, cluster, say })
   await writeFile(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(outcome, null, 2)}\n`)

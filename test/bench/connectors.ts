@@ -12,8 +12,8 @@ import { ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/clien
 import type { Kafka } from 'kafkajs'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
+import type { Home } from '../../deploy/local/home.ts'
 import { startBucket } from '../../deploy/local/bucket.ts'
-import type { Reaper } from '../../deploy/local/child.ts'
 import { createWarehouse, startPostgres } from '../../deploy/local/postgres.ts'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
@@ -46,8 +46,7 @@ type Options = Omit<BenchProcessorOptions, 'prefix'> & {
   kafka: Kafka
   cluster: Cluster
   inputTopic: string
-  folder: string
-  reaper: Reaper
+  home: Home
   say: (line: string) => void
 }
 type Speed = { records_per_second: number; cpu_seconds_per_million: number | null }
@@ -66,8 +65,8 @@ const sinkOf = (connector_id: string, config: Record<string, unknown>): Pipeline
 })
 
 export async function measureConnectors(options: Options): Promise<Record<string, unknown>> {
-  const { kafka, cluster, inputTopic, folder, reaper, say } = options
-  const [postgres, bucket] = [await startPostgres(folder, reaper), await startBucket(folder, reaper)]
+  const { kafka, cluster, inputTopic, home, say } = options
+  const [postgres, bucket] = [await startPostgres(home), await startBucket(home, say)]
   const warehouseUrl = await createWarehouse(postgres.url)
   const warehouse = new pg.Client({ connectionString: warehouseUrl })
   await warehouse.connect()
@@ -190,7 +189,7 @@ export async function measureConnectors(options: Options): Promise<Record<string
     s3.destroy()
     await processor.close()
     await warehouse.end().catch(() => {})
-    await bucket.child.stop()
+    await bucket.child?.stop()
     await postgres.child.stop()
   }
 }

@@ -42,6 +42,8 @@ export async function openArena(prefix: string, say: (line: string) => void): Pr
   for (const port of proxyPorts) proxies.push(await openProxy(port, () => targets.get(port) ?? 1))
   const launched = await launch({
     processors: 0,
+    // What is killed here must be a process of ours.
+    way: 'processes',
     kafka: { count: 3, proxyPorts },
     prefix,
     env: { REPLICATION_FACTOR: '3', LOG_LEVEL: 'info' },

@@ -46,8 +46,8 @@ function startProcessor(arena: Arena, prefix: string, mutation: Mutation | 'none
     },
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-  arena.launched.stack.reaper.watch(child.pid!)
-  child.once('exit', () => arena.launched.stack.reaper.forget(child.pid!))
+  arena.launched.stack.home.reaper.watch(child.pid!)
+  child.once('exit', () => arena.launched.stack.home.reaper.forget(child.pid!))
   return child
 }
 

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import { openReaper } from '../../deploy/local/child.ts'
+import { temporaryHomeAt } from '../../deploy/local/home.ts'
 import { startKafka } from '../../deploy/local/kafka.ts'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import { createRowBuffer, endRow, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
@@ -120,7 +121,7 @@ export async function openSecondKafka(): Promise<{ brokers: string[]; kafka: kaf
   const folder = await mkdtemp(join(tmpdir(), 'dps-second-'))
   const reaper = openReaper()
   reaper.watchFolder(folder)
-  const { brokers, children } = await startKafka(folder, reaper)
+  const { brokers, children } = await startKafka(temporaryHomeAt(folder, reaper))
   return {
     brokers,
     folder,

@@ -54,7 +54,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     redisUrl: launched.stack.redisUrl,
     bucket: launched.stack.bucket,
     warehouseUrl: launched.stack.warehouseUrl ?? '',
-    logFolder: launched.stack.folder,
+    logFolder: launched.stack.home.logs,
     metricsUrls: launched.metricsUrls,
     env: launched.env,
     accounts: { enterprise, other, developer, professional },

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
 import { freePort, openReaper } from '../../deploy/local/child.ts'
 import { findJava } from '../../deploy/local/java.ts'
+import { temporaryHomeAt } from '../../deploy/local/home.ts'
 import { startKafka, type LocalKafka } from '../../deploy/local/kafka.ts'
 import { createKafka, ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import { openKafkaSecurity, type KafkaSecuritySettings } from '../../shared/kafka/admin/security.ts'
@@ -43,7 +44,7 @@ beforeAll(async () => {
   caFile = certificate
   for (const name of ['TLS', 'PLAINSASL', 'SCRAM']) ports.set(name, await freePort())
   const jaas = (name: string, mechanism: string, login: string) => ({ [`listener.name.${name}.${mechanism}.sasl.jaas.config`]: login })
-  kafka = await startKafka(folder, reaper, {
+  kafka = await startKafka(temporaryHomeAt(folder, reaper), {
     listeners: [
       { name: 'TLS', protocol: 'SSL', port: ports.get('TLS')! },
       { name: 'PLAINSASL', protocol: 'SASL_PLAINTEXT', port: ports.get('PLAINSASL')! },

@@ -2,14 +2,18 @@
  * The contract's own example, by one `POST /api/v1/pipelines`: a storage bucket of text files → text-classifier with `field` and
  * `output_field` → a table with `batch_size`. What a user would see of it afterwards is in the bucket and in the table alone.
  */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import pg from 'pg'
-import type { BucketPlace } from '../bucket.ts'
+import { isFolder, type BucketPlace } from '../bucket.ts'
 import type { Api } from './api.ts'
 import type { Label, Paragraph } from './corpus.ts'
 
 const PREFIX = 'reviews/'
 const TABLE = 'classified_reviews'
+export const TABLE_PIPELINE = 'reviews into a table'
 const FILES = 20
 const DEADLINE_MS = 120_000
 
@@ -17,6 +21,21 @@ type Row = { label: string; truth: Label; object: string; line: string; text: st
 
 /** Paragraphs as lines of text files; whether they are ham or spam is in the names alone. */
 async function upload(bucket: BucketPlace, records: Paragraph[]): Promise<void> {
+  const files = (['ham', 'spam'] as const).flatMap((truth) => {
+    const lines = records.filter((record) => record.truth === truth).map(({ text }) => text)
+    return Array.from({ length: FILES }, (_, file) => ({
+      key: `${PREFIX}${truth}/part-${String(file).padStart(2, '0')}.txt`,
+      body: lines.filter((_line, index) => index % FILES === file).join('\n'),
+    }))
+  })
+  if (isFolder(bucket)) {
+    for (const { key, body } of files) {
+      const path = join(fileURLToPath(bucket.name), key)
+      await mkdir(dirname(path), { recursive: true })
+      await writeFile(path, body)
+    }
+    return
+  }
   const client = new S3Client({
     endpoint: bucket.endpoint,
     region: 'us-east-1',
@@ -24,15 +43,7 @@ async function upload(bucket: BucketPlace, records: Paragraph[]): Promise<void> 
     credentials: { accessKeyId: bucket.access_key, secretAccessKey: bucket.secret_key },
   })
   try {
-    for (const truth of ['ham', 'spam'] as const) {
-      const lines = records.filter((record) => record.truth === truth).map(({ text }) => text)
-      for (let file = 0; file < FILES; file++) {
-        const Body = lines.filter((_, index) => index % FILES === file).join('\n')
-        await client.send(
-          new PutObjectCommand({ Bucket: bucket.name, Key: `${PREFIX}${truth}/part-${String(file).padStart(2, '0')}.txt`, Body }),
-        )
-      }
-    }
+    for (const { key, body } of files) await client.send(new PutObjectCommand({ Bucket: bucket.name, Key: key, Body: body }))
   } finally {
     client.destroy()
   }
@@ -54,7 +65,7 @@ export async function runContractExample(
   const idOf = (name: string) => connectors.find((connector) => connector.name === name)!.id
   const from = performance.now()
   const { pipeline_id } = await api.post<{ pipeline_id: string }>('/pipelines', {
-    name: 'reviews into a table',
+    name: TABLE_PIPELINE,
     description: 'a bucket of text → text-classifier → a table',
     source: { connector_id: idOf('storage-bucket'), config: { bucket: places.bucket.name, prefix: PREFIX } },
     processors: [{ module_id: modules[0]!.id, config: { field: 'text', output_field: 'label', labels } }],
@@ -94,4 +105,15 @@ async function waitForRows(warehouse: pg.Client, count: number): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
   throw new Error(`the table did not get ${count} rows within ${DEADLINE_MS / 1000} s`)
+}
+
+/** Removes the table of a tour that was cut short. */
+export async function dropTable(warehouseUrl: string): Promise<void> {
+  const warehouse = new pg.Client({ connectionString: warehouseUrl })
+  await warehouse.connect()
+  try {
+    await warehouse.query(`DROP TABLE IF EXISTS ${TABLE}`)
+  } finally {
+    await warehouse.end()
+  }
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { compileSmartModule } from '../../../shared/smartmodule/compile.ts'
 import type { Account, Launched } from '../launcher.ts'
 import { openApi, type Api } from './api.ts'
-import { runContractExample } from './contract-example.ts'
+import { dropTable, runContractExample, TABLE_PIPELINE } from './contract-example.ts'
 import { CORPUS_SOURCE, loadCorpus, type Label, type Paragraph } from './corpus.ts'
 
 const RECORDS_MAX = 20_000
@@ -66,6 +66,33 @@ function printRows(say: (line: string) => void, records: Classified[]): void {
 
 const percent = (part: number, whole: number): string => `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`
 
+const OWN_STREAMS = ['reviews', 'classified reviews']
+const OWN_PIPELINES = ['classify reviews', TABLE_PIPELINE]
+const OWN_MODULE = 'word-count'
+
+/** Removes what a tour that was cut short has left. */
+export async function discardTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, account: Account): Promise<void> {
+  const api = await openApi(launched.apiUrl, account)
+  const named = async (kind: string, path: string, names: string[], id: string) => {
+    const page = await api.get<Record<string, Record<string, string>[]>>(`${path}?page_size=100`)
+    return (page[kind] ?? []).filter(({ name }) => names.includes(name!)).map((each) => `${path}/${each[id]}`)
+  }
+  const gone = (path: string) =>
+    api.get(path).then(
+      () => false,
+      () => true,
+    )
+  // Pipelines first: streams and modules in use are not deleted.
+  for (const path of await named('pipelines', '/pipelines', OWN_PIPELINES, 'pipeline_id')) {
+    await api.remove(path)
+    for (const until = Date.now() + DEADLINE_MS; Date.now() < until && !(await gone(path));)
+      await new Promise((resolve) => setTimeout(resolve, 250))
+  }
+  for (const path of await named('streams', '/streams', OWN_STREAMS, 'id')) await api.remove(path)
+  for (const path of await named('modules', '/smartmodules', [OWN_MODULE], 'id')) await api.remove(path)
+  if (launched.stack.warehouseUrl) await dropTable(launched.stack.warehouseUrl)
+}
+
 export async function runTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, account: Account, say: (line: string) => void): Promise<void> {
   const { apiUrl, stack } = launched
   say('')
@@ -97,7 +124,7 @@ export async function runTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, acco
   const source = await readFile(join(import.meta.dirname, 'word-count', 'module.ts'), 'utf8')
   const binary = Buffer.from(await compileSmartModule(source)).toString('base64')
   const wordCount = await api.post<{ id: string; name: string; version: string }>('/smartmodules', {
-    name: 'word-count',
+    name: OWN_MODULE,
     wasm_binary: binary,
     config: { input_format: 'json', output_format: 'json' },
   })

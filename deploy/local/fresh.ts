@@ -1,0 +1,23 @@
+/** `make run FRESH=1`: the data of the earlier starts are removed, containers' volumes included. */
+import { readdir, realpath, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Home } from './home.ts'
+
+/** Empties a home and opens it again. Nothing of its stack may be running. */
+export async function discardHome(home: Home, reopen: () => Promise<Home>): Promise<Home> {
+  const volumes = home.known<string>('id of the volumes')
+  if (volumes !== undefined) {
+    const { findContainerEngine, removeVolumes } = await import('./containers.ts')
+    const engine = await findContainerEngine()
+    if (engine) await removeVolumes(engine, volumes)
+  }
+  for (const name of await readdir(home.folder)) {
+    const path = join(home.folder, name)
+    // The Postgres data may be a link to a folder that its user can reach.
+    const target = await realpath(path)
+    await rm(target, { recursive: true, force: true })
+    await rm(path, { recursive: true, force: true })
+  }
+  await home.close()
+  return reopen()
+}

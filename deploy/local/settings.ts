@@ -1,0 +1,56 @@
+/** What each part of the local stack is told, whichever way it is started: as a container or as a local process. */
+
+/** The images of the containers; where one is not at hand it is pulled. */
+export const IMAGES = {
+  kafka: 'apache/kafka:4.1.1',
+  postgres: 'postgres:18-alpine',
+  redis: 'redis:7-alpine',
+  registry: 'apicurio/apicurio-registry:3.3.3',
+  bucket: 'versity/versitygw:v1.8.0',
+} as const
+
+/** Properties of a broker that is one of `brokers`. */
+export function kafkaSettings(brokers: number): Record<string, string | number | boolean> {
+  const replicas = Math.min(3, brokers)
+  return {
+    'auto.create.topics.enable': false,
+    'offsets.topic.replication.factor': replicas,
+    'offsets.topic.num.partitions': 8,
+    'transaction.state.log.replication.factor': replicas,
+    'transaction.state.log.min.isr': Math.max(1, replicas - 1),
+    'min.insync.replicas': Math.max(1, replicas - 1),
+    'transaction.state.log.num.partitions': 8,
+    'share.coordinator.state.topic.replication.factor': replicas,
+    'share.coordinator.state.topic.min.isr': 1,
+    'group.initial.rebalance.delay.ms': 0,
+    'log.cleaner.dedupe.buffer.size': 16 << 20,
+    // The control plane publishes modules of up to 10 MiB as records (docs/limits.md).
+    'message.max.bytes': 16 << 20,
+    // With several brokers a test means to kill one: leaders move within seconds.
+    ...(brokers > 1 ? { 'broker.session.timeout.ms': 4000, 'broker.heartbeat.interval.ms': 500 } : {}),
+  }
+}
+
+export const POSTGRES_SETTINGS: Record<string, string | number> = {
+  max_connections: 200,
+  // For tables as sources: logical replication.
+  wal_level: 'logical',
+  max_replication_slots: 20,
+  max_wal_senders: 20,
+  synchronous_commit: 'on',
+  fsync: 'on',
+}
+
+/** Arguments of the Postgres server: `-c name=value` for each setting. */
+export const postgresArguments = (settings: Record<string, string | number>): string[] =>
+  Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+
+/** A Redis that counts requests needs no disk; one whose data are kept writes its log each second. */
+export const redisArguments = (isKept: boolean): string[] => ['--save', '', '--appendonly', isKept ? 'yes' : 'no']
+
+/** Properties of the schema registry; `file` is the path of its store, without an extension. */
+export const registrySettings = (file: string): Record<string, string> => ({
+  // Without WRITE_DELAY=0 a kill loses schemas that were acknowledged.
+  'apicurio.datasource.url': `jdbc:h2:file:${file};WRITE_DELAY=0`,
+  'apicurio.rules.global.compatibility': 'BACKWARD',
+})

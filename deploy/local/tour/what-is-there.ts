@@ -1,0 +1,24 @@
+/** What a start on kept data says in place of the tour: what the earlier starts have left. */
+import type { Key } from '../launcher.ts'
+import { openApi } from './api.ts'
+
+type Named = { name: string; status?: string; id?: string; pipeline_id?: string }
+
+const LISTS = [
+  ['streams', '/streams', 'streams'],
+  ['modules', '/smartmodules', 'modules'],
+  ['pipelines', '/pipelines', 'pipelines'],
+] as const
+
+/** Prints streams, SmartModules of the account's own and pipelines with their status. */
+export async function showWhatIsThere(apiUrl: string, account: Key, say: (line: string) => void): Promise<void> {
+  const api = await openApi(apiUrl, account)
+  say('')
+  say('The data of the last start are there; the tour was taken then. What is there already:')
+  for (const [label, path, kind] of LISTS) {
+    const page = await api.get<{ total: number } & Record<string, Named[]>>(`${path}?page_size=20`)
+    const own = (page[kind] ?? []).filter(({ name }) => !name.startsWith('dps/'))
+    const texts = own.map(({ name, status, id, pipeline_id }) => `${name} (${id ?? pipeline_id}${status ? `, ${status}` : ''})`)
+    say(`${label.padEnd(9)} ${texts.join(' · ') || 'none'}`)
+  }
+}
