@@ -1,10 +1,31 @@
-/** `make test`: vitest over all kinds, or over the paths given. */
+/**
+ * `make test`: vitest over all kinds, or over the paths given. With STACK=containers the stack's parts are containers, of the engine that
+ * answers or of a podman that is set up for it; then the integration tests run, and those of the container way.
+ */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 
 const vitest = join(import.meta.dirname, '..', 'node_modules', 'vitest', 'vitest.mjs')
-const child = spawn(process.execPath, ['--no-warnings', vitest, 'run', ...process.argv.slice(2)], {
+const asked = process.argv.slice(2)
+const isContainers = process.env.STACK === 'containers'
+
+async function openEngine(): Promise<{ env: Record<string, string>; close(): Promise<void> }> {
+  if (!isContainers) return { env: {}, close: async () => {} }
+  const { findContainerEngine } = await import('../deploy/local/containers.ts')
+  if (await findContainerEngine()) return { env: {}, close: async () => {} }
+  const { openPodman } = await import('./containers/podman.ts')
+  return openPodman((line) => void process.stdout.write(`${line}\n`))
+}
+
+const engine = await openEngine()
+const paths = asked.length > 0 || !isContainers ? asked : ['test/integration', 'test/containers']
+const child = spawn(process.execPath, ['--no-warnings', vitest, 'run', ...paths], {
   stdio: 'inherit',
   cwd: join(import.meta.dirname, '..'),
+  env: { ...process.env, ...engine.env },
 })
-child.once('exit', (code) => process.exit(code ?? 1))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+const [code] = (await once(child, 'exit')) as [number | null]
+await engine.close()
+process.exit(code ?? 1)

@@ -25,6 +25,7 @@ export type BucketPlace = { endpoint: string; access_key: string; secret_key: st
 /** The folder of the built server. Throws where Go is missing or can't build it. */
 export async function gatewayFolder(): Promise<string> {
   return cached(`versitygw-${VERSION}`, async (folder) => {
+    await run('go', ['version'])
     process.stdout.write(`building versitygw ${VERSION}, the local S3-compatible server (once, some minutes)\n`)
     await run('go', ['install', MODULE], {
       env: { ...process.env, GOBIN: folder, GOFLAGS: '-trimpath' },

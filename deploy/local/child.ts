@@ -131,9 +131,9 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-/** The port itself when nothing listens on it, else a free one. */
+/** The port itself when nothing listens on it, else (or for 0) a free one. */
 export async function usablePort(wanted: number | undefined): Promise<number> {
-  if (wanted === undefined) return freePort()
+  if (wanted === undefined || wanted === 0) return freePort()
   const server = createServer()
   const isFree = await new Promise<boolean>((resolve) => {
     server.once('error', () => resolve(false))

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { PostgreSqlContainer } from '@testcontainers/postgresql'
 import { RedisContainer } from '@testcontainers/redis'
 import { GenericContainer, getContainerRuntimeClient, ImageName, Wait, type ContainerRuntimeClient } from 'testcontainers'
+import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { DEMO_BUCKET, ensureBucket, type BucketPlace } from './bucket.ts'
 import { deadline } from './child.ts'
 import { portOf, type Home } from './home.ts'
@@ -38,33 +39,32 @@ async function ensureImage(engine: ContainerRuntimeClient, name: string, say: (l
   await deadline(PULL_MS, engine.image.pull(image), `${name} was not pulled within ${PULL_MS / 1000} s`)
 }
 
-type Startable<C> = { start(): Promise<C> }
-type Stoppable = { stop(): Promise<unknown> }
+/** Lines of a container's output that an error quotes. */
+const LAST_LINES = 5
 
 /** Starts a container and waits until `probe` does not throw any more. What comes up too late is stopped. */
-async function start<C extends Stoppable>(container: Startable<C>, probe: () => Promise<unknown>): Promise<() => Promise<void>> {
+async function start(container: GenericContainer, probe: () => Promise<unknown>): Promise<() => Promise<void>> {
+  let output = ''
+  container
+    .withStartupTimeout(START_MS)
+    .withLogConsumer((log) => log.on('data', (part) => (output = `${output}${String(part)}`.slice(-4000))))
   const starting = container.start()
-  const started = await deadline(START_MS, starting, `the container did not come up within ${START_MS / 1000} s`).catch(
-    (error: unknown) => {
-      void starting.then((late) => late.stop()).catch(() => {})
-      throw error
-    },
-  )
   try {
+    const started = await deadline(START_MS, starting, `the container did not come up within ${START_MS / 1000} s`)
     for (const until = Date.now() + START_MS; ;) {
-      try {
-        await probe()
-        break
-      } catch (error) {
-        if (Date.now() > until) throw error
-        await new Promise((resolve) => setTimeout(resolve, 200))
-      }
+      const failure = await probe().then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      if (failure === undefined) return async () => void (await started.stop())
+      if (Date.now() > until) throw failure
+      await new Promise((resolve) => setTimeout(resolve, 200))
     }
   } catch (error) {
-    await started.stop().catch(() => {})
-    throw error
+    void starting.then((late) => late.stop()).catch(() => {})
+    const lastLines = output.trimEnd().split('\n').slice(-LAST_LINES).join('\n')
+    throw new Error(`${error instanceof Error ? error.message : String(error)}\n${lastLines}`, { cause: error })
   }
-  return async () => void (await started.stop())
 }
 
 /** `name.of.it` → `NAME_OF_IT`, as images that are configured by their environment want it. */
@@ -123,9 +123,8 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
           }),
         })
         .withBindMounts(await volumes(home, 'kafka', '/var/lib/kafka/data'))
-        .withStartupTimeout(START_MS)
-        .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
-      return { brokers: [`${host}:${port}`], stop: await start(container, async () => {}) }
+        .withWaitStrategy(Wait.forLogMessage(/./))
+      return { brokers: [`${host}:${port}`], stop: await start(container, () => kafkaAnswers(`${host}:${port}`)) }
     },
     async postgres() {
       const { port, exposed } = await prepare('postgres', 5432)
@@ -138,7 +137,6 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
         .withExposedPorts(exposed)
         .withCommand(['postgres', ...postgresArguments(POSTGRES_SETTINGS)])
         .withBindMounts(await volumes(home, 'postgres', '/var/lib/postgresql'))
-        .withStartupTimeout(START_MS)
         .withWaitStrategy(Wait.forLogMessage('ready to accept connections'))
       return { url, stop: await start(container, () => postgresAnswers(url)) }
     },
@@ -148,7 +146,6 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
         .withExposedPorts(exposed)
         .withCommand(['redis-server', ...redisArguments(home.isKept)])
         .withBindMounts(await volumes(home, 'redis', '/data'))
-        .withStartupTimeout(START_MS)
       return { url: `redis://${host}:${port}`, stop: await start(container, async () => {}) }
     },
     async registry() {
@@ -158,8 +155,7 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
         .withExposedPorts(exposed)
         .withEnvironment(asEnvironment('', registrySettings('/data/schemas')))
         .withBindMounts([{ source: await openFolder(home, 'registry'), target: '/data', mode: 'rw' }])
-        .withStartupTimeout(START_MS)
-        .withWaitStrategy(Wait.forLogMessage(/started in|Listening on/))
+        .withWaitStrategy(Wait.forLogMessage(/./))
       return { url, stop: await start(container, () => answersHttp(`${url}/subjects`)) }
     },
     async bucket() {
@@ -175,7 +171,6 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
         .withEnvironment({ ROOT_ACCESS_KEY: place.access_key, ROOT_SECRET_KEY: place.secret_key })
         .withCommand(['--port', ':7070', 'posix', '--sidecar', '/tmp', '/mnt'])
         .withBindMounts([...(await volumes(home, 'bucket', '/mnt')), ...(await volumes(home, 'bucket-metadata', '/tmp'))])
-        .withStartupTimeout(START_MS)
         .withWaitStrategy(Wait.forLogMessage(/./))
       return { ...place, stop: await start(container, () => ensureBucket(place)) }
     },
@@ -188,6 +183,16 @@ async function openFolder(home: Home, part: string): Promise<string> {
   await mkdir(folder, { recursive: true })
   await chmod(folder, 0o777)
   return folder
+}
+
+async function kafkaAnswers(broker: string): Promise<void> {
+  const admin = createKafka([broker], 'probe').admin()
+  try {
+    await admin.connect()
+    await admin.describeCluster()
+  } finally {
+    await admin.disconnect()
+  }
 }
 
 async function answersHttp(url: string): Promise<void> {

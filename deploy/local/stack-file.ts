@@ -13,7 +13,7 @@ export type StackFile = {
 }
 
 /** What `make run` keeps: this file, data and logs. */
-export const LOCAL_FOLDER = join(import.meta.dirname, '..', '..', '.local')
+export const LOCAL_FOLDER = process.env.LOCAL_FOLDER ?? join(import.meta.dirname, '..', '..', '.local')
 
 function isAlive(pid: unknown): boolean {
   if (typeof pid !== 'number') return false

@@ -136,7 +136,7 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
         await take('container')
         return part
       } catch (error) {
-        if (way === 'containers') throw new Error(`${name}: its container does not come up: ${reasonOf(error)}`, { cause: error })
+        if (way === 'containers') throw new Error(`${name}: its container does not come up: ${String(error)}`, { cause: error })
         say(`${name}: its container does not come up (${reasonOf(error)}); a local process takes its place`)
       }
     }

@@ -1,0 +1,36 @@
+/** `make run` on a machine with a container engine: every part a container, the tour green, the data there again after a restart. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { makeRun } from '../harness/make-run.ts'
+
+const PARTS = ['kafka', 'postgres', 'redis', 'registry', 'bucket']
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dps-run-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+it('starts every part as a container, takes the tour, and finds its data again after a restart', { timeout: 400_000 }, async () => {
+  const first = makeRun(folder, { STACK: 'containers' })
+  await first.serving()
+  for (const part of PARTS) expect(first.output()).toContain(`${part}: a container`)
+  expect(first.output()).toMatch(/exact +12,277 distinct lines/)
+  expect(first.output()).toMatch(/read back 12,277 records, each once/)
+  const { account_id } = first.stackFile()
+  expect(await first.end()).toBe(0)
+
+  const second = makeRun(folder, { STACK: 'containers' })
+  await second.serving()
+  expect(second.output()).toContain('reviews into a table')
+  expect(second.output()).not.toContain('The tour.')
+  expect(second.stackFile().account_id).toBe(account_id)
+  expect(await second.end()).toBe(0)
+
+  const anew = makeRun(folder, { STACK: 'containers', FRESH: '1', TOUR: '0' })
+  await anew.serving()
+  expect(anew.stackFile().account_id).not.toBe(account_id)
+  expect(await anew.end()).toBe(0)
+})

@@ -1,0 +1,129 @@
+/** Starting on machines that lack something: an engine that can't pull, one that hangs, no Go; and starting again on kept data. */
+import { createServer, type Server } from 'node:http'
+import { once } from 'node:events'
+import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { findJava } from '../../deploy/local/java.ts'
+import { makeRun, type MakeRun } from '../harness/make-run.ts'
+
+const PARTS = ['kafka', 'postgres', 'redis', 'registry', 'bucket']
+let folder: string
+let run: MakeRun | undefined
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dps-run-'))
+})
+afterEach(async () => {
+  await run?.end()
+  run = undefined
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** A container engine that answers who it is and has no images; `hangs` in place of every other answer. */
+async function openEngine(hangs: boolean): Promise<{ host: string; server: Server }> {
+  const server = createServer((request, response) => {
+    const path = request.url!.replace(/^\/v[\d.]+/, '')
+    const answer = (status: number, body: unknown) => {
+      response.writeHead(status, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(body))
+    }
+    if (path === '/_ping') return answer(200, 'OK')
+    if (path === '/version') return answer(200, { Version: '27.0.0', ApiVersion: '1.46' })
+    if (path === '/info') return answer(200, { ServerVersion: '27.0.0', OperatingSystem: 'nowhere', OSType: 'linux', Labels: [] })
+    if (!hangs) answer(404, { message: 'no such image, and no network to pull it from' })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { host: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+}
+
+describe('make run', () => {
+  it.each([
+    ['can’t pull an image', false],
+    ['hangs', true],
+  ])('falls back to local processes, with a sentence for each part, where the engine %s', { timeout: 180_000 }, async (_, hangs) => {
+    const engine = await openEngine(hangs)
+    try {
+      run = makeRun(folder, { DOCKER_HOST: engine.host, TESTCONTAINERS_RYUK_DISABLED: 'true', TOUR: '0' })
+      await run.serving()
+      for (const part of PARTS) {
+        expect(run.output()).toMatch(new RegExp(`${part}: its container does not come up \\(.+\\); a local process takes its place`))
+        expect(run.output()).toContain(`${part}: a local process\n`)
+      }
+    } finally {
+      engine.server.closeAllConnections()
+      engine.server.close()
+    }
+  })
+
+  it('says so and uses a folder as the bucket where Go is missing, tour included', { timeout: 240_000 }, async () => {
+    // Every command of this machine but Go; an empty cache of built servers, with the downloads of the real one.
+    const { cacheFolder } = await import('../../deploy/local/cache.ts')
+    const { mkdir, readdir } = await import('node:fs/promises')
+    const cache = join(folder, 'cache')
+    await mkdir(cache)
+    for (const name of await readdir(cacheFolder()))
+      if (!name.startsWith('versitygw') && !name.startsWith('.')) await symlink(join(cacheFolder(), name), join(cache, name))
+    const path = process.env.PATH!.split(delimiter).filter((each) => !existsSync(join(each, 'go')))
+    run = makeRun(join(folder, 'local'), {
+      DOCKER_HOST: 'tcp://127.0.0.1:1',
+      DPS_CACHE: cache,
+      PATH: [...path, dirname(await findJava(21))].join(delimiter),
+    })
+    await run.serving()
+    expect(run.output()).toMatch(/bucket: a local folder \(file:\/\/\/\) takes its place.*Go is not on the PATH/)
+    expect(run.output()).toMatch(/exact +12,277 distinct lines/)
+    expect(run.stackFile().bucket.name).toMatch(/^file:\/\/\//)
+  })
+
+  it('serves the same account, streams and rows after it was killed, and a new account with FRESH=1', { timeout: 240_000 }, async () => {
+    const env = { DOCKER_HOST: 'tcp://127.0.0.1:1', TOUR: '0' }
+    run = makeRun(folder, env)
+    await run.serving()
+    const { api_url, api_key, api_secret, account_id } = run.stackFile()
+    const stream = await createStream(api_url, { api_key, api_secret })
+    await run.end('SIGKILL')
+    // Its reaper takes the children with it first.
+    await new Promise((resolve) => setTimeout(resolve, 7000))
+
+    run = makeRun(folder, env)
+    await run.serving()
+    const again = run.stackFile()
+    expect(again.account_id).toBe(account_id)
+    expect(await recordsOf(again.api_url, { api_key, api_secret }, stream)).toEqual([{ id: 'a' }, { id: 'b' }])
+    expect(await run.end()).toBe(0)
+
+    run = makeRun(folder, { ...env, FRESH: '1' })
+    await run.serving()
+    expect(run.stackFile().account_id).not.toBe(account_id)
+  })
+})
+
+type Key = { api_key: string; api_secret: string }
+
+async function call<T>(url: string, token: string | undefined, body?: unknown): Promise<T> {
+  const answer = await fetch(url, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await answer.text()
+  if (!answer.ok) throw new Error(`${url}: ${answer.status} ${text}`)
+  return JSON.parse(text) as T
+}
+const tokenOf = async (api: string, key: Key) => (await call<{ access_token: string }>(`${api}/v1/auth/token`, undefined, key)).access_token
+
+async function createStream(api: string, key: Key): Promise<string> {
+  const token = await tokenOf(api, key)
+  const { id } = await call<{ id: string }>(`${api}/v1/streams`, token, { name: 'kept', schema: { id: 'string' }, partitions: 1 })
+  await call(`${api}/v1/streams/${id}/data`, token, { records: [{ id: 'a' }, { id: 'b' }] })
+  return id
+}
+
+async function recordsOf(api: string, key: Key, stream: string): Promise<unknown[]> {
+  return (await call<{ data: unknown[] }>(`${api}/v1/streams/${stream}/data`, await tokenOf(api, key))).data
+}
