@@ -5,8 +5,9 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pipeline, Transform, type Readable } from 'node:stream'
-import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { createGunzip } from 'node:zlib'
 import { z } from 'zod'
+import { createZstdInflater } from '../../kafka/protocol/zstd-frames.ts'
 import type { ConnectorContext } from '../connector.ts'
 import { createBlockBuilder, type RecordBlock } from '../record-block.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
@@ -69,7 +70,7 @@ export function describeObject(
 }
 
 const decompressorOf = (compression: 'none' | 'gzip' | 'zstd'): Transform[] =>
-  compression === 'none' ? [] : [compression === 'gzip' ? createGunzip() : createZstdDecompress()]
+  compression === 'none' ? [] : [compression === 'gzip' ? createGunzip() : createZstdInflater()]
 
 /** One behind the other; what goes wrong in any of them ends all, and is told by the last. */
 function chained(first: Readable, rest: Transform[]): Readable {

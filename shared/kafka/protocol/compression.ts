@@ -2,9 +2,10 @@
  * The records section of a compressed batch, inflated, never beyond a cap, and deflated. Codes:
  * https://kafka.apache.org/documentation/#recordbatch
  */
-import { gunzipSync, gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { createRequire } from 'node:module'
 import type { Compression } from '../../model/definition.ts'
+import { inflateZstd } from './zstd-frames.ts'
 
 /** Loaded with the first batch that needs it: the client library takes a third of a second of a lane's start. */
 let codecs: typeof import('@platformatic/kafka').compressionsAlgorithms | undefined
@@ -48,7 +49,7 @@ export function inflate(codec: number, section: Buffer): Buffer {
       assertCap(lz4Size(section))
       return codecOf('lz4').decompressSync(section)
     case CODECS.zstd:
-      return zstdDecompressSync(section, { maxOutputLength: INFLATED_BYTES_MAX })
+      return inflateZstd(section, INFLATED_BYTES_MAX)
     default:
       throw new RangeError(`compression codec ${codec} is unknown`)
   }

@@ -1,0 +1,176 @@
+/**
+ * Zstandard data of any number of frames (RFC 8878 §3). Node's decompressor ends at the end of the first frame and drops what follows it
+ * in the same chunk, so frames are told apart here, by their block headers alone, and each gets a decompressor of its own.
+ */
+import { Transform, type TransformCallback } from 'node:stream'
+import { createZstdDecompress, zstdDecompressSync, type ZstdDecompress } from 'node:zlib'
+
+const MAGIC = 0xfd2fb528
+/** RFC 8878 §3.1.2: the last hex digit is free. */
+const SKIPPABLE_MAGIC = 0x184d2a50
+const BLOCK_HEADER_BYTES = 3
+const RLE_BLOCK = 1
+const RESERVED_BLOCK = 3
+const DICTIONARY_ID_BYTES = [0, 1, 2, 4]
+const CONTENT_SIZE_BYTES = [0, 2, 4, 8]
+
+/** Bytes of a frame's header, magic included, as its descriptor byte says (§3.1.1.1). */
+function headerBytes(descriptor: number): number {
+  const isSingleSegment = (descriptor & 0x20) !== 0
+  const sizeFlag = descriptor >> 6
+  const contentSize = sizeFlag === 0 && isSingleSegment ? 1 : CONTENT_SIZE_BYTES[sizeFlag]!
+  return 5 + (isSingleSegment ? 0 : 1) + DICTIONARY_ID_BYTES[descriptor & 3]! + contentSize
+}
+
+type Piece = { bytes: Buffer; isSkippable: boolean; /** The frame ends with this piece. */ isLast: boolean }
+
+/**
+ * Cuts a sequence of chunks at the frames' ends. Throws RangeError at bytes that are no frame, and from `end` when the last frame is not
+ * complete.
+ */
+export function createFrameCutter(): { cut(chunk: Buffer): Piece[]; end(): void } {
+  /** Bytes that don't tell yet what comes: fewer than a header has. */
+  let pending: Buffer = Buffer.alloc(0)
+  /** Of the part under way, still to come. */
+  let left = 0
+  let state: 'frame' | 'block' | 'checksum' | 'skippable' = 'frame'
+  let hasChecksum = false
+  let isLastBlock = false
+
+  /** The length of the next part when its header is whole, else undefined. */
+  function nextPart(bytes: Buffer): number | undefined {
+    if (state === 'frame') {
+      if (bytes.length < 4) return undefined
+      const magic = bytes.readUInt32LE(0)
+      if ((magic & 0xfffffff0) >>> 0 === SKIPPABLE_MAGIC) {
+        if (bytes.length < 8) return undefined
+        state = 'skippable'
+        return 8 + bytes.readUInt32LE(4)
+      }
+      if (magic !== MAGIC) throw new RangeError('the data hold bytes that are no zstd frame')
+      if (bytes.length < 5) return undefined
+      hasChecksum = (bytes[4]! & 4) !== 0
+      isLastBlock = false
+      return headerBytes(bytes[4]!)
+    }
+    if (state === 'checksum') return 4
+    if (bytes.length < BLOCK_HEADER_BYTES) return undefined
+    const header = bytes.readUIntLE(0, BLOCK_HEADER_BYTES)
+    const type = (header >> 1) & 3
+    if (type === RESERVED_BLOCK) throw new RangeError('a zstd block has a type that does not exist')
+    isLastBlock = (header & 1) !== 0
+    return BLOCK_HEADER_BYTES + (type === RLE_BLOCK ? 1 : header >> 3)
+  }
+
+  /** What comes after the part that has just ended. True when the frame has ended with it. */
+  function advance(): boolean {
+    if (state === 'frame') state = 'block'
+    else if (state === 'block' && isLastBlock && hasChecksum) state = 'checksum'
+    else if (state !== 'block' || isLastBlock) {
+      state = 'frame'
+      return true
+    }
+    return false
+  }
+
+  return {
+    cut(chunk) {
+      const pieces: Piece[] = []
+      let bytes = pending.length > 0 ? Buffer.concat([pending, chunk]) : chunk
+      pending = Buffer.alloc(0)
+      let from = 0
+      let at = 0
+      while (at < bytes.length) {
+        if (left === 0) {
+          const part = nextPart(bytes.subarray(at))
+          if (part === undefined) break
+          left = part
+        }
+        const taken = Math.min(left, bytes.length - at)
+        left -= taken
+        at += taken
+        const isSkippable = state === 'skippable'
+        if (left === 0 && advance()) {
+          pieces.push({ bytes: bytes.subarray(from, at), isSkippable, isLast: true })
+          from = at
+        }
+      }
+      if (at > from) pieces.push({ bytes: bytes.subarray(from, at), isSkippable: state === 'skippable', isLast: false })
+      pending = Buffer.from(bytes.subarray(at))
+      bytes = pending
+      return pieces
+    },
+    end() {
+      if (state !== 'frame' || left > 0 || pending.length > 0) throw new RangeError('the zstd data end in the middle of a frame')
+    },
+  }
+}
+
+/** Everything that the frames hold. Throws RangeError for damaged or truncated data, and for more than `bytesMax`. */
+export function inflateZstd(data: Buffer, bytesMax: number): Buffer {
+  const cutter = createFrameCutter()
+  const frames = cutter.cut(data)
+  cutter.end()
+  const inflated: Buffer[] = []
+  let total = 0
+  for (const { bytes, isSkippable } of frames) {
+    if (isSkippable) continue
+    const part = zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, bytesMax - total) })
+    total += part.length
+    if (total > bytesMax) throw new RangeError(`the data inflate to more than ${bytesMax} bytes`)
+    inflated.push(part)
+  }
+  return inflated.length === 1 ? inflated[0]! : Buffer.concat(inflated)
+}
+
+/** The same as a stream, for objects of any size. */
+export function createZstdInflater(): Transform {
+  const cutter = createFrameCutter()
+  let frame: ZstdDecompress | undefined
+  let failure: Error | undefined
+
+  /** Ends the frame under way and waits until all of it has come out. */
+  async function finish(): Promise<void> {
+    const ending = frame!
+    frame = undefined
+    await new Promise<void>((resolve, reject) => {
+      ending.once('end', resolve)
+      ending.once('error', reject)
+      ending.end()
+    })
+  }
+
+  async function add(out: Transform, { bytes, isSkippable, isLast }: Piece): Promise<void> {
+    if (isSkippable) return
+    if (!frame) {
+      frame = createZstdDecompress()
+      frame.on('data', (part: Buffer) => out.push(part))
+      frame.on('error', (error) => (failure ??= error))
+    }
+    const current = frame
+    await new Promise<void>((resolve) => current.write(bytes, () => resolve()))
+    if (failure) throw failure
+    if (isLast) await finish()
+  }
+
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done: TransformCallback) {
+      const run = async () => {
+        for (const piece of cutter.cut(chunk)) await add(this, piece)
+      }
+      run().then(() => done(), done)
+    },
+    flush(done) {
+      try {
+        cutter.end()
+        done()
+      } catch (error) {
+        done(error as Error)
+      }
+    },
+    destroy(error, done) {
+      frame?.destroy()
+      done(error)
+    },
+  })
+}
