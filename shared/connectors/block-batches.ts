@@ -2,7 +2,7 @@
  * A block of records as Kafka record batches (KIP-98), unstamped.
  * HOT: nothing is made per record.
  */
-import { SPAN, type RecordBlock } from './record-block.ts'
+import { createBlockBuilder, REFUSED, SPAN, type RecordBlock } from './record-block.ts'
 import { partitionOfKey } from '../kafka/protocol/murmur2.ts'
 import { BATCH_HEADER_BYTES, writeBatchHeader } from '../kafka/protocol/record-batch.ts'
 import { varintSize, writeVarint } from '../kafka/protocol/varint.ts'
@@ -15,7 +15,16 @@ const RECORD_OVERHEAD = 5 + 1 + 1 + 5 + 5 + 5 + 1
 export type BlockBatch = { partition: number; bytes: ArrayBuffer; length: number; records: number }
 
 /** `prefix`: bytes in front of every value that is there. `keyless`: where records without a key go. `bytesMax`: of a batch of several records. */
-export type BatchOptions = { partitions: number; keyless: number; nowMs: number; attributes: number; prefix: Buffer; bytesMax?: number }
+export type BatchOptions = {
+  partitions: number
+  keyless: number
+  nowMs: number
+  attributes: number
+  prefix: Buffer
+  bytesMax?: number
+}
+
+const NO_FRAME = Buffer.alloc(0)
 
 type Open = { bytes: Buffer; at: number; records: number }
 
@@ -44,7 +53,8 @@ export function batchesOf(
     const valueFrom = spans[i * SPAN + 2]!
     const valueTo = spans[i * SPAN + 3]!
     const keyLength = keyFrom < 0 ? -1 : keyTo - keyFrom
-    const valueLength = valueFrom < 0 ? -1 : valueTo - valueFrom + prefix.length
+    const frame = keyTo === REFUSED ? NO_FRAME : prefix
+    const valueLength = valueFrom < 0 ? -1 : valueTo - valueFrom + frame.length
     const headersFrom = spans[i * SPAN + 4]!
     // No headers are one byte that says so.
     const headersLength = headersFrom < 0 ? 1 : spans[i * SPAN + 5]! - headersFrom
@@ -75,7 +85,7 @@ export function batchesOf(
     if (keyFrom >= 0) at += bytes.copy(target, at, keyFrom, keyTo)
     at = writeVarint(target, valueLength, at)
     if (valueFrom >= 0) {
-      at += prefix.copy(target, at)
+      at += frame.copy(target, at)
       at += bytes.copy(target, at, valueFrom, valueTo)
     }
     if (headersFrom < 0) target[at++] = 0
@@ -86,3 +96,34 @@ export function batchesOf(
   for (let partition = 0; partition < partitions; partition++) seal(partition)
   return batches
 }
+
+/**
+ * The block with records that no topic of `bytesMax` takes refused, so that each is a dead letter and not an end to the reading. The same
+ * block where there is none.
+ */
+export function refuseTooLarge(block: RecordBlock, bytesMax: number): RecordBlock {
+  const { bytes, spans, count } = block
+  const sizeOf = (i: number): number => {
+    let size = 0
+    for (let part = 0; part < SPAN; part += 2)
+      if (spans[i * SPAN + part]! >= 0) size += spans[i * SPAN + part + 1]! - spans[i * SPAN + part]!
+    return size
+  }
+  const most = bytesMax - BATCH_HEADER_BYTES - RECORD_OVERHEAD - FRAME_BYTES_MAX
+  let largest = 0
+  for (let i = 0; i < count; i++) largest = Math.max(largest, sizeOf(i))
+  if (largest <= most) return block
+  const builder = createBlockBuilder(bytes.length)
+  const part = (at: number): Uint8Array | null => (spans[at]! < 0 ? null : bytes.subarray(spans[at], spans[at + 1]))
+  for (let i = 0; i < count; i++) {
+    const [key, value, headers] = [part(i * SPAN), part(i * SPAN + 2), part(i * SPAN + 4)]
+    if (sizeOf(i) > most)
+      builder.refuse('record_too_large', `the record has ${sizeOf(i)} bytes; a topic takes ${most}`, value ?? new Uint8Array())
+    else if (spans[i * SPAN + 1] === REFUSED) builder.addRefused(value, headers)
+    else builder.add(key, value, headers)
+  }
+  return builder.take()
+}
+
+/** Of the registry's prefix, at most. */
+const FRAME_BYTES_MAX = 16

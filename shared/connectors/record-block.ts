@@ -2,14 +2,20 @@
  * Records of a source as bytes: one buffer, and per record where its key and value lie. Sources fill one, the intake makes record batches
  * of it. HOT: nothing is made per record.
  */
+import { encodeHeaders } from '../kafka/protocol/record-batch.ts'
+import { refusalHeaders } from '../model/dead-letter-headers.ts'
 
 /**
  * Per record six numbers in `spans`: start and end of key, value, and headers (as a record has them, their count first); a start of -1 is
- * a null, and means no headers.
+ * a null, and means no headers. A null key that ends at `REFUSED` is of a record that the source could not read: its value gets no frame.
  */
 export type RecordBlock = { bytes: Buffer; spans: Int32Array; count: number }
 
 export const SPAN = 6
+export const REFUSED = -2
+
+/** Of a value that can't be read, so much is kept: its dead letter shows what it was. */
+export const REFUSED_VALUE_BYTES = 64 << 10
 
 export type BlockBuilder = {
   readonly count: number
@@ -17,6 +23,10 @@ export type BlockBuilder = {
   /** Adds a record whose value is a part of `from`. */
   addValue(from: Uint8Array, start: number, end: number): void
   add(key: Uint8Array | null, value: Uint8Array | null, headers?: Uint8Array | null): void
+  /** Adds a record that can't be read: a dead letter of the pipeline, with the first of its bytes. */
+  refuse(code: string, message: string, value: Uint8Array): void
+  /** Adds one that was refused before, with the headers that say so. */
+  addRefused(value: Uint8Array | null, headers: Uint8Array | null): void
   /** What was added so far; the builder begins anew. */
   take(): RecordBlock
 }
@@ -74,6 +84,14 @@ export function createBlockBuilder(bytesExpected = 1 << 20): BlockBuilder {
       spans[at + 3] = used
       spans[at + 4] = put(headers)
       spans[at + 5] = used
+    },
+    refuse(code, message, value) {
+      const shown = value.subarray(0, REFUSED_VALUE_BYTES)
+      this.addRefused(shown.length > 0 ? shown : Buffer.from('\0'), encodeHeaders(refusalHeaders(code, message)))
+    },
+    addRefused(value, headers) {
+      this.add(null, value, headers)
+      spans[(count - 1) * SPAN + 1] = REFUSED
     },
     take() {
       const block = { bytes: bytes.subarray(0, used), spans: spans.subarray(0, count * SPAN), count }

@@ -30,3 +30,24 @@ export function splitLetterHeaders(headers: Header[]): { own: Header[]; told: Pa
   const told = LETTER_HEADERS.map((name, index) => [name, headers[from + index]![1]?.toString('utf8') ?? ''])
   return { own: headers.slice(0, from), told: Object.fromEntries(told) }
 }
+
+/**
+ * Headers of a record that its source could not read (a malformed row, a corrupt object, one that is too large for a topic). Its value has
+ * no frame, so that the first step or the sink fails it; its dead letter then tells these in place of that failure.
+ */
+const REFUSED_CODE = 'dps.refused.code'
+const REFUSED_MESSAGE = 'dps.refused.message'
+
+export function refusalHeaders(code: string, message: string): Header[] {
+  return [
+    [REFUSED_CODE, Buffer.from(code)],
+    [REFUSED_MESSAGE, Buffer.from(message)],
+  ]
+}
+
+/** What the source said of the record; undefined for one that it could read. */
+export function refusalIn(headers: Header[]): { code: string; message: string } | undefined {
+  const told = (name: string) => headers.find(([key]) => key === name)?.[1]?.toString('utf8')
+  const code = told(REFUSED_CODE)
+  return code === undefined ? undefined : { code, message: told(REFUSED_MESSAGE) ?? '' }
+}

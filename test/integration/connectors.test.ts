@@ -122,9 +122,13 @@ describe('a bucket of documents', () => {
     await s3().put(`${prefix}a.ndjson.gz`, whole.subarray(0, Math.floor(whole.length * 0.9)))
     const id = await connect(client, bucket({ prefix, poll_interval_ms: 300 }), [], stream(to.id))
     const before = runningProcessors().sort()
-    await eventually('the reason is shown', async () => {
-      const { body } = await client.call<{ status_reason: string | null }>('GET', `/v1/pipelines/${id}`)
-      return /unexpected end of file/.test(body.status_reason ?? '')
+    const [letter] = await eventually('a dead letter names it', async () => {
+      const { dead_letters } = await letters(id)
+      return dead_letters.length > 0 && dead_letters
+    })
+    expect(letter!.error).toMatchObject({
+      code: 'object_unreadable',
+      message: expect.stringContaining(`${prefix}a.ndjson.gz is corrupt: unexpected end of file`),
     })
     await new Promise((resolve) => setTimeout(resolve, 2000))
     expect(runningProcessors().sort()).toEqual(before)

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { SPAN, createBlockBuilder, type RecordBlock } from '../../shared/connectors/record-block.ts'
 import { openFormat, type FormatName } from '../../shared/connectors/storage-bucket/formats.ts'
-import { describeObject, matchesGlob } from '../../shared/connectors/storage-bucket/source.ts'
+import { describeObject, matchesGlob } from '../../shared/connectors/storage-bucket/objects.ts'
 import { batchesOf } from '../../shared/connectors/block-batches.ts'
 import {
   BATCH_HEADER_BYTES,

@@ -8,13 +8,14 @@
  *   any ─ a config that can't work, a lost position ─▶ failed      any ─ fenced ─▶ taken over
  */
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
-import { batchesOf } from '../../../shared/connectors/block-batches.ts'
+import { batchesOf, refuseTooLarge } from '../../../shared/connectors/block-batches.ts'
 import { ConfigRefused } from '../../../shared/connectors/connector.ts'
 import type { OpenSource, SourceRead } from '../../../shared/connectors/source.ts'
 import { openMembership, type Assignment, type Membership } from '../../../shared/kafka/group/membership.ts'
 import { TRANSACTIONAL } from '../../../shared/kafka/protocol/record-batch.ts'
 import { frame } from '../../../shared/registry/framing.ts'
 import { runIdOf } from '../../../shared/model/definition.ts'
+import { LIMITS } from '../../../shared/model/limits.ts'
 import type { OutputBatch } from '../lane/messages.ts'
 import { reasonOf } from '../task/failures.ts'
 import { createProducer, TakenOver, type Producer } from '../task/producer.ts'
@@ -26,12 +27,15 @@ import type { Task, TaskEnd, TaskStatus } from '../task/task-view.ts'
 import type { TaskOptions } from '../task/task.ts'
 import { readSeen, seenBatch } from './seen.ts'
 import { openSplitReader, type SplitRead } from './split-reader.ts'
-import { positionIn, withPosition } from './split-position.ts'
+import { isLong, positionIn, POSITION_IN_TOPIC, withPosition } from './split-position.ts'
 
 /** Values get the registry's prefix with schema id 0: whatever reads the topic finds the framing that streams have. */
 const INTAKE_BATCHES = { attributes: TRANSACTIONAL, prefix: frame(0, '') }
 /** A source that is away is asked for as long as it takes: only what can't get better fails the pipeline. */
 const BACKOFF_MAX_MS = 15_000
+
+const metadataOf = (position: string | undefined): string =>
+  position !== undefined && isLong(position) ? POSITION_IN_TOPIC : withPosition(position)
 
 export type IntakeOptions = Omit<TaskOptions, 'chain' | 'lanes' | 'fetch' | 'roundBytesMax' | 'budget' | 'ledgerTopic'> & {
   groupId: string
@@ -77,14 +81,14 @@ export function startIntake(options: IntakeOptions): Task {
   async function readAssignment(owned: Assignment, source: OpenSource, producer: Producer, targets: Targets): Promise<void> {
     const partitions = targets.sink.leaders.length
     const committed = await cluster.committedOffsets(options.groupId, topic, [...owned.partitions])
+    const { entries: seen, positions } = await readSeen(cluster, options.seenTopic, owned.partitions)
     const states = new Map<number, { next: bigint; position: string | undefined }>()
     for (const split of owned.partitions) {
       const found = committed.get(split)
       // D2: it was committed when the pipeline was made; a group that has lost it must not begin anew.
       if (!found) throw new PositionLost(`split ${split} of the source has no committed position`)
-      states.set(split, { next: found.offset, position: positionIn(found.metadata) })
+      states.set(split, { next: found.offset, position: positionIn(found.metadata, positions.get(split)) })
     }
-    const seen = await readSeen(cluster, options.seenTopic, owned.partitions)
     const reader = openSplitReader(
       source,
       owned.partitions,
@@ -135,7 +139,8 @@ export function startIntake(options: IntakeOptions): Task {
     const next = new Map<number, { next: bigint; position: string | undefined }>()
     let records = 0
     for (const { split, read } of reads) {
-      batches.push(...batchesOf(read.block, { ...INTAKE_BATCHES, partitions: targets.sink.leaders.length, keyless: split, nowMs: now() }))
+      const block = refuseTooLarge(read.block, LIMITS.topic_batch_bytes_max)
+      batches.push(...batchesOf(block, { ...INTAKE_BATCHES, partitions: targets.sink.leaders.length, keyless: split, nowMs: now() }))
       const before = next.get(split) ?? states.get(split)!
       next.set(split, { next: before.next + BigInt(read.block.count), position: read.position })
       records += read.block.count
@@ -143,7 +148,7 @@ export function startIntake(options: IntakeOptions): Task {
     const remembered = seenBatch(reads, now())
     const outcome = { partition: 0, nextOffset: 0n, records, sink: batches, rows: [], deadLetters: [], counts: new Float64Array(0) }
     await deliver(connections, [outcome], remembered, targets, producer)
-    const offsets = [...next].map(([partition, state]) => ({ partition, offset: state.next, metadata: withPosition(state.position) }))
+    const offsets = [...next].map(([partition, state]) => ({ partition, offset: state.next, metadata: metadataOf(state.position) }))
     await commitRound(cluster, connections, coordinator, { groupId: options.groupId, topic, assignment: owned }, offsets, producer)
     for (const [split, state] of next) states.set(split, state)
     recordsDone += records

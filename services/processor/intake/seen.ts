@@ -3,12 +3,18 @@ import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { TRANSACTIONAL, encodeBatch } from '../../../shared/kafka/protocol/record-batch.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
 import type { OutputBatch } from '../lane/messages.ts'
+import { isLong } from './split-position.ts'
 import type { SplitRead } from './split-reader.ts'
 
 const keyOf = (split: number, key: string): string => `${split}/${key}`
+const POSITION_KEY = /^position\/(\d+)$/
+
+/** What was seen, and the positions that are too long for a commit's metadata, by split. */
+export type Seen = { entries: Map<number, Map<string, string>>; positions: Map<number, string> }
 
 /** By split, everything that was committed before. */
-export async function readSeen(cluster: Cluster, topic: string, splits: readonly number[]): Promise<Map<number, Map<string, string>>> {
+export async function readSeen(cluster: Cluster, topic: string, splits: readonly number[]): Promise<Seen> {
+  const positions = new Map<number, string>()
   const seen = new Map(splits.map((split) => [split, new Map<string, string>()]))
   let failure: Error | undefined
   const tail = openTail({
@@ -19,6 +25,8 @@ export async function readSeen(cluster: Cluster, topic: string, splits: readonly
     waitsForOpen: true,
     onRecords(records) {
       for (const { key, value } of records) {
+        const place = POSITION_KEY.exec(key)
+        if (place && value) positions.set(Number(place[1]), value.toString('utf8'))
         const slash = key.indexOf('/')
         const own = seen.get(Number(key.slice(0, slash)))
         if (value === null) own?.delete(key.slice(slash + 1))
@@ -37,22 +45,23 @@ export async function readSeen(cluster: Cluster, topic: string, splits: readonly
     clearTimeout(timer)
     await tail.close()
   }
-  return seen
+  return { entries: seen, positions }
 }
 
 const READ_MAX_MS = 60_000
 
 /** For the transaction of the reads. */
 export function seenBatch(reads: readonly SplitRead[], nowMs: number): OutputBatch | undefined {
-  const records = reads
-    .flatMap(({ split, read }) => (read.seen ?? []).map(({ key, value }) => ({ key: keyOf(split, key), value })))
-    .map(({ key, value }, offsetDelta) => ({
-      offsetDelta,
-      timestampDelta: 0n,
-      key: Buffer.from(key),
-      value: value === null ? null : Buffer.from(value),
-      headers: [],
-    }))
+  const last = new Map(reads.map(({ split, read }) => [split, read.position]))
+  const long = [...last].filter(([, position]) => isLong(position)).map(([split, value]) => ({ key: `position/${split}`, value }))
+  const entries = reads.flatMap(({ split, read }) => (read.seen ?? []).map(({ key, value }) => ({ key: keyOf(split, key), value })))
+  const records = [...entries, ...long].map(({ key, value }, offsetDelta) => ({
+    offsetDelta,
+    timestampDelta: 0n,
+    key: Buffer.from(key),
+    value: value === null ? null : Buffer.from(value),
+    headers: [],
+  }))
   if (records.length === 0) return undefined
   const batch = encodeBatch(records, BigInt(nowMs), TRANSACTIONAL)
   return { partition: 0, bytes: batch.buffer as ArrayBuffer, length: batch.length, records: records.length }

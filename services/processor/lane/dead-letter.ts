@@ -1,6 +1,6 @@
 /** A failed record as its dead letter: key, value and headers byte for byte, plus headers that say what happened where. Cold path. */
 import { TRANSACTIONAL, compressBatch, encodeBatch, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
-import { LETTER_HEADERS, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
+import { LETTER_HEADERS, refusalIn, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
 import type { Origin } from './job-input.ts'
 import type { LaneChain, OutputBatch } from './messages.ts'
@@ -10,13 +10,14 @@ export type DeadLetter = { record: KafkaRecord; bytes: number }
 /** Its headers behind the record's own, as `LETTER_HEADERS` has them. */
 export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, spec: LaneChain, origin: Origin, nowMs: number): DeadLetter {
   const step = spec.steps[failure.step]
+  const { code, message } = refusalIn(record.headers) ?? failure
   const told: Record<LetterHeader, string> = {
     '__connect.errors.topic': origin.topic,
     '__connect.errors.partition': String(origin.partition),
     '__connect.errors.offset': String(origin.offset),
     '__connect.errors.stage': step || spec.rows === undefined ? 'TRANSFORMATION' : 'TASK_PUT',
-    '__connect.errors.exception.class.name': failure.code,
-    '__connect.errors.exception.message': failure.message,
+    '__connect.errors.exception.class.name': code,
+    '__connect.errors.exception.message': message,
     'dps.pipeline': spec.pipelineId,
     'dps.revision': String(spec.revision),
     'dps.step': String(failure.step + 1),

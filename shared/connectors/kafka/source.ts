@@ -21,7 +21,9 @@ import type { KafkaSourceConfig } from './connector.ts'
 import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry } from './other-registry.ts'
 
+/** The next offset of each partition, and under `id` the topic's own id: one that was made anew is another. */
 const Position = z.record(z.string(), z.string())
+const TOPIC_ID = 'id'
 
 const BYTES_MAX = 4 << 20
 const WAIT_MS = 500
@@ -48,6 +50,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
   /** Adds the records from `offset` on; answers the next offset. */
   async function addRecords(
     bytes: Buffer,
+    partition: number,
     offset: bigint,
     isAborted: ReturnType<typeof createAbortedFilter>,
     into: BlockBuilder,
@@ -58,7 +61,14 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
       const isOut = isAborted(header)
       next = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
       if (isOut || (header.attributes & CONTROL) !== 0) continue
-      const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
+      let section: Buffer
+      try {
+        section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
+      } catch (error) {
+        const where = `the batch at offset ${header.baseOffset} of partition ${partition} of ${config.topic}`
+        into.refuse('batch_unreadable', `${where} (${header.recordCount} records) does not inflate: ${String(error)}`, Buffer.from(where))
+        continue
+      }
       for (const { offsetDelta, key, value, headers } of decodeRecords(section, header.recordCount)) {
         if (header.baseOffset + BigInt(offsetDelta) < offset) continue
         into.add(key, value && (await valueOf(value, signal)), headers.length > 0 ? encodeHeaders(headers) : null)
@@ -71,17 +81,23 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
     async *read(split, position, _seen, signal) {
       const connections = cluster.openConnections(`split-${split.index}`)
       try {
-        const positions = new Map(
-          Object.entries(position === undefined ? {} : Position.parse(JSON.parse(position))).map(([partition, offset]) => [
-            Number(partition),
-            BigInt(offset),
-          ]),
-        )
+        const { [TOPIC_ID]: knownId, ...offsets } = position === undefined ? {} : Position.parse(JSON.parse(position))
+        const positions = new Map(Object.entries(offsets).map(([partition, offset]) => [Number(partition), BigInt(offset!)]))
         const isFirst = position === undefined
-        let layout = await layoutOfTopic(cluster, config.topic)
+        const layoutNow = async () => {
+          const found = await layoutOfTopic(cluster, config.topic)
+          if ((knownId ?? topicId) !== undefined && found.topicId !== (knownId ?? topicId))
+            throw new ConfigRefused(
+              `the topic ${config.topic} was deleted and made anew: its offsets are not those of the topic that was being read`,
+            )
+          return found
+        }
+        let topicId: string | undefined
+        let layout = await layoutNow()
+        topicId = layout.topicId
         let lookedAt = context.now()
         while (!signal.aborted) {
-          if (context.now() - lookedAt > LAYOUT_MS) [layout, lookedAt] = [await layoutOfTopic(cluster, config.topic), context.now()]
+          if (context.now() - lookedAt > LAYOUT_MS) [layout, lookedAt] = [await layoutNow(), context.now()]
           const own = layout.leaders.map((_, partition) => partition).filter((partition) => partition % split.count === split.index)
           if (own.length === 0) {
             await sleep(LAYOUT_MS, undefined, { signal }).catch(() => {})
@@ -111,14 +127,20 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
               if (hasMoved(errorCode)) moved = true
               else if (errorCode !== 0) throw new Error(`fetching ${config.topic}: ${kafkaErrorName(errorCode)}`)
               else if (bytes)
-                positions.set(partition, await addRecords(bytes, positions.get(partition)!, createAbortedFilter(aborted), builder, signal))
+                positions.set(
+                  partition,
+                  await addRecords(bytes, partition, positions.get(partition)!, createAbortedFilter(aborted), builder, signal),
+                )
             }
           }
-          if (moved) [layout, lookedAt] = [await layoutOfTopic(cluster, config.topic), context.now()]
+          if (moved) [layout, lookedAt] = [await layoutNow(), context.now()]
           if (builder.count > 0 || unknown.length > 0)
             yield {
               block: builder.take(),
-              position: JSON.stringify(Object.fromEntries([...positions].map(([partition, offset]) => [partition, String(offset)]))),
+              position: JSON.stringify({
+                ...Object.fromEntries([...positions].map(([partition, offset]) => [partition, String(offset)])),
+                [TOPIC_ID]: layout.topicId,
+              }),
             }
         }
       } finally {

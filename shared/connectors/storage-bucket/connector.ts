@@ -70,6 +70,27 @@ export const BucketSourceConfig = z
         quote: z.boolean().default(true).describe('fields may stand in double quotes'),
       })
       .optional(),
+    key: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe(
+        'member whose value becomes the record’s key: records of one key keep the order of their objects. Set to the first key column where the sink is a table with upsert or merge-patch',
+      )
+      .meta({ title: 'Key', examples: ['id'] }),
+    order: z
+      .enum(['time', 'name'])
+      .optional()
+      .describe('objects are read one after the other, by the time of their last change or by name; with a key it is by time')
+      .meta({ title: 'Order' }),
+    on_object_error: z
+      .enum(['skip_object', 'fail'])
+      .default('skip_object')
+      .describe(
+        'an object that can’t be read (corrupt, truncated, malformed as a whole) is a dead letter that names it, or fails the pipeline',
+      )
+      .meta({ title: 'On object error' }),
     follow: z
       .boolean()
       .default(true)

@@ -1,55 +1,162 @@
-/** Delimited rows (RFC 4180) as JSON objects, by csv-parse. A place within is a number of rows: the parser begins at the first byte. */
-import { finished } from 'node:stream/promises'
-import { parse, type Parser } from 'csv-parse'
-import { ConfigRefused } from '../connector.ts'
+/**
+ * Delimited rows (RFC 4180) as JSON objects. Rows are told apart here, by their line breaks outside of quotes; csv-parse reads them. A row
+ * that is not well formed is refused alone: the line behind its first line begins the next row. A place within is a number of rows,
+ * because the names stand at the first byte.
+ */
+import { parse } from 'csv-parse/sync'
+import type { CsvError } from 'csv-parse'
 import type { BlockBuilder } from '../record-block.ts'
-import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
+import { ObjectMalformed, type FormatReader } from './format-reader.ts'
 
 export type CsvOptions = { delimiter: string; header: boolean; quote: boolean }
 
+/** A quote that is never closed takes no more with it than its line; this is how far its end is looked for. */
+const ROW_BYTES_MAX = 1 << 20
+
+const QUOTE = 0x22
+const LINE_FEED = 0x0a
+const CARRIAGE_RETURN = 0x0d
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** Names of the columns: those without one are named by their place, those whose name came before get a number. */
+export function columnNames(header: readonly string[]): string[] {
+  const names: string[] = []
+  const given = new Set(header)
+  for (const [index, name] of header.entries()) {
+    const base = name === '' ? `column${index + 1}` : name
+    let own = base
+    for (let number = 2; names.includes(own) || (own !== name && given.has(own)); number++) own = `${base}_${number}`
+    names.push(own)
+  }
+  return names
+}
+
+/** Behind the line that begins at `from`: its end, and where the next one begins. -1: the line does not end in these bytes. */
+function lineEnd(bytes: Buffer, from: number, isAll: boolean): { end: number; next: number } {
+  for (let at = from; at < bytes.length; at++) {
+    if (bytes[at] === LINE_FEED) return { end: at, next: at + 1 }
+    if (bytes[at] !== CARRIAGE_RETURN) continue
+    // Whether a line feed belongs to it is in the next chunk.
+    if (at + 1 === bytes.length && !isAll) break
+    return { end: at, next: bytes[at + 1] === LINE_FEED ? at + 2 : at + 1 }
+  }
+  return isAll && from < bytes.length ? { end: bytes.length, next: bytes.length } : { end: -1, next: -1 }
+}
+
 export function openCsv(object: string, { delimiter, header, quote }: CsvOptions, into: BlockBuilder): FormatReader {
-  let names: string[] | undefined
-  let records = 0
-  let skipped = 0
-  let failure: Error | undefined
-  const parser: Parser = parse({
+  const options = {
     delimiter,
     // Files that were put together of others have several of them.
     record_delimiter: ['\r\n', '\n', '\r'],
     quote: quote ? '"' : null,
-    bom: true,
     skip_empty_lines: true,
     relax_column_count: true,
-    max_record_size: RECORD_BYTES_MAX,
-  })
-  parser.on(
-    'error',
-    (error) => (failure = new ConfigRefused(`the object ${object} is not well formed behind row ${records}: ${error.message}`)),
-  )
+  }
+  const separator = delimiter.charCodeAt(0)
+  let names: string[] | undefined
+  let records = 0
+  let skipped = 0
+  let rest: Buffer = Buffer.alloc(0)
+  let isStart = true
+
+  /** Counts a row. True where it was read before. */
+  function isBehind(): boolean {
+    if (skipped > 0) {
+      skipped--
+      return true
+    }
+    records++
+    return false
+  }
 
   function addRow(row: string[]): void {
     if (header && !names) {
-      names = row
+      names = columnNames(row)
       return
     }
-    if (skipped > 0) {
-      skipped--
-      return
-    }
-    records++
+    if (isBehind()) return
     const members = row.map((value, index): [string, string] => [names?.[index] ?? `column${index + 1}`, value])
     into.add(null, Buffer.from(JSON.stringify(Object.fromEntries(members))))
   }
 
-  parser.on('data', (row: string[]) => {
+  function refuse(line: Buffer, reason: string): void {
+    if (header && !names)
+      throw new ObjectMalformed(`the first row of the object ${object}, which names the columns, is malformed: ${reason}`)
+    if (!isBehind()) into.refuse('malformed_row', `row ${records} of the object ${object}: ${reason}`, line)
+  }
+
+  /** Whole rows at once; where one of them is not well formed, row by row. */
+  function addRows(bytes: Buffer, starts: number[], end: number): void {
+    if (starts.length === 0) return
+    let rows: string[][]
     try {
-      addRow(row)
+      rows = parse(bytes.subarray(starts[0], end), options)
     } catch (error) {
-      failure ??= error instanceof Error ? error : new Error(String(error))
+      if (starts.length === 1) return addMalformed(bytes.subarray(starts[0], end), error as CsvError)
+      const half = starts.length >> 1
+      addRows(bytes, starts.slice(0, half), starts[half]!)
+      addRows(bytes, starts.slice(half), end)
+      return
     }
-  })
-  const assertSound = () => {
-    if (failure) throw failure
+    for (const row of rows) addRow(row)
+  }
+
+  /** The first line is at fault; what was thought to belong to it may be rows of their own. */
+  function addMalformed(row: Buffer, error: CsvError): void {
+    const { end, next } = lineEnd(row, 0, true)
+    refuse(row.subarray(0, end), error.message)
+    if (next < row.length) split(row.subarray(next), true)
+  }
+
+  /** Adds the rows that end in these bytes, all of them when nothing follows. Answers where the row begins that does not end. */
+  function split(bytes: Buffer, isAll: boolean): number {
+    let starts: number[] = []
+    let at = 0
+    while (at < bytes.length) {
+      const end = rowEnd(bytes, at, isAll)
+      if (end >= 0) {
+        starts.push(at)
+        at = end
+        continue
+      }
+      if (!isAll && bytes.length - at <= ROW_BYTES_MAX) break
+      // Its quote is closed nowhere near: the line alone is refused.
+      addRows(bytes, starts, at)
+      starts = []
+      const line = lineEnd(bytes, at, isAll)
+      if (line.end < 0) {
+        refuse(bytes.subarray(at), `it has more than ${ROW_BYTES_MAX} bytes`)
+        return bytes.length
+      }
+      refuse(bytes.subarray(at, line.end), 'a quote is opened and not closed')
+      at = line.next
+    }
+    addRows(bytes, starts, at)
+    return at
+  }
+
+  /** Where the row that begins at `from` ends, its line break included; -1 when it does not, within its bound. */
+  function rowEnd(bytes: Buffer, from: number, isAll: boolean): number {
+    const most = Math.min(bytes.length, from + ROW_BYTES_MAX)
+    let isQuoted = false
+    // A quote opens a field at its start alone; one in the middle of a field is a fault of that row.
+    let isFieldStart = true
+    for (let at = from; at < most; at++) {
+      const byte = bytes[at]!
+      const isFirst = isFieldStart
+      isFieldStart = !isQuoted && byte === separator
+      if (quote && byte === QUOTE && (isQuoted || isFirst)) {
+        // Two quotes inside of a quoted field are one that belongs to it.
+        if (isQuoted && bytes[at + 1] === QUOTE) at++
+        else isQuoted = !isQuoted
+      } else if (!isQuoted && byte === LINE_FEED) return at + 1
+      else if (!isQuoted && byte === CARRIAGE_RETURN) {
+        // Whether a line feed belongs to it is in the next chunk.
+        if (at + 1 === bytes.length && !isAll) return -1
+        return bytes[at + 1] === LINE_FEED ? at + 2 : at + 1
+      }
+    }
+    return isAll && !isQuoted && most === bytes.length ? most : -1
   }
 
   return {
@@ -59,15 +166,18 @@ export function openCsv(object: string, { delimiter, header, quote }: CsvOptions
       skipped = before
       return () => ({ b: 0, n: records })
     },
-    async add(chunk) {
-      await new Promise<void>((resolve) => parser.write(chunk, () => resolve()))
-      assertSound()
+    add(chunk) {
+      let bytes = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
+      if (isStart) {
+        if (bytes.length < BYTE_ORDER_MARK.length) return void (rest = bytes)
+        isStart = false
+        if (bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) bytes = bytes.subarray(BYTE_ORDER_MARK.length)
+      }
+      rest = bytes.subarray(split(bytes, false))
     },
-    async end() {
-      const ended = finished(parser, { writable: true }).catch(() => {})
-      parser.end()
-      await ended
-      assertSound()
+    end() {
+      split(rest, true)
+      rest = Buffer.alloc(0)
     },
   }
 }

@@ -1,7 +1,6 @@
 /** One JSON array whose elements are the records, or documents one behind the other. Elements pass as they are. */
-import { ConfigRefused } from '../connector.ts'
 import type { BlockBuilder } from '../record-block.ts'
-import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
+import { ObjectMalformed, RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
 
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
@@ -24,10 +23,12 @@ export function openJsonArray(object: string, into: BlockBuilder): FormatReader 
 
   function close(whole: Buffer, end: number): void {
     if (end - start > RECORD_BYTES_MAX)
-      throw new ConfigRefused(
+      into.refuse(
+        'record_too_large',
         `element ${records + 1} of the object ${object} has ${end - start} bytes; a record may have ${RECORD_BYTES_MAX}`,
+        whole.subarray(start, end),
       )
-    into.addValue(whole, start, end)
+    else into.addValue(whole, start, end)
     records++
     start = -1
     isScalar = false
@@ -91,7 +92,7 @@ export function openJsonArray(object: string, into: BlockBuilder): FormatReader 
       walked = rest.length
       if (start >= 0) start -= done
       if (rest.length > RECORD_BYTES_MAX)
-        throw new ConfigRefused(`element ${records + 1} of the object ${object} has more than ${RECORD_BYTES_MAX} bytes`)
+        throw new ObjectMalformed(`element ${records + 1} of the object ${object} has more than ${RECORD_BYTES_MAX} bytes`)
     },
     end() {
       if (!rest) return

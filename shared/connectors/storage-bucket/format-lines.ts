@@ -1,6 +1,5 @@
 /** Lines: JSON documents that pass as they are, or text that becomes `{text, object, line}`. Empty lines are no records. */
 import { isUtf8 } from 'node:buffer'
-import { ConfigRefused } from '../connector.ts'
 import type { BlockBuilder } from '../record-block.ts'
 import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
 
@@ -12,6 +11,7 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
   let rest: Buffer | undefined
   let bytes = 0
   let lines = 0
+  let isTooLong = false
   const head = Buffer.from('{"text":"')
   const middle = Buffer.from(`","object":${JSON.stringify(object)},"line":`)
   let scratch = Buffer.alloc(64 << 10)
@@ -32,12 +32,15 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
     return at
   }
 
+  function refuse(line: Buffer): void {
+    into.refuse('record_too_large', `line ${lines} of the object ${object} has more than ${RECORD_BYTES_MAX} bytes`, line)
+  }
+
   function addLine(from: Buffer, start: number, stop: number): void {
     lines++
     const end = stop > start && from[stop - 1] === CARRIAGE_RETURN ? stop - 1 : stop
     if (end === start) return
-    if (end - start > RECORD_BYTES_MAX)
-      throw new ConfigRefused(`line ${lines} of the object ${object} has ${end - start} bytes; a record may have ${RECORD_BYTES_MAX}`)
+    if (end - start > RECORD_BYTES_MAX) return refuse(from.subarray(start, end))
     if (!isText) return into.addValue(from, start, end)
     const line = from.subarray(start, end)
     // What is no UTF-8 is shown with U+FFFD in the place of what can't be read: JSON takes nothing else.
@@ -57,14 +60,24 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
     add(chunk) {
       const whole = rest ? Buffer.concat([rest, chunk]) : chunk
       let from = 0
+      if (isTooLong) {
+        // The rest of a line that was refused already.
+        const end = whole.indexOf(LINE_FEED)
+        from = end < 0 ? whole.length : end + 1
+        isTooLong = end < 0
+      }
       for (let to = whole.indexOf(LINE_FEED); to >= 0; to = whole.indexOf(LINE_FEED, from)) {
         addLine(whole, from, to)
         from = to + 1
       }
       bytes += from
       rest = from < whole.length ? whole.subarray(from) : undefined
-      if (rest && rest.length > RECORD_BYTES_MAX + 1)
-        throw new ConfigRefused(`line ${lines + 1} of the object ${object} has more than ${RECORD_BYTES_MAX} bytes`)
+      if (!rest || rest.length <= RECORD_BYTES_MAX + 1) return
+      lines++
+      refuse(rest)
+      bytes += rest.length
+      rest = undefined
+      isTooLong = true
     },
     end() {
       if (!rest) return

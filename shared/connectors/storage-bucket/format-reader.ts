@@ -1,5 +1,8 @@
 /** What a format of objects is: fed with chunks of bytes, it finds the records and knows the place behind the last one. */
 
+/** The object is not what its format says, from some place on: what is behind it can't be read. The records before it are good. */
+export class ObjectMalformed extends Error {}
+
 /** `b`: bytes of the object behind the last record; `n`: records so far. */
 export type FormatPlace = { b: number; n: number }
 
@@ -13,5 +16,5 @@ export type FormatReader = {
   end(): void | Promise<void>
 }
 
-/** What no topic takes is refused while it is read: an endless line must not fill the memory. */
+/** A record of more bytes is refused while it is read: an endless line must not fill the memory. */
 export const RECORD_BYTES_MAX = 7 << 20

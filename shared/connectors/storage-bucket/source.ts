@@ -1,6 +1,7 @@
 /**
- * Objects as records. Each split has the objects whose keys hash to it, oldest first; it remembers which it has read whole, and how far it
- * is in the one it is reading, so that a huge object is gone on with in the middle. An object that was replaced is read again.
+ * Objects as records. Each split has the objects whose keys hash to it; where order matters one split has them all. It remembers which it
+ * has read whole, and how far it is in the one it is reading, so that a huge object is gone on with in the middle. An object that was
+ * replaced is read again; one that can't be read is a dead letter, and the others go on.
  */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,66 +9,32 @@ import { pipeline, Transform, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { z } from 'zod'
 import { createZstdInflater } from '../../kafka/protocol/zstd-frames.ts'
-import type { ConnectorContext } from '../connector.ts'
-import { createBlockBuilder, type RecordBlock } from '../record-block.ts'
+import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import type { BucketSourceConfig } from './connector.ts'
-import { openFormat, type FormatName } from './formats.ts'
+import { ObjectMalformed } from './format-reader.ts'
+import { openFormat } from './formats.ts'
+import { withKeys } from './keyed-records.ts'
 import { ObjectChanged, type ObjectInfo } from './object-store.ts'
+import { describeObject, matchesGlob } from './objects.ts'
 import { openObjectStore } from './open-store.ts'
-
-/** `b`: bytes of the object, inflated, that lie behind; `n`: records before them. */
-const Position = z.object({ o: z.string(), e: z.string(), b: z.number(), n: z.number() })
-type Position = z.infer<typeof Position>
-
-/** A block is handed over at this size. */
-const BLOCK_BYTES = 1 << 20
-const NOTHING: RecordBlock = { bytes: Buffer.alloc(0), spans: new Int32Array(0), count: 0 }
-
-const splitOf = (key: string, count: number): number => createHash('sha256').update(key).digest().readUInt32BE(0) % count
+import { isEntryOf, isRead, seenValue, staleEntries } from './seen-objects.ts'
 
 /**
- * Whether a key matches: `*` for anything but a slash, `**` for anything, `?` for one character but a slash. Place by place, so that no
- * pattern takes longer than its length times the key's.
+ * `b`: bytes of the object `o`, inflated, that lie behind; `n`: records before them. `w`: objects that were last modified before this time
+ * have all been read, and their entries are forgotten.
  */
-export function matchesGlob(glob: string, key: string): boolean {
-  const tokens = glob.match(/\*\*|[^]/g) ?? []
-  /** Of the key's first characters, by count: whether the tokens so far match exactly those. */
-  let reached = new Uint8Array(key.length + 1)
-  reached[0] = 1
-  for (const token of tokens) {
-    const next = new Uint8Array(key.length + 1)
-    const isAny = token === '**' || token === '*'
-    for (let at = 0; at <= key.length; at++) {
-      if (isAny && reached[at]) next[at] = 1
-      if (at === 0) continue
-      const character = key[at - 1]!
-      if (token === '**') next[at]! |= next[at - 1]!
-      else if (token === '*') next[at]! |= character === '/' ? 0 : next[at - 1]!
-      else if (token === '?') next[at]! |= character === '/' ? 0 : reached[at - 1]!
-      else next[at]! |= character === token ? reached[at - 1]! : 0
-    }
-    reached = next
-  }
-  return reached[key.length] === 1
-}
+const Position = z.object({ o: z.string(), e: z.string(), b: z.number(), n: z.number(), w: z.number().optional() })
+type Position = z.infer<typeof Position>
 
-const EXTENSIONS: Record<string, FormatName> = { ndjson: 'ndjson', jsonl: 'ndjson', json: 'json', csv: 'csv', tsv: 'csv' }
+/** A block is handed over at this size, or with so many objects read whole. */
+const BLOCK_BYTES = 1 << 20
+const BLOCK_OBJECTS = 1000
+/** Of the builder at first: many objects are tiny. */
+const BLOCK_BYTES_FIRST = 64 << 10
 
-export function describeObject(
-  key: string,
-  config: Pick<BucketSourceConfig, 'format' | 'compression'>,
-): { format: FormatName; compression: 'none' | 'gzip' | 'zstd'; isTabbed: boolean } {
-  const name = key.slice(key.lastIndexOf('/') + 1).toLowerCase()
-  const outer = name.endsWith('.gz') ? 'gzip' : name.endsWith('.zst') ? 'zstd' : 'none'
-  const inner = name.replace(/\.(gz|zst)$/, '')
-  const extension = inner.includes('.') ? inner.slice(inner.lastIndexOf('.') + 1) : ''
-  return {
-    format: config.format === 'auto' ? (EXTENSIONS[extension] ?? 'text') : config.format,
-    compression: config.compression === 'auto' ? outer : config.compression,
-    isTabbed: extension === 'tsv',
-  }
-}
+const splitOf = (key: string, count: number): number => createHash('sha256').update(key).digest().readUInt32BE(0) % count
 
 const decompressorOf = (compression: 'none' | 'gzip' | 'zstd'): Transform[] =>
   compression === 'none' ? [] : [compression === 'gzip' ? createGunzip() : createZstdInflater()]
@@ -92,10 +59,20 @@ function skip(bytes: number): Transform {
   })
 }
 
+/** What a decompressor says of the bytes, in contrast to what the store says of the connection. */
+const isCorrupt = (error: unknown): boolean =>
+  error instanceof RangeError || /^(Z_|ERR_BUFFER_TOO_LARGE|ZSTD_)/.test(String((error as { code?: unknown } | undefined)?.code ?? ''))
+
 export async function openBucketSource(config: BucketSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const store = await openObjectStore(config, context)
   const { pattern, prefix } = config
-  const isWanted = ({ key }: ObjectInfo): boolean => pattern === undefined || matchesGlob(pattern, key.slice(prefix.length))
+  const isOrdered = config.key !== undefined || config.order !== undefined
+  // A file may be put into a folder with any time: only a store's own times grow.
+  const forgets = !config.bucket.startsWith('file://')
+
+  const isOwn = ({ key }: ObjectInfo, split: { index: number; count: number }): boolean =>
+    (isOrdered ? split.index === 0 : splitOf(key, split.count) === split.index) &&
+    (pattern === undefined || matchesGlob(pattern, key.slice(prefix.length)))
 
   /** The part of the object behind the position, as bytes that its format can go on with. */
   async function openObject(object: ObjectInfo, from: Position, signal: AbortSignal): Promise<Readable> {
@@ -106,18 +83,17 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
     return chained(readable, [...decompressorOf(compression), ...skipping])
   }
 
-  async function* readObject(object: ObjectInfo, from: Position, signal: AbortSignal): AsyncGenerator<SourceRead> {
+  /** Adds the object's records; answers whenever a block is full, with the place behind what was added. */
+  async function* readObject(object: ObjectInfo, from: Position, into: BlockBuilder, signal: AbortSignal): AsyncGenerator<Position> {
     const { format, isTabbed } = describeObject(object.key, config)
-    const builder = createBlockBuilder(BLOCK_BYTES + (64 << 10))
     const reader = openFormat(
       format,
       { object: object.key, csv: { header: true, quote: true, delimiter: isTabbed ? '\t' : ',', ...config.csv } },
-      builder,
+      into,
     )
     // A format that can't begin in the middle begins anew and lets the first records fall.
     const start = reader.canResume ? from : { ...from, b: 0 }
     const place = reader.begin(start.b, from.n)
-    const read = (): SourceRead => ({ block: builder.take(), position: JSON.stringify({ ...from, ...place() }) })
     const bytes = await openObject(object, start, signal)
     // An end without an error would leave whoever waits for the next chunk waiting.
     const abort = () => bytes.destroy(new Error('the reading was given up'))
@@ -125,65 +101,106 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
     try {
       for await (const chunk of bytes) {
         await reader.add(chunk as Buffer)
-        if (builder.bytes >= BLOCK_BYTES) yield read()
+        if (into.bytes >= BLOCK_BYTES) yield { ...from, ...place() }
       }
     } finally {
       signal.removeEventListener('abort', abort)
       bytes.destroy()
     }
     await reader.end()
-    // The last of it goes with the word that it was read whole.
-    const { block } = read()
-    yield { block, position: JSON.stringify({ o: '', e: '', b: 0, n: 0 }), seen: [{ key: object.key, value: object.etag }] }
   }
 
-  async function* readAll(object: ObjectInfo, from: Position, signal: AbortSignal): AsyncGenerator<SourceRead> {
+  /** The same; what can't be read of it is one record that is refused. False where the object is another by now. */
+  async function* readAll(object: ObjectInfo, from: Position, into: BlockBuilder, signal: AbortSignal): AsyncGenerator<Position, boolean> {
     try {
-      yield* readObject(object, from, signal)
+      yield* readObject(object, from, into, signal)
+      return true
     } catch (error) {
-      if (signal.aborted) return
-      // Listed again, it is another object, or none.
-      if (!(error instanceof ObjectChanged)) throw error
-      context.log('warn', error.message)
-      yield { block: NOTHING, position: JSON.stringify({ o: '', e: '', b: 0, n: 0 }) }
+      if (signal.aborted) return false
+      if (error instanceof ObjectChanged) {
+        // Listed again, it is another object, or none.
+        context.log('warn', error.message)
+        return false
+      }
+      if (!(error instanceof ObjectMalformed) && !isCorrupt(error)) throw error
+      const message = error instanceof ObjectMalformed ? error.message : `the object ${object.key} is corrupt: ${(error as Error).message}`
+      if (config.on_object_error === 'fail') throw new ConfigRefused(message)
+      context.log('warn', message)
+      into.refuse('object_unreadable', `${message}; what lies behind is not read, unless the object is replaced`, Buffer.from(object.key))
+      return true
     }
   }
 
-  /** Objects of the split that were not read yet, oldest first. */
+  /** Objects of the split that were not read yet, in the order in which they are to be read; and those that are listed at all. */
   async function findNew(
     split: { index: number; count: number },
     seen: ReadonlyMap<string, string>,
+    readBefore: number,
     signal: AbortSignal,
-  ): Promise<ObjectInfo[]> {
+  ): Promise<{ found: ObjectInfo[]; newest: number }> {
     const found: ObjectInfo[] = []
+    let newest = 0
     for await (const page of store.list(config.prefix, signal))
-      for (const object of page)
-        if (splitOf(object.key, split.count) === split.index && isWanted(object) && seen.get(object.key) !== object.etag) found.push(object)
-    return found.sort((a, b) => a.modifiedAt - b.modifiedAt || (a.key < b.key ? -1 : 1))
+      for (const object of page) {
+        if (!isOwn(object, split)) continue
+        newest = Math.max(newest, object.modifiedAt)
+        if (!isRead(seen.get(object.key), object, readBefore)) found.push(object)
+      }
+    const byName = (a: ObjectInfo, b: ObjectInfo) => (a.key < b.key ? -1 : 1)
+    found.sort(config.order === 'name' ? byName : (a, b) => a.modifiedAt - b.modifiedAt || byName(a, b))
+    return { found, newest }
   }
 
   return {
     async *read(split, position, seen, signal) {
+      if (isOrdered && split.index !== 0) return
+      const builder = withKeys(createBlockBuilder(BLOCK_BYTES_FIRST), config.key)
       let at = position === undefined ? undefined : Position.parse(JSON.parse(position))
+      let readBefore = at?.w ?? 0
       /** Read to their ends in this run; `seen` follows once that is committed. */
       const done = new Map<string, string>()
+      let finished: NonNullable<SourceRead['seen']> = []
+      const nowhere = (): Position => ({ o: '', e: '', b: 0, n: 0, w: readBefore })
+      const take = (place: Position): SourceRead => {
+        const read = { block: builder.take(), position: JSON.stringify({ ...place, w: readBefore }), seen: finished }
+        finished = []
+        return read
+      }
       while (!signal.aborted) {
         const from = performance.now()
-        const found = await findNew(split, seen, signal).catch((error: unknown) => {
-          if (signal.aborted) return []
+        const { found, newest } = await findNew(split, seen, readBefore, signal).catch((error: unknown) => {
+          if (signal.aborted) return { found: [], newest: 0 }
           throw error
         })
         const objects = found.filter(({ key, etag }) => done.get(key) !== etag)
         const half = at && objects.find(({ key, etag }) => key === at!.o && etag === at!.e)
         if (half && at) objects.splice(0, objects.length, half, ...objects.filter((each) => each !== half))
+        let isWhole = true
         for (const object of objects) {
           if (signal.aborted) return
           const start = object === half && at ? at : { o: object.key, e: object.etag, b: 0, n: 0 }
-          yield* readAll(object, start, signal)
+          const reading = readAll(object, start, builder, signal)
+          let step = await reading.next()
+          for (; !step.done; step = await reading.next()) yield take(step.value)
+          if (signal.aborted) return
+          if (!step.value) {
+            isWhole = false
+            yield take(nowhere())
+            continue
+          }
           done.set(object.key, object.etag)
+          finished.push({ key: object.key, value: seenValue(object) })
+          if (builder.bytes >= BLOCK_BYTES || finished.length >= BLOCK_OBJECTS) yield take(nowhere())
         }
+        if (finished.length > 0 || builder.count > 0) yield take(nowhere())
         at = undefined
-        for (const [key, etag] of done) if (seen.get(key) === etag) done.delete(key)
+        if (forgets && isWhole) {
+          const stale = staleEntries(seen, newest)
+          readBefore = Math.max(readBefore, stale.before)
+          finished = stale.keys.map((key) => ({ key, value: null }))
+          if (finished.length > 0) yield take(nowhere())
+        }
+        for (const [key, etag] of done) if (isEntryOf(seen.get(key), etag)) done.delete(key)
         if (!config.follow) return
         // Listing a large bucket costs: it gets at most a tenth of the time.
         await sleep(Math.max(config.poll_interval_ms, (performance.now() - from) / 10), undefined, { signal }).catch(() => {})

@@ -16,6 +16,7 @@ import { operation } from '../operation.ts'
 import { checkEndpoint } from '../../connectors/check-endpoint.ts'
 import {
   fieldsBehind,
+  orderedForSink,
   resolveConfig,
   resolveEndpoint,
   sinkBytesMaxOf,
@@ -84,8 +85,9 @@ async function store(
   const faults = await chainFaults(db, id, chain, unknown.length > 0)
   return db.transaction(async (trx) => {
     const details: Detail[] = []
-    const source = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
+    const given = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
     const sink = await resolveEndpoint(trx, caller.accountId, 'sink', body.sink, details)
+    const source = given && sink ? orderedForSink(given, sink) : given
     if (source?.kind === 'stream' && sink?.kind === 'stream' && source.stream.topic === sink.stream.topic)
       details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
     if (source?.kind === 'stream' && body.tasks > source.stream.partitions)

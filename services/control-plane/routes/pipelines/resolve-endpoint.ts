@@ -3,6 +3,8 @@ import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../../shared/connectors/catalogue.ts'
 import { kindOf } from '../../../../shared/connectors/connector.ts'
 import { secretsIn } from '../../../../shared/connectors/secret.ts'
+import { bucketConnector } from '../../../../shared/connectors/storage-bucket/connector.ts'
+import { TableSinkConfig, tableConnector } from '../../../../shared/connectors/table/connector.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import type { Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
@@ -106,4 +108,16 @@ export function fieldsBehind(source: ResolvedEndpoint, steps: PipelineDefinition
   if (!fields || !steps.every(({ name }) => KEEPS_FIELDS.has(name))) return undefined
   const added = steps.flatMap(({ config }) => (typeof config.output_field === 'string' ? [[config.output_field, 'string'] as const] : []))
   return { ...fields, ...Object.fromEntries(added) }
+}
+
+/**
+ * The source's config, with a key where the sink needs an order: objects of a bucket are read side by side, and the last of those that
+ * change one row must win.
+ */
+export function orderedForSink(source: ResolvedEndpoint, sink: ResolvedEndpoint): ResolvedEndpoint {
+  if (source.kind === 'stream' || sink.kind === 'stream') return source
+  if (source.connector_id !== bucketConnector.id || sink.connector_id !== tableConnector.id || source.config.key !== undefined)
+    return source
+  const { mode, key } = TableSinkConfig.parse(sink.config)
+  return mode === 'insert' || key === undefined ? source : { ...source, config: { ...source.config, key: key[0] } }
 }

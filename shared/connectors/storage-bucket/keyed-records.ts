@@ -1,0 +1,32 @@
+/** A builder whose records get the value of a member as their key, so that records of one key keep their order. */
+import { createMemberScanner, unescapeText, ABSENT, ESCAPED, NULL } from '../encode/json-members.ts'
+import type { BlockBuilder } from '../record-block.ts'
+
+/** The same builder where no member is named. Records without the member have no key: they all go to one partition. */
+export function withKeys(builder: BlockBuilder, member: string | undefined): BlockBuilder {
+  if (member === undefined) return builder
+  const scanner = createMemberScanner([member], true)
+
+  function keyIn(value: Uint8Array, from: number, to: number): Uint8Array | null {
+    if (scanner.scan(value, from, to) !== undefined) return null
+    const sort = scanner.sorts[0]!
+    if (sort === ABSENT || sort === NULL) return null
+    return sort === ESCAPED
+      ? Buffer.from(unescapeText(value, scanner.starts[0]!, scanner.ends[0]!))
+      : value.subarray(scanner.starts[0], scanner.ends[0])
+  }
+
+  return {
+    get count() {
+      return builder.count
+    },
+    get bytes() {
+      return builder.bytes
+    },
+    addValue: (from, start, end) => builder.add(keyIn(from, start, end), from.subarray(start, end)),
+    add: (key, value, headers) => builder.add(key ?? (value && keyIn(value, 0, value.length)), value, headers),
+    refuse: (code, message, value) => builder.refuse(code, message, value),
+    addRefused: (value, headers) => builder.addRefused(value, headers),
+    take: () => builder.take(),
+  }
+}

@@ -1,0 +1,46 @@
+/** Which objects are meant, and what their names say of their contents. */
+import type { BucketSourceConfig } from './connector.ts'
+import type { FormatName } from './formats.ts'
+
+/**
+ * Whether a key matches: `*` for anything but a slash, `**` for anything, `?` for one character but a slash. Place by place, so that no
+ * pattern takes longer than its length times the key's.
+ */
+export function matchesGlob(glob: string, key: string): boolean {
+  const tokens = glob.match(/\*\*|[^]/g) ?? []
+  /** Of the key's first characters, by count: whether the tokens so far match exactly those. */
+  let reached = new Uint8Array(key.length + 1)
+  reached[0] = 1
+  for (const token of tokens) {
+    const next = new Uint8Array(key.length + 1)
+    const isAny = token === '**' || token === '*'
+    for (let at = 0; at <= key.length; at++) {
+      if (isAny && reached[at]) next[at] = 1
+      if (at === 0) continue
+      const character = key[at - 1]!
+      if (token === '**') next[at]! |= next[at - 1]!
+      else if (token === '*') next[at]! |= character === '/' ? 0 : next[at - 1]!
+      else if (token === '?') next[at]! |= character === '/' ? 0 : reached[at - 1]!
+      else next[at]! |= character === token ? reached[at - 1]! : 0
+    }
+    reached = next
+  }
+  return reached[key.length] === 1
+}
+
+const EXTENSIONS: Record<string, FormatName> = { ndjson: 'ndjson', jsonl: 'ndjson', json: 'json', csv: 'csv', tsv: 'csv' }
+
+export function describeObject(
+  key: string,
+  config: Pick<BucketSourceConfig, 'format' | 'compression'>,
+): { format: FormatName; compression: 'none' | 'gzip' | 'zstd'; isTabbed: boolean } {
+  const name = key.slice(key.lastIndexOf('/') + 1).toLowerCase()
+  const outer = name.endsWith('.gz') ? 'gzip' : name.endsWith('.zst') ? 'zstd' : 'none'
+  const inner = name.replace(/\.(gz|zst)$/, '')
+  const extension = inner.includes('.') ? inner.slice(inner.lastIndexOf('.') + 1) : ''
+  return {
+    format: config.format === 'auto' ? (EXTENSIONS[extension] ?? 'text') : config.format,
+    compression: config.compression === 'auto' ? outer : config.compression,
+    isTabbed: extension === 'tsv',
+  }
+}

@@ -1,0 +1,80 @@
+/** Rows of CSV objects that are not well formed: each is refused alone and named, and no other row is lost with it. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createBlockBuilder, REFUSED, SPAN, type RecordBlock } from '../../shared/connectors/record-block.ts'
+import { columnNames, openCsv } from '../../shared/connectors/storage-bucket/format-csv.ts'
+
+const textOf = ({ bytes, spans }: RecordBlock, i: number): string => bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3])
+const isRefused = ({ spans }: RecordBlock, i: number): boolean => spans[i * SPAN + 1] === REFUSED
+
+async function read(text: string, chunk = 1 << 16): Promise<{ rows: Record<string, string>[]; refused: string[]; order: string }> {
+  const builder = createBlockBuilder()
+  const reader = openCsv('o.csv', { delimiter: ',', header: true, quote: true }, builder)
+  reader.begin(0, 0)
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += chunk) await reader.add(bytes.subarray(at, at + chunk))
+  await reader.end()
+  const block = builder.take()
+  const places = Array.from({ length: block.count }, (_, i) => i)
+  return {
+    rows: places.filter((i) => !isRefused(block, i)).map((i) => JSON.parse(textOf(block, i)) as Record<string, string>),
+    refused: places.filter((i) => isRefused(block, i)).map((i) => textOf(block, i)),
+    order: places.map((i) => (isRefused(block, i) ? 'x' : '.')).join(''),
+  }
+}
+
+describe('a CSV object', () => {
+  it.each([
+    ['a quote inside of a field that has none around it', ' , "sp" ,t'],
+    ['text behind a closing quote', '"x"y,"z"w,1'],
+    ['a quote that is opened and not closed', '1,"open'],
+    ['inches', '5" pipe,2'],
+  ])('refuses a row with %s, and keeps the rows around it', async (_, row) => {
+    for (const chunk of [1, 7, 1 << 16]) {
+      const { rows, refused, order } = await read(`a,b\n1,2\n${row}\n3,4\n5,6\n`, chunk)
+      expect(rows).toEqual([
+        { a: '1', b: '2' },
+        { a: '3', b: '4' },
+        { a: '5', b: '6' },
+      ])
+      expect(refused).toEqual([row])
+      expect(order).toBe('.x..')
+    }
+  })
+
+  it('loses one line to a quote that is closed far away, and none of megabytes behind it', async () => {
+    const line = 'some,more\n'
+    const { rows, refused } = await read(`a,b\n1,"open\n${line.repeat(300_000)}end,1\n`, 1 << 16)
+    expect(refused).toEqual(['1,"open'])
+    expect(rows.length).toBe(300_001)
+  })
+
+  it('gives every good row and every bad one once, in their order, wherever the chunks are cut', async () => {
+    const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', '\r\n', 'é'), maxLength: 5 })
+    const good = fc.tuple(cell, cell).map((cells) => ({ cells, text: cells.map((each) => `"${each.replaceAll('"', '""')}"`).join(',') }))
+    const bad = fc.constantFrom(' , "x" ,t', '"x"y,1', 'a"b,2').map((text) => ({ cells: undefined, text }))
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(good, good, bad), { maxLength: 12 }), fc.integer({ min: 1, max: 40 }), async (parts, chunk) => {
+        const { rows, refused, order } = await read(['x,y', ...parts.map(({ text }) => text)].join('\n'), chunk)
+        expect(rows).toEqual(parts.flatMap(({ cells }) => (cells ? [{ x: cells[0], y: cells[1] }] : [])))
+        expect(refused).toEqual(parts.flatMap(({ cells, text }) => (cells ? [] : [text])))
+        expect(order).toBe(parts.map(({ cells }) => (cells ? '.' : 'x')).join(''))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('names columns without a name by their place, and numbers those whose name came before', () => {
+    expect(columnNames(['a', 'a', '', 'b', ''])).toEqual(['a', 'a_2', 'column3', 'b', 'column5'])
+    expect(columnNames(['a', 'a', 'a_2'])).toEqual(['a', 'a_3', 'a_2'])
+    expect(columnNames(['column2', ''])).toEqual(['column2', 'column2_2'])
+  })
+
+  it('keeps every column of a header with doubled and empty names', async () => {
+    expect((await read('a,a,\n1,2,3\n')).rows).toEqual([{ a: '1', a_2: '2', column3: '3' }])
+  })
+
+  it('is malformed as a whole where its header is', async () => {
+    await expect(read('a,"b\n1,2\n')).rejects.toThrow('which names the columns')
+  })
+})
