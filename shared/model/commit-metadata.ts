@@ -4,10 +4,18 @@ import { COUNTER_COUNT } from './counters.ts'
 
 /**
  * `r` is the revision, `c` the counters of its steps, `t` those of the whole chain over all revisions. `p`: records up to this offset
- * are being written as one range, whose start is the committed offset.
+ * are being written as one range by revision `r`, whose start is the committed offset; `d`: dead letters of the range lie in their topic
+ * from this offset on.
  */
 const Row = z.array(z.number()).length(COUNTER_COUNT)
-export const CommitMetadata = z.object({ v: z.literal(1), r: z.number(), c: z.array(Row), t: Row.optional(), p: z.string().optional() })
+export const CommitMetadata = z.object({
+  v: z.literal(1),
+  r: z.number(),
+  c: z.array(Row),
+  t: Row.optional(),
+  p: z.string().optional(),
+  d: z.string().optional(),
+})
 export type CommitMetadata = z.infer<typeof CommitMetadata>
 
 /** Undefined for what is no metadata of ours. */
@@ -20,4 +28,5 @@ export function parseCommitMetadata(text: string): CommitMetadata | undefined {
 }
 
 /** The metadata of a range that is planned and not written yet. */
-export const withPlan = (metadata: string, to: bigint): string => JSON.stringify({ ...JSON.parse(metadata), p: String(to) })
+export const withPlan = (metadata: string, to: bigint, lettersFrom: bigint | undefined): string =>
+  JSON.stringify({ ...JSON.parse(metadata), p: String(to), ...(lettersFrom === undefined ? {} : { d: String(lettersFrom) }) })

@@ -179,6 +179,8 @@ export type ServiceNames = ReturnType<typeof serviceNames>
 /** Keys on `dps.definitions`. */
 export const definitionKeys = {
   pipeline: (id: string) => `pipeline/${id}`,
+  /** Kept beside the pipeline's current definition: a range that a revision has planned is finished by it. */
+  revision: (id: string, revision: number) => `revision/${id}/${revision}`,
   job: (id: string) => `job/${id}`,
   smartModule: (sha256: string) => `smartmodule/${sha256}`,
   secret: (accountId: string, name: string) => `secret/${accountId}/${name}`,

@@ -53,37 +53,57 @@ export async function lockLetterPosition(db: Queryable, pipelineId: string, part
   return BigInt(row.next_offset)
 }
 
-/** One failure of one record, however often it was told. */
+/** One failure of one record, by whatever revision and however often it was tried. */
 const failureOf = (row: Pick<DeadLetterRow, (typeof FAILURE)[number]>): string => FAILURE.map((column) => row[column]).join('/')
-const FAILURE = ['partition', 'record_offset', 'revision', 'redrives', 'step', 'error_code'] as const
+const FAILURE = ['partition', 'record_offset', 'step'] as const
 
-/** Letters of a failure that is known already become copies: they are shown to nobody, but a redrive passes over them. */
+/**
+ * A failure has one letter: another one of it is a copy, which no list shows and every redrive passes over; the letter of a redrive that
+ * failed again takes the place of the one before it.
+ */
 async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLetter[]): Promise<(NewDeadLetter & { status: Status })[]> {
   const places = letters.map(({ partition, record_offset }) => [partition, record_offset])
   const known: DeadLetterRow[] = await db('dead_letters')
     .where({ pipeline_id: pipelineId })
     .whereIn(['partition', 'record_offset'], places)
-    .select(...FAILURE)
-  const seen = new Set(known.map(failureOf))
-  return letters.map((letter) => {
-    const status = seen.has(failureOf(letter)) ? 'copy' : 'pending'
-    seen.add(failureOf(letter))
-    return { ...letter, status }
-  })
+    .whereNot('status', 'copy')
+    .select(...FAILURE, 'redrives', 'letter_partition', 'letter_offset')
+  type Latest = Pick<DeadLetterRow, 'redrives' | 'letter_partition' | 'letter_offset'>
+  const latest = new Map<string, Latest>(known.map((row) => [failureOf(row), row]))
+  const marked = new Map<string, NewDeadLetter & { status: Status }>()
+  const replaced: Latest[] = []
+  for (const letter of letters) {
+    const before = latest.get(failureOf(letter))
+    const isCopy = before !== undefined && before.redrives >= letter.redrives
+    marked.set(deadLetterId(letter), { ...letter, status: isCopy ? 'copy' : 'pending' })
+    if (isCopy) continue
+    if (before) {
+      const ofTheseLetters = marked.get(deadLetterId(before))
+      if (ofTheseLetters) ofTheseLetters.status = 'copy'
+      else replaced.push(before)
+    }
+    latest.set(failureOf(letter), letter)
+  }
+  if (replaced.length > 0)
+    await db.raw(
+      `UPDATE dead_letters SET status = 'copy' WHERE pipeline_id = ?
+       AND (letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`,
+      [pipelineId, replaced.map(({ letter_partition }) => letter_partition), replaced.map(({ letter_offset }) => letter_offset)],
+    )
+  return [...marked.values()]
 }
 
-/** Rows and next offset in the caller's transaction. `mayRepeat`: the same letter may come again, and is one row then. */
+/** Rows and next offset in the caller's transaction. */
 export async function addDeadLetters(
   db: Queryable,
   pipelineId: string,
   partition: number,
   letters: NewDeadLetter[],
   nextOffset: bigint,
-  mayRepeat: boolean,
 ): Promise<void> {
   for (let from = 0; from < letters.length; from += INSERT_MAX) {
     const some = letters.slice(from, from + INSERT_MAX)
-    const rows = mayRepeat ? await markCopies(db, pipelineId, some) : some
+    const rows = await markCopies(db, pipelineId, some)
     await db('dead_letters')
       .insert(rows.map((row) => ({ ...row, headers: JSON.stringify(row.headers) })))
       .onConflict()

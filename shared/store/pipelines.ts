@@ -154,6 +154,26 @@ export async function enqueueDefinition(db: Queryable, id: string, definition: P
   await db('outbox').insert({ key: definitionKeys.pipeline(id), value: definition && Buffer.from(JSON.stringify(definition)) })
 }
 
+/** Revisions that processors keep: more of them pass only while a sink is away for all that time. */
+const REVISIONS_KEPT = 20
+
+/** Puts a revision's own entry into the outbox, and the end of the one that is too old to be kept. */
+export async function enqueueRevision(db: Queryable, definition: PipelineDefinition): Promise<void> {
+  const { pipeline_id: id, revision } = definition
+  await db('outbox').insert({ key: definitionKeys.revision(id, revision), value: Buffer.from(JSON.stringify(definition)) })
+  if (revision > REVISIONS_KEPT) await db('outbox').insert({ key: definitionKeys.revision(id, revision - REVISIONS_KEPT), value: null })
+}
+
+/** Puts the ends of all revisions that processors may have into the outbox. */
+export async function enqueueRevisionsEnd(db: Queryable, id: string, newest: number): Promise<void> {
+  const oldest = Math.max(1, newest - REVISIONS_KEPT)
+  const ends = Array.from({ length: newest - oldest + 1 }, (_, index) => ({
+    key: definitionKeys.revision(id, oldest + index),
+    value: null,
+  }))
+  await db('outbox').insert(ends)
+}
+
 /** Puts a job's definition (or its end) into the outbox. */
 export async function enqueueJob(db: Queryable, id: string, definition: PipelineDefinition | null): Promise<void> {
   await db('outbox').insert({ key: definitionKeys.job(id), value: definition && Buffer.from(JSON.stringify(definition)) })

@@ -74,7 +74,14 @@ export const waitForRows = (warehouse: pg.Client, name: string, count: number, d
   eventually(`the table ${name} has ${count} rows`, async () => (await countRows(warehouse, name)) >= count, deadlineMs)
 
 export type Letters = {
-  dead_letters: { error: { code: string; message: string }; offset: number; step: number | null; value: { json: unknown } }[]
+  dead_letters: {
+    error: { code: string; message: string }
+    offset: number
+    step: number | null
+    status: string
+    redrives: number
+    value: { json: unknown }
+  }[]
   total: number
 }
 

@@ -132,16 +132,18 @@ describe('a web service as a sink', () => {
       const { body } = await client.call<{ totals: { in: number; dead_lettered: number } }>('GET', `/v1/pipelines/${id}/accounting`)
       return body.totals.in === 8 && body.totals.dead_lettered === 3
     })
-    // A redrive takes each once, although the topic has copies between them: those that fail again are three new letters.
+    // A redrive takes each once; those that fail again take the place of the letters before them.
     const job = await client.call<{ id: string; count: number }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {})
     expect([job.status, job.body.count]).toEqual([202, 3])
     await eventually('the redrive is done', async () => {
       const { body } = await client.call<{ status: string }>('GET', `/v1/jobs/${job.body.id}`)
       return body.status === 'finished'
     })
-    await eventually('they have failed again', async () => (await total()) >= 6)
-    const { dead_letters } = await letters(id)
-    expect(dead_letters.map(({ offset }) => Number(offset)).sort()).toEqual([0, 0, 1, 1, 2, 2])
+    const { dead_letters } = await eventually('they have failed again', async () => {
+      const all = await letters(id)
+      return all.dead_letters.every(({ status, redrives }) => status === 'pending' && redrives === 1) && all
+    })
+    expect(dead_letters.map(({ offset }) => Number(offset)).sort()).toEqual([0, 1, 2])
     await client.call('DELETE', `/v1/pipelines/${id}`)
     web.close()
   }, 150_000)

@@ -65,7 +65,7 @@ describe('a chain', () => {
           counters,
         } = await chain.run(
           values.map((n) => JSON.stringify({ n })),
-          { cuts, poison: [], attempts: new Map(), refused: new Map() },
+          { cuts, poison: [], attempts: new Map(), refused: new Map(), lettered: new Set<bigint>() },
         )
         expect(out.map((value) => JSON.parse(value!).n)).toEqual(values.filter((n) => becomes(n) === 'out'))
         expect(failures.map(({ delta }) => delta).toSorted((a, b) => a - b)).toEqual(
@@ -82,7 +82,13 @@ describe('a chain', () => {
   it('takes a record that is known to hang out of the call, and no other', async () => {
     const values = Array.from({ length: 20 }, (_, index) => JSON.stringify({ n: index * 14 }))
     const poison = [{ offset: 6n, step: 0, message: 'did not return' }]
-    const { values: out, failures } = await chain.run(values, { cuts: [6n, 7n], poison, attempts: new Map(), refused: new Map() })
+    const { values: out, failures } = await chain.run(values, {
+      cuts: [6n, 7n],
+      poison,
+      attempts: new Map(),
+      refused: new Map(),
+      lettered: new Set<bigint>(),
+    })
     expect(failures.find(({ code }) => code === 'module_timeout')).toMatchObject({ delta: 6, message: 'did not return', attempts: 1 })
     expect(out.map((value) => JSON.parse(value!).n)).not.toContain(6 * 14)
   })
@@ -105,7 +111,16 @@ describe('the search for a record that hangs', () => {
         expect(book.of(0)?.poison).toEqual([{ offset: bad, step: 0, message: 'hangs' }])
         expect(kills).toBeLessThanOrEqual(7)
         book.settle([
-          { partition: 0, nextOffset: BigInt(length), records: 0, sink: [], rows: [], deadLetters: [], counts: new Float64Array(7) },
+          {
+            partition: 0,
+            nextOffset: BigInt(length),
+            records: 0,
+            sink: [],
+            rows: [],
+            deadLetters: [],
+            letterOffsets: [],
+            counts: new Float64Array(7),
+          },
         ])
         expect(book.of(0)).toBeUndefined()
       }),
@@ -151,13 +166,25 @@ describe('the failure threshold', () => {
   it('is passed by more than its share of at least a thousand records within a minute, and by nothing less', () => {
     let now = 0
     const threshold = createFailureThreshold(0.5, () => now)
-    threshold.check(999, 999)
+    let offset = 0n
+    const add = (records: number, failed: number, to = threshold) => to.check([[0, (offset += BigInt(records)), records, failed]])
+    add(999, 999)
     now = 61_000
-    threshold.check(600, 300)
-    threshold.check(400, 200)
-    expect(() => threshold.check(2, 2)).toThrow(ThresholdPassed)
+    add(600, 300)
+    add(400, 200)
+    expect(() => add(2, 2)).toThrow(ThresholdPassed)
     now = 200_000
-    threshold.check(10, 10)
-    createFailureThreshold(1, () => now).check(5000, 5000)
+    add(10, 10)
+    add(
+      5000,
+      5000,
+      createFailureThreshold(1, () => now),
+    )
+  })
+
+  it('counts a round that comes again once, and what the sink refused of it then', () => {
+    const threshold = createFailureThreshold(0.5, () => 0)
+    for (let again = 0; again < 5; again++) threshold.check([[0, 2000n, 2000, 900]])
+    expect(() => threshold.check([[0, 2000n, 2000, 1001]])).toThrow(ThresholdPassed)
   })
 })

@@ -11,7 +11,7 @@ import type { Database } from '../../../shared/store/database.ts'
 import { addDeadLetters, lockLetterPosition, type NewDeadLetter } from '../../../shared/store/dead-letters.ts'
 import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
 
-type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic' | 'sink'> }
+type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic'> }
 
 export type DeadLetterProjection = {
   /** Projects what the topic holds at this moment. Throws when it takes longer than the deadline. */
@@ -63,9 +63,7 @@ export function createDeadLetterProjection(
   const running = new Map<string, Promise<void>>()
 
   async function project({ id: pipelineId, definition }: Projected, deadlineMs: number): Promise<void> {
-    const { dead_letter_topic: topic, sink } = definition
-    // No transaction spans the topic and an external sink: letters are written first, and again when the sink is away after them.
-    const mayRepeat = sink !== undefined
+    const { dead_letter_topic: topic } = definition
     const deadline = now() + deadlineMs
     const layout = await cluster.describeTopic(topic)
     if (!layout) return
@@ -83,7 +81,7 @@ export function createDeadLetterProjection(
           const rows = batches.flatMap((batch) =>
             wholeRecordsOf(batch, position).map(({ offset, record }) => parseLetter(pipelineId, partition, offset, record)),
           )
-          await addDeadLetters(trx, pipelineId, partition, rows, nextOffset, mayRepeat)
+          await addDeadLetters(trx, pipelineId, partition, rows, nextOffset)
           return nextOffset >= end || nextOffset === position
         })
       }

@@ -1,7 +1,14 @@
 /** What goes into the outbox when a definition changes. */
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
-import { enqueueBinary, enqueueDefinition, insertRevision, updatePipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
+import {
+  enqueueBinary,
+  enqueueDefinition,
+  enqueueRevision,
+  insertRevision,
+  updatePipeline,
+  type PipelineRow,
+} from '../../../shared/store/pipelines.ts'
 import { claimUnpublished } from '../../../shared/store/smartmodules.ts'
 
 /** Puts the binaries that no processor has yet into the outbox of the caller's transaction. */
@@ -13,6 +20,7 @@ export async function publishBinaries(trx: Queryable, { steps }: PipelineDefinit
 /** Puts the definition, and before it the binaries, into the outbox of the caller's transaction. */
 export async function publishDefinition(trx: Queryable, row: PipelineRow): Promise<void> {
   await publishBinaries(trx, row.definition)
+  await enqueueRevision(trx, { ...row.definition, revision: row.revision })
   await enqueueDefinition(trx, row.id, { ...row.definition, desired: row.desired, attempt: row.attempt, revision: row.revision })
 }
 

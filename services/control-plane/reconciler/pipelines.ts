@@ -5,6 +5,7 @@ import { LIMITS } from '../../../shared/model/limits.ts'
 import {
   deletePipelineRow,
   enqueueDefinition,
+  enqueueRevisionsEnd,
   listObserved,
   lockPipeline,
   updatePipeline,
@@ -97,7 +98,9 @@ export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): P
   await removeJobsOf({ db, withAdmin }, pipeline.id)
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
-    if (row) await enqueueDefinition(trx, row.id, null)
+    if (!row) return
+    await enqueueDefinition(trx, row.id, null)
+    await enqueueRevisionsEnd(trx, row.id, row.revision)
   })
   pokePublisher()
   // A replication slot that is left keeps the other system's log for ever: its deletion is tried again for an hour.

@@ -37,7 +37,7 @@ const BACKOFF_MAX_MS = 15_000
 const metadataOf = (position: string | undefined): string =>
   position !== undefined && isLong(position) ? POSITION_IN_TOPIC : withPosition(position)
 
-export type IntakeOptions = Omit<TaskOptions, 'chain' | 'lanes' | 'fetch' | 'roundBytesMax' | 'budget' | 'ledgerTopic'> & {
+export type IntakeOptions = Omit<TaskOptions, 'chain' | 'earlier' | 'lanes' | 'fetch' | 'roundBytesMax' | 'budget' | 'ledgerTopic'> & {
   groupId: string
   seenTopic: string
 }
@@ -146,7 +146,16 @@ export function startIntake(options: IntakeOptions): Task {
       records += read.block.count
     }
     const remembered = seenBatch(reads, now())
-    const outcome = { partition: 0, nextOffset: 0n, records, sink: batches, rows: [], deadLetters: [], counts: new Float64Array(0) }
+    const outcome = {
+      partition: 0,
+      nextOffset: 0n,
+      records,
+      sink: batches,
+      rows: [],
+      deadLetters: [],
+      letterOffsets: [],
+      counts: new Float64Array(0),
+    }
     await deliver(connections, [outcome], remembered, targets, producer)
     const offsets = [...next].map(([partition, state]) => ({ partition, offset: state.next, metadata: metadataOf(state.position) }))
     await commitRound(cluster, connections, coordinator, { groupId: options.groupId, topic, assignment: owned }, offsets, producer)

@@ -16,6 +16,8 @@ export type DoubtBook = {
   addAttempts(retries: Retries): void
   /** The sink would not take these records. */
   refuse(partition: number, records: readonly RefusedRecord[]): void
+  /** Dead letters of these records are in their topic: whatever comes, they fail, and no other letter is written. */
+  addLettered(partition: number, offsets: readonly bigint[]): void
   /** Forgets what lies behind a round that came through. */
   settle(outcomes: readonly PartitionOutcome[]): void
 }
@@ -28,13 +30,14 @@ type Page = {
   poison: { offset: bigint; step: number; message: string }[]
   attempts: Map<bigint, number>
   refused: Map<bigint, { code: string; message: string }>
+  lettered: Set<bigint>
 }
 
 export function createDoubtBook(): DoubtBook {
   const pages = new Map<number, Page>()
   const pageOf = (partition: number): Page => {
     let page = pages.get(partition)
-    if (!page) pages.set(partition, (page = { cuts: [], poison: [], attempts: new Map(), refused: new Map() }))
+    if (!page) pages.set(partition, (page = { cuts: [], poison: [], attempts: new Map(), refused: new Map(), lettered: new Set() }))
     return page
   }
   return {
@@ -62,6 +65,10 @@ export function createDoubtBook(): DoubtBook {
       const { refused } = pageOf(partition)
       for (const { offset, code, message } of records) refused.set(offset, { code, message })
     },
+    addLettered(partition, offsets) {
+      const { lettered } = pageOf(partition)
+      for (const offset of offsets) lettered.add(offset)
+    },
     settle(outcomes) {
       for (const { partition, nextOffset } of outcomes) {
         const page = pages.get(partition)
@@ -70,7 +77,9 @@ export function createDoubtBook(): DoubtBook {
         page.poison = page.poison.filter(({ offset }) => offset >= nextOffset)
         for (const offset of page.attempts.keys()) if (offset < nextOffset) page.attempts.delete(offset)
         for (const offset of page.refused.keys()) if (offset < nextOffset) page.refused.delete(offset)
-        if (page.cuts.length + page.poison.length + page.attempts.size + page.refused.size === 0) pages.delete(partition)
+        for (const offset of page.lettered) if (offset < nextOffset) page.lettered.delete(offset)
+        if (page.cuts.length + page.poison.length + page.attempts.size + page.refused.size + page.lettered.size === 0)
+          pages.delete(partition)
       }
     },
   }

@@ -18,6 +18,8 @@ export type OpenChain = {
   recycle(outcomes: PartitionOutcome[]): void
   /** The sink would not take these records: the next run over them fails them. */
   refuse(partition: number, records: readonly RefusedRecord[]): void
+  /** Dead letters of these records are in their topic already. */
+  addLettered(partition: number, offsets: readonly bigint[]): void
   /** Runs one round; rejects with RoundLost, RetryLater or ChainFailed. The buffers of `partitions` are gone afterwards. */
   run(partitions: RoundPartition[]): Promise<PartitionOutcome[]>
   close(): void
@@ -378,6 +380,7 @@ export function openLanes(options: LanesOptions): Lanes {
           if (at && buffers.length > 0) post(at, { type: 'recycle', buffers }, buffers)
         },
         refuse: (partition, records) => chain.doubts.refuse(partition, records),
+        addLettered: (partition, offsets) => chain.doubts.addLettered(partition, offsets),
         close: () => close(chain),
       }
     },

@@ -72,6 +72,8 @@ export type PartitionOutcome = {
   /** In place of `sink`, where the sink is no topic. */
   rows: Rows[]
   deadLetters: OutputBatch[]
+  /** Of the records in `deadLetters`. */
+  letterOffsets: bigint[]
   counts: Float64Array
 }
 

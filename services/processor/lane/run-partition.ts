@@ -84,6 +84,7 @@ export async function runPartition(
   const sink: OutputBatch[] = []
   const rows: Rows[] = []
   const deadLetters: DeadLetter[] = []
+  const letterOffsets: bigint[] = []
   if (rowBuffer) clearRows(rowBuffer)
   const isAborted = createAbortedFilter(spec.mutation === 'count_aborted' ? [] : input.aborted)
   let position = input.position
@@ -132,7 +133,9 @@ export async function runPartition(
           input.doubts,
         )
         if (output.failures.length > 0) {
-          collectDeadLetters(deadLetters, output.failures, section, selected, header, spec, input.partition, nowMs)
+          const untold = output.failures.filter(({ delta }) => !input.doubts?.lettered.has(header.baseOffset + BigInt(delta)))
+          letterOffsets.push(...untold.map(({ delta }) => header.baseOffset + BigInt(delta)))
+          if (untold.length > 0) collectDeadLetters(deadLetters, untold, section, selected, header, spec, input.partition, nowMs)
           output.failures.length = 0
         }
       }
@@ -158,6 +161,7 @@ export async function runPartition(
       sink,
       rows,
       deadLetters: deadLetterBatches(letters, input.deadLetterPartition, nowMs, spec.sinkBatchBytesMax, spec.deadLetterBytesMax),
+      letterOffsets,
       counts: output.counts,
     },
   }

@@ -8,6 +8,8 @@ import { PipelineDefinition } from '../../../shared/model/definition.ts'
 export type Definitions = {
   /** Pipelines, and jobs beside them, by what they run under. */
   pipelines: ReadonlyMap<string, PipelineDefinition>
+  /** A revision of a pipeline by its number, if it is kept. */
+  revision(pipelineId: string, revision: number): PipelineDefinition | undefined
   /** The value of an account's secret. Throws when there is none, or no key for it. */
   secret(accountId: string, name: string): string
   /** Throws when the binary has not arrived or does not compile. */
@@ -24,6 +26,8 @@ export function openDefinitions(
   onError: (error: Error) => void,
 ): Definitions {
   const pipelines = new Map<string, PipelineDefinition>()
+  /** By `pipeline/revision`, as they came: they are read when a range waits for one. */
+  const revisions = new Map<string, Buffer>()
   const binaries = new Map<string, Buffer>()
   const secrets = new Map<string, Envelope>()
   const compiled = new Map<string, Promise<WebAssembly.Module>>()
@@ -44,6 +48,10 @@ export function openDefinitions(
         if (!known || parsed.data.revision >= known.revision) pipelines.set(id, parsed.data)
         return
       }
+      case 'revision':
+        if (value === null) revisions.delete(id)
+        else revisions.set(id, Buffer.from(value))
+        return
       case 'secret': {
         const parsed = Envelope.safeParse(value && parseJson(value))
         if (value === null) secrets.delete(id)
@@ -77,6 +85,10 @@ export function openDefinitions(
   return {
     pipelines,
     caughtUp: tail.caughtUp,
+    revision(pipelineId, revision) {
+      const value = revisions.get(`${pipelineId}/${revision}`)
+      return value && PipelineDefinition.safeParse(parseJson(value)).data
+    },
     secret(accountId, name) {
       const owner = ownerOf(accountId, name)
       const envelope = secrets.get(owner)

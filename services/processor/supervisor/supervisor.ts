@@ -122,6 +122,10 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       mutation: options.mutation,
     }
     const { names, lanes, budget, fetch, roundBytesMax } = options
+    const earlier = async (revision: number) => {
+      const found = definitions.revision(definition.pipeline_id, revision)
+      return found && { definition: found, chain: await chainOf(found, definitions) }
+    }
     const task =
       index >= INTAKE_TASKS_FROM
         ? startIntake({
@@ -129,7 +133,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
             groupId: names.intakeGroup(definition.pipeline_id),
             seenTopic: names.seenTopic(definition.account_id, definition.pipeline_id),
           })
-        : startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax })
+        : startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax, earlier })
     slot.task = task
     options.log('info', 'task started', fields)
     // A definition that came while the chain was being made.

@@ -3,8 +3,11 @@
  * that the pipeline pauses with a sentence instead of filling a topic with dead letters.
  */
 export type FailureThreshold = {
-  /** Adds a round. Throws ThresholdPassed when the share was passed; then nothing of the round may be written. */
-  check(records: number, failed: number): void
+  /**
+   * Adds a round: per partition where it ends, its records, and how many of them failed. A round that comes again is not counted again.
+   * Throws ThresholdPassed when the share was passed; then nothing of the round may be written.
+   */
+  check(round: readonly [partition: number, nextOffset: bigint, records: number, failed: number][]): void
 }
 
 export class ThresholdPassed extends Error {}
@@ -17,8 +20,24 @@ const WINDOW_SECONDS = 60
 export function createFailureThreshold(share: number, now: () => number): FailureThreshold {
   /** One bucket a second. */
   const buckets: { second: number; records: number; failed: number }[] = []
+  /** By partition, up to where records were counted, and how many of the last round had failed. */
+  const counted = new Map<number, { to: bigint; failed: number }>()
   return {
-    check(records, failed) {
+    check(round) {
+      let records = 0
+      let failed = 0
+      for (const [partition, nextOffset, own, ownFailed] of round) {
+        const known = counted.get(partition)
+        if (!known || nextOffset > known.to) {
+          counted.set(partition, { to: nextOffset, failed: ownFailed })
+          records += own
+          failed += ownFailed
+        } else if (ownFailed > known.failed) {
+          // The round comes again, because the sink refused some of its records.
+          failed += ownFailed - known.failed
+          known.failed = ownFailed
+        }
+      }
       const second = Math.floor(now() / 1000)
       while (buckets.length > 0 && buckets[0]!.second <= second - WINDOW_SECONDS) buckets.shift()
       let sumRecords = records

@@ -48,10 +48,13 @@ export async function openTargets(
   return targets
 }
 
+/** A range from the position on. `lettersFrom`: where its dead letters lie in their topic, if it has any. */
+export type Planned = { to: bigint; revision: number; lettersFrom: bigint | undefined }
+
 export type Loaded = {
   positions: Map<number, bigint>
-  /** Ends of ranges that were planned and perhaps not written. */
-  planned: Map<number, bigint>
+  /** Ranges that were planned and perhaps not written, by partition. */
+  planned: Map<number, Planned>
   /** Positions that the sink keeps and the group does not know: a commit that was lost behind the sink's own. */
   unmirrored: { partition: number; offset: bigint; metadata: string }[]
 }
@@ -69,7 +72,7 @@ export async function loadPositions(
   sink: OpenSink | undefined,
   mutation?: Mutation,
 ): Promise<Loaded> {
-  const planned = new Map<number, bigint>()
+  const planned: Loaded['planned'] = new Map()
   const unmirrored: Loaded['unmirrored'] = []
   const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...owned.partitions])
   const loaded = new Map<number, bigint>()
@@ -88,8 +91,10 @@ export async function loadPositions(
     if (nextOffset !== mirror.nextOffset) unmirrored.push({ partition, offset: nextOffset, metadata: note })
     loaded.set(partition, nextOffset)
     accounting.restore(partition, note)
-    const plan = kept ? undefined : parseCommitMetadata(note)?.p
-    if (plan !== undefined) planned.set(partition, BigInt(plan))
+    // What the sink has moved past was written, whatever was planned there.
+    const plan = nextOffset === mirror.nextOffset ? parseCommitMetadata(mirror.note) : undefined
+    if (plan?.p !== undefined)
+      planned.set(partition, { to: BigInt(plan.p), revision: plan.r, lettersFrom: plan.d === undefined ? undefined : BigInt(plan.d) })
     const handledBy = accounting.revisionOf(partition) ?? 0
     if (!definition.job && handledBy > definition.revision)
       throw new RevisionBehind(

@@ -1,13 +1,14 @@
 /**
  * Rows into a Postgres table: COPY of what the lanes encoded, and the position, in one database transaction. A row that Postgres refuses
- * is found by the line that COPY names, or by halving where the refusal names none.
+ * is found by a search inside of the database (`fault-search.ts`).
  */
 import pg from 'pg'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
-import type { Delivery, OpenSink, RefusedRecord, Rows, Written } from '../sink.ts'
+import type { Delivery, OpenSink, Rows, Written } from '../sink.ts'
 import { clientConfigOf } from './connection.ts'
 import { columnsOf, createTable } from './columns.ts'
 import type { TableSinkConfig } from './connector.ts'
+import { createFaultSearch, isRowFault } from './fault-search.ts'
 import { createPut } from './write-modes.ts'
 import { createPositions, movePosition, readPosition } from './positions.ts'
 
@@ -20,11 +21,6 @@ const WRITE_LIMIT_MS = 90_000
 const CLOSE_LIMIT_MS = 3000
 /** COPY knows defaults from here on. */
 const VERSION_WITH_DEFAULT = 160_000
-/** Probing for faults ends after so many rounds over one chunk; what is left then is one fault for all. */
-const PROBES_MAX = 10_000
-
-/** SQLSTATE classes that a row can be blamed for: data exceptions, integrity constraints. */
-const isRowFault = ({ code }: { code?: string }): boolean => code !== undefined && (code.startsWith('22') || code.startsWith('23'))
 /** Connection, resources, operator's intervention, serialisation, read-only standby, lock timeout: gone by themselves. */
 const isTransient = ({ code }: { code?: string }): boolean =>
   code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|40|25006|55P03)/.test(code)
@@ -51,10 +47,11 @@ export async function openTableSink(config: TableSinkConfig, context: ConnectorC
 
 async function openOn(pool: pg.Pool, config: TableSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const { table, mode, key } = config
-  const { columns, isWhole, knowsDefaults } = await withClient(pool, async (client) => {
+  const { columns, isWhole, knowsDefaults, serverVersion } = await withClient(pool, async (client) => {
     await createPositions(client)
     const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num')
-    const knowsDefaults = Number(rows[0]!.server_version_num) >= VERSION_WITH_DEFAULT
+    const serverVersion = Number(rows[0]!.server_version_num)
+    const knowsDefaults = serverVersion >= VERSION_WITH_DEFAULT
     let found = await columnsOf(client, table, knowsDefaults)
     if (!found && config.create) {
       await createTable(client, table, context.fields, key)
@@ -63,57 +60,14 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
     if (!found) throw new ConfigRefused(`there is no table ${table}, and the config says not to make it`)
     const missing = (key ?? []).find((name) => !found.columns.some((column) => column.name === name))
     if (missing !== undefined) throw new ConfigRefused(`the table ${table} has no column ${missing}, which the config names as key`)
-    return { ...found, knowsDefaults }
+    return { ...found, knowsDefaults, serverVersion }
   })
-  const put = createPut({ table, mode, key, columns, knowsDefaults })
-
-  /** Everything that Postgres would refuse, found in a transaction that is rolled back. */
-  async function findFaults(client: pg.PoolClient, pieces: readonly Rows[]): Promise<RefusedRecord[]> {
-    const faults = new Map<number, RefusedRecord>()
-    await client.query('BEGIN')
-    for (const piece of pieces)
-      for (let first = 0; first < piece.count; first += config.batch_size)
-        await probe(client, piece, first, Math.min(first + config.batch_size, piece.count), faults)
-    await client.query('ROLLBACK')
-    return [...faults.values()]
-  }
-
-  /** Tries the rows `[first, last)` until what is left of them passes. */
-  async function probe(client: pg.PoolClient, piece: Rows, first: number, last: number, faults: Map<number, RefusedRecord>): Promise<void> {
-    for (let probes = 0; probes < PROBES_MAX; probes++) {
-      const rows: number[] = []
-      for (let row = first; row < last; row++) if (!faults.has(piece.offsets[row]!)) rows.push(row)
-      if (rows.length === 0) return
-      await client.query('SAVEPOINT probe')
-      try {
-        await put(client, pick(piece, rows))
-        await client.query('RELEASE SAVEPOINT probe')
-        return
-      } catch (error) {
-        const fault = error as { code?: string; message: string; where?: string }
-        if (!isRowFault(fault)) throw error
-        await client.query('ROLLBACK TO SAVEPOINT probe')
-        // "COPY reviews, line 17, column stars": the line within what was sent.
-        const line = Number(/COPY [^\n]*, line (\d+)/.exec(fault.where ?? '')?.[1] ?? 0)
-        const row = line > 0 ? rows[line - 1] : undefined
-        const blamed = row ?? (rows.length === 1 ? rows[0] : undefined)
-        if (blamed === undefined) {
-          const half = rows[rows.length >> 1]!
-          await probe(client, piece, first, half, faults)
-          first = half
-          continue
-        }
-        const offset = piece.offsets[blamed]!
-        faults.set(offset, {
-          offset: BigInt(offset),
-          code: `postgres_${fault.code}`,
-          message: `the table refuses the row: ${fault.message}`,
-        })
-      }
-    }
-  }
+  const target = { table, mode, key, columns, knowsDefaults }
+  const put = createPut(target)
+  const findFaults = createFaultSearch(target, put, serverVersion)
 
   async function write(client: pg.PoolClient, delivery: Delivery, pieces: readonly Rows[]): Promise<Written> {
+    await put.prepare(client)
     await client.query('BEGIN')
     // First of all, and so the lock on its row: of two that write one partition the second waits here, and then finds that it moved.
     if (!(await movePosition(client, delivery))) {
@@ -121,7 +75,9 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
       return { kind: 'moved', reason: `partition ${delivery.partition} is not at ${delivery.from} in the table's database any more` }
     }
     try {
-      for (const piece of pieces) await put(client, piece.bytes)
+      for (const piece of pieces) await put.put(client, piece.bytes)
+      // What Postgres checks at the end of a transaction is a row's fault too, and not that of the commit.
+      await client.query('SET CONSTRAINTS ALL IMMEDIATE')
     } catch (error) {
       await client.query('ROLLBACK')
       if (!isRowFault(error as { code?: string })) throw error
@@ -155,11 +111,6 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
     // Not waited for where a connection hangs: the process has other things to close.
     close: async () => void (await Promise.race([pool.end(), new Promise((resolve) => setTimeout(resolve, CLOSE_LIMIT_MS).unref())])),
   }
-}
-
-/** The rows in bytes of their own. Only where some were refused. */
-function pick({ bytes, ends }: Rows, rows: readonly number[]): Uint8Array {
-  return Buffer.concat(rows.map((row) => bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row])))
 }
 
 /**

@@ -1,4 +1,4 @@
-/** The ways in which a stretch of encoded rows becomes rows of the table, each inside the transaction under way. */
+/** The ways in which encoded rows becomes rows of the table, each inside the transaction under way. */
 import { pipeline } from 'node:stream/promises'
 import { Readable } from 'node:stream'
 import type { PoolClient } from 'pg'
@@ -6,16 +6,25 @@ import { from as copyFrom } from 'pg-copy-streams'
 import type { CopyColumn } from '../row-format.ts'
 import { DEFAULT_MARKER, quoted, quotedTable } from './columns.ts'
 import type { TableSinkConfig } from './connector.ts'
+import { ensureMade, typesOf } from './stage.ts'
 
-/** Throws what Postgres says. */
-export type PutRows = (client: PoolClient, bytes: Uint8Array) => Promise<void>
+/** `prepare` runs before the transaction, `put` inside of it; `prepareStage` before a search for faults. All throw what Postgres says. */
+export type PutRows = {
+  prepare(client: PoolClient): Promise<void>
+  prepareStage(client: PoolClient): Promise<void>
+  put(client: PoolClient, bytes: Uint8Array): Promise<void>
+  /** One row `r` of the stage as a statement, for the search for those that Postgres refuses. */
+  rowStatement: string
+  /** Rows go into the stage by this statement. */
+  stageCopy: string
+}
 
 export type WriteTarget = Pick<TableSinkConfig, 'table' | 'mode' | 'key'> & { columns: readonly CopyColumn[]; knowsDefaults: boolean }
 
 /** COPY takes the bytes in pieces: one that is larger than the socket takes at once would be copied again and again. */
 const COPY_PIECE_BYTES = 256 << 10
 
-async function copy(client: PoolClient, text: string, bytes: Uint8Array): Promise<void> {
+export async function copyInto(client: PoolClient, text: string, bytes: Uint8Array): Promise<void> {
   const pieces = function* () {
     for (let at = 0; at < bytes.length; at += COPY_PIECE_BYTES)
       yield Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(COPY_PIECE_BYTES, bytes.length - at))
@@ -37,32 +46,57 @@ function updateOf({ columns, key = [] }: WriteTarget): string {
   return updates.length > 0 ? `UPDATE SET ${updates.join(', ')}` : 'NOTHING'
 }
 
+/** The stage of a mode whose rows have the table's columns, and the statement that fills it. */
+function stageOf(target: WriteTarget): Pick<PutRows, 'stageCopy' | 'prepare' | 'prepareStage'> {
+  const { columns, table } = target
+  // A row that is to be deleted is known by its key alone.
+  const nullable = columns.map(({ name }) => `ALTER COLUMN ${quoted(name)} DROP NOT NULL`).join(', ')
+  const deleted = target.mode === 'upsert' ? ', dps_deleted' : ''
+  const prepare = async (client: PoolClient) =>
+    ensureMade(client, 'dps_stage', await typesOf(client, table), [
+      'DROP TABLE IF EXISTS pg_temp.dps_stage',
+      `CREATE TEMP TABLE dps_stage (LIKE ${quotedTable(table)} INCLUDING DEFAULTS, dps_deleted boolean NOT NULL DEFAULT false,
+        dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DELETE ROWS`,
+      `ALTER TABLE pg_temp.dps_stage ${nullable}`,
+    ])
+  const stageCopy = `COPY pg_temp.dps_stage (${namesOf(target)}${deleted}) FROM STDIN${withDefaults(target)}`
+  return { stageCopy, prepare, prepareStage: prepare }
+}
+
+const valuesOf = ({ columns }: WriteTarget): string => columns.map(({ name }) => `r.${quoted(name)}`).join(', ')
+
 function createInsert(target: WriteTarget): PutRows {
   const text = `COPY ${quotedTable(target.table)} (${namesOf(target)}) FROM STDIN${withDefaults(target)}`
-  return (client, bytes) => copy(client, text, bytes)
+  return {
+    ...stageOf(target),
+    prepare: async () => {},
+    put: (client, bytes) => copyInto(client, text, bytes),
+    rowStatement: `INSERT INTO ${quotedTable(target.table)} (${namesOf(target)}) VALUES (${valuesOf(target)});`,
+  }
 }
 
 /** The newest record of a key replaces its row; one without a value removes it. */
 function createUpsert(target: WriteTarget): PutRows {
-  const { columns, key = [] } = target
+  const { key = [] } = target
   const table = quotedTable(target.table)
   const names = namesOf(target)
   const keys = key.map(quoted).join(', ')
-  const last = `(SELECT DISTINCT ON (${keys}) * FROM dps_stage ORDER BY ${keys}, dps_row DESC)`
-  const isSameKey = key.map((name) => `t.${quoted(name)} = s.${quoted(name)}`).join(' AND ')
-  // A row that is to be deleted is known by its key alone.
-  const nullable = columns.map(({ name }) => `ALTER COLUMN ${quoted(name)} DROP NOT NULL`).join(', ')
-  return async (client, bytes) => {
-    await client.query('DROP TABLE IF EXISTS pg_temp.dps_stage')
-    await client.query(
-      `CREATE TEMP TABLE dps_stage (LIKE ${table} INCLUDING DEFAULTS, dps_deleted boolean NOT NULL, dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DROP`,
-    )
-    await client.query(`ALTER TABLE dps_stage ${nullable}`)
-    await copy(client, `COPY dps_stage (${names}, dps_deleted) FROM STDIN${withDefaults(target)}`, bytes)
-    await client.query(`DELETE FROM ${table} t USING ${last} s WHERE s.dps_deleted AND ${isSameKey}`)
-    await client.query(
-      `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${last} s WHERE NOT s.dps_deleted ON CONFLICT (${keys}) DO ${updateOf(target)}`,
-    )
+  const last = `(SELECT DISTINCT ON (${keys}) * FROM pg_temp.dps_stage ORDER BY ${keys}, dps_row DESC)`
+  const isSameKey = (row: string) => key.map((name) => `t.${quoted(name)} = ${row}.${quoted(name)}`).join(' AND ')
+  const stage = stageOf(target)
+  return {
+    ...stage,
+    async put(client, bytes) {
+      // One delivery has several pieces.
+      await client.query('DELETE FROM pg_temp.dps_stage')
+      await copyInto(client, stage.stageCopy, bytes)
+      await client.query(`DELETE FROM ${table} t USING ${last} s WHERE s.dps_deleted AND ${isSameKey('s')}`)
+      await client.query(
+        `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${last} s WHERE NOT s.dps_deleted ON CONFLICT (${keys}) DO ${updateOf(target)}`,
+      )
+    },
+    rowStatement: `IF r.dps_deleted THEN DELETE FROM ${table} t WHERE ${isSameKey('r')};
+      ELSE INSERT INTO ${table} (${names}) VALUES (${valuesOf(target)}) ON CONFLICT (${keys}) DO ${updateOf(target)}; END IF;`,
   }
 }
 
@@ -76,22 +110,40 @@ function createMergePatch(target: WriteTarget): PutRows {
   const names = namesOf(target)
   const keys = key.map(quoted).join(', ')
   const isSameKey = key.map((name) => `t.${quoted(name)} = s.${quoted(name)}`).join(' AND ')
-  const merge = `INSERT INTO ${table} (${names})
-    SELECT ${key.length > 0 ? namesFrom(target, 'm') : names} FROM (
-      SELECT jsonb_populate_record(t, s.record) AS merged FROM (
-        SELECT p.*, x.record, row_number() OVER (PARTITION BY ${key.map((name) => `p.${quoted(name)}`).join(', ')} ORDER BY x.dps_row) AS dps_place
-        FROM dps_stage x, LATERAL jsonb_populate_record(NULL::${table}, x.record) p
-      ) s LEFT JOIN ${table} t ON ${isSameKey} WHERE s.dps_place = $1
+  const keyOf = key.map((name) => `p.${quoted(name)}`).join(', ')
+  const merged = (rows: string) => `INSERT INTO ${table} (${names})
+    SELECT ${namesFrom(target, 'm')} FROM (
+      SELECT jsonb_populate_record(t, s.record) AS merged FROM (${rows}) s LEFT JOIN ${table} t ON ${isSameKey}
     ) all_merged, LATERAL (SELECT (merged).*) m
     ON CONFLICT (${keys}) DO ${updateOf(target)}`
-  const most = `SELECT coalesce(max(places), 0)::int AS most FROM (SELECT count(*) AS places FROM dps_stage x,
-    LATERAL jsonb_populate_record(NULL::${table}, x.record) p GROUP BY ${key.map((name) => `p.${quoted(name)}`).join(', ')}) counted`
-  return async (client, bytes) => {
-    await client.query('DROP TABLE IF EXISTS pg_temp.dps_stage')
-    await client.query('CREATE TEMP TABLE dps_stage (record jsonb NOT NULL, dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DROP')
-    await copy(client, 'COPY dps_stage (record) FROM STDIN', bytes)
-    const { rows } = await client.query<{ most: number }>(most)
-    for (let place = 1; place <= rows[0]!.most; place++) await client.query(merge, [place])
+  const merge = merged(
+    `SELECT * FROM (SELECT p.*, x.record, row_number() OVER (PARTITION BY ${keyOf} ORDER BY x.dps_row) AS dps_place
+      FROM pg_temp.dps_stage x, LATERAL jsonb_populate_record(NULL::${table}, x.record) p) placed WHERE dps_place = $1`,
+  )
+  const most = `SELECT coalesce(max(places), 0)::int AS most FROM (SELECT count(*) AS places FROM pg_temp.dps_stage x,
+    LATERAL jsonb_populate_record(NULL::${table}, x.record) p GROUP BY ${keyOf}) counted`
+  const stageCopy = 'COPY pg_temp.dps_stage (record) FROM STDIN'
+  const prepare = (client: PoolClient) =>
+    ensureMade(
+      client,
+      'dps_stage',
+      [],
+      [
+        'DROP TABLE IF EXISTS pg_temp.dps_stage',
+        'CREATE TEMP TABLE dps_stage (record jsonb NOT NULL, dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DELETE ROWS',
+      ],
+    )
+  return {
+    stageCopy,
+    prepare,
+    prepareStage: prepare,
+    async put(client, bytes) {
+      await client.query('DELETE FROM pg_temp.dps_stage')
+      await copyInto(client, stageCopy, bytes)
+      const { rows } = await client.query<{ most: number }>(most)
+      for (let place = 1; place <= rows[0]!.most; place++) await client.query(merge, [place])
+    },
+    rowStatement: `${merged(`SELECT p.*, r.record FROM jsonb_populate_record(NULL::${table}, r.record) p`)};`,
   }
 }
 

@@ -3,6 +3,7 @@
  * in the same chunk, so frames are told apart here, by their block headers alone, and each gets a decompressor of its own.
  */
 import { Transform, type TransformCallback } from 'node:stream'
+import { callbackify } from 'node:util'
 import { createZstdDecompress, zstdDecompressSync, type ZstdDecompress } from 'node:zlib'
 
 const MAGIC = 0xfd2fb528
@@ -153,12 +154,13 @@ export function createZstdInflater(): Transform {
     if (isLast) await finish()
   }
 
+  const addAll = callbackify(async (out: Transform, chunk: Buffer) => {
+    for (const piece of cutter.cut(chunk)) await add(out, piece)
+  })
+
   return new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      const run = async () => {
-        for (const piece of cutter.cut(chunk)) await add(this, piece)
-      }
-      run().then(() => done(), done)
+      addAll(this, chunk, done)
     },
     flush(done) {
       try {

@@ -136,10 +136,11 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   /** The sink's faults are no step's: they count at the last one, and their letters name none. */
   function encodeRows(rows: RowTarget, batch: SourceBatch, doubts: Doubts | undefined): void {
     const { baseOffset } = batch
-    if (doubts && doubts.refused.size > 0) {
+    if (doubts && doubts.refused.size + doubts.lettered.size > 0) {
       for (let ordinal = kernel.currentCount() - 1; ordinal >= 0; ordinal--) {
         const delta = kernel.deltaOf(ordinal)
-        const refused = doubts.refused.get(baseOffset + BigInt(delta))
+        const offset = baseOffset + BigInt(delta)
+        const refused = doubts.lettered.has(offset) ? LETTERED : doubts.refused.get(offset)
         if (refused) failDelta(delta, stepCount, refused.code, refused.message)
       }
     }
@@ -257,3 +258,5 @@ const fixedTimeOf = ({ attributes, maxTimestamp }: SourceBatch): bigint => ((att
 const FRAMING_BYTES = 5
 
 const NO_CUTS: readonly bigint[] = []
+/** The verdict on a record whose dead letter is written: it is told nowhere else. */
+const LETTERED = { code: 'dead_lettered', message: 'the record is a dead letter already' }

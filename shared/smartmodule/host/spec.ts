@@ -41,6 +41,8 @@ export type Doubts = {
   attempts: ReadonlyMap<bigint, number>
   /** Records that the sink would not take, by offset. */
   refused: ReadonlyMap<bigint, { code: string; message: string }>
+  /** Records whose dead letters are written already: they fail again, whatever the chain makes of them now. */
+  lettered: ReadonlySet<bigint>
 }
 
 /** What runs over one partition add up to. */

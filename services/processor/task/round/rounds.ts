@@ -51,6 +51,8 @@ export type RoundsOptions = {
   isOwner(): boolean
   /** Where the sink is no topic. `planned`: these ranges, by the offsets they end at, are to be written before anything else. */
   rows?: { sink: OpenSink; planned: ReadonlyMap<number, bigint> }
+  /** The sink is away, and why; null once it has answered. */
+  onWaiting(reason: string | null): void
   onFetcher(fetcher: Fetcher | undefined): void
   onCommit(records: number): void
   /** Records fetched and not committed. */
@@ -74,9 +76,9 @@ const BOUNDARY_LOOK_MS = 100
 
 const FAILED = 4
 
-function failedOf(outcomes: readonly PartitionOutcome[]): number {
+function failedOf({ counts }: PartitionOutcome): number {
   let failed = 0
-  for (const { counts } of outcomes) for (let at = FAILED; at < counts.length; at += COUNTER_COUNT) failed += counts[at]!
+  for (let at = FAILED; at < counts.length; at += COUNTER_COUNT) failed += counts[at]!
   return failed
 }
 
@@ -139,6 +141,10 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
         return entries.length > 0 ? ledgerBatch(entries, now()) : undefined
       },
       onWritten: options.onCommit,
+      isMine,
+      // A planned range is finished by the revision that planned it.
+      hasNext: () => !isRecovery && options.hasNext(),
+      onWaiting: options.onWaiting,
       onHeldBytes: (change) => (change > 0 ? options.budget.use(change) : options.budget.give(-change)),
       now,
       signal: stopped.signal,
@@ -240,10 +246,11 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       const outcomes = await running.chain.run(round.batches.map(toLane))
       await committing
       if (!isMine()) break
-      const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
-      if (!job) options.threshold().check(records, failedOf(outcomes))
+      if (!job)
+        options.threshold().check(outcomes.map((outcome) => [outcome.partition, outcome.nextOffset, outcome.records, failedOf(outcome)]))
       committing = rowWriter ? finishRows(rowWriter, running, round, outcomes) : finish(running, round, outcomes)
       committing.catch(() => fetching.close())
+      const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
       if (rate !== null) await pause((records * 1000) / rate - (now() - startedAt))
     }
     // A pause or a stop drains; a range that was planned earlier is not to be cut short.

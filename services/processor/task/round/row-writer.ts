@@ -33,9 +33,18 @@ export type RowWriterOptions = {
   ledgerOf(running: Running, partitions: number[]): OutputBatch | undefined
   onWritten(records: number): void
   onHeldBytes(change: number): void
+  isMine(): boolean
+  hasNext(): boolean
+  /** The sink is away, and why; null once it has answered. */
+  onWaiting(reason: string | null): void
   now: () => number
   signal: AbortSignal
 }
+
+const RETRY_MIN_MS = 100
+const RETRY_MAX_MS = 5000
+/** A pause, a stop or another revision does not wait for a backoff. */
+const LOOK_MS = 100
 
 type Held = {
   to: bigint
@@ -44,6 +53,9 @@ type Held = {
   count: number
   records: number
   deadLetters: OutputBatch[]
+  letterOffsets: bigint[]
+  /** Where the plan that is committed for it ends. */
+  plannedTo: bigint | undefined
   counts: Float64Array
   since: number
 }
@@ -88,17 +100,23 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
     await commitRound(options.cluster, options.connections, options.coordinator, target, offsets, options.producer)
   }
 
-  /** Dead letters, the ledger's entries, and the plan where the sink needs one, in a transaction that moves no offset. */
+  /**
+   * Dead letters, the ledger's entries, and the plan of the range, in a transaction that moves no offset. A range with letters is planned
+   * whatever the sink: what is told of its records must stay true when it is written again.
+   */
   async function prepare(running: Running, parts: [number, Held][]): Promise<void> {
     const letters = parts.map(([partition, each]) => outcomeOf(partition, each)).filter(({ deadLetters }) => deadLetters.length > 0)
     const none = new Float64Array(Math.max(1, running.definition.steps.length) * COUNTER_COUNT)
-    const plans = parts
-      .filter(([partition, { count }]) => boundaries && count > 0 && !planned.has(partition))
-      .map(([partition, { to }]) => ({
-        partition,
-        offset: positions.get(partition) ?? 0n,
-        metadata: withPlan(running.accounting.metadataWith(partition, none), to),
-      }))
+    const unplanned = parts.filter(
+      ([partition, { count, deadLetters, plannedTo }]) =>
+        ((boundaries && count > 0) || deadLetters.length > 0) && !planned.has(partition) && plannedTo === undefined,
+    )
+    const lettersFrom = letters.length > 0 ? await letterEnds(letters.map(({ partition }) => partition)) : undefined
+    const plans = unplanned.map(([partition, { to }]) => ({
+      partition,
+      offset: positions.get(partition) ?? 0n,
+      metadata: withPlan(running.accounting.metadataWith(partition, none), to, lettersFrom?.get(partition)),
+    }))
     // The ledger's entry goes first too: what the sink has written must not lack it, and written twice it is the same entry.
     const ledger = options.ledgerOf(
       running,
@@ -108,6 +126,55 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
     await deliver(options.connections, letters, ledger, options.targets, options.producer)
     if (plans.length > 0) await commit(running, plans)
     else await options.producer.end(true)
+    for (const [partition, each] of parts) {
+      if (each.letterOffsets.length > 0) running.chain.addLettered(partition, each.letterOffsets)
+      each.deadLetters = []
+      each.letterOffsets = []
+    }
+    for (const [, each] of unplanned) each.plannedTo = each.to
+  }
+
+  /** Where the next letters of the partitions will lie, or before. */
+  async function letterEnds(partitions: number[]): Promise<Map<number, bigint>> {
+    const { deadLetter } = options.targets
+    const placeOf = (partition: number) => partition % deadLetter.leaders.length
+    const ends = await options.cluster.offsets(deadLetter, [...new Set(partitions.map(placeOf))], 'latest')
+    return new Map(partitions.map((partition) => [partition, ends.get(placeOf(partition)) ?? 0n]))
+  }
+
+  /** Writes one range; a sink that is away is asked again with the same rows for as long as the task is to run. */
+  async function write(delivery: Delivery, { rows, plannedTo }: Held): Promise<Written> {
+    // A sink that keeps the position hears of ranges without rows too; for the others there is nothing to write.
+    if (rows.length === 0 && !sink.position) return { kind: 'delivered' }
+    for (let backoffMs = RETRY_MIN_MS; ; backoffMs = Math.min(backoffMs * 2, RETRY_MAX_MS)) {
+      const written = await sink.write(delivery, rows, options.signal)
+      if (written.kind !== 'retry') return written
+      options.onWaiting(written.reason)
+      // The backoff is ours, unless the sink asks for a longer one.
+      for (const until = now() + Math.max(backoffMs, written.afterMs); now() < until;) {
+        // What was not planned yet may as well go through the next revision, and be given up by a pause or a stop.
+        if (!options.isMine() || (plannedTo === undefined && options.hasNext())) return written
+        await new Promise((resolve) => setTimeout(resolve, Math.min(LOOK_MS, until - now())))
+      }
+    }
+  }
+
+  /** What the sink has written is behind. */
+  async function settle(running: Running, done: { partition: number; each: Held; delivery: Delivery }[]): Promise<void> {
+    await commit(
+      running,
+      done.map(({ partition, delivery: { to, note } }) => ({ partition, offset: to, metadata: note })),
+    )
+    let records = 0
+    for (const { partition, each } of done) {
+      running.accounting.add(partition, each.counts)
+      positions.set(partition, each.to)
+      held.delete(partition)
+      options.onHeldBytes(-each.bytes)
+      running.chain.recycle([outcomeOf(partition, each)])
+      records += each.records
+    }
+    options.onWritten(records)
   }
 
   return {
@@ -126,6 +193,8 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
             count,
             records: outcome.records,
             deadLetters: outcome.deadLetters,
+            letterOffsets: outcome.letterOffsets,
+            plannedTo: undefined,
             counts: outcome.counts,
             since: now(),
           })
@@ -137,6 +206,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
         known.count += count
         known.records += outcome.records
         known.deadLetters.push(...outcome.deadLetters)
+        known.letterOffsets.push(...outcome.letterOffsets)
         for (let i = 0; i < known.counts.length; i++) known.counts[i]! += outcome.counts[i]!
       }
     },
@@ -146,32 +216,21 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
       const parts = [...held].filter(([, each]) => isAll || isFull(each))
       if (parts.length === 0) return
       await prepare(running, parts)
-      const deliveries = parts.map(([partition, each]) => deliveryOf(running, partition, each))
       const written = await Promise.all(
-        parts.map(([, { rows }], index) => {
-          const delivery = deliveries[index]!
-          // A sink that keeps the position hears of ranges without rows too; for the others there is nothing to write.
-          return rows.length > 0 || sink.position ? sink.write(delivery, rows, options.signal) : ({ kind: 'delivered' } as const)
+        parts.map(async ([partition, each]) => {
+          const delivery = deliveryOf(running, partition, each)
+          return { partition, each, delivery, result: await write(delivery, each) }
         }),
       )
+      options.onWaiting(null)
       // Those at fault in every partition are remembered before the round is given up.
-      for (const [index, each] of written.entries())
-        if (each.kind === 'at_fault') running.chain.refuse(deliveries[index]!.partition, each.records)
-      written.toSorted((a, b) => SEVERITY[b.kind] - SEVERITY[a.kind]).forEach(assertDelivered)
-      await commit(
-        running,
-        deliveries.map(({ partition, to, note }) => ({ partition, offset: to, metadata: note })),
-      )
-      let records = 0
-      for (const [partition, each] of parts) {
-        running.accounting.add(partition, each.counts)
-        positions.set(partition, each.to)
-        held.delete(partition)
-        options.onHeldBytes(-each.bytes)
-        running.chain.recycle([outcomeOf(partition, each)])
-        records += each.records
-      }
-      options.onWritten(records)
+      for (const { partition, result } of written) if (result.kind === 'at_fault') running.chain.refuse(partition, result.records)
+      const done = written.filter(({ result }) => result.kind === 'delivered')
+      if (done.length > 0) await settle(running, done)
+      written
+        .map(({ result }) => result)
+        .toSorted((x, y) => SEVERITY[y.kind] - SEVERITY[x.kind])
+        .forEach(assertDelivered)
     },
     drop() {
       for (const { bytes } of held.values()) options.onHeldBytes(-bytes)
@@ -197,12 +256,13 @@ function assertDelivered(written: Written): void {
   }
 }
 
-const outcomeOf = (partition: number, { to, records, deadLetters, counts }: Held): PartitionOutcome => ({
+const outcomeOf = (partition: number, { to, records, deadLetters, letterOffsets, counts }: Held): PartitionOutcome => ({
   partition,
   nextOffset: to,
   records,
   sink: [],
   rows: [],
   deadLetters,
+  letterOffsets,
   counts,
 })

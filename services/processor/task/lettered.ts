@@ -1,0 +1,62 @@
+/**
+ * Which records of a planned range have dead letters already, read back from their topic: a range that is written again must neither
+ * write a second letter nor deliver a record that has one. Cold path: after a crash, or where another task takes over.
+ */
+import { KafkaError, type Cluster, type Connections, type TopicLayout } from '../../../shared/kafka/cluster.ts'
+import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
+import { inflate } from '../../../shared/kafka/protocol/compression.ts'
+import {
+  BATCH_HEADER_BYTES,
+  COMPRESSION_MASK,
+  CONTROL,
+  decodeRecords,
+  readBatchHeader,
+} from '../../../shared/kafka/protocol/record-batch.ts'
+import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
+import { splitLetterHeaders } from '../../../shared/model/dead-letter-headers.ts'
+
+const FETCH_BYTES = 8 << 20
+const WAIT_MS = 100
+
+export type Range = { topic: string; partition: number; from: bigint; to: bigint }
+
+/** Offsets of the range's records whose letters lie in the dead-letter partition at `lettersFrom` or behind it. */
+export async function readLettered(
+  cluster: Cluster,
+  connections: Connections,
+  letters: TopicLayout,
+  letterPartition: number,
+  lettersFrom: bigint,
+  range: Range,
+): Promise<bigint[]> {
+  const end = (await cluster.offsets(letters, [letterPartition], 'latest')).get(letterPartition) ?? 0n
+  const found: bigint[] = []
+  for (let position = lettersFrom; position < end;) {
+    const answer = await fetchBatches(await connections.leader(letters.leaders[letterPartition]!), {
+      topicId: letters.topicId,
+      partitions: [{ partition: letterPartition, offset: position, bytesMax: FETCH_BYTES }],
+      waitMs: WAIT_MS,
+      bytesMin: 1,
+      bytesMax: FETCH_BYTES,
+    })
+    const [part] = answer.partitions
+    if (answer.errorCode !== 0 || !part || part.errorCode !== 0) throw new KafkaError(part?.errorCode ?? answer.errorCode)
+    const before = position
+    const isAborted = createAbortedFilter(part.aborted)
+    const bytes = part.bytes ?? Buffer.alloc(0)
+    for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
+      position = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
+      if (isAborted(header) || (header.attributes & CONTROL) !== 0) continue
+      const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
+      for (const { headers } of decodeRecords(section, header.recordCount)) {
+        const { told } = splitLetterHeaders(headers)
+        if (told['__connect.errors.topic'] !== range.topic || Number(told['__connect.errors.partition']) !== range.partition) continue
+        const offset = BigInt(told['__connect.errors.offset'] ?? -1)
+        if (offset >= range.from && offset < range.to) found.push(offset)
+      }
+    }
+    // What is not stable yet is another task's: ours was ended before the offsets could be read.
+    if (position === before) break
+  }
+  return found
+}

@@ -1,0 +1,183 @@
+/**
+ * The rows that Postgres refuses, found in a transaction that is rolled back: those whose values their columns can't hold by one query
+ * over all of them, those that break a constraint by a loop inside of the database. Both cost a few passes over the rows, however many
+ * are bad; nothing is made per row, in the catalogue neither.
+ */
+import type { PoolClient } from 'pg'
+import type { RefusedRecord, Rows } from '../sink.ts'
+import { DEFAULT_MARKER, quoted } from './columns.ts'
+import { ensureMade, typesOf, type Column } from './stage.ts'
+import { copyInto, type PutRows, type WriteTarget } from './write-modes.ts'
+
+/** `pg_input_error_info` is there from here on. */
+const VERSION_WITH_INPUT_ERRORS = 160_000
+/** Without it, so many rows at a time are tried again for each that COPY names. */
+const CHUNK_ROWS = 64
+
+/** SQLSTATE classes that a row can be blamed for: data exceptions, integrity constraints. */
+export const isRowFault = ({ code }: { code?: string }): boolean => code !== undefined && (code.startsWith('22') || code.startsWith('23'))
+
+export type FaultSearch = (client: PoolClient, pieces: readonly Rows[]) => Promise<RefusedRecord[]>
+
+type Fault = { row: number; code: string; message: string }
+
+/** The rows in bytes of their own. */
+function pick({ bytes, ends }: Rows, rows: readonly number[]): Uint8Array {
+  return Buffer.concat(rows.map((row) => bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row])))
+}
+
+export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVersion: number): FaultSearch {
+  const isPatch = target.mode === 'merge-patch'
+  const names = isPatch ? ['record'] : target.columns.map(({ name }) => name)
+  const textColumns = [...names, ...(target.mode === 'upsert' ? ['dps_deleted'] : [])].map(quoted)
+  const textNames = textColumns.join(', ')
+
+  const typeOf = (columns: readonly Column[], name: string): string =>
+    isPatch ? 'jsonb' : (columns.find((column) => column.name === name)?.type ?? 'text')
+
+  /** Values that a column's type can't hold: one pass over the rows as text. */
+  async function typeFaults(client: PoolClient, columns: readonly Column[], bytes: Uint8Array): Promise<Fault[]> {
+    await client.query('DELETE FROM pg_temp.dps_text')
+    await copyInto(client, `COPY pg_temp.dps_text (${textNames}) FROM STDIN (DEFAULT ${quoteLiteral(DEFAULT_MARKER)})`, bytes)
+    const parts = names.map((name, index) => {
+      const type = `$${index + 1}`
+      const column = `p.${quoted(name)}`
+      return `SELECT p.dps_place, ${quoteLiteral(name)} AS name, e.* FROM placed p, LATERAL pg_input_error_info(${column}, ${type}) e
+        WHERE ${column} IS NOT NULL AND ${column} <> ${quoteLiteral(DEFAULT_MARKER)} AND NOT pg_input_is_valid(${column}, ${type})`
+    })
+    const { rows } = await client.query<{ dps_place: string; name: string; message: string; sql_error_code: string }>(
+      `WITH placed AS MATERIALIZED (SELECT row_number() OVER (ORDER BY dps_row) AS dps_place, * FROM pg_temp.dps_text) ${parts.join(' UNION ALL ')}`,
+      names.map((name) => typeOf(columns, name)),
+    )
+    return rows.map(({ dps_place, name, message, sql_error_code }) => ({
+      row: Number(dps_place) - 1,
+      code: sql_error_code,
+      message: isPatch ? message : `${message} (column ${name})`,
+    }))
+  }
+
+  /** Where Postgres can't be asked for values: COPY names the first line that it can't read, and the others are tried again. */
+  async function copyFaults(client: PoolClient, piece: Rows, rows: number[]): Promise<Fault[]> {
+    const faults: Fault[] = []
+    for (let from = 0; from < rows.length; from += CHUNK_ROWS) {
+      let left = rows.slice(from, from + CHUNK_ROWS)
+      while (left.length > 0) {
+        await client.query('SAVEPOINT line')
+        try {
+          await client.query('DELETE FROM pg_temp.dps_stage')
+          await copyInto(client, mode.stageCopy, pick(piece, left))
+          await client.query('RELEASE SAVEPOINT line')
+          break
+        } catch (error) {
+          const fault = error as { code?: string; message: string; where?: string }
+          if (!isRowFault(fault)) throw error
+          await client.query('ROLLBACK TO SAVEPOINT line')
+          // "COPY dps_stage, line 17, column stars": the line within what was sent.
+          const line = Number(/COPY [^\n]*, line (\d+)/.exec(fault.where ?? '')?.[1] ?? 0)
+          const at = line > 0 && line <= left.length ? line - 1 : 0
+          faults.push({ row: left[at]!, code: fault.code!, message: fault.message })
+          left = left.filter((_, index) => index !== at)
+        }
+      }
+    }
+    return faults
+  }
+
+  /** Rows that break a constraint: tried one after the other inside of the database, each seeing those before it that passed. */
+  async function constraintFaults(client: PoolClient, piece: Rows, rows: number[]): Promise<Fault[]> {
+    if (rows.length === 0) return []
+    await client.query('DELETE FROM pg_temp.dps_stage')
+    await copyInto(client, mode.stageCopy, pick(piece, rows))
+    await client.query('SAVEPOINT rows')
+    try {
+      const faults = await tryRows(client, rows)
+      // What is checked at the end of a transaction is a row's fault too.
+      await client.query('SET CONSTRAINTS ALL IMMEDIATE')
+      await client.query('SET CONSTRAINTS ALL DEFERRED')
+      return faults
+    } catch (error) {
+      if (!isRowFault(error as { code?: string })) throw error
+      await client.query('ROLLBACK TO SAVEPOINT rows')
+      await client.query('SET CONSTRAINTS ALL IMMEDIATE')
+      const faults = await tryRows(client, rows)
+      await client.query('SET CONSTRAINTS ALL DEFERRED')
+      return faults
+    }
+  }
+
+  async function tryRows(client: PoolClient, rows: number[]): Promise<Fault[]> {
+    const { rows: found } = await client.query<{ dps_n: number; dps_code: string; dps_text: string }>('SELECT * FROM pg_temp.dps_try()')
+    return found.map(({ dps_n, dps_code, dps_text }) => ({ row: rows[dps_n]!, code: dps_code, message: dps_text }))
+  }
+
+  async function searchPiece(client: PoolClient, columns: readonly Column[], piece: Rows): Promise<Fault[]> {
+    const faults = new Map<number, Fault>()
+    const add = (found: Fault[]) => found.forEach((fault) => faults.has(fault.row) || faults.set(fault.row, fault))
+    const left = () => Array.from({ length: piece.count }, (_, row) => row).filter((row) => !faults.has(row))
+    if (serverVersion >= VERSION_WITH_INPUT_ERRORS) {
+      await client.query('SAVEPOINT types')
+      try {
+        add(await typeFaults(client, columns, piece.bytes))
+        await client.query('RELEASE SAVEPOINT types')
+      } catch (error) {
+        // A type of another vendor's, or bytes that are no text at all: found line by line below.
+        if (!isRowFault(error as { code?: string })) throw error
+        await client.query('ROLLBACK TO SAVEPOINT types')
+      }
+    }
+    await client.query('SAVEPOINT stage')
+    try {
+      add(await constraintFaults(client, piece, left()))
+    } catch (error) {
+      if (!isRowFault(error as { code?: string })) throw error
+      await client.query('ROLLBACK TO SAVEPOINT stage')
+      add(await copyFaults(client, piece, left()))
+      add(await constraintFaults(client, piece, left()))
+    }
+    return [...faults.values()]
+  }
+
+  return async (client, pieces) => {
+    const columns = await typesOf(client, target.table)
+    await mode.prepareStage(client)
+    await ensureMade(client, 'dps_text', columns, [
+      'DROP TABLE IF EXISTS pg_temp.dps_text',
+      `CREATE TEMP TABLE dps_text (${textColumns.map((name) => `${name} text DEFAULT ${quoteLiteral(DEFAULT_MARKER)}`).join(', ')}, dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DELETE ROWS`,
+    ])
+    await ensureMade(client, 'dps_try', columns, [
+      `CREATE OR REPLACE FUNCTION pg_temp.dps_try() RETURNS TABLE (dps_n int, dps_code text, dps_text text) LANGUAGE plpgsql AS $dps$
+        #variable_conflict use_column
+        DECLARE r record;
+        BEGIN
+          dps_n := -1;
+          FOR r IN SELECT * FROM pg_temp.dps_stage ORDER BY dps_row LOOP
+            dps_n := dps_n + 1;
+            BEGIN
+              ${mode.rowStatement}
+            EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
+              dps_code := SQLSTATE;
+              dps_text := SQLERRM;
+              RETURN NEXT;
+            END;
+          END LOOP;
+        END $dps$`,
+    ])
+    const refused: RefusedRecord[] = []
+    await client.query('BEGIN')
+    try {
+      for (const piece of pieces)
+        for (const { row, code, message } of await searchPiece(client, columns, piece))
+          refused.push({
+            offset: BigInt(piece.offsets[row]!),
+            code: `postgres_${code}`,
+            message: `the table refuses the row: ${message}`,
+          })
+    } finally {
+      await client.query('ROLLBACK')
+    }
+    return refused
+  }
+}
+
+/** As a string constant (Postgres, "Lexical Structure": quotes are doubled; the marker's backslash stands for itself). */
+const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`
