@@ -16,6 +16,7 @@ import { LIMITS } from '../../shared/model/limits.ts'
 import { isStorable } from '../../shared/model/text.ts'
 import type { Caller, Deps, Reply } from './deps.ts'
 import { docsPage } from './docs-page.ts'
+import { assertTarget } from './raw-requests.ts'
 import { ingest } from './ingest/ingest.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { errors } from './middleware/errors.ts'
@@ -24,10 +25,9 @@ import { createRateLimit } from './middleware/rate-limit.ts'
 import { requestId } from './middleware/request-id.ts'
 import { assertNesting, validated } from './middleware/validate.ts'
 import type { Operation } from './routes/operation.ts'
+import { elementsOf, nestedOf, parseDocument, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createToken } from './routes/auth/create-token.ts'
 import { OPERATIONS } from './routes/index.ts'
-
-const NDJSON_LINES_MAX = 100_000
 
 export function createApp(deps: Deps, redis: Redis, options: { prefix: string; tokenRequestsPerMinute: number; now: () => number }): Koa {
   const app = new Koa({ proxy: false })
@@ -39,6 +39,7 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
 
   app.use(requestId)
   app.use(errors(deps.log))
+  app.use(assertTarget)
   router.get('/openapi.json', (ctx) => void (ctx.body = document))
   router.get('/docs', (ctx) => {
     ctx.type = 'html'
@@ -62,13 +63,21 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
       const caller = { ...(await authenticate(ctx)), ifMatch: ctx.get('If-Match') || undefined }
       await limits.account(ctx, caller)
       assertScope(contract, caller)
-      if (contract.request.body) await readBody(ctx, contract)
+      const records = contract.request.body ? await readBody(ctx, contract) : undefined
       const input = readInput(ctx, contract)
-      const work = () => handle(deps, caller, input as never)
+      const work = () => handle(deps, records ? { ...caller, records } : caller, input as never)
       const key = ctx.get('Idempotency-Key')
       const reply =
         contract.isIdempotent && key !== ''
-          ? await withIdempotency(deps, caller.accountId, key, contract.id, ctx.path.slice(prefix.length), input.body, work)
+          ? await withIdempotency(
+              deps,
+              caller.accountId,
+              key,
+              contract.id,
+              ctx.path.slice(prefix.length),
+              records ? records.bytes.toString('latin1') : input.body,
+              work,
+            )
           : await work()
       send(ctx, reply, prefix)
     }
@@ -96,8 +105,8 @@ function assertScope(contract: Contract, caller: Caller): void {
   throw new ServiceError('forbidden', `the API key lacks the scope ${contract.scope}`)
 }
 
-/** Reads and parses the body by its media type, within the operation's limit. */
-async function readBody(ctx: Context, contract: Contract): Promise<void> {
+/** Reads and parses the body by its media type, within the operation's limit. Answers its records where they are passed on as they are. */
+async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | undefined> {
   const accepted = contract.consumes ?? ['application/json']
   const hasBody = ctx.request.length !== 0 && (ctx.request.length !== undefined || ctx.get('Transfer-Encoding') !== '')
   if (hasBody && !ctx.is([...accepted])) {
@@ -110,31 +119,36 @@ async function readBody(ctx: Context, contract: Contract): Promise<void> {
     throw new ServiceError('invalid_request', 'the charset must be utf-8', { status: INVALID_REQUEST_STATUSES.unsupportedMediaType })
   }
   const limit = `${contract.bodyBytesMax ?? LIMITS.body_bytes_max}b`
+  if (contract.passesRecordsOn) return hasBody ? readRecords(ctx, limit) : undefined
   const parse = bodyParser({
     enableTypes: ['json', 'form', 'text'],
     jsonLimit: limit,
     formLimit: limit,
     textLimit: limit,
-    extendTypes: { text: [NDJSON] },
     strict: false,
   })
   await parse(ctx as never, async () => {})
-  if (ctx.is(NDJSON)) ctx.request.body = { records: parseLines(String(ctx.request.body ?? '')) }
-  else if (!hasBody) ctx.request.body = undefined
+  if (!hasBody) ctx.request.body = undefined
   assertNesting(ctx.request.body)
+  return undefined
 }
 
-function parseLines(text: string): unknown[] {
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
-  if (lines.length > NDJSON_LINES_MAX)
-    throw invalidRequest([{ path: '/records', message: `must hold at most ${NDJSON_LINES_MAX} records` }])
-  return lines.map((line, index) => {
-    try {
-      return JSON.parse(line)
-    } catch {
-      throw invalidRequest([{ path: `/records/${index}`, message: 'is not valid JSON' }])
-    }
-  })
+/** The parser gives text out alone: as Latin-1 it holds the bytes as they came. */
+async function readRecords(ctx: Context, limit: string): Promise<RawRecords | undefined> {
+  // `encoding` is the parser's own, which its types leave out.
+  const options = { enableTypes: ['text'], textLimit: limit, encoding: 'latin1', extendTypes: { text: [NDJSON, 'application/json'] } }
+  const parse = bodyParser(options)
+  await parse(ctx as never, async () => {})
+  const bytes = Buffer.from(String(ctx.request.body ?? ''), 'latin1')
+  const isLines = ctx.is(NDJSON) !== false
+  const lines = isLines ? await parseLines(bytes) : undefined
+  const body = lines ? { records: lines.values } : parseDocument(bytes)
+  const records = (body as { records?: unknown } | null)?.records
+  const raw = lines ?? (Array.isArray(records) ? elementsOf(bytes, 'records', records) : undefined)
+  // The schema looks at what is around the records, and whether there are any; it need not walk over all of them.
+  ctx.request.body = raw ? { ...(body as object), records: raw.values.slice(0, 1) } : body
+  assertNesting(raw ? { ...(body as object), records: nestedOf(raw) } : body)
+  return raw
 }
 
 /** Path, query and body by the operation's schemas; every fault of all three at once. */

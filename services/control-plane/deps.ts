@@ -13,6 +13,7 @@ import type { SecretBox } from '../../shared/secrets/envelope.ts'
 import type { Credentials } from './credentials.ts'
 import type { DeadLetterProjection } from './dead-letters/projection.ts'
 import type { SourceReader } from './trace/source-records.ts'
+import type { RawRecords } from './stream-data/raw-records.ts'
 import type { StreamData } from './stream-data/stream-data.ts'
 
 export type Deps = {
@@ -46,6 +47,7 @@ export type Caller = {
   keyId: string
   scopes: readonly Scope[]
   /** If-Match, where given. */ ifMatch?: string
+  /** The body's records as they came, for operations that pass them on. */ records?: RawRecords
 }
 
 /** What a handler answers. */

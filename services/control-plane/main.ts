@@ -15,6 +15,7 @@ import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
 import { createApp } from './app.ts'
+import { answerParserErrors } from './raw-requests.ts'
 import { installBuiltIns } from './built-ins.ts'
 import { createCredentials } from './credentials.ts'
 import type { Deps } from './deps.ts'
@@ -72,7 +73,7 @@ redis.on('error', (error) => log.warn({ reason: error.message }, 'Redis is away,
 const secretBox = createSecretBox(config.SECRETS_KEYS)
 await rewrapSecrets(db, secretBox)
 const registry = openRegistry(config.SCHEMA_REGISTRY_URL)
-const streamData = createStreamData(db, cluster, kafka, now)
+const streamData = createStreamData(db, cluster, now)
 const publisher = startPublisher({ db, kafka, log }, names.definitions)
 const warnOf = (what: string) => (error: Error) => log.warn({ reason: error.message }, what)
 const deadLetters = createDeadLetterProjection(db, cluster, now, warnOf('dead letters: will be projected later'))
@@ -111,6 +112,7 @@ const app = createApp(deps, redis, { prefix: config.DPS_PREFIX, tokenRequestsPer
 const server = app.listen(config.PORT, config.HOST)
 // Longer than load balancers keep a connection that is idle: a request on one that is being closed would be lost.
 server.keepAliveTimeout = 65_000
+answerParserErrors(server)
 await once(server, 'listening')
 const address = server.address()
 const port = typeof address === 'object' && address !== null ? address.port : config.PORT

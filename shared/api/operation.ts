@@ -19,6 +19,8 @@ export type Contract = {
   /** Content types of the body, JSON when left out. */
   consumes?: readonly string[]
   bodyBytesMax?: number
+  /** Its body's member `records`, or its lines, are written as the bytes they came in. */
+  passesRecordsOn?: boolean
   request: { params?: z.ZodObject; query?: z.ZodObject; body?: z.ZodType }
   /** Schema per success status; null for an empty answer. */
   responses: Record<number, z.ZodType | null>

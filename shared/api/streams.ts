@@ -192,7 +192,11 @@ export const getStreamDataContract = contract({
         total: z.number().int(),
         page: z.number().int(),
         limit: z.number().int(),
-        next_cursor: z.string().optional(),
+        has_more: z.literal(true).optional().describe('Records follow that this page does not hold'),
+        next_cursor: z
+          .string()
+          .optional()
+          .describe('Goes on behind this page, on the last one too: with it a reader takes up what comes later'),
         approximate: z.literal(true).optional(),
         undecodable: z
           .array(z.object({ index: z.number().int(), partition: z.number().int(), offset: z.string(), reason: z.string() }))
@@ -213,6 +217,7 @@ export const writeStreamDataContract = contract({
   scope: 'streams:write',
   isIdempotent: true,
   consumes: ['application/json', NDJSON],
+  passesRecordsOn: true,
   request: {
     params: IdParams,
     body: z.strictObject({

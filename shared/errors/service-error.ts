@@ -35,10 +35,10 @@ export class ServiceError extends Error {
 const DETAILS_IN_MESSAGE = 5
 
 /** 400 naming every fault. */
-export function invalidRequest(details: Detail[]): ServiceError {
+export function invalidRequest(details: Detail[], cause?: unknown): ServiceError {
   const shown = details.slice(0, DETAILS_IN_MESSAGE).map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
   const more = details.length > shown.length ? ` (and ${details.length - shown.length} more)` : ''
-  return new ServiceError('invalid_request', `invalid request: ${shown.join('; ')}${more}`, { details })
+  return new ServiceError('invalid_request', `invalid request: ${shown.join('; ')}${more}`, { details, cause })
 }
 
 export const notFound = (what: string): ServiceError => new ServiceError('not_found', `${what} does not exist`)

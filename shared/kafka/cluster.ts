@@ -117,6 +117,9 @@ export function openCluster(options: ClusterOptions) {
       }
     },
 
+    /** A connection to any broker that answers. Shared: not for long polls. */
+    anyConnection: anyBroker,
+
     /** Undefined while the topic does not exist. */
     async describeTopic(topic: string): Promise<TopicLayout | undefined> {
       const answer = await refreshAddresses([topic])
@@ -181,12 +184,12 @@ export function openCluster(options: ClusterOptions) {
     },
 
     /**
-     * Initialises a transactional producer. With (-1, -1) it takes the id over (a task's start); with its own id and epoch it only
+     * Initialises a producer; without a transactional id it is an idempotent one (KIP-98). With (-1, -1) it takes the id over (a task's start); with its own id and epoch it only
      * continues, and is refused with producerFenced when somebody took over meanwhile (KIP-360).
      */
     async initProducer(
       connect: () => Promise<Connection>,
-      transactionalId: string,
+      transactionalId: string | null,
       timeoutMs: number,
       producerId = -1n,
       producerEpoch = -1,

@@ -16,12 +16,13 @@ import { measureLatency, type Latency } from './latency.ts'
 import { loadInput } from './load-input.ts'
 import { runMatrix } from './matrix.ts'
 import { measureAllocations, measureIdle } from './memory.ts'
+import { measureHttp } from './http.ts'
 import { measureConnectors } from './connectors.ts'
 import { measureNeighbours } from './neighbours.ts'
 import { startBenchProcessor, type BenchStep } from './processor.ts'
 import { PARTITIONS, RECORD_COUNT } from './records.ts'
 
-const SUITES = ['default', 'latency', 'neighbours', 'connectors', 'matrix', 'all'] as const
+const SUITES = ['default', 'latency', 'neighbours', 'connectors', 'matrix', 'http', 'all'] as const
 const suite = SUITES.find((each) => each === (process.env.SUITE || 'default'))
 if (!suite) throw new Error(`SUITE is one of ${SUITES.join(', ')}`)
 const INPUT = 'bench-input'
@@ -82,6 +83,7 @@ try {
     if (suite === 'connectors') await loadInput(kafka, INPUT)
     outcome.connectors = await measureConnectors({ ...options, cluster, inputTopic: INPUT, home, say })
   }
+  if (suite === 'http' || suite === 'all') outcome.http = await measureHttp(say)
   if (suite === 'matrix' || suite === 'all') outcome.matrix = await runMatrix({ ...options, cluster, say })
   await writeFile(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(outcome, null, 2)}\n`)
 } finally {

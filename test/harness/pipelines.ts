@@ -51,7 +51,7 @@ export async function write(client: Client, streamId: string, records: unknown[]
 
 export type Page = {
   data: Record<string, unknown>[]
-  pagination: { total: number; page: number; limit: number; next_cursor?: string; undecodable?: unknown[] }
+  pagination: { total: number; page: number; limit: number; next_cursor?: string; has_more?: true; undecodable?: unknown[] }
 }
 
 export async function waitForTotal(client: Client, streamId: string, total: number): Promise<void> {
@@ -67,7 +67,7 @@ export async function readAll(client: Client, streamId: string): Promise<Record<
   for (let cursor = ''; ;) {
     const { body } = await client.call<Page>('GET', `/v1/streams/${streamId}/data?limit=1000${cursor}`)
     records.push(...body.data)
-    if (body.pagination.next_cursor === undefined) return records
+    if (!body.pagination.has_more) return records
     cursor = `&cursor=${body.pagination.next_cursor}`
   }
 }
@@ -76,7 +76,7 @@ export async function readAll(client: Client, streamId: string): Promise<Record<
 export async function readPartition(client: Client, streamId: string, partition: number): Promise<number[]> {
   const values: number[] = []
   for (let cursor = ''; ;) {
-    const { body } = await client.call<{ data: { n: number }[]; pagination: { next_cursor?: string } }>(
+    const { body } = await client.call<{ data: { n: number }[]; pagination: { next_cursor?: string; has_more?: true } }>(
       'GET',
       `/v1/streams/${streamId}/data?limit=1000&partition=${partition}${cursor}`,
     )

@@ -44,11 +44,11 @@ async function waitForTotal(api: Api, streamId: string, total: number): Promise<
 async function readAll(api: Api, streamId: string): Promise<Classified[]> {
   const records: Classified[] = []
   for (let cursor = ''; ;) {
-    const page = await api.get<{ data: Classified[]; pagination: { next_cursor?: string } }>(
+    const page = await api.get<{ data: Classified[]; pagination: { next_cursor?: string; has_more?: true } }>(
       `/streams/${streamId}/data?limit=1000${cursor}`,
     )
     records.push(...page.data)
-    if (page.pagination.next_cursor === undefined) return records
+    if (!page.pagination.has_more) return records
     cursor = `&cursor=${page.pagination.next_cursor}`
   }
 }

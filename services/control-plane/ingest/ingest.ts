@@ -14,6 +14,7 @@ import { invalidCredentials } from '../credentials.ts'
 import type { Caller, Deps, Reply } from '../deps.ts'
 import { withIdempotency } from '../middleware/idempotency.ts'
 import { assertNesting } from '../middleware/validate.ts'
+import { elementsOf, parseDocument, parseLines, type RawRecords } from '../stream-data/raw-records.ts'
 import { withDeadline } from '../with-deadline.ts'
 
 /** The same words for a pipeline that is not there, one with another source, and a wrong signature. */
@@ -39,26 +40,24 @@ function isSigned(body: Buffer, signature: string, secret: string): boolean {
   return given.length === wanted.length && timingSafeEqual(given, wanted)
 }
 
-function recordsOf(ctx: Context, body: Buffer): unknown[] {
+async function recordsOf(ctx: Context, body: Buffer): Promise<RawRecords> {
   const isLines = ctx.is('application/x-ndjson') !== false
   if (!isLines && !ctx.is('application/json'))
     throw new ServiceError('invalid_request', 'the Content-Type must be application/json or application/x-ndjson', {
       status: INVALID_REQUEST_STATUSES.unsupportedMediaType,
     })
-  const parse = (text: string, path: string): unknown => {
-    try {
-      return JSON.parse(text)
-    } catch {
-      throw invalidRequest([{ path, message: 'is not valid JSON' }])
-    }
-  }
-  const text = body.toString('utf8')
-  const lines = isLines ? text.split('\n').filter((line) => line.trim() !== '') : undefined
-  const whole = lines ? lines.map((line, index) => parse(line, `/${index}`)) : parse(text, '')
-  assertNesting(whole)
-  const records = Array.isArray(whole) ? whole : [whole]
-  if (records.length === 0) throw invalidRequest([{ path: '', message: 'must hold at least one record' }])
+  const records = isLines ? await parseLines(body, '') : wholeRecords(body)
+  assertNesting(records.values)
+  if (records.values.length === 0) throw invalidRequest([{ path: '', message: 'must hold at least one record' }])
   return records
+}
+
+/** A document is one record, or as many as its array has elements. */
+function wholeRecords(body: Buffer): RawRecords {
+  const document = parseDocument(body)
+  return Array.isArray(document)
+    ? elementsOf(body, undefined, document)
+    : { bytes: body, spans: Int32Array.from([0, body.length]), values: [document] }
 }
 
 /** `limit` counts the request towards the pipeline's account. Throws 401 for whatever is not signed. */
@@ -74,16 +73,15 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
   const account = await findAccount(deps.db, row.account_id)
   if (!account) throw refused()
   await limit({ accountId: row.account_id, accountType: account.type, keyId: row.id, scopes: [] })
-  const records = recordsOf(ctx, body)
+  const records = await recordsOf(ctx, body)
   const target = {
     id: row.id,
     topic: row.definition.source_topic,
-    partitions: row.definition.source_partitions,
     key_field: config.key ?? null,
   }
   const write = async (): Promise<Reply> => {
     await withDeadline(deps.streamData.writeUnchecked(target, records), 'writing the records')
-    return { status: 202, body: { records: records.length } }
+    return { status: 202, body: { records: records.values.length } }
   }
   const key = ctx.get('Idempotency-Key')
   return key === '' ? write() : withIdempotency(deps, row.account_id, key, 'ingest', `/ingest/${row.id}`, body.toString('base64'), write)

@@ -38,7 +38,7 @@ function fromHttpError(error: unknown): ServiceError | undefined {
     return new ServiceError('invalid_request', 'the body is too large', { status, cause: error, headers: { Connection: 'close' } })
   if (status === INVALID_REQUEST_STATUSES.unsupportedMediaType)
     return new ServiceError('invalid_request', 'the body’s encoding or charset is not supported', { status, cause: error })
-  if (typeof code === 'string' && (code.startsWith('Z_') || code.startsWith('ERR_BROTLI') || code === 'ERR__ERROR_FORMAT_PADDING_1')) {
+  if (typeof code === 'string' && /^(Z_|ERR_BROTLI|ERR__ERROR_|ZSTD_|ERR_ZSTD)/.test(code)) {
     return new ServiceError('invalid_request', 'the body does not decompress as its Content-Encoding says', { cause: error })
   }
   if (type === 'request.aborted' || status === 400)
@@ -64,6 +64,8 @@ export function errors(log: Logger) {
     try {
       await next()
     } catch (thrown) {
+      // The client has gone in the middle of its request: nobody reads an answer, and nothing is wrong here.
+      if (ctx.req.destroyed && !ctx.req.complete) return void (ctx.respond = false)
       const error = toServiceError(thrown)
       if (error.status >= 500) {
         const cause = error.cause instanceof Error ? error.cause : thrown
@@ -74,6 +76,12 @@ export function errors(log: Logger) {
       }
       ctx.status = error.status
       ctx.set(error.headers)
+      if (!ctx.req.complete) {
+        // The rest of the body is of no use, and a request behind it would never be read.
+        ctx.set('Connection', 'close')
+        ctx.req.unpipe()
+        ctx.req.resume()
+      }
       ctx.body = errorEnvelope(error, ctx.state.requestId)
     }
   }

@@ -1,24 +1,30 @@
-/** Where a walk through a stream goes on: per partition the next offset. Opaque to clients. */
-import { z } from 'zod'
+/**
+ * Where a walk through a stream goes on: the stream's id, and the next offset of each partition as a varint, so that a stream with hundreds
+ * of partitions still fits an address. Opaque to clients.
+ */
 import { invalidRequest } from '../../../shared/errors/service-error.ts'
-
-const Cursor = z.strictObject({
-  s: z.string(),
-  o: z
-    .array(z.string().regex(/^\d{1,19}$/))
-    .min(1)
-    .max(64),
-})
+import { readVarint, readVarlong, varlongSize, writeVarint, writeVarlong, type Cursor } from '../../../shared/kafka/protocol/varint.ts'
 
 export function encodeCursor(streamId: string, offsets: readonly bigint[]): string {
-  return Buffer.from(JSON.stringify({ s: streamId, o: offsets.map(String) })).toString('base64url')
+  const id = Buffer.from(streamId)
+  const size = offsets.reduce((sum, offset) => sum + varlongSize(offset), 10 + id.length)
+  const bytes = Buffer.alloc(size)
+  let at = writeVarint(bytes, id.length, 0)
+  at += id.copy(bytes, at)
+  for (const offset of offsets) at = writeVarlong(bytes, offset, at)
+  return bytes.subarray(0, at).toString('base64url')
 }
 
 /** Throws 400 for anything but a cursor of this stream. */
 export function decodeCursor(text: string, streamId: string, partitions: number): bigint[] {
   try {
-    const parsed = Cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
-    if (parsed.s === streamId && parsed.o.length === partitions) return parsed.o.map(BigInt)
+    const bytes = Buffer.from(text, 'base64url')
+    const cursor: Cursor = { at: 0 }
+    const length = readVarint(bytes, cursor)
+    const id = bytes.toString('utf8', cursor.at, (cursor.at += length))
+    const offsets = Array.from({ length: partitions }, () => readVarlong(bytes, cursor))
+    const isSound = id === streamId && cursor.at === bytes.length && bytes.toString('base64url') === text
+    if (isSound && offsets.every((offset) => offset >= 0n)) return offsets
   } catch {
     // Said below.
   }

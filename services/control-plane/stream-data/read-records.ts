@@ -15,7 +15,6 @@ import {
 import { KafkaError } from '../../../shared/kafka/cluster.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 
-export type ReadRecord = { partition: number; offset: bigint; timestamp: bigint; value: Buffer | null }
 /** A batch that holds records which count. */
 export type CountedBatch = { header: BatchHeader; bytes: Buffer; nextOffset: bigint }
 
@@ -68,41 +67,4 @@ export function wholeRecordsOf(
       record,
     }))
     .filter((each) => each.offset >= offset)
-}
-
-/** The records of a batch from `offset` on. */
-export function recordsOf(batch: CountedBatch, partition: number, from: bigint): ReadRecord[] {
-  return wholeRecordsOf(batch, from).map(({ offset, timestamp, record: { value } }) => ({ partition, offset, timestamp, value }))
-}
-
-const READ_BYTES = 1 << 20
-
-/** Up to `count` records from `offset` on, after skipping `skip`. Ends early at the end of the partition. */
-export async function readRecords(
-  connections: Connections,
-  layout: TopicLayout,
-  partition: number,
-  offset: bigint,
-  skip: number,
-  count: number,
-): Promise<ReadRecord[]> {
-  const records: ReadRecord[] = []
-  let position = offset
-  let toSkip = skip
-  while (records.length < count) {
-    const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, READ_BYTES)
-    for (const batch of batches) {
-      if (records.length >= count) break
-      if (batch.header.recordCount <= toSkip && batch.header.baseOffset >= position) {
-        toSkip -= batch.header.recordCount
-        continue
-      }
-      const found = recordsOf(batch, partition, position)
-      records.push(...found.slice(toSkip, toSkip + count - records.length))
-      toSkip = Math.max(0, toSkip - found.length)
-    }
-    if (nextOffset === position) break
-    position = nextOffset
-  }
-  return records
 }

@@ -119,13 +119,17 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
   return {
     /** Counts every partition, exactly where the index reaches the end in time. */
     async count(stream: Stream, layout: TopicLayout): Promise<PartitionCount[]> {
-      await extend(stream, layout)
       const partitions = layout.leaders.map((_, partition) => partition)
-      const [starts, ends, heads] = await Promise.all([
+      const [starts, ends, known] = await Promise.all([
         cluster.offsets(layout, partitions, 'earliest'),
         cluster.offsets(layout, partitions, 'latest'),
         listHeads(db, stream.id),
       ])
+      const isWhole = partitions.every(
+        (partition) => (ends.get(partition) ?? 0n) <= (known.find((head) => head.partition === partition)?.nextOffset ?? 0n),
+      )
+      if (!isWhole) await extend(stream, layout)
+      const heads = isWhole ? known : await listHeads(db, stream.id)
       return Promise.all(
         partitions.map(async (partition) => {
           const start = starts.get(partition) ?? 0n

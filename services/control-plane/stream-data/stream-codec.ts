@@ -1,17 +1,18 @@
 /** How a stream's values are written and read over HTTP, by its format. Codecs are kept by the schema's id, of which there is one each. */
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
 import { openCodec, type CodedFormat, type Codec } from '../../../shared/registry/codecs.ts'
-import { FRAMING_BYTES, frame, schemaIdOf, unframe } from '../../../shared/registry/framing.ts'
+import { FRAMING_BYTES, schemaIdOf } from '../../../shared/registry/framing.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
 import { schemasOf } from '../../../shared/store/streams.ts'
+import { readJson, type ReadValue } from './pages.ts'
 
 export type CodedStream = Schemed & { id: string; schema_id: number | null }
 
 export type StreamCodec = {
-  /** The framed value of a record. Throws an Error that names the member that does not fit the stream's schema. */
-  encode(stream: CodedStream, record: unknown): Buffer
-  /** Reads values written with any schema that the stream has had; the reader throws an Error that says why one can't be decoded. */
-  reader(stream: CodedStream): Promise<(value: Buffer | null) => unknown>
+  /** The value of a record's JSON text, without its frame. Throws an Error that names the member that does not fit the stream's schema. */
+  encode(stream: CodedStream, json: Buffer): Uint8Array
+  /** Reads values written with any schema that the stream has had, as JSON text. */
+  reader(stream: CodedStream): Promise<ReadValue>
 }
 
 const CODECS_MAX = 1000
@@ -28,20 +29,18 @@ export function createStreamCodec(db: Queryable): StreamCodec {
     return codec
   }
   return {
-    encode(stream, record) {
+    encode(stream, json) {
       const { id, format, schema_id } = stream
-      const text = JSON.stringify(record)
-      if (format === 'json') return frame(schema_id ?? 0, text)
-      return Buffer.concat([frame(schema_id ?? 0, ''), codecOf(id, schema_id ?? 0, { ...stream, format }).fromJson(text)])
+      return format === 'json' ? json : codecOf(id, schema_id ?? 0, { ...stream, format }).fromJson(json.toString('utf8'))
     },
     async reader({ id, name, format }) {
-      if (format === 'json') return unframe
+      if (format === 'json') return readJson
       const schemas = await schemasOf(db, id)
       return (value) => {
         const schemaId = schemaIdOf(value)
         const schema = schemas.get(schemaId)
         if (!schema) throw new Error(`the value was written with schema ${schemaId}, which the stream never had`)
-        return JSON.parse(codecOf(id, schemaId, { name, format, ...schema }).toJson(value!.subarray(FRAMING_BYTES)))
+        return Buffer.from(codecOf(id, schemaId, { name, format, ...schema }).toJson(value!.subarray(FRAMING_BYTES)))
       }
     },
   }

@@ -1,91 +1,70 @@
 /** A stream's records over HTTP: pages by number or by cursor, and writes. */
-import type { Kafka } from 'kafkajs'
-import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
-import { invalidRequest, unavailable } from '../../../shared/errors/service-error.ts'
-import { frame } from '../../../shared/registry/framing.ts'
+import { LIMITS } from '../../../shared/model/limits.ts'
+import { KafkaError, type Cluster, type TopicLayout } from '../../../shared/kafka/cluster.ts'
+import { hasMoved } from '../../../shared/kafka/wire/error-codes.ts'
+import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
 import type { Database } from '../../../shared/store/database.ts'
 import type { StreamRow } from '../../../shared/store/streams.ts'
+import { turns } from '../turns.ts'
+import { createBatchCache } from './batch-cache.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { rangesOf } from './interleave.ts'
-import { readRecords, type ReadRecord } from './read-records.ts'
+import { createLayouts } from './layouts.ts'
+import { pageBytes } from './pages.ts'
+import { bytesOf, type RawRecords } from './raw-records.ts'
 import { createRecordIndex, type PartitionCount } from './record-index.ts'
 import { createRecordValidator } from './validate-records.ts'
 import { createStreamCodec } from './stream-codec.ts'
-import { createRecordWriter, type Target, type Written } from './write-records.ts'
+import { openWalk, type ReadRecord, type Walk } from './walk.ts'
+import { createRecordWriter, type Target, type Values, type Written } from './write-records.ts'
 
-type Undecodable = { index: number; partition: number; offset: string; reason: string }
-export type DataPage = {
-  data: unknown[]
-  pagination: { total: number; page: number; limit: number; next_cursor?: string; approximate?: true; undecodable?: Undecodable[] }
-}
 export type PageQuery = { limit: number; page: number; cursor?: string; partition?: number; order: 'asc' | 'desc' }
 
 export type StreamData = {
-  readPage(stream: StreamRow, query: PageQuery): Promise<DataPage>
-  write(stream: StreamRow, records: unknown[]): Promise<Written>
+  /** The page as the bytes of its JSON. */
+  readPage(stream: StreamRow, query: PageQuery): Promise<Buffer>
+  /** All records or none. `root` is where they stand in the request. */
+  write(stream: StreamRow, records: RawRecords): Promise<Written>
   /** Records of no stream, whose shape is the business of whoever reads the topic. */
-  writeUnchecked(target: Target, records: unknown[]): Promise<Written>
+  writeUnchecked(target: Target, records: RawRecords): Promise<Written>
   pokeIndex(stream: { id: string; topic: string }): void
   close(): Promise<void>
 }
 
+/** A page is cut where its values have so many bytes; the cursor goes on from there. */
+const PAGE_BYTES_MAX = 16 << 20
+/** What a record takes in a batch beside its key and value, at most. */
+const AROUND_BYTES = 61 + 40
+
 /** Oldest first; ties in the order of partition and offset, so that a page always looks the same. */
-function byTime(a: ReadRecord, b: ReadRecord): number {
-  if (a.timestamp !== b.timestamp) return a.timestamp < b.timestamp ? -1 : 1
-  if (a.partition !== b.partition) return a.partition - b.partition
-  return a.offset < b.offset ? -1 : 1
-}
+const byTime = (a: ReadRecord, b: ReadRecord): number => a.timestamp - b.timestamp || a.partition - b.partition || a.offset - b.offset
 
-function decodeAll(records: ReadRecord[], decode: (value: Buffer | null) => unknown): { data: unknown[]; undecodable: Undecodable[] } {
-  const undecodable: Undecodable[] = []
-  const data = records.map(({ value, partition, offset }, index) => {
-    try {
-      return decode(value)
-    } catch (error) {
-      undecodable.push({ index, partition, offset: String(offset), reason: error instanceof Error ? error.message : String(error) })
-      return null
-    }
-  })
-  return { data, undecodable }
-}
-
-export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, now: () => number): StreamData {
+export function createStreamData(db: Database, cluster: Cluster, now: () => number): StreamData {
   const connections = cluster.openConnections('stream-data')
   const index = createRecordIndex(db, cluster, connections, now)
   const validate = createRecordValidator()
-  const writer = createRecordWriter(kafka)
+  const layouts = createLayouts(cluster, now)
+  const writer = createRecordWriter(cluster, layouts, now)
+  const cache = createBatchCache(connections, now)
   const codec = createStreamCodec(db)
 
-  async function layoutOf(stream: StreamRow): Promise<TopicLayout> {
-    const layout = await cluster.describeTopic(stream.topic)
-    if (!layout || layout.leaders.includes(-1)) throw unavailable('the stream’s topic')
-    return layout
-  }
+  type Taken = { records: ReadRecord[]; next: bigint[]; hasMore: boolean }
 
-  async function reply(
-    stream: StreamRow,
-    query: PageQuery,
-    counts: PartitionCount[],
-    records: ReadRecord[],
-    nextCursor: string | undefined,
-  ): Promise<DataPage> {
-    const total = counts.reduce((sum, { records: exact, estimated }) => sum + exact + estimated, 0)
-    const { data, undecodable } = decodeAll(records, await codec.reader(stream))
-    return {
-      data,
-      pagination: {
-        total,
-        page: query.page,
-        limit: query.limit,
-        ...(nextCursor === undefined ? {} : { next_cursor: nextCursor }),
-        ...(counts.some(({ estimated }) => estimated > 0) ? { approximate: true as const } : {}),
-        ...(undecodable.length > 0 ? { undecodable } : {}),
-      },
-    }
+  async function reply(stream: StreamRow, query: PageQuery, counts: PartitionCount[], { records, next, hasMore }: Taken): Promise<Buffer> {
+    const walksOn = query.order === 'asc' && query.partition === undefined
+    return pageBytes(records, await codec.reader(stream), {
+      total: counts.reduce((sum, { records: exact, estimated }) => sum + exact + estimated, 0),
+      page: query.page,
+      limit: query.limit,
+      ...(hasMore ? { has_more: true as const } : {}),
+      // On the last page too: whoever keeps it goes on with what comes later.
+      ...(walksOn && (records.length > 0 || query.cursor !== undefined) ? { next_cursor: encodeCursor(stream.id, next) } : {}),
+      ...(counts.some(({ estimated }) => estimated > 0) ? { approximate: true as const } : {}),
+    })
   }
 
   /** The page by arithmetic over the interleaving. */
-  async function readByNumber(stream: StreamRow, layout: TopicLayout, query: PageQuery, counts: PartitionCount[]): Promise<DataPage> {
+  async function readByNumber(stream: StreamRow, layout: TopicLayout, query: PageQuery, counts: PartitionCount[]): Promise<Buffer> {
     const sizes = counts.map(({ partition, records, estimated }) =>
       query.partition === undefined || query.partition === partition ? records + estimated : 0,
     )
@@ -97,27 +76,29 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
     const parts = await Promise.all(
       ranges.map(async ({ partition, from: start, to }) => {
         const { offset, skip } = await index.locate(stream, counts[partition]!, start)
-        const records = to > start ? await readRecords(connections, layout, partition, offset, skip, to - start) : []
-        const end = records.at(-1)
-        return { records, next: end ? end.offset + 1n : await nextOffset(layout, partition, offset, skip) }
+        const walk = openWalk(cache, layout, partition, offset, END, to - start + skip)
+        await walk.skip(skip)
+        const begin = walk.offset
+        const records: ReadRecord[] = []
+        for (let record = await walk.current(); record && records.length < to - start; record = await walk.current()) {
+          records.push(record)
+          walk.next()
+        }
+        return { records, begin, next: walk.offset }
       }),
     )
-    const records = parts.flatMap((part) => part.records).sort(byTime)
-    const hasMore = !isDescending && query.partition === undefined && last < total
-    const cursor = hasMore
-      ? encodeCursor(
-          stream.id,
-          parts.map(({ next }) => next),
-        )
-      : undefined
-    return reply(stream, query, scoped(counts, query), isDescending ? records.reverse() : records, cursor)
-  }
-
-  /** Offset of the record that a reader would get after skipping `skip` from `offset`. */
-  async function nextOffset(layout: TopicLayout, partition: number, offset: bigint, skip: number): Promise<bigint> {
-    if (skip === 0) return offset
-    const [last] = (await readRecords(connections, layout, partition, offset, skip - 1, 1)) as [ReadRecord | undefined]
-    return last ? last.offset + 1n : offset
+    const sorted = parts.flatMap(({ records }) => records).sort(byTime)
+    const taken = isDescending ? sorted.reverse() : sorted
+    const fitting = countFitting(taken)
+    // What the page had no room for comes with the cursor.
+    const next = parts.map((part) => part.next)
+    for (const { partition, offset } of taken.slice(fitting).reverse())
+      if (BigInt(offset) < next[partition]!) next[partition] = BigInt(offset)
+    return reply(stream, query, scoped(counts, query), {
+      records: taken.slice(0, fitting),
+      next,
+      hasMore: fitting < taken.length || (isDescending ? first > 0 : last < total),
+    })
   }
 
   const scoped = (counts: PartitionCount[], query: PageQuery) =>
@@ -130,50 +111,71 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
     query: PageQuery,
     counts: PartitionCount[],
     offsets: bigint[],
-  ): Promise<DataPage> {
-    const heads = await Promise.all(
-      offsets.map(async (offset, partition) => {
-        const { start } = counts[partition]!
-        // Retention may have taken what the cursor pointed at: the walk goes on with what is there.
-        const at = offset < start ? start : offset
-        return { at, records: at < counts[partition]!.end ? await readRecords(connections, layout, partition, at, 0, query.limit + 1) : [] }
-      }),
-    )
-    const merged = mergeByTime(
-      heads.map(({ records }) => records),
-      query.limit,
-    )
-    const taken = new Map<number, bigint>()
-    for (const { partition, offset } of merged) taken.set(partition, offset + 1n)
-    const next = heads.map(({ at }, partition) => taken.get(partition) ?? at)
-    const hasMore = heads.reduce((sum, { records }) => sum + records.length, 0) > merged.length
-    return reply(stream, query, counts, merged, hasMore ? encodeCursor(stream.id, next) : undefined)
+  ): Promise<Buffer> {
+    const expected = Math.ceil((query.limit * 2) / offsets.length)
+    const walks = offsets.map((offset, partition) => {
+      const { start, end } = counts[partition]!
+      // Retention may have taken what the cursor pointed at: the walk goes on with what is there.
+      return openWalk(cache, layout, partition, offset < start ? start : offset, end, expected)
+    })
+    await Promise.all(walks.map((walk) => walk.current()))
+    const records: ReadRecord[] = []
+    let bytes = 0
+    while (records.length < query.limit && bytes < PAGE_BYTES_MAX) {
+      const best = oldestOf(walks)
+      if (!best) break
+      const record = best.loaded()!
+      records.push(record)
+      bytes += record.value?.length ?? 0
+      best.next()
+      if (!best.loaded()) await best.current()
+    }
+    return reply(stream, query, counts, {
+      records,
+      next: walks.map((walk) => walk.offset),
+      hasMore: walks.some((walk) => walk.loaded() !== undefined),
+    })
+  }
+
+  /** A topic that was made anew, or whose leaders have moved since its layout was read, is looked up once more. */
+  async function withLayout<T>(stream: { topic: string }, work: (layout: TopicLayout) => Promise<T>): Promise<T> {
+    try {
+      return await work(await layouts.of(stream.topic))
+    } catch (error) {
+      if (!(error instanceof KafkaError) || !hasMoved(error.code)) throw error
+      layouts.forget(stream.topic)
+      return work(await layouts.of(stream.topic))
+    }
   }
 
   return {
-    async readPage(stream, query) {
-      const layout = await layoutOf(stream)
-      const offsets = query.cursor === undefined ? undefined : decodeCursor(query.cursor, stream.id, layout.leaders.length)
-      const counts = await index.count(stream, layout)
-      return offsets ? readByCursor(stream, layout, query, counts, offsets) : readByNumber(stream, layout, query, counts)
-    },
-    async write(stream, records) {
-      validate(stream, records)
-      const values = records.map((record, index) => {
+    readPage: (stream, query) =>
+      withLayout(stream, async (layout) => {
+        const offsets = query.cursor === undefined ? undefined : decodeCursor(query.cursor, stream.id, layout.leaders.length)
+        const counts = await index.count(stream, layout)
+        return offsets ? readByCursor(stream, layout, query, counts, offsets) : readByNumber(stream, layout, query, counts)
+      }),
+    async write(stream, raw) {
+      await validate(stream, raw.values)
+      const { key_field, schema_id } = stream
+      const bytesMax = stream.batch_bytes_max ?? LIMITS.topic_batch_bytes_max
+      const details: Detail[] = []
+      const coded: Uint8Array[] | undefined = stream.format === 'json' ? undefined : []
+      await turns(raw.values.length, (at) => {
         try {
-          return codec.encode(stream, record)
+          coded?.push(codec.encode(stream, bytesOf(raw, at)))
+          const size = coded ? coded[at]!.length : raw.spans[2 * at + 1]! - raw.spans[2 * at]!
+          if (size + AROUND_BYTES > bytesMax)
+            details.push({ path: `/records/${at}`, message: `is larger than the ${bytesMax - AROUND_BYTES} bytes that the topic takes` })
         } catch (error) {
-          throw invalidRequest([{ path: `/records/${index}`, message: error instanceof Error ? error.message : String(error) }])
+          details.push({ path: `/records/${at}`, message: error instanceof Error ? error.message : String(error) })
         }
+        return details.length < LIMITS.details_max
       })
-      return writer.write(stream, records as Record<string, unknown>[], values)
+      if (details.length > 0) throw invalidRequest(details)
+      return writer.write(stream, valuesOf(raw, schema_id ?? 0, key_field, coded), bytesMax)
     },
-    writeUnchecked: (target, records) =>
-      writer.write(
-        target,
-        records as Record<string, unknown>[],
-        records.map((record) => frame(0, JSON.stringify(record))),
-      ),
+    writeUnchecked: (target, raw) => writer.write(target, valuesOf(raw, 0, target.key_field), LIMITS.topic_batch_bytes_max),
     pokeIndex: (stream) => index.poke(stream),
     async close() {
       await writer.close()
@@ -182,19 +184,45 @@ export function createStreamData(db: Database, cluster: Cluster, kafka: Kafka, n
   }
 }
 
-/** Takes from the partitions' heads, always the oldest; order within a partition is kept whatever the times say. */
-function mergeByTime(parts: ReadRecord[][], limit: number): ReadRecord[] {
-  const at = parts.map(() => 0)
-  const merged: ReadRecord[] = []
-  while (merged.length < limit) {
-    let best: ReadRecord | undefined
-    for (const [partition, records] of parts.entries()) {
-      const candidate = records[at[partition]!]
-      if (candidate && (!best || byTime(candidate, best) < 0)) best = candidate
-    }
-    if (!best) break
-    at[best.partition]!++
-    merged.push(best)
+/** Beyond every offset. */
+const END = 1n << 62n
+
+/** How many of the records have room on a page; always one. */
+function countFitting(records: readonly ReadRecord[]): number {
+  let bytes = 0
+  for (const [index, { value }] of records.entries()) if ((bytes += value?.length ?? 0) > PAGE_BYTES_MAX) return Math.max(1, index)
+  return records.length
+}
+
+/** The walk whose record is the oldest; order within a partition is kept whatever the times say. */
+function oldestOf(walks: readonly Walk[]): Walk | undefined {
+  let best: Walk | undefined
+  let oldest: ReadRecord | undefined
+  for (const walk of walks) {
+    const record = walk.loaded()
+    if (!record || (oldest && byTime(oldest, record) < 0)) continue
+    oldest = record
+    best = walk
   }
-  return merged
+  return best
+}
+
+/** The records as they came, or as their stream's format has encoded them. */
+function valuesOf(raw: RawRecords, schemaId: number, keyField: string | null, coded?: Uint8Array[]): Values {
+  return {
+    schemaId,
+    count: raw.values.length,
+    add(into, at) {
+      const key = keyIn(raw.values[at], keyField)
+      if (key === null && !coded) into.addValue(raw.bytes, raw.spans[2 * at]!, raw.spans[2 * at + 1]!)
+      else into.add(key === null ? null : Buffer.from(key), coded ? coded[at]! : bytesOf(raw, at))
+    },
+  }
+}
+
+/** The record's key: the text of a string, the JSON of anything else. */
+function keyIn(record: unknown, field: string | null): string | null {
+  const value = field === null || typeof record !== 'object' || record === null ? undefined : (record as Record<string, unknown>)[field]
+  if (value === undefined || value === null) return null
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }

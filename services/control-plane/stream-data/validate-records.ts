@@ -4,6 +4,7 @@ import { invalidRequest, type Detail } from '../../../shared/errors/service-erro
 import { pointer } from '../middleware/validate.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
+import { turns } from '../turns.ts'
 import { openJsonSchema } from '../../../shared/registry/json-schema.ts'
 
 const COMPILED_MAX = 1000
@@ -19,8 +20,12 @@ function detailOf({ instancePath, keyword, params, message }: ErrorObject, index
 /** Fields whose own type does not say what numbers they may hold. */
 const OPEN_TYPE = /^(array<)*(object|any)>*\??$/
 
+/** Fields that may hold numbers of any size; undefined where all may. */
+const openFieldsOf = ({ schema, schema_text }: Validated): string[] | undefined =>
+  schema_text ? undefined : Object.keys(schema).filter((name) => OPEN_TYPE.test(schema[name]!))
+
 /** Numbers inside `object` and `any` fields that JSON readers would change: beyond ±(2^53 − 1), or not finite. */
-function lossyNumbers(record: unknown, { schema, schema_text }: Validated, root: string): Detail[] {
+function lossyNumbers(record: unknown, open: string[] | undefined, root: string): Detail[] {
   const details: Detail[] = []
   const visit = (value: unknown, path: string): void => {
     if (typeof value === 'number' && (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))) {
@@ -29,8 +34,7 @@ function lossyNumbers(record: unknown, { schema, schema_text }: Validated, root:
       for (const [name, child] of Object.entries(value)) visit(child, pointer([name], path))
   }
   if (typeof record !== 'object' || record === null) return details
-  for (const [name, value] of Object.entries(record))
-    if (schema_text || OPEN_TYPE.test(schema[name] ?? 'any')) visit(value, pointer([name], root))
+  for (const name of open ?? Object.keys(record)) visit((record as Record<string, unknown>)[name], pointer([name], root))
   return details
 }
 
@@ -51,19 +55,22 @@ export function createRecordValidator() {
     return validate
   }
   /** Throws 400 when any record does not fit; nothing is written then. */
-  return (stream: Validated, records: unknown[]): void => {
+  return async (stream: Validated, records: unknown[]): Promise<void> => {
     const validate = validatorOf(stream)
+    const open = openFieldsOf(stream)
     const details: Detail[] = []
-    for (const [index, record] of records.entries()) {
-      if (details.length >= LIMITS.details_max) break
+    await turns(records.length, (index) => {
+      const record = records[index]
       try {
-        if (validate(record)) details.push(...lossyNumbers(record, stream, `/records/${index}`))
-        else details.push(...(validate.errors ?? []).map((error) => detailOf(error, index)))
+        if (validate(record)) {
+          if (open?.length !== 0) details.push(...lossyNumbers(record, open, `/records/${index}`))
+        } else details.push(...(validate.errors ?? []).map((error) => detailOf(error, index)))
       } catch (error) {
         if (!(error instanceof RangeError)) throw error
         details.push({ path: `/records/${index}`, message: 'is nested too deeply' })
       }
-    }
+      return details.length < LIMITS.details_max
+    })
     if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
   }
 }

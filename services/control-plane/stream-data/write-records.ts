@@ -1,91 +1,121 @@
-/** Writes validated records by an idempotent kafkajs producer, without a transaction. After any error the producer is replaced. */
-import kafkajs, { type Kafka, type Message, type Producer } from 'kafkajs'
-import { errorTypes } from '../../../shared/kafka/admin/admin.ts'
+/**
+ * Writes records as batches of our own encoding, by idempotent producers without a transaction. A producer serves one write at a time, so
+ * that its batches keep their sequence; one whose write is in doubt is given up, and the next write gets another.
+ */
+import type { Connection } from '@platformatic/kafka'
+import { batchesOf, type BlockBatch } from '../../../shared/connectors/block-batches.ts'
+import { createBlockBuilder, type BlockBuilder } from '../../../shared/connectors/record-block.ts'
+import { unavailable } from '../../../shared/errors/service-error.ts'
+import { KafkaError, type Cluster } from '../../../shared/kafka/cluster.ts'
+import { stampProducer } from '../../../shared/kafka/protocol/record-batch.ts'
+import { hasMoved, isRetriable, KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
+import { produceBatches } from '../../../shared/kafka/wire/produce.ts'
+import { frame } from '../../../shared/registry/framing.ts'
+import { turns } from '../turns.ts'
+import type { Layouts } from './layouts.ts'
 
 export type Written = { records: number; partitions: { partition: number; first_offset: string; records: number }[] }
-export type Target = { id: string; topic: string; partitions: number; key_field: string | null }
+export type Target = { id: string; topic: string; key_field: string | null }
 
-/** Longer than any send may take. */
-const RETIRE_MS = 30_000
+/** Values without their frame: each adds itself, with its key where it has one. */
+export type Values = { schemaId: number; count: number; add(into: BlockBuilder, index: number): void }
 
-export function createRecordWriter(kafka: Kafka) {
-  let connecting: Promise<Producer> | undefined
-  let current: Producer | undefined
+type Idempotent = { id: bigint; epoch: number; sequences: Map<string, number> }
+
+/** From the first attempt to the last; then the write is in doubt, and answered with 503. */
+const WRITE_MS = 9000
+/** A producer's sequences are forgotten with the producer after so many partitions. */
+const SEQUENCES_MAX = 10_000
+const IDLE_MAX = 16
+/** Larger ones make consumers wait for memory, not faster. */
+const BATCH_BYTES = 1_000_000
+const SEQUENCE_END = 2 ** 31
+
+export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () => number) {
+  const connections = cluster.openConnections('record-writer')
+  const idle: Idempotent[] = []
   /** Without a key each request goes to the next partition, whole. */
-  const turns = new Map<string, number>()
-  const murmur2 = kafkajs.Partitioners.DefaultPartitioner()
+  const nextPartition = new Map<string, number>()
 
-  function connect(): Promise<Producer> {
-    connecting ??= (async () => {
-      const producer = kafka.producer({
-        idempotent: true,
-        maxInFlightRequests: 1,
-        createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
-      })
-      await producer.connect()
-      current = producer
-      return producer
-    })()
-    connecting.catch(() => (connecting = undefined))
-    return connecting
+  async function takeProducer(): Promise<Idempotent> {
+    const known = idle.pop()
+    if (known) return known
+    const { producerId, producerEpoch } = await cluster.initProducer(() => cluster.anyConnection(), null, 0)
+    return { id: producerId, epoch: producerEpoch, sequences: new Map() }
   }
 
-  function partitionOf(stream: Target, key: string, partitionMetadata: { partitionId: number; leader: number }[]): number {
-    return murmur2({ topic: stream.topic, partitionMetadata: partitionMetadata as never, message: { key, value: null } })
+  function keylessPartition({ id, key_field }: Target, partitions: number): number {
+    const turn = nextPartition.get(id) ?? Math.floor(Math.random() * partitions)
+    if (key_field === null) nextPartition.set(id, (turn + 1) % partitions)
+    return turn % partitions
   }
 
-  function messagesFor(stream: Target, records: Record<string, unknown>[], values: Buffer[]): Message[] {
-    const turn = turns.get(stream.id) ?? Math.floor(Math.random() * stream.partitions)
-    if (stream.key_field === null) turns.set(stream.id, (turn + 1) % stream.partitions)
-    const metadata = Array.from({ length: stream.partitions }, (_, partitionId) => ({ partitionId, leader: 0 }))
-    return records.map((record, index) => {
-      const value = values[index]!
-      const field = stream.key_field === null || typeof record !== 'object' || record === null ? undefined : record[stream.key_field]
-      if (field === undefined || field === null) return { value, partition: turn % stream.partitions }
-      const key = typeof field === 'string' ? field : JSON.stringify(field)
-      return { key, value, partition: partitionOf(stream, key, metadata) }
+  async function encode(target: Target, partitions: number, values: Values, bytesMax: number): Promise<BlockBatch[]> {
+    const builder = createBlockBuilder()
+    await turns(values.count, (index) => values.add(builder, index))
+    return batchesOf(builder.take(), {
+      partitions,
+      keyless: keylessPartition(target, partitions),
+      nowMs: now(),
+      attributes: 0,
+      bytesMax: Math.min(BATCH_BYTES, bytesMax),
+      prefix: frame(values.schemaId, ''),
     })
   }
 
+  /** One batch after the other, each repeated with its own sequence until it is acknowledged: a repeat that was written is known as one. */
+  async function send(topic: string, leaderOf: () => Promise<Connection>, batches: BlockBatch[], producer: Idempotent, until: number) {
+    let first: bigint | undefined
+    for (const { partition, bytes, length, records } of batches) {
+      const key = `${topic}/${partition}`
+      const sequence = producer.sequences.get(key) ?? 0
+      const batch = Buffer.from(bytes, 0, length)
+      stampProducer(batch, producer.id, producer.epoch, sequence)
+      for (let attempt = 0; ; attempt++) {
+        const answer = await leaderOf()
+          .then((connection) => produceBatches(connection, null, [{ topic, partitions: [{ partition, batch }] }]))
+          .catch((error: unknown) => error)
+        const produced = Array.isArray(answer) ? (answer[0] as Awaited<ReturnType<typeof produceBatches>>[number]) : undefined
+        const code = produced?.errorCode
+        if (produced && (code === 0 || code === KAFKA_ERRORS.duplicateSequence)) {
+          // A duplicate's answer holds the offset of the batch that was written.
+          first ??= produced.baseOffset
+          break
+        }
+        if (code !== undefined && !isRetriable(code)) throw new KafkaError(code)
+        if (now() > until) throw unavailable('the stream’s topic', answer)
+        if (code === undefined || hasMoved(code)) layouts.forget(topic)
+        await new Promise((resolve) => setTimeout(resolve, Math.min(10 * 2 ** attempt, 500)))
+      }
+      producer.sequences.set(key, (sequence + records) % SEQUENCE_END)
+    }
+    return first ?? 0n
+  }
+
   return {
-    /** `values` are the records' framed values. */
-    async write(stream: Target, records: Record<string, unknown>[], values: Buffer[]): Promise<Written> {
-      const messages = messagesFor(stream, records, values)
-      try {
-        return await send(stream, messages)
-      } catch (error) {
-        // kafkajs asks for the metadata of every topic it ever wrote to, deleted ones too; nothing was written then, and a new producer forgets.
-        if (errorTypes(error).includes('UNKNOWN_TOPIC_OR_PARTITION')) return send(stream, messages)
-        throw error
+    /** Throws 503 when it is not certain that all was written. */
+    async write(target: Target, values: Values, bytesMax: number): Promise<Written> {
+      const batches = await encode(target, (await layouts.of(target.topic)).leaders.length, values, bytesMax)
+      const producer = await takeProducer()
+      const until = now() + WRITE_MS
+      const parts = Map.groupBy(batches, ({ partition }) => partition)
+      const written = await Promise.allSettled(
+        [...parts].map(async ([partition, own]) => {
+          const leaderOf = async () => connections.leader((await layouts.of(target.topic)).leaders[partition] ?? -1)
+          const first = await send(target.topic, leaderOf, own, producer, until)
+          return { partition, first_offset: String(first), records: own.reduce((sum, { records }) => sum + records, 0) }
+        }),
+      )
+      const failed = written.find((each) => each.status === 'rejected')
+      if (failed) throw failed.reason
+      if (idle.length < IDLE_MAX && producer.sequences.size < SEQUENCES_MAX) idle.push(producer)
+      return {
+        records: values.count,
+        partitions: written
+          .map((each) => (each as PromiseFulfilledResult<Written['partitions'][number]>).value)
+          .sort((a, b) => a.partition - b.partition),
       }
     },
-    async close(): Promise<void> {
-      const producer = await connecting?.catch(() => undefined)
-      await producer?.disconnect().catch(() => {})
-    },
-  }
-
-  /** The next write gets a new producer; what others still send through this one may finish. */
-  function retire(producer: Producer): void {
-    if (current === producer) connecting = undefined
-    setTimeout(() => void producer.disconnect().catch(() => {}), RETIRE_MS).unref()
-  }
-
-  async function send(stream: Target, messages: Message[]): Promise<Written> {
-    const producer = await connect()
-    try {
-      const answers = await producer.send({ topic: stream.topic, messages, acks: -1, timeout: 10_000 })
-      const counts = new Map<number, number>()
-      for (const { partition } of messages) counts.set(partition!, (counts.get(partition!) ?? 0) + 1)
-      const partitions = answers.map(({ partition, baseOffset }) => ({
-        partition,
-        first_offset: baseOffset ?? '0',
-        records: counts.get(partition) ?? 0,
-      }))
-      return { records: messages.length, partitions: partitions.sort((a, b) => a.partition - b.partition) }
-    } catch (error) {
-      retire(producer)
-      throw error
-    }
+    close: () => connections.close().catch(() => {}),
   }
 }

@@ -201,6 +201,38 @@ export function createMemberScanner(names: readonly string[], ignoresUnknown: bo
   }
 }
 
+/**
+ * Where the `count` elements lie of the array that the document is, or that its member `member` is. The document is known to be JSON with
+ * such an array. Throws RangeError where it is not.
+ */
+export function elementSpans(source: Uint8Array, member: string | undefined, count: number): Int32Array {
+  let from = 0
+  if (member !== undefined) {
+    const scanner = createMemberScanner([member], true)
+    if (scanner.scan(source, 0, source.length) !== undefined || scanner.sorts[0] !== NESTED) throw new RangeError('the array is not there')
+    from = scanner.starts[0]!
+  }
+  while (from < source.length && isSpace(source[from]!)) from++
+  if (source[from] !== 0x5b) throw new RangeError('the array is not there')
+  const spans = new Int32Array(count * 2)
+  let at = from + 1
+  for (let index = 0; index < count; index++) {
+    while (at < source.length && (isSpace(source[at]!) || source[at] === 0x2c)) at++
+    const byte = source[at]!
+    let end: number
+    if (byte === QUOTE) {
+      const closing = closingQuote(source, at + 1, source.length)
+      end = closing === NONE ? -1 : (closing < 0 ? ~closing : closing) + 1
+    } else if (byte === 0x7b || byte === 0x5b) end = nestedEnd(source, at, source.length)
+    else for (end = at; end < source.length && !isSpace(source[end]!) && source[end] !== 0x2c && source[end] !== 0x5d;) end++
+    if (end < 0 || end <= at) throw new RangeError('an element does not end')
+    spans[2 * index] = at
+    spans[2 * index + 1] = end
+    at = end
+  }
+  return spans
+}
+
 /** The text of a string between its quotes. Cold path. Throws SyntaxError when its escapes are none. */
 export function unescapeText(source: Uint8Array, from: number, to: number): string {
   return String(JSON.parse(`"${decoder.decode(source.subarray(from, to))}"`))

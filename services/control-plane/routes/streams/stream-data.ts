@@ -6,6 +6,8 @@ import type { Database } from '../../../../shared/store/database.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 
+const JSON_TYPE = 'application/json; charset=utf-8'
+
 async function activeStream(db: Database, accountId: string, id: string): Promise<StreamRow> {
   const row = await findStream(db, accountId, id)
   if (!row) throw notFound('the stream')
@@ -22,10 +24,14 @@ export const getStreamData = operation(getStreamDataContract, async ({ db, strea
   }
   if (query.partition !== undefined && query.partition >= stream.partitions)
     throw invalidRequest([{ path: '/query/partition', message: `must be below ${stream.partitions}` }])
-  return { status: 200, body: await withDeadline(streamData.readPage(stream, query), 'reading the stream') }
+  return {
+    status: 200,
+    body: await withDeadline(streamData.readPage(stream, query), 'reading the stream'),
+    headers: { 'Content-Type': JSON_TYPE },
+  }
 })
 
-export const writeStreamData = operation(writeStreamDataContract, async ({ db, streamData }, caller, { params, body }) => {
+export const writeStreamData = operation(writeStreamDataContract, async ({ db, streamData }, caller, { params }) => {
   const stream = await activeStream(db, caller.accountId, params.id)
-  return { status: 201, body: await withDeadline(streamData.write(stream, body.records), 'writing to the stream') }
+  return { status: 201, body: await withDeadline(streamData.write(stream, caller.records!), 'writing to the stream') }
 })

@@ -1,0 +1,47 @@
+/** What is wrong with a request before it is one: Node's parser refuses it, or its target is no path. The contract's envelope all the same. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Context, Next } from 'koa'
+import { errorEnvelope, invalidRequest, ServiceError } from '../../shared/errors/service-error.ts'
+
+/** Node's codes for a head that is too large (431) and a body that does not come in time (408). */
+const STATUSES: Record<string, [status: number, line: string, reason: string]> = {
+  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large', 'the request’s line and headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout', 'the request did not arrive in time'],
+}
+
+/** Answers what Node's parser refuses, and closes the connection. */
+export function answerParserErrors(server: Server): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    const [status, line, reason] = STATUSES[error.code ?? ''] ?? [400, 'Bad Request', 'the request is not valid HTTP']
+    const requestId = randomUUID()
+    const refused = new ServiceError('invalid_request', reason, { status })
+    const body = JSON.stringify(errorEnvelope(refused, requestId))
+    socket.end(
+      [
+        `HTTP/1.1 ${status} ${line}`,
+        'Content-Type: application/json; charset=utf-8',
+        `Content-Length: ${Buffer.byteLength(body)}`,
+        `X-Request-Id: ${requestId}`,
+        'Connection: close',
+        '',
+        body,
+      ].join('\r\n'),
+    )
+  })
+}
+
+/** Refuses a target that is no path of ours (an absolute address that can't be read, `*`), and two Host headers (RFC 9112 §3.2). */
+export async function assertTarget(ctx: Context, next: Next): Promise<void> {
+  const { url = '' } = ctx.req
+  const isPath = url.startsWith('/') || URL.canParse(url)
+  if (!isPath) throw invalidRequest([{ path: '', message: 'the request’s target is not a path' }])
+  if (countOf(ctx.req, 'host') > 1) throw invalidRequest([{ path: '/header/Host', message: 'must be given once' }])
+  await next()
+}
+
+function countOf({ rawHeaders }: IncomingMessage, name: string): number {
+  return rawHeaders.filter((each, index) => index % 2 === 0 && each.toLowerCase() === name).length
+}

@@ -1,0 +1,30 @@
+/** Layouts of streams' topics, kept for some seconds: every page and every write needs one. */
+import { unavailable } from '../../../shared/errors/service-error.ts'
+import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
+
+const KEPT_MS = 5000
+const KEPT_MAX = 5000
+
+export type Layouts = {
+  /** Throws 503 where the topic is not there, or a partition has no leader at the moment. */
+  of(topic: string): Promise<TopicLayout>
+  /** A leader has moved, or the topic is another one. */
+  forget(topic: string): void
+}
+
+export function createLayouts(cluster: Cluster, now: () => number): Layouts {
+  const known = new Map<string, { layout: TopicLayout; at: number }>()
+  return {
+    async of(topic) {
+      const kept = known.get(topic)
+      if (kept && kept.at > now() - KEPT_MS) return kept.layout
+      known.delete(topic)
+      const layout = await cluster.describeTopic(topic)
+      if (!layout || layout.leaders.includes(-1)) throw unavailable('the stream’s topic')
+      if (known.size >= KEPT_MAX) known.clear()
+      known.set(topic, { layout, at: now() })
+      return layout
+    },
+    forget: (topic) => void known.delete(topic),
+  }
+}

@@ -1,0 +1,52 @@
+/** A page as the bytes of its answer: values are spliced in as they lie in the topic, checked and not printed anew. */
+import { isUtf8 } from 'node:buffer'
+import { FRAMING_BYTES, schemaIdOf } from '../../../shared/registry/framing.ts'
+import type { ReadRecord } from './walk.ts'
+
+export type Undecodable = { index: number; partition: number; offset: string; reason: string }
+export type Pagination = {
+  total: number
+  page: number
+  limit: number
+  has_more?: true
+  next_cursor?: string
+  approximate?: true
+  undecodable?: Undecodable[]
+}
+
+/** The JSON text of a value, as bytes. Throws an Error that says why it can't be decoded. */
+export type ReadValue = (value: Buffer | null) => Uint8Array
+
+/** Of a JSON stream: what stands behind the frame, if it is JSON. */
+export const readJson: ReadValue = (value) => {
+  schemaIdOf(value)
+  const json = value!.subarray(FRAMING_BYTES)
+  try {
+    if (!isUtf8(json)) throw new Error('not UTF-8')
+    JSON.parse(json.toString('utf8'))
+  } catch {
+    throw new Error('the value is not valid JSON')
+  }
+  return json
+}
+
+const NULL = Buffer.from('null')
+const COMMA = Buffer.from(',')
+
+/** `{"data":[…],"pagination":{…}}`; a value that can't be decoded is null there, and listed. */
+export function pageBytes(records: readonly ReadRecord[], read: ReadValue, pagination: Pagination): Buffer {
+  const undecodable: Undecodable[] = []
+  const parts: Uint8Array[] = [Buffer.from('{"data":[')]
+  for (const [index, { value, partition, offset }] of records.entries()) {
+    if (index > 0) parts.push(COMMA)
+    try {
+      parts.push(read(value))
+    } catch (error) {
+      undecodable.push({ index, partition, offset: String(offset), reason: error instanceof Error ? error.message : String(error) })
+      parts.push(NULL)
+    }
+  }
+  const told = undecodable.length > 0 ? { ...pagination, undecodable } : pagination
+  parts.push(Buffer.from(`],"pagination":${JSON.stringify(told)}}`))
+  return Buffer.concat(parts)
+}

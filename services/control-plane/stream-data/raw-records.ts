@@ -1,0 +1,76 @@
+/**
+ * Records of a request as the bytes they came in: parsed to be checked, written as they are. What a JSON document holds that JavaScript
+ * does not (digits beyond 2^53, a member twice) reaches the topic unchanged.
+ */
+import { isUtf8 } from 'node:buffer'
+import { elementSpans } from '../../../shared/connectors/encode/json-members.ts'
+import { invalidRequest } from '../../../shared/errors/service-error.ts'
+import { turns } from '../turns.ts'
+
+/** Record `i` lies from `spans[2 * i]` to `spans[2 * i + 1]`. */
+export type RawRecords = { bytes: Buffer; spans: Int32Array; values: unknown[] }
+
+export const RECORDS_MAX = 100_000
+
+const LINE_FEED = 0x0a
+const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0d
+
+export const bytesOf = ({ bytes, spans }: RawRecords, index: number): Buffer => bytes.subarray(spans[2 * index], spans[2 * index + 1])
+
+/** Records that hold others, which alone can be nested too deeply. */
+export function nestedOf({ bytes, spans, values }: RawRecords): unknown[] {
+  const hasArrays = bytes.includes(0x5b)
+  return values.filter((_, index) => {
+    // The next object begins at most with the next record.
+    const inner = bytes.indexOf(0x7b, spans[2 * index]! + 1)
+    return hasArrays || (inner >= 0 && inner < spans[2 * index + 1]!)
+  })
+}
+
+function assertText(bytes: Buffer): void {
+  if (!isUtf8(bytes)) throw invalidRequest([{ path: '', message: 'the body is not UTF-8' }])
+}
+
+/** Lines that are not blank, each a record. Throws 400 naming the first line that is no JSON by its place among them. */
+export async function parseLines(bytes: Buffer, root = '/records'): Promise<RawRecords> {
+  assertText(bytes)
+  const places: number[] = []
+  for (let at = 0; at < bytes.length;) {
+    const found = bytes.indexOf(LINE_FEED, at)
+    const next = found < 0 ? bytes.length : found
+    let [from, to] = [at, next]
+    while (from < to && isBlank(bytes[from]!)) from++
+    while (to > from && isBlank(bytes[to - 1]!)) to--
+    if (to > from) places.push(from, to)
+    at = next + 1
+  }
+  const count = places.length / 2
+  if (count > RECORDS_MAX) throw invalidRequest([{ path: root, message: `must hold at most ${RECORDS_MAX} records` }])
+  const values: unknown[] = []
+  await turns(count, (index) => {
+    try {
+      values.push(JSON.parse(bytes.toString('utf8', places[2 * index], places[2 * index + 1])))
+    } catch {
+      throw invalidRequest([{ path: `${root}/${index}`, message: 'is not valid JSON' }])
+    }
+  })
+  return { bytes, spans: Int32Array.from(places), values }
+}
+
+/** The whole body as one JSON document. Throws 400. */
+export function parseDocument(bytes: Buffer): unknown {
+  assertText(bytes)
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch (error) {
+    throw invalidRequest([{ path: '', message: 'the body is not valid JSON' }], error)
+  }
+}
+
+/**
+ * The elements of the array that is the document, or its member `member`. The document has been parsed, and the array has `values`.
+ */
+export function elementsOf(bytes: Buffer, member: string | undefined, values: unknown[]): RawRecords {
+  if (values.length > RECORDS_MAX) throw invalidRequest([{ path: `/${member ?? ''}`, message: `must hold at most ${RECORDS_MAX} records` }])
+  return { bytes, spans: elementSpans(bytes, member, values.length), values }
+}
