@@ -133,10 +133,10 @@ async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | 
   return undefined
 }
 
-/** The parser gives text out alone: as Latin-1 it holds the bytes as they came. */
+/** The parser gives text out alone: as `binary` (Latin-1, without a table) it holds the bytes as they came. */
 async function readRecords(ctx: Context, limit: string): Promise<RawRecords | undefined> {
   // `encoding` is the parser's own, which its types leave out.
-  const options = { enableTypes: ['text'], textLimit: limit, encoding: 'latin1', extendTypes: { text: [NDJSON, 'application/json'] } }
+  const options = { enableTypes: ['text'], textLimit: limit, encoding: 'binary', extendTypes: { text: [NDJSON, 'application/json'] } }
   const parse = bodyParser(options)
   await parse(ctx as never, async () => {})
   const bytes = Buffer.from(String(ctx.request.body ?? ''), 'latin1')

@@ -1,5 +1,5 @@
 /** API secrets and access tokens. Secrets: 256 random bits, stored as keyed hashes. Tokens: HS256, one hour, with key rotation. */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createSecretKey, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import { z } from 'zod'
 import { ServiceError } from '../../shared/errors/service-error.ts'
@@ -22,7 +22,8 @@ export type Credentials = {
 
 export function createCredentials(options: { jwtKeys: { kid: string; secret: string }[]; secretHashKey: string }): Credentials {
   const [signing] = options.jwtKeys as [{ kid: string; secret: string }]
-  const byKid = new Map(options.jwtKeys.map(({ kid, secret }) => [kid, secret]))
+  // As key objects: given a text, the library tries to read a public key from it at each call.
+  const byKid = new Map(options.jwtKeys.map(({ kid, secret }) => [kid, createSecretKey(Buffer.from(secret))]))
   const hashOf = (secret: string) => createHmac('sha256', options.secretHashKey).update(secret).digest()
   return {
     newSecret: () => randomBytes(32).toString('base64url'),
