@@ -20,7 +20,7 @@ import { assertTarget } from './raw-requests.ts'
 import { ingest } from './ingest/ingest.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { errors } from './middleware/errors.ts'
-import { withIdempotency } from './middleware/idempotency.ts'
+import { withIdempotency, type Attempt } from './middleware/idempotency.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { requestId } from './middleware/request-id.ts'
 import { assertNesting, validated } from './middleware/validate.ts'
@@ -65,7 +65,7 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
       assertScope(contract, caller)
       const records = contract.request.body ? await readBody(ctx, contract) : undefined
       const input = readInput(ctx, contract)
-      const work = () => handle(deps, records ? { ...caller, records } : caller, input as never)
+      const work = (attempt?: Attempt) => handle(deps, records ? { ...caller, records, attempt } : caller, input as never)
       const key = ctx.get('Idempotency-Key')
       const reply =
         contract.isIdempotent && key !== ''

@@ -14,6 +14,7 @@ import type { Credentials } from './credentials.ts'
 import type { DeadLetterProjection } from './dead-letters/projection.ts'
 import type { SourceReader } from './trace/source-records.ts'
 import type { RawRecords } from './stream-data/raw-records.ts'
+import type { Attempt } from './middleware/idempotency.ts'
 import type { StreamData } from './stream-data/stream-data.ts'
 
 export type Deps = {
@@ -48,6 +49,7 @@ export type Caller = {
   scopes: readonly Scope[]
   /** If-Match, where given. */ ifMatch?: string
   /** The body's records as they came, for operations that pass them on. */ records?: RawRecords
+  /** Under an Idempotency-Key. */ attempt?: Attempt
 }
 
 /** What a handler answers. */

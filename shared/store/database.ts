@@ -5,6 +5,7 @@ import * as delivery from './migrations/0002-delivery.ts'
 import * as connectors from './migrations/0003-connectors.ts'
 import * as streamSchemas from './migrations/0004-stream-schemas.ts'
 import * as adoptedStreams from './migrations/0005-adopted-streams.ts'
+import * as fencing from './migrations/0006-fencing.ts'
 
 export type Database = Knex
 export type Transaction = Knex.Transaction
@@ -17,6 +18,7 @@ const MIGRATIONS = [
   { name: '0003-connectors', migration: connectors },
   { name: '0004-stream-schemas', migration: streamSchemas },
   { name: '0005-adopted-streams', migration: adoptedStreams },
+  { name: '0006-fencing', migration: fencing },
 ]
 
 /** Opens a pool of at most `connectionsMax`. Waits for a free connection 5 s at most. */

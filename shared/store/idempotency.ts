@@ -2,15 +2,18 @@
 import type { Queryable } from './database.ts'
 
 export type KeptAnswer = { status: number; headers: Record<string, string>; body: unknown }
-export type Claim = { kind: 'new' } | { kind: 'mismatch' } | { kind: 'in_flight' } | { kind: 'done'; answer: KeptAnswer }
+/** What a write has begun with, so that its repeat is the same write to the broker. */
+export type Begun = { producer_id: string; epoch: number; partition: number }
+/** `begun` is there where an earlier request under the key has not come to a known end. */
+export type Claim = { kind: 'new'; begun?: Begun } | { kind: 'mismatch' } | { kind: 'in_flight' } | { kind: 'done'; answer: KeptAnswer }
 
 /** A claim without an answer is taken over after this long: its holder has died. */
 const IN_FLIGHT_SECONDS = 60
 
-/** Claims the key for a request with this fingerprint, or tells what became of the one before. */
+/** Claims the key for a request with this fingerprint, or tells what became of the one before. One that is in doubt is resumed. */
 export async function claimKey(db: Queryable, accountId: string, key: string, fingerprint: string): Promise<Claim> {
   await db.raw(
-    `DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND (created_at < now() - interval '24 hours' OR (status IS NULL AND created_at < now() - ? * interval '1 second'))`,
+    `DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND (created_at < now() - interval '24 hours' OR (status IS NULL AND begun IS NULL AND created_at < now() - ? * interval '1 second'))`,
     [accountId, key, IN_FLIGHT_SECONDS],
   )
   const inserted = await db('idempotency_keys')
@@ -22,6 +25,15 @@ export async function claimKey(db: Queryable, accountId: string, key: string, fi
   const row = await db('idempotency_keys').where({ account_id: accountId, key }).first()
   if (!row) return { kind: 'in_flight' }
   if (row.fingerprint !== fingerprint) return { kind: 'mismatch' }
+  if (row.status === null && row.begun) {
+    // Its holder has said that it does not know, or has died.
+    const resumed = await db('idempotency_keys')
+      .where({ account_id: accountId, key })
+      .whereNull('status')
+      .whereRaw(`(in_doubt OR created_at < now() - ? * interval '1 second')`, [IN_FLIGHT_SECONDS])
+      .update({ in_doubt: false, created_at: db.fn.now() })
+    return resumed > 0 ? { kind: 'new', begun: row.begun } : { kind: 'in_flight' }
+  }
   return row.status === null
     ? { kind: 'in_flight' }
     : { kind: 'done', answer: { status: row.status, headers: row.headers, body: row.body } }
@@ -31,6 +43,18 @@ export async function keepAnswer(db: Queryable, accountId: string, key: string, 
   await db('idempotency_keys')
     .where({ account_id: accountId, key })
     .update({ status: answer.status, headers: JSON.stringify(answer.headers), body: JSON.stringify(answer.body ?? null) })
+}
+
+/** Before the first byte of a write is sent. */
+export async function keepBegun(db: Queryable, accountId: string, key: string, begun: Begun): Promise<void> {
+  await db('idempotency_keys')
+    .where({ account_id: accountId, key })
+    .update({ begun: JSON.stringify(begun) })
+}
+
+/** The write may or may not have happened: the next request under the key finds out. */
+export async function markInDoubt(db: Queryable, accountId: string, key: string): Promise<void> {
+  await db('idempotency_keys').where({ account_id: accountId, key }).whereNull('status').update({ in_doubt: true })
 }
 
 export async function releaseKey(db: Queryable, accountId: string, key: string): Promise<void> {

@@ -183,6 +183,15 @@ export async function enqueueBinary(db: Queryable, sha256: string, content: Buff
   await db('outbox').insert({ key: definitionKeys.smartModule(sha256), value: content })
 }
 
+/** Makes this process the publisher. True where another one was it before, or none. */
+export async function takePublisher(db: Queryable, self: string): Promise<boolean> {
+  const { rowCount } = await db.raw(
+    `INSERT INTO publisher (name, process) VALUES ('outbox', ?) ON CONFLICT (name) DO UPDATE SET process = excluded.process WHERE publisher.process <> excluded.process`,
+    [self],
+  )
+  return rowCount === 1
+}
+
 export type OutboxRow = { id: string; key: string; value: Buffer | null }
 
 export async function listOutbox(db: Queryable, limit: number): Promise<OutboxRow[]> {
@@ -216,6 +225,13 @@ export async function deleteObservedBut(db: Queryable, pipelineId: string, tasks
 export async function getProjectorPosition(db: Queryable, name: string): Promise<bigint> {
   const row = await db('projector_positions').where({ name }).first()
   return BigInt(row?.next_offset ?? 0)
+}
+
+/** The same, locked until the transaction ends: one projector at a time moves it. */
+export async function lockProjectorPosition(db: Queryable, name: string): Promise<bigint> {
+  await db('projector_positions').insert({ name, next_offset: 0 }).onConflict('name').ignore()
+  const row = await db('projector_positions').where({ name }).forUpdate().first()
+  return BigInt(row.next_offset)
 }
 
 export async function setProjectorPosition(db: Queryable, name: string, nextOffset: bigint): Promise<void> {

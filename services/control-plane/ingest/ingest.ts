@@ -12,7 +12,7 @@ import { findAnyPipeline } from '../../../shared/store/pipelines.ts'
 import { findSecretByName } from '../../../shared/store/secrets.ts'
 import { invalidCredentials } from '../credentials.ts'
 import type { Caller, Deps, Reply } from '../deps.ts'
-import { withIdempotency } from '../middleware/idempotency.ts'
+import { withIdempotency, type Attempt } from '../middleware/idempotency.ts'
 import { assertNesting } from '../middleware/validate.ts'
 import { elementsOf, parseDocument, parseLines, type RawRecords } from '../stream-data/raw-records.ts'
 import { withDeadline } from '../with-deadline.ts'
@@ -79,8 +79,8 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
     topic: row.definition.source_topic,
     key_field: config.key ?? null,
   }
-  const write = async (): Promise<Reply> => {
-    await withDeadline(deps.streamData.writeUnchecked(target, records), 'writing the records')
+  const write = async (attempt?: Attempt): Promise<Reply> => {
+    await withDeadline(deps.streamData.writeUnchecked(target, records, attempt), 'writing the records')
     return { status: 202, body: { records: records.values.length } }
   }
   const key = ctx.get('Idempotency-Key')

@@ -1,7 +1,13 @@
-/** Idempotency-Key: the same key and body get the same answer for 24 h; another body, or a request still under way, is a conflict. */
+/**
+ * Idempotency-Key: the same key and body get the same answer for 24 h; another body, or a request still under way, is a conflict. A write
+ * whose end is not known keeps its key, and its repeat is the same write to the broker: written once, however often it is tried.
+ */
 import { ServiceError, invalidRequest } from '../../../shared/errors/service-error.ts'
-import { claimKey, keepAnswer, releaseKey } from '../../../shared/store/idempotency.ts'
+import { claimKey, keepAnswer, keepBegun, markInDoubt, releaseKey, type Begun } from '../../../shared/store/idempotency.ts'
 import type { Deps, Reply } from '../deps.ts'
+
+/** A write under a key: what an earlier attempt has begun with, and where to note what this one begins with. */
+export type Attempt = { begun: Begun | undefined; begin(what: Begun): Promise<void> }
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
@@ -13,7 +19,7 @@ export async function withIdempotency(
   operationId: string,
   path: string,
   body: unknown,
-  work: () => Promise<Reply>,
+  work: (attempt?: Attempt) => Promise<Reply>,
 ): Promise<Reply> {
   if (!KEY.test(key)) throw invalidRequest([{ path: '/header/Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
   // Keyed: a body may hold a secret, which a plain hash would let others guess at.
@@ -28,10 +34,21 @@ export async function withIdempotency(
       throw new ServiceError('conflict', 'a request with this Idempotency-Key is still under way', { headers: { 'Retry-After': '1' } })
     default: {
       let reply: Reply
+      let { begun } = claim
+      const attempt: Attempt = {
+        begun,
+        async begin(what) {
+          begun = what
+          await keepBegun(db, accountId, key, what)
+        },
+      }
       try {
-        reply = await work()
+        reply = await work(attempt)
       } catch (error) {
-        await releaseKey(db, accountId, key).catch(() => {})
+        // What is refused was not written; anything else may have been, once it has begun.
+        const isRefused = error instanceof ServiceError && error.status < 500
+        const settle = begun !== undefined && !isRefused ? markInDoubt : releaseKey
+        await settle(db, accountId, key).catch(() => {})
         throw error
       }
       await keepAnswer(db, accountId, key, { status: reply.status, headers: reply.headers ?? {}, body: reply.body })

@@ -10,6 +10,7 @@ import {
   getProjectorPosition,
   listObserved,
   lockPipeline,
+  lockProjectorPosition,
   saveObserved,
   setProjectorPosition,
   updatePipeline,
@@ -66,28 +67,34 @@ export async function startProjector(
   onProgress: (projected: Projected) => void,
 ): Promise<Tail> {
   const { db, cluster, log } = deps
+  const layout = await cluster.describeTopic(topic)
+  const end = layout && (await cluster.offsets(layout, [0], 'written')).get(0)
+  // Another topic than the one that was projected: its offsets begin anew.
+  if (end !== undefined && (await getProjectorPosition(db, NAME)) > end) await setProjectorPosition(db, NAME, 0n)
   return openTail({
     cluster,
     topic,
     purpose: 'projector',
     from: await getProjectorPosition(db, NAME),
     async onRecords(records, nextOffset) {
-      const tasks = records.flatMap(parse)
-      const ids = [...new Set(tasks.map(({ pipeline_id }) => pipeline_id))].sort()
-      const pipelineIds = ids.filter((id) => !id.startsWith('job_'))
-      const endedJobs = await db.transaction(async (trx) => {
-        const ended: Projected['endedJobs'] = []
+      const projected = await db.transaction(async (trx): Promise<Projected> => {
+        // Another control plane may be ahead: what it has projected is not to be overwritten with older words, however long this one slept.
+        const position = await lockProjectorPosition(trx, NAME)
+        const tasks = records.filter(({ offset }) => offset >= position).flatMap(parse)
+        const ids = [...new Set(tasks.map(({ pipeline_id }) => pipeline_id))].sort()
+        const pipelineIds = ids.filter((id) => !id.startsWith('job_'))
+        const endedJobs: Projected['endedJobs'] = []
         for (const task of tasks) await saveObserved(trx, task)
         for (const id of pipelineIds) await projectPipeline(trx, id)
         for (const task of tasks.filter(({ pipeline_id }) => pipeline_id.startsWith('job_'))) {
           const status = await projectJob(trx, task)
-          if (status) ended.push({ id: task.pipeline_id, status, reason: task.reason })
+          if (status) endedJobs.push({ id: task.pipeline_id, status, reason: task.reason })
         }
-        await setProjectorPosition(trx, NAME, nextOffset)
-        return ended
+        if (nextOffset > position) await setProjectorPosition(trx, NAME, nextOffset)
+        return { pipelineIds, endedJobs }
       })
       deps.pokePublisher()
-      onProgress({ pipelineIds, endedJobs })
+      onProgress(projected)
     },
     onError: (error) => log.warn({ reason: error.message }, 'projector: will try again'),
   })

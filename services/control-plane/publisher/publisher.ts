@@ -1,29 +1,59 @@
-/** Carries the outbox to `dps.definitions`, in order, one control plane at a time. A crash between send and delete repeats: keys are compacted. */
+/**
+ * Carries the outbox to `dps.definitions`, in order, one control plane at a time. The lock alone does not fence: one that sleeps between
+ * reading and sending would overwrite newer definitions, for good, because the topic is compacted. So whoever takes over from another
+ * begins its transactional id anew (KIP-98), and what the sleeper sends then is refused by the broker. A crash between send and delete
+ * repeats: keys are compacted.
+ */
+import { randomUUID } from 'node:crypto'
 import type { Producer } from 'kafkajs'
-import { deleteOutbox, listOutbox } from '../../../shared/store/pipelines.ts'
+import { deleteOutbox, listOutbox, takePublisher } from '../../../shared/store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 
 const IDLE_MS = 500
 const ROWS_MAX = 50
 const LOCK_ID = 7_002
+/** Postgres ends the transaction of one that sleeps in it, so that another can take over. */
+const SLEEP_MS = 15_000
 
-export function startPublisher(deps: Pick<Deps, 'db' | 'kafka' | 'log'>, topic: string): { poke(): void; close(): Promise<void> } {
+export function startPublisher(
+  deps: Pick<Deps, 'db' | 'kafka' | 'log'>,
+  topic: string,
+  transactionalId: string,
+): { poke(): void; close(): Promise<void> } {
   const { db, kafka, log } = deps
+  /** Of this process: whose turn it was is written beside the outbox. */
+  const self = randomUUID()
   let closed = false
   let wake: (() => void) | undefined
   let producer: Producer | undefined
 
+  async function forgetProducer(): Promise<void> {
+    const before = producer
+    producer = undefined
+    await before?.disconnect().catch(() => {})
+  }
+
   async function publishSome(): Promise<number> {
     return db.transaction(async (trx) => {
+      await trx.raw(`SET LOCAL idle_in_transaction_session_timeout = ${SLEEP_MS}`)
       const { rows } = await trx.raw('SELECT pg_try_advisory_xact_lock(?) AS mine', [LOCK_ID])
       if (!rows[0]?.mine) return 0
       const waiting = await listOutbox(trx, ROWS_MAX)
       if (waiting.length === 0) return 0
+      // Another process has published since: its transactional id must end before ours counts.
+      if (await takePublisher(trx, self)) await forgetProducer()
       if (!producer) {
-        producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1 })
+        producer = kafka.producer({ transactionalId, idempotent: true, maxInFlightRequests: 1 })
         await producer.connect()
       }
-      for (const { key, value } of waiting) await producer.send({ topic, acks: -1, messages: [{ key, value, partition: 0 }] })
+      const sending = await producer.transaction()
+      try {
+        for (const { key, value } of waiting) await sending.send({ topic, acks: -1, messages: [{ key, value, partition: 0 }] })
+        await sending.commit()
+      } catch (error) {
+        await sending.abort().catch(() => {})
+        throw error
+      }
       await deleteOutbox(
         trx,
         waiting.map(({ id }) => id),
@@ -37,8 +67,7 @@ export function startPublisher(deps: Pick<Deps, 'db' | 'kafka' | 'log'>, topic: 
       const published = await publishSome().catch(async (error: unknown) => {
         log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'publisher: will try again')
         // After any error a kafkajs producer is not to be trusted.
-        await producer?.disconnect().catch(() => {})
-        producer = undefined
+        await forgetProducer()
         return 0
       })
       if (published > 0) continue
@@ -58,7 +87,7 @@ export function startPublisher(deps: Pick<Deps, 'db' | 'kafka' | 'log'>, topic: 
       closed = true
       wake?.()
       await loop
-      await producer?.disconnect().catch(() => {})
+      await forgetProducer()
     },
   }
 }

@@ -5,6 +5,7 @@ import { hasMoved } from '../../../shared/kafka/wire/error-codes.ts'
 import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
 import type { Database } from '../../../shared/store/database.ts'
 import type { StreamRow } from '../../../shared/store/streams.ts'
+import type { Attempt } from '../middleware/idempotency.ts'
 import { turns } from '../turns.ts'
 import { createBatchCache } from './batch-cache.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
@@ -23,10 +24,10 @@ export type PageQuery = { limit: number; page: number; cursor?: string; partitio
 export type StreamData = {
   /** The page as the bytes of its JSON. */
   readPage(stream: StreamRow, query: PageQuery): Promise<Buffer>
-  /** All records or none. `root` is where they stand in the request. */
-  write(stream: StreamRow, records: RawRecords): Promise<Written>
+  /** All records or none. */
+  write(stream: StreamRow, records: RawRecords, attempt?: Attempt): Promise<Written>
   /** Records of no stream, whose shape is the business of whoever reads the topic. */
-  writeUnchecked(target: Target, records: RawRecords): Promise<Written>
+  writeUnchecked(target: Target, records: RawRecords, attempt?: Attempt): Promise<Written>
   pokeIndex(stream: { id: string; topic: string }): void
   close(): Promise<void>
 }
@@ -155,7 +156,7 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
         const counts = await index.count(stream, layout)
         return offsets ? readByCursor(stream, layout, query, counts, offsets) : readByNumber(stream, layout, query, counts)
       }),
-    async write(stream, raw) {
+    async write(stream, raw, attempt) {
       await validate(stream, raw.values)
       const { key_field, schema_id } = stream
       const bytesMax = stream.batch_bytes_max ?? LIMITS.topic_batch_bytes_max
@@ -173,9 +174,10 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
         return details.length < LIMITS.details_max
       })
       if (details.length > 0) throw invalidRequest(details)
-      return writer.write(stream, valuesOf(raw, schema_id ?? 0, key_field, coded), bytesMax)
+      return writer.write(stream, valuesOf(raw, schema_id ?? 0, key_field, coded), bytesMax, attempt)
     },
-    writeUnchecked: (target, raw) => writer.write(target, valuesOf(raw, 0, target.key_field), LIMITS.topic_batch_bytes_max),
+    writeUnchecked: (target, raw, attempt) =>
+      writer.write(target, valuesOf(raw, 0, target.key_field), LIMITS.topic_batch_bytes_max, attempt),
     pokeIndex: (stream) => index.poke(stream),
     async close() {
       await writer.close()

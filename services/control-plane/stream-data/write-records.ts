@@ -11,6 +11,7 @@ import { stampProducer } from '../../../shared/kafka/protocol/record-batch.ts'
 import { hasMoved, isRetriable, KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
 import { produceBatches } from '../../../shared/kafka/wire/produce.ts'
 import { frame } from '../../../shared/registry/framing.ts'
+import type { Attempt } from '../middleware/idempotency.ts'
 import { turns } from '../turns.ts'
 import type { Layouts } from './layouts.ts'
 
@@ -37,8 +38,10 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
   /** Without a key each request goes to the next partition, whole. */
   const nextPartition = new Map<string, number>()
 
-  async function takeProducer(): Promise<Idempotent> {
-    const known = idle.pop()
+  /** A write under a key has a producer to itself: begun again with the same one, what was written is known to the broker. */
+  async function takeProducer(attempt: Attempt | undefined): Promise<Idempotent> {
+    if (attempt?.begun) return { id: BigInt(attempt.begun.producer_id), epoch: attempt.begun.epoch, sequences: new Map() }
+    const known = attempt ? undefined : idle.pop()
     if (known) return known
     const { producerId, producerEpoch } = await cluster.initProducer(() => cluster.anyConnection(), null, 0)
     return { id: producerId, epoch: producerEpoch, sequences: new Map() }
@@ -50,12 +53,12 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
     return turn % partitions
   }
 
-  async function encode(target: Target, partitions: number, values: Values, bytesMax: number): Promise<BlockBatch[]> {
+  async function encode(keyless: number, partitions: number, values: Values, bytesMax: number): Promise<BlockBatch[]> {
     const builder = createBlockBuilder()
     await turns(values.count, (index) => values.add(builder, index))
     return batchesOf(builder.take(), {
       partitions,
-      keyless: keylessPartition(target, partitions),
+      keyless,
       nowMs: now(),
       attributes: 0,
       bytesMax: Math.min(BATCH_BYTES, bytesMax),
@@ -94,9 +97,12 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
 
   return {
     /** Throws 503 when it is not certain that all was written. */
-    async write(target: Target, values: Values, bytesMax: number): Promise<Written> {
-      const batches = await encode(target, (await layouts.of(target.topic)).leaders.length, values, bytesMax)
-      const producer = await takeProducer()
+    async write(target: Target, values: Values, bytesMax: number, attempt?: Attempt): Promise<Written> {
+      const partitions = (await layouts.of(target.topic)).leaders.length
+      const keyless = attempt?.begun?.partition ?? keylessPartition(target, partitions)
+      const batches = await encode(keyless, partitions, values, bytesMax)
+      const producer = await takeProducer(attempt)
+      await attempt?.begin({ producer_id: String(producer.id), epoch: producer.epoch, partition: keyless })
       const until = now() + WRITE_MS
       const parts = Map.groupBy(batches, ({ partition }) => partition)
       const written = await Promise.allSettled(
@@ -108,7 +114,7 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
       )
       const failed = written.find((each) => each.status === 'rejected')
       if (failed) throw failed.reason
-      if (idle.length < IDLE_MAX && producer.sequences.size < SEQUENCES_MAX) idle.push(producer)
+      if (!attempt && idle.length < IDLE_MAX && producer.sequences.size < SEQUENCES_MAX) idle.push(producer)
       return {
         records: values.count,
         partitions: written

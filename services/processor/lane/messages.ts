@@ -53,6 +53,8 @@ export type RoundPartition = {
   sinkPartition: number
   deadLetterPartition: number
   position: bigint
+  /** Where the next fetch goes on: behind the last batch, or behind a gap at the end of what was asked for. */
+  nextOffset: bigint
   /** Of these bytes the first `length` count. */
   bytes: ArrayBuffer
   length: number

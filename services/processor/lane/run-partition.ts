@@ -156,7 +156,7 @@ export async function runPartition(
     retries: output.retries,
     outcome: {
       partition: input.partition,
-      nextOffset: position,
+      nextOffset: input.nextOffset > position ? input.nextOffset : position,
       records: output.counts[0]!,
       sink,
       rows,

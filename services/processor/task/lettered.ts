@@ -12,11 +12,14 @@ import {
   decodeRecords,
   readBatchHeader,
 } from '../../../shared/kafka/protocol/record-batch.ts'
+import { KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import { splitLetterHeaders } from '../../../shared/model/dead-letter-headers.ts'
 
 const FETCH_BYTES = 8 << 20
 const WAIT_MS = 100
+/** Longer than any transaction stays open. */
+const OPEN_MS = 20_000
 
 export type Range = { topic: string; partition: number; from: bigint; to: bigint }
 
@@ -29,7 +32,8 @@ export async function readLettered(
   lettersFrom: bigint,
   range: Range,
 ): Promise<bigint[]> {
-  const end = (await cluster.offsets(letters, [letterPartition], 'latest')).get(letterPartition) ?? 0n
+  const end = (await cluster.offsets(letters, [letterPartition], 'written')).get(letterPartition) ?? 0n
+  const deadline = performance.now() + OPEN_MS
   const found: bigint[] = []
   for (let position = lettersFrom; position < end;) {
     const answer = await fetchBatches(await connections.leader(letters.leaders[letterPartition]!), {
@@ -55,8 +59,10 @@ export async function readLettered(
         if (offset >= range.from && offset < range.to) found.push(offset)
       }
     }
-    // What is not stable yet is another task's: ours was ended before the offsets could be read.
-    if (position === before) break
+    if (position > before) continue
+    // Behind a transaction that is open, of another task: its end is not far (`transaction.timeout.ms`).
+    if (performance.now() > deadline) throw new KafkaError(KAFKA_ERRORS.unstableOffsetCommit)
+    await new Promise((resolve) => setTimeout(resolve, WAIT_MS))
   }
   return found
 }

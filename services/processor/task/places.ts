@@ -61,7 +61,7 @@ export type Loaded = {
 
 /**
  * Where the owned partitions go on, the ends of ranges that were planned there, and their counters. D2: a missing position is never guessed, except that a partition which the topic
- * did not have when the start was set begins at 0.
+ * did not have when the start was set begins with its first record.
  */
 export async function loadPositions(
   cluster: Cluster,
@@ -76,12 +76,15 @@ export async function loadPositions(
   const unmirrored: Loaded['unmirrored'] = []
   const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...owned.partitions])
   const loaded = new Map<number, bigint>()
+  const isUnknown = (partition: number) =>
+    definition.source_partitions > 0 && partition >= definition.source_partitions && !committed.has(partition)
+  const starts = await cluster.offsets(layout, owned.partitions.filter(isUnknown), 'earliest')
   accounting.forget()
   for (const partition of owned.partitions) {
     const found = committed.get(partition)
-    const isNew = definition.source_partitions > 0 && partition >= definition.source_partitions
-    if (!found && !isNew) throw new PositionLost(`partition ${partition} of ${definition.source_topic} has no committed position`)
-    const mirror = { nextOffset: found?.offset ?? 0n, note: found?.metadata ?? '' }
+    if (!found && !isUnknown(partition))
+      throw new PositionLost(`partition ${partition} of ${definition.source_topic} has no committed position`)
+    const mirror = { nextOffset: found?.offset ?? starts.get(partition) ?? 0n, note: found?.metadata ?? '' }
     // The position that the sink keeps beside its rows is the truth; the committed offset is its mirror.
     const kept = await sink?.position?.(
       { runId: runIdOf(definition), topicId: layout.topicId, partition, revision: definition.revision },

@@ -58,22 +58,37 @@ export type FetcherOptions = {
 /** A fetch of this size needs no budget: each task is guaranteed one batch. */
 const GUARANTEED_BYTES = 1 << 20
 const WAIT_MS = 500
+/** So long the others go on beside a partition that has no leader. */
+const ASIDE_MS = 5000
 
 type Ready = { batches: FetchedBatches[]; bytes: number; granted: number }
 
-/** Cuts the answer to whole batches and tells where the next fetch starts. Undefined when it holds none. */
+/** Where the magic byte of a batch stands, of a message of the formats before it too. */
+const MAGIC_AT = 16
+
+/**
+ * Cuts the answer to whole batches and tells where the next fetch starts. Undefined when it holds none. With an `end`, the next batch may
+ * lie behind it: then what is before the end is a gap, and all of it was read.
+ */
 function wholeBatches(answer: FetchedPartition, position: bigint, end: bigint | undefined): FetchedBatches | undefined {
   const bytes = answer.bytes!
   let at = 0
   let nextOffset = position
   let records = 0
   for (let header = readBatchHeader(bytes, 0); header !== undefined; header = readBatchHeader(bytes, at)) {
-    if (end !== undefined && header.baseOffset >= end) break
+    if (end !== undefined && header.baseOffset >= end) {
+      nextOffset = end
+      break
+    }
     at += header.size
     records += header.recordCount
     nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
   }
-  if (at === 0) return undefined
+  if (at === 0 && bytes.length > MAGIC_AT && bytes[MAGIC_AT]! < 2)
+    throw new PositionLost(
+      `the batch at offset ${position} of partition ${answer.partition} has the retired format v${bytes[MAGIC_AT]}, which brokers since 4.0 don't write`,
+    )
+  if (at === 0 && nextOffset === position) return undefined
   const { partition, aborted } = answer
   return { partition, position, nextOffset, bytes: bytes.buffer as ArrayBuffer, length: at, aborted, records }
 }
@@ -87,6 +102,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   let loops = 0
   let failure: Error | undefined
   let wake: (() => void) | undefined
+  const aside = new Set<number>()
+  let asideTimer: NodeJS.Timeout | undefined
   const takenSignals = new Map<Ready, () => void>()
 
   function fail(error: unknown): void {
@@ -94,17 +111,42 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     wake?.()
   }
 
+  /** Nothing lies between the position and its end, although the log goes on behind it (compaction). */
+  function gapBefore({ partition, lastStableOffset, aborted }: FetchedPartition): FetchedBatches | undefined {
+    const end = options.until?.get(partition)
+    const position = positions.get(partition)!
+    if (end === undefined || position >= end || lastStableOffset < end) return undefined
+    positions.set(partition, end)
+    return { partition, position, nextOffset: end, bytes: new ArrayBuffer(0), length: 0, aborted, records: 0 }
+  }
+
+  /** A partition without a leader stops itself, not the others: they go on for a while before everything is looked up anew. */
+  function setAside(partition: number, errorCode: number): void {
+    aside.add(partition)
+    if (aside.size === positions.size) return fail(new KafkaError(errorCode))
+    asideTimer ??= setTimeout(() => fail(new KafkaError(errorCode)), ASIDE_MS)
+  }
+
   function collect(answers: FetchedPartition[]): FetchedBatches[] {
     const batches: FetchedBatches[] = []
+    // One answer among several may be empty because the others have filled it.
+    const isEmpty = answers.every(({ bytes }) => bytes === undefined)
     for (const answer of answers) {
       if (answer.errorCode === KAFKA_ERRORS.offsetOutOfRange) {
         throw new PositionLost(
           `position ${positions.get(answer.partition)} of partition ${answer.partition} is outside of what ${layout.topic} holds (from ${answer.logStartOffset})`,
         )
       }
-      if (answer.errorCode !== 0) throw new KafkaError(answer.errorCode)
+      if (answer.errorCode !== 0) {
+        setAside(answer.partition, answer.errorCode)
+        continue
+      }
       ends.set(answer.partition, answer.lastStableOffset)
-      if (answer.bytes === undefined) continue
+      if (answer.bytes === undefined) {
+        const gap = isEmpty ? gapBefore(answer) : undefined
+        if (gap) batches.push(gap)
+        continue
+      }
       const whole = wholeBatches(answer, positions.get(answer.partition)!, options.until?.get(answer.partition))
       if (!whole) continue
       positions.set(answer.partition, whole.nextOffset)
@@ -122,7 +164,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     let wanted = GUARANTEED_BYTES
     let first = 0
     while (!closed) {
-      const partitions = options.until ? owned.filter(isBeforeEnd) : owned
+      const partitions = owned.filter((partition) => isBeforeEnd(partition) && !aside.has(partition))
       if (partitions.length === 0) return
       const granted = budget.take(wanted - GUARANTEED_BYTES)
       const bytesMax = GUARANTEED_BYTES + granted
@@ -161,7 +203,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   }
 
   for (const [nodeId, owned] of Map.groupBy(positions.keys(), (partition) => layout.leaders[partition] ?? -1)) {
-    if (nodeId < 0) fail(new KafkaError(KAFKA_ERRORS.leaderNotAvailable))
+    if (nodeId < 0) for (const partition of owned) setAside(partition, KAFKA_ERRORS.leaderNotAvailable)
     else {
       loops++
       void fetchFrom(nodeId, owned).finally(() => {
@@ -195,9 +237,10 @@ export function openFetcher(options: FetcherOptions): Fetcher {
       interrupted = true
       wake?.()
     },
-    isDone: () => options.until !== undefined && loops === 0 && ready.length === 0 && failure === undefined,
+    isDone: () => options.until !== undefined && loops === 0 && aside.size === 0 && ready.length === 0 && failure === undefined,
     close() {
       closed = true
+      clearTimeout(asideTimer)
       for (const part of ready.splice(0)) {
         budget.give(part.granted)
         takenSignals.get(part)?.()

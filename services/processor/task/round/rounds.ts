@@ -256,6 +256,8 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     // A pause or a stop drains; a range that was planned earlier is not to be cut short.
     await committing
     if (rowWriter && !isRecovery && options.isOwner()) await rowWriter.flush(options.running(), true)
+    // Control batches alone: behind them retention may move the log's start, and nothing was lost.
+    if (!rowWriter && quiet.size > 0 && options.isOwner()) await write(options.running(), [])
   } catch (error) {
     // A fetcher closed by an interrupt, or by a failed commit, is no failure of its own.
     await committing
@@ -275,12 +277,13 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   await committing
   return false
 
-  function toLane({ partition, position, bytes, length, aborted }: FetchedRound['batches'][number]) {
+  function toLane({ partition, position, nextOffset, bytes, length, aborted }: FetchedRound['batches'][number]) {
     return {
       partition,
       sinkPartition: partition % targets.sink.leaders.length,
       deadLetterPartition: partition % targets.deadLetter.leaders.length,
       position,
+      nextOffset,
       bytes,
       length,
       aborted,
