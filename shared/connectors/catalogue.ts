@@ -24,6 +24,7 @@ export const CONNECTORS: readonly Connector[] = [
   blackholeConnector,
 ]
 
+/** By its id or its name, with or without `@version`: names make a pipeline's definition portable. */
 export function findConnector(id: string): Connector | undefined {
-  return CONNECTORS.find((connector) => connector.id === id)
+  return CONNECTORS.find((connector) => [connector.id, connector.name, `${connector.name}@${connector.version}`].includes(id))
 }

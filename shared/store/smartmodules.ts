@@ -44,6 +44,11 @@ export async function findSmartModule(db: Queryable, accountId: string, id: stri
   return visible(db, accountId).where('id', id).first()
 }
 
+/** The account's own, or a built-in one. */
+export async function findSmartModuleByName(db: Queryable, accountId: string, name: string): Promise<CurrentSmartModule | undefined> {
+  return visible(db, accountId).where('name', name).first()
+}
+
 export async function findVersion(db: Queryable, smartModuleId: string, version: string): Promise<VersionRow | undefined> {
   return db('smartmodule_versions').where({ smartmodule_id: smartModuleId, version }).first()
 }

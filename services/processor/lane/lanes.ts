@@ -11,6 +11,7 @@ import { createDoubtBook, type DoubtBook } from './doubts.ts'
 import { ChainFailed, RetryLater, RoundLost } from './ends.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, RoundPartition, ToLane } from './messages.ts'
 import { stepBack } from './priority.ts'
+import { threadCpuMs, workedMs } from './thread-time.ts'
 import { createQuarantine, QUARANTINE_LOSSES, QUARANTINE_WINDOW_MS } from './quarantine.ts'
 
 export type OpenChain = {
@@ -65,10 +66,9 @@ type Lane = {
   /** Runs only when nobody else wants the core. */ isBack: boolean
   watch: CallWatch
   seen: number
-  /** Looks of the watchdog at which the same call was still under way. */
-  ticks: number
-  /** Looks since the turn under way began. */
-  turnTicks: number
+  /** Looks of the watchdog at which the same call was still under way. */ ticks: number
+  /** CPU time of the thread when the call was first seen. */ cpuAtFirst: number | undefined
+  /** Looks since the turn under way began. */ turnTicks: number
   chains: Map<number, Registered>
   jobs: Job[]
   running?: Job
@@ -121,6 +121,7 @@ export function openLanes(options: LanesOptions): Lanes {
       watch: callWatchOver(shared),
       seen: 0,
       ticks: 0,
+      cpuAtFirst: undefined,
       turnTicks: 0,
       chains: new Map(),
       jobs: [],
@@ -275,16 +276,17 @@ export function openLanes(options: LanesOptions): Lanes {
     if (!call || call.number !== lane.seen) {
       lane.seen = call?.number ?? 0
       lane.ticks = 0
+      lane.cpuAtFirst = call && threadCpuMs(lane.threadId)
       return
     }
-    const tookMs = ++lane.ticks * WATCH_INTERVAL_MS
+    const tookMs = workedMs(++lane.ticks * WATCH_INTERVAL_MS, lane.cpuAtFirst, threadCpuMs(lane.threadId))
     const chain = lane.chains.get(call.chainId)
     const step = chain?.spec.steps[call.step]
     if (tookMs >= SOFT_DEADLINE_MS && chain) setApart(lane, chain)
     if (tookMs >= HOLD_BACK_MS && isOnlySlow(lane)) holdBack(lane)
     if (tookMs < deadlineOf(chain, call)) return
     const where = call.partition < 0 ? 'while starting' : `on a batch of partition ${call.partition}`
-    const message = `step ${call.step + 1} (${step?.name ?? 'a SmartModule'}) did not return within ${tookMs} ms ${where}`
+    const message = `step ${call.step + 1} (${step?.name ?? 'a SmartModule'}) did not return within ${Math.round(tookMs)} ms ${where}`
     if (chain && step) {
       if (call.partition < 0) chain.failure = new ChainFailed(message)
       else if (quarantine.add(step.sha256, 1)) chain.failure = quarantined(chain.spec, call.step, message)

@@ -9,7 +9,7 @@
  */
 import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
-import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openMembership, type Assignment, type Membership } from '../../../shared/kafka/group/membership.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
@@ -21,8 +21,8 @@ import { createAccounting } from './accounting.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import { isEnvironment, isFinal, reasonOf } from './failures.ts'
 import { createFailureThreshold, ThresholdPassed } from './failure-threshold.ts'
-import { readLettered } from './lettered.ts'
-import { loadPositions, openTargets, PartitionsChanged, sourceLayout, type Loaded, type Planned } from './places.ts'
+import { loadPositions, openTargets, PartitionsChanged, sourceLayout, type Loaded } from './places.ts'
+import { createPlanners, tellLettered, type Earlier } from './planners.ts'
 import { openSink, SinkMoved, SinkUnavailable } from './sinks.ts'
 import { createProducer, TakenOver, type Producer } from './producer.ts'
 import { AssignmentLost, commitRound, type GroupCoordinator } from './round/commit.ts'
@@ -42,7 +42,7 @@ export type TaskOptions = {
   lanes: Lanes
   chain: LaneChain
   /** An earlier revision, to finish what it has planned; undefined where it is not known any more. */
-  earlier(revision: number): Promise<{ definition: PipelineDefinition; chain: LaneChain } | undefined>
+  earlier: Earlier
   connectors: ConnectorContext
   budget: ByteBudget
   fetch: FetchBatches
@@ -77,8 +77,6 @@ export function startTask(options: TaskOptions): Task {
   let assignment: Assignment | undefined
   let fetcher: Fetcher | undefined
   let running: Running | undefined
-  /** An earlier revision that finishes what it has planned. */
-  let planner: Running | undefined
   let sink: OpenSink | undefined
   let next: { definition: PipelineDefinition; chain: LaneChain } | undefined
   let threshold = createFailureThreshold(first.failure_threshold, now)
@@ -87,6 +85,7 @@ export function startTask(options: TaskOptions): Task {
   let inFlight = 0
   let hasRun = false
   let wake: (() => void) | undefined
+  const planners = createPlanners(options.earlier, (message) => options.log('warn', message))
 
   function become(to: TaskStatus, why: string | null = null): void {
     if (status === to && reason === why) return
@@ -193,42 +192,13 @@ export function startTask(options: TaskOptions): Task {
       })
     // Ranges that were planned and perhaps written go first, exactly as they were planned.
     for (const [revision, ranges] of Map.groupBy(planned, ([, { revision: own }]) => own)) {
-      const at = await openPlanner(revision, targets, partitions)
-      await tellLettered(at, layout, targets, ranges)
+      const at = await planners.open(revision, running!, (earlier) => openRunning(earlier.definition, earlier.chain, targets, partitions))
+      await tellLettered(cluster, connections, at, { layout, targets, positions }, ranges)
       await rounds(new Map(ranges.map(([partition, { to }]) => [partition, to])), () => at)
-      closePlanner()
+      planners.close()
       if (assignment !== owned || isHeld() || stopping) return false
     }
     return rounds(new Map())
-  }
-
-  /** The revision that has planned a range writes it, whatever came after it. */
-  async function openPlanner(revision: number, targets: Targets, partitions: number): Promise<Running> {
-    if (revision === running!.definition.revision) return running!
-    // What it knows of records that the sink has refused must outlive an attempt.
-    if (planner?.definition.revision === revision) return planner
-    closePlanner()
-    const earlier = await options.earlier(revision)
-    if (earlier) return (planner = await openRunning(earlier.definition, earlier.chain, targets, partitions))
-    options.log(
-      'warn',
-      `revision ${revision}, which has planned a range, is not known any more: revision ${running!.definition.revision} writes it`,
-    )
-    return running!
-  }
-
-  function closePlanner(): void {
-    planner?.chain.close()
-    planner = undefined
-  }
-
-  async function tellLettered(at: Running, layout: TopicLayout, targets: Targets, ranges: [number, Planned][]): Promise<void> {
-    for (const [partition, { to, lettersFrom }] of ranges) {
-      if (lettersFrom === undefined) continue
-      const range = { topic: layout.topic, partition, from: positions.get(partition)!, to }
-      const place = partition % targets.deadLetter.leaders.length
-      at.chain.addLettered(partition, await readLettered(cluster, connections, targets.deadLetter, place, lettersFrom, range))
-    }
   }
 
   /** Looks now and then whether the source or the sink has got more partitions: then the task starts anew and the group shares them. */
@@ -284,7 +254,7 @@ export function startTask(options: TaskOptions): Task {
       clearInterval(poll)
       assignment = undefined
       running?.chain.close()
-      closePlanner()
+      planners.close()
       await membership?.close()
       await sink?.close().catch(() => {})
       await Promise.allSettled([connections.close(), fetchConnections.close()])

@@ -15,6 +15,7 @@ import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 import { checkEndpoint } from '../../connectors/check-endpoint.ts'
 import {
+  connectorIdOf,
   fieldsBehind,
   orderedForSink,
   resolveConfig,
@@ -179,7 +180,7 @@ async function assertReachable(deps: Deps, caller: Caller, body: PipelineRequest
 
 export const createPipeline = operation(createPipelineContract, async (deps, caller, { body, query }) => {
   const id = newId('pipeline')
-  if (query.check === 'true' && [body.source, body.sink].some(({ connector_id }) => connector_id !== streamConnector.id)) {
+  if (query.check === 'true' && [body.source, body.sink].some((endpoint) => connectorIdOf(endpoint) !== streamConnector.id)) {
     // Nobody is connected to for a request that is wrong in itself; and connecting takes longer than a transaction may.
     await store(deps, caller, id, body, true)
     await assertReachable(deps, caller, body)

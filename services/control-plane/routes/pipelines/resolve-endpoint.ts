@@ -28,6 +28,9 @@ export type ResolvedEndpoint =
       secretIds: string[]
     }
 
+/** The id of the connector, which may have been named. */
+export const connectorIdOf = ({ connector_id }: { connector_id: string }): string => findConnector(connector_id)?.id ?? connector_id
+
 /** The config as the connector's schema gives it out; faults are added to `details`. No database, no network. */
 export function resolveConfig(
   side: 'source' | 'sink',
@@ -40,7 +43,7 @@ export function resolveConfig(
   if (!connector || !direction) {
     details.push({
       path: `${at}/connector_id`,
-      message: connector ? `the connector is no ${side}, only a ${kindOf(connector)}` : 'is not the id of a connector',
+      message: connector ? `the connector is no ${side}, only a ${kindOf(connector)}` : 'is not the id or name of a connector',
     })
     return undefined
   }
@@ -60,7 +63,7 @@ export async function resolveEndpoint(
 ): Promise<ResolvedEndpoint | undefined> {
   const config = resolveConfig(side, endpoint, details)
   if (!config) return undefined
-  const { connector_id } = endpoint
+  const connector_id = connectorIdOf(endpoint)
   if (connector_id !== streamConnector.id) {
     const secretIds: string[] = []
     for (const { name, path } of secretsIn(config)) {

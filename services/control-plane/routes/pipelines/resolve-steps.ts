@@ -5,7 +5,13 @@ import { type OnError, type PipelineDefinition } from '../../../../shared/model/
 import { ON_ERROR_DEFAULT } from '../../../../shared/model/policies.ts'
 import { runInSandbox } from '../../../../shared/smartmodule/sandbox.ts'
 import type { Queryable } from '../../../../shared/store/database.ts'
-import { findSmartModule, findVersion, getBinary } from '../../../../shared/store/smartmodules.ts'
+import {
+  findSmartModule,
+  findSmartModuleByName,
+  findVersion,
+  getBinary,
+  type CurrentSmartModule,
+} from '../../../../shared/store/smartmodules.ts'
 
 type Step = PipelineDefinition['steps'][number]
 /** `index` is the step's place in the request; entries that name nothing are left out. */
@@ -18,8 +24,8 @@ export async function resolveSteps(
   details: Detail[],
 ): Promise<ResolvedStep[]> {
   const steps: ResolvedStep[] = []
-  for (const [index, { module_id, version, config, on_error, timeout_ms, changes_keys }] of entries.entries()) {
-    const current = await findSmartModule(trx, accountId, module_id)
+  for (const [index, { module_id: named, version: asked, config, on_error, timeout_ms, changes_keys }] of entries.entries()) {
+    const { current, version = asked } = await findByIdOrName(trx, accountId, named)
     if (current?.status === 'quarantined' && (version === undefined || version === current.version)) {
       details.push({
         path: `/processors/${index}/module_id`,
@@ -28,11 +34,11 @@ export async function resolveSteps(
       continue
     }
     if (!current) {
-      details.push({ path: `/processors/${index}/module_id`, message: 'is not the id of a SmartModule' })
+      details.push({ path: `/processors/${index}/module_id`, message: 'is not the id or name of a SmartModule' })
       continue
     }
     await trx('smartmodules').where({ id: current.id }).forShare()
-    const pinned = version === undefined || version === current.version ? current : await findVersion(trx, module_id, version)
+    const pinned = version === undefined || version === current.version ? current : await findVersion(trx, current.id, version)
     if (!pinned) {
       details.push({ path: `/processors/${index}/version`, message: `is not a version of ${current.name}` })
       continue
@@ -41,7 +47,7 @@ export async function resolveSteps(
       index,
       parameters: pinned.config.parameters,
       definition: {
-        module_id,
+        module_id: current.id,
         name: current.name,
         version: pinned.version,
         sha256: pinned.sha256,
@@ -57,6 +63,18 @@ export async function resolveSteps(
     })
   }
   return steps
+}
+
+/** A module by its id, its name, or `name@version`. */
+async function findByIdOrName(
+  db: Queryable,
+  accountId: string,
+  text: string,
+): Promise<{ current: CurrentSmartModule | undefined; version?: string }> {
+  const current = (await findSmartModule(db, accountId, text)) ?? (await findSmartModuleByName(db, accountId, text))
+  const at = text.lastIndexOf('@')
+  if (current || at < 1) return { current }
+  return { current: await findSmartModuleByName(db, accountId, text.slice(0, at)), version: text.slice(at + 1) }
 }
 
 /** Steps that were given no policy of their own have the pipeline's. */

@@ -1,0 +1,127 @@
+/** Two that do one's work: whoever sleeps in the middle of it writes nothing when it wakes. Real Postgres, real Kafka. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs, { type Kafka } from 'kafkajs'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startPublisher } from '../../services/control-plane/publisher/publisher.ts'
+import { createLogger } from '../../shared/telemetry/log.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
+import { openTail } from '../../shared/kafka/tail.ts'
+import { migrate, openDatabase, type Database } from '../../shared/store/database.ts'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { createStream, readAll } from '../harness/pipelines.ts'
+
+let db: Database
+let kafka: Kafka
+let name: string
+beforeAll(async () => {
+  name = unique('fencing').replaceAll('-', '_').toLowerCase()
+  const admin = new pg.Client({ connectionString: service().databaseUrl })
+  await admin.connect()
+  await admin.query(`CREATE DATABASE ${name}`)
+  await admin.end()
+  const url = new URL(service().databaseUrl)
+  url.pathname = `/${name}`
+  db = openDatabase(url.toString())
+  await migrate(db)
+  kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING, retry: { retries: 1 } })
+  const topics = kafka.admin()
+  await topics.connect()
+  await topics.createTopics({ topics: [{ topic: name, numPartitions: 1 }], waitForLeaders: true })
+  await topics.disconnect()
+})
+afterAll(() => db.destroy())
+
+/** The same Kafka, whose sends wait for a gate. */
+function gated(open: () => Promise<void>): Kafka {
+  const own = Object.create(kafka) as Kafka
+  own.producer = (config) => {
+    const producer = kafka.producer(config)
+    const { transaction } = producer
+    producer.transaction = async () => {
+      const sending = await transaction()
+      const { send } = sending
+      sending.send = async (record) => {
+        await open()
+        return send(record)
+      }
+      return sending
+    }
+    return producer
+  }
+  return own
+}
+
+describe('a publisher that sleeps between reading and sending', () => {
+  it('overwrites nothing that another has published meanwhile', { timeout: 90_000 }, async () => {
+    const gate = Promise.withResolvers<void>()
+    let isAsleep = false
+    const log = createLogger('test', 'silent')
+    const sleeper = startPublisher(
+      {
+        db,
+        kafka: gated(() => {
+          isAsleep = true
+          return gate.promise
+        }),
+        log,
+      },
+      name,
+      `${name}.publisher`,
+    )
+    await db('outbox').insert({ key: 'pipeline/a', value: Buffer.from('old') })
+    sleeper.poke()
+    await eventually('it sleeps', async () => isAsleep)
+    // Postgres ends what sleeps in a transaction; then another publisher takes over, with what came later.
+    const other = startPublisher({ db, kafka, log }, name, `${name}.publisher`)
+    await eventually('the other has published', async () => (await db('outbox')).length === 0, 40_000)
+    await db('outbox').insert({ key: 'pipeline/a', value: Buffer.from('new') })
+    other.poke()
+    await eventually('the newer one too', async () => (await db('outbox')).length === 0)
+    gate.resolve()
+    await sleep(3000)
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'fencing', now: () => Date.now() })
+    const values: string[] = []
+    const tail = openTail({
+      cluster,
+      topic: name,
+      purpose: 'fencing',
+      from: 0n,
+      waitsForOpen: true,
+      onRecords: (records) => void values.push(...records.map(({ value }) => String(value))),
+      onError: () => {},
+    })
+    await tail.caughtUp
+    expect(values).toEqual(['old', 'new'])
+    await tail.close()
+    await Promise.all([sleeper.close(), other.close()])
+    await cluster.close()
+  })
+})
+
+describe('a write under an Idempotency-Key whose answer never came', () => {
+  let client: Client
+  beforeAll(async () => {
+    client = await loggedIn(service().accounts.enterprise)
+  })
+
+  it('is written once, however often it is repeated', async () => {
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 3 })
+    const key = unique('key')
+    const records = Array.from({ length: 100 }, (_, n) => ({ n }))
+    const send = () => client.call('POST', `/v1/streams/${stream.id}/data`, { records }, { 'Idempotency-Key': key })
+    const first = await send()
+    expect(first.status).toBe(201)
+    const service_ = new pg.Client({ connectionString: service().databaseUrl })
+    await service_.connect()
+    for (let again = 0; again < 3; again++) {
+      // As after a deadline, or a control plane that has died before it could keep its answer.
+      await service_.query('UPDATE idempotency_keys SET status = NULL, body = NULL, in_doubt = true WHERE key = $1', [key])
+      const repeated = await send()
+      expect(repeated.status).toBe(201)
+      expect(repeated.body.partitions).toEqual(first.body.partitions)
+    }
+    await service_.end()
+    expect((await readAll(client, stream.id)).length).toBe(100)
+  })
+})
