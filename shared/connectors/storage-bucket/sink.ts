@@ -54,10 +54,11 @@ function isSame(found: Record<string, string>, wanted: Record<string, string>): 
 export async function openBucketSink(config: BucketSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const store = await openObjectStore(config, context)
   const { format, compression } = config
+  const parquet = format === 'parquet' ? (await import('./parquet-thread.ts')).openParquetThread() : undefined
   const header = format === 'csv' ? Buffer.from(`${config.columns!.map(quoteField).join(config.delimiter)}\r\n`) : undefined
 
   async function encode(rows: readonly Rows[]): Promise<{ file: Uint8Array } | { faults: RefusedRecord[] }> {
-    if (format === 'parquet') return (await import('./parquet.ts')).encodeParquet(rows, context.fields)
+    if (parquet) return parquet.encode(rows, context.fields)
     const plain = Buffer.concat([...(header ? [header] : []), ...rows.map(({ bytes }) => bytes)])
     return { file: compression === 'none' ? plain : await compressors[compression](plain) }
   }
@@ -96,6 +97,7 @@ export async function openBucketSink(config: BucketSinkConfig, context: Connecto
       return { kind: 'delivered' }
     },
     async close() {
+      await parquet?.close()
       store.close()
     },
   }
