@@ -84,6 +84,7 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
     target.register(`${prefix}${contract.path}`, [contract.method.toLowerCase()], respond as never)
   }
 
+  app.use((_ctx, next) => deps.databaseWatch.during(next))
   app.use(router.routes())
   // What no operation took: a wrong method where the path exists, else an unknown path.
   app.use(async (ctx) => {

@@ -7,6 +7,7 @@ import type { ServiceNames } from '../../shared/model/definition.ts'
 import type { Scope, AccountType } from '../../shared/model/limits.ts'
 import type { Registry } from '../../shared/registry/registry.ts'
 import type { Database } from '../../shared/store/database.ts'
+import type { DatabaseWatch } from '../../shared/store/database-watch.ts'
 import type { Logger } from '../../shared/telemetry/log.ts'
 import type { KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
 import type { SecretBox } from '../../shared/secrets/envelope.ts'
@@ -19,6 +20,7 @@ import type { StreamData } from './stream-data/stream-data.ts'
 
 export type Deps = {
   db: Database
+  databaseWatch: DatabaseWatch
   kafka: Kafka
   /** Runs with a connected admin client; a failing one is replaced. */
   withAdmin<T>(work: (admin: KafkaAdmin) => Promise<T>): Promise<T>

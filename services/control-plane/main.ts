@@ -11,6 +11,7 @@ import { serviceNames } from '../../shared/model/definition.ts'
 import { openRegistry } from '../../shared/registry/registry.ts'
 import { createSecretBox } from '../../shared/secrets/envelope.ts'
 import { migrate, openDatabase } from '../../shared/store/database.ts'
+import { openDatabaseWatch } from '../../shared/store/database-watch.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
@@ -73,6 +74,7 @@ redis.on('error', (error) => log.warn({ reason: error.message }, 'Redis is away,
 const secretBox = createSecretBox(config.SECRETS_KEYS)
 await rewrapSecrets(db, secretBox)
 const registry = openRegistry(config.SCHEMA_REGISTRY_URL)
+const databaseWatch = openDatabaseWatch(config.DATABASE_URL)
 const streamData = createStreamData(db, cluster, now)
 const publisher = startPublisher({ db, kafka, log }, names.definitions, `${config.DPS_PREFIX}.publisher`)
 const warnOf = (what: string) => (error: Error) => log.warn({ reason: error.message }, what)
@@ -85,6 +87,7 @@ const deps: Deps = {
   catchUpLedger: ledger.catchUp,
   cacheFolder: config.DPS_CACHE,
   db,
+  databaseWatch,
   kafka,
   withAdmin,
   cluster,
@@ -154,6 +157,7 @@ async function drain(): Promise<void> {
     reconciler.close(),
     projector.close(),
     publisher.close(),
+    databaseWatch.close(),
     streamData.close(),
     ledger.close(),
     deadLetters.close(),

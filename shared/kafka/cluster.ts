@@ -15,6 +15,7 @@ import {
   type Connection,
   type ConnectionOptions,
 } from '@platformatic/kafka'
+import { ignoreLateErrors } from './late-errors.ts'
 import { brokerErrorCode, isRetriable, kafkaErrorName } from './wire/error-codes.ts'
 
 export type TopicLayout = {
@@ -57,6 +58,7 @@ export type Cluster = ReturnType<typeof openCluster>
 type Address = { host: string; port: number }
 
 export function openCluster(options: ClusterOptions) {
+  ignoreLateErrors()
   const bootstrap = options.brokers.map((broker): Address => {
     const at = broker.lastIndexOf(':')
     return { host: broker.slice(0, at), port: Number(broker.slice(at + 1)) }

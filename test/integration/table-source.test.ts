@@ -84,7 +84,7 @@ describe('a table by replication', () => {
     await waitForTotal(client, between.id, 500)
     await warehouse.query(`UPDATE ${source} SET s = NULL, n = n + 1 WHERE id % 5 = 0`)
     await warehouse.query(`DELETE FROM ${source} WHERE id % 3 = 0`)
-    const wanted = (await warehouse.query(`SELECT id, s, n::text AS n FROM ${source} ORDER BY id`)).rows
+    const wanted = (await warehouse.query(`SELECT id, s, trim_scale(n)::text AS n FROM ${source} ORDER BY id`)).rows
     const s3 = openS3()
     const duck = await (await DuckDBInstance.create(':memory:')).connect()
     const readBack = async () => {
@@ -100,7 +100,7 @@ describe('a table by replication', () => {
       return getRowObjectsJson(
         `WITH all_rows AS (SELECT *, filename, file_row_number FROM read_parquet([${files.map((file) => `'${file}'`).join(',')}], union_by_name = true, filename = true, file_row_number = true)),
            newest AS (SELECT *, row_number() OVER (PARTITION BY id ORDER BY length(filename) DESC, filename DESC, file_row_number DESC) AS place FROM all_rows)
-         SELECT id::int AS id, s, n FROM newest WHERE place = 1 AND _deleted IS NOT TRUE ORDER BY 1`,
+         SELECT id::int AS id, s, regexp_replace(regexp_replace(n::VARCHAR, '(\\.[0-9]*?)0+$', '\\1'), '\\.$', '') AS n FROM newest WHERE place = 1 AND _deleted IS NOT TRUE ORDER BY 1`,
       )
     }
     await eventually(

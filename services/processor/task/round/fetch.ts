@@ -4,7 +4,7 @@
  * HOT: work per batch.
  */
 import { KafkaError, type Connections, type TopicLayout } from '../../../../shared/kafka/cluster.ts'
-import { readBatchHeader } from '../../../../shared/kafka/protocol/record-batch.ts'
+import { CONTROL, readBatchHeader } from '../../../../shared/kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
 import type { AbortedTransaction } from '../../../../shared/kafka/protocol/aborted.ts'
 import type { FetchBatches, FetchedPartition } from '../../../../shared/kafka/wire/fetch.ts'
@@ -81,7 +81,8 @@ function wholeBatches(answer: FetchedPartition, position: bigint, end: bigint | 
       break
     }
     at += header.size
-    records += header.recordCount
+    // Markers of transactions are no records.
+    if ((header.attributes & CONTROL) === 0) records += header.recordCount
     nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
   }
   if (at === 0 && bytes.length > MAGIC_AT && bytes[MAGIC_AT]! < 2)

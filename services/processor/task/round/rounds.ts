@@ -248,10 +248,11 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       if (!isMine()) break
       if (!job)
         options.threshold().check(outcomes.map((outcome) => [outcome.partition, outcome.nextOffset, outcome.records, failedOf(outcome)]))
+      // The rate holds from the first record on: what came in one batch waits for its turn as a whole.
+      if (rate !== null) await pause((outcomes.reduce((sum, outcome) => sum + outcome.records, 0) * 1000) / rate - (now() - startedAt))
+      if (!isMine()) break
       committing = rowWriter ? finishRows(rowWriter, running, round, outcomes) : finish(running, round, outcomes)
       committing.catch(() => fetching.close())
-      const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
-      if (rate !== null) await pause((records * 1000) / rate - (now() - startedAt))
     }
     // A pause or a stop drains; a range that was planned earlier is not to be cut short.
     await committing
