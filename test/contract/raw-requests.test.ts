@@ -1,0 +1,158 @@
+/** Requests below the level of a client library, and records as bytes: what comes over the line is answered, whatever it is. */
+import { connect, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { decodeCursor, encodeCursor } from '../../services/control-plane/stream-data/cursor.ts'
+import { loggedIn, service, type Client } from '../harness/client.ts'
+import { createStream, type Page } from '../harness/pipelines.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+const address = () => new URL(service().apiUrl)
+
+async function open(): Promise<{ socket: Socket; read(until: RegExp): Promise<string> }> {
+  const socket = connect(Number(address().port), address().hostname)
+  await once(socket, 'connect')
+  let text = ''
+  socket.on('data', (part) => (text += part.toString('latin1')))
+  socket.on('error', () => {})
+  return {
+    socket,
+    async read(until) {
+      for (const deadline = Date.now() + 5000; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 10)))
+        if (until.test(text)) return text
+      throw new Error(`no answer: ${text.slice(0, 500)}`)
+    },
+  }
+}
+
+async function answerTo(request: string | Buffer): Promise<{ status: number; body: { error: { code: string; status: number } } }> {
+  const { socket, read } = await open()
+  socket.write(request)
+  const text = await read(/\r\n\r\n[^]*\}/)
+  socket.destroy()
+  return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)![1]), body: JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)) }
+}
+
+describe('a request that is none', () => {
+  it.each([
+    ['a target that is no address', 'GET http://[::1 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['bytes that are no HTTP', 'nonsense\r\n\r\n', 400],
+    ['a head that is too large', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+    ['two Host headers', 'GET /v1/streams HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
+  ])('%s is refused in the envelope', async (_, request, status) => {
+    const answer = await answerTo(request)
+    expect(answer).toMatchObject({ status, body: { error: { code: 'invalid_request', status } } })
+  })
+})
+
+describe('a compressed body', () => {
+  it.each(['gzip', 'br', 'deflate'])('that is no %s is a 400, and the next request is answered', async (encoding) => {
+    const { socket, read } = await open()
+    const isClosed = new Promise<boolean>((resolve) => socket.once('close', () => resolve(true)))
+    const garbage = Buffer.alloc(300_000, 0x5a)
+    const head = `POST /v1/streams HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${client.token}\r\nContent-Type: application/json\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${garbage.length}\r\n\r\n`
+    socket.write(head)
+    socket.write(garbage)
+    expect(await read(/\r\n\r\n[^]*\}/)).toMatch(/^HTTP\/1\.1 400/)
+    // Either on this connection, or it was closed, and a client opens another.
+    const again = await fetch(`${service().apiUrl}/v1/streams`, { headers: { Authorization: `Bearer ${client.token}` } })
+    expect(again.status).toBe(200)
+    socket.write(`GET /v1/connectors HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${client.token}\r\n\r\n`)
+    expect(await Promise.any([isClosed, read(/"connectors"/).then(() => true)])).toBe(true)
+    socket.destroy()
+  })
+
+  it('that is damaged brotli is a 400', async () => {
+    const damaged = brotliCompressSync(Buffer.from(JSON.stringify({ name: 'x'.repeat(500) })))
+    damaged.fill(0xff, 10)
+    const answer = await fetch(`${service().apiUrl}/v1/streams`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${client.token}`, 'Content-Type': 'application/json', 'Content-Encoding': 'br' },
+      body: damaged,
+    })
+    expect(answer.status).toBe(400)
+  })
+})
+
+describe('records', () => {
+  it('of 100,000 in one request don’t hold up the others', { timeout: 60_000 }, async () => {
+    const stream = await createStream(client, { n: 'integer?' }, { partitions: 1 })
+    let slowest = 0
+    let isDone = false
+    const others = (async () => {
+      while (!isDone) {
+        const from = performance.now()
+        await fetch(`${service().apiUrl}/v1/streams?page_size=1`, { headers: { Authorization: `Bearer ${client.token}` } })
+        slowest = Math.max(slowest, performance.now() - from)
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+    })()
+    const from = performance.now()
+    const { status, body } = await client.call<{ records: number }>('POST', `/v1/streams/${stream.id}/data`, '{}\n'.repeat(100_000), {
+      'Content-Type': 'application/x-ndjson',
+    })
+    const took = performance.now() - from
+    isDone = true
+    await others
+    expect([status, body.records]).toEqual([201, 100_000])
+    expect(took).toBeLessThan(8000)
+    expect(slowest).toBeLessThan(1000)
+  })
+
+  it('come out as the bytes that went in', async () => {
+    const stream = await createStream(client, { id: 'integer', at: 'datetime', any: 'any' }, { partitions: 1 })
+    const lines = [
+      '{"id":1,"at":"2026-11-22T00:00:00.123456789Z","any":{"b":1,"a":0.10000000000000000555,"a2":1E2}}',
+      '{ "id": 2, "at":"2026-11-22T00:00:00Z", "any" : "\\ud800 lone, \\u00e9 escaped" }',
+    ]
+    const written = await client.call('POST', `/v1/streams/${stream.id}/data`, lines.join('\n'), { 'Content-Type': 'application/x-ndjson' })
+    expect(written.status).toBe(201)
+    const answer = await fetch(`${service().apiUrl}/v1/streams/${stream.id}/data`, { headers: { Authorization: `Bearer ${client.token}` } })
+    const text = await answer.text()
+    for (const line of lines) expect(text).toContain(line)
+    // The same through an array in a document, compressed.
+    const body = gzipSync(`{"records": [ ${lines.join(' , ')} ]}`)
+    const again = await fetch(`${service().apiUrl}/v1/streams/${stream.id}/data`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${client.token}`, 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' },
+      body,
+    })
+    expect(again.status).toBe(201)
+    const both = await (
+      await fetch(`${service().apiUrl}/v1/streams/${stream.id}/data`, { headers: { Authorization: `Bearer ${client.token}` } })
+    ).text()
+    for (const line of lines) expect(both.split(line).length - 1).toBe(2)
+  })
+
+  it('that come later are found by the cursor of the last page', async () => {
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 2 })
+    await client.call('POST', `/v1/streams/${stream.id}/data`, { records: [{ n: 1 }, { n: 2 }] })
+    const first = (await client.call<Page>('GET', `/v1/streams/${stream.id}/data`)).body
+    expect(first.data.length).toBe(2)
+    expect(first.pagination.has_more).toBeUndefined()
+    const at = `cursor=${first.pagination.next_cursor}`
+    const nothing = (await client.call<Page>('GET', `/v1/streams/${stream.id}/data?${at}`)).body
+    expect(nothing.data).toEqual([])
+    await client.call('POST', `/v1/streams/${stream.id}/data`, { records: [{ n: 3 }] })
+    const later = (await client.call<Page>('GET', `/v1/streams/${stream.id}/data?cursor=${nothing.pagination.next_cursor}`)).body
+    expect(later.data).toEqual([{ n: 3 }])
+  })
+
+  it('of streams with 512 partitions have cursors that an address holds', () => {
+    fc.assert(
+      fc.property(fc.array(fc.bigInt({ min: 0n, max: 2n ** 48n }), { minLength: 1, maxLength: 512 }), (offsets) => {
+        const cursor = encodeCursor('st_01m80gmeh8yb9f9bkrtfvyc4cn', offsets)
+        expect(cursor.length).toBeLessThan(8192)
+        expect(decodeCursor(cursor, 'st_01m80gmeh8yb9f9bkrtfvyc4cn', offsets.length)).toEqual(offsets)
+        expect(() => decodeCursor(cursor, 'st_other', offsets.length)).toThrow()
+        expect(() => decodeCursor(cursor.slice(0, -1), 'st_01m80gmeh8yb9f9bkrtfvyc4cn', offsets.length)).toThrow()
+      }),
+    )
+  })
+})
