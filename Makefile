@@ -13,10 +13,10 @@ node_modules/.installed: package.json package-lock.json
 	npm ci --no-fund --no-audit --loglevel=error
 	@touch $@
 
-run: node_modules/.installed ## start everything and take the tour (PROCESSORS=2, TOUR=0, PORT=8080)
+run: node_modules/.installed ## start everything and take the tour (PROCESSORS=2, TOUR=0, PORT=8080, FRESH=1, STACK=containers|processes)
 	@exec $(NODE) deploy/local/run.ts
 
-test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and registry (ONLY=path to run some)
+test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and registry (ONLY=path to run some; STACK=containers for the integration tests over containers)
 	@$(NODE) test/run.ts $(ONLY)
 
 check: node_modules/.installed ## format, lint, types, generated pages
@@ -28,7 +28,7 @@ check: node_modules/.installed ## format, lint, types, generated pages
 format: node_modules/.installed ## write the format that check wants
 	@oxfmt --write .
 
-bench: node_modules/.installed ## measure, side by side, verified: SUITE=latency|neighbours|connectors|matrix|all for more; writes test/bench/latest.json
+bench: node_modules/.installed ## measure, side by side, verified: SUITE=latency|neighbours|connectors|http|matrix|all for more; writes test/bench/latest.json
 	@SUITE="$(SUITE)" $(NODE) test/bench/bench.ts
 
 chaos: node_modules/.installed ## break everything under load and count: MINUTES=20 SEED=7 (RATE=11000); writes test/chaos/latest.json
