@@ -97,7 +97,8 @@ const RECIPES: Recipe[] = [
         await mkdir(join(root, folder), { recursive: true })
       await script(root, '/etc/kafka/docker/run', [
         'export CLASSPATH="/opt/kafka/libs/*"',
-        'java -Xmx128m kafka.docker.KafkaDockerWrapper setup --default-configs-dir /etc/kafka/docker --mounted-configs-dir /mnt/shared/config --final-configs-dir /opt/kafka/config',
+        // A volume of an earlier start is formatted already, which the official image bears too.
+        `said=$(java -Xmx128m kafka.docker.KafkaDockerWrapper setup --default-configs-dir /etc/kafka/docker --mounted-configs-dir /mnt/shared/config --final-configs-dir /opt/kafka/config 2>&1) || case "$said" in *"already formatted"*) ;; *) echo "$said"; exit 1 ;; esac`,
         'exec java -Xms256m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile=/opt/kafka/config/log4j2.yaml kafka.Kafka /opt/kafka/config/server.properties',
       ])
     },
