@@ -1,0 +1,39 @@
+/** Connectors and SmartModules by name, so that one pipeline definition serves every account. */
+import { beforeAll, expect, it } from 'vitest'
+import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { createStream, moduleId } from '../harness/pipelines.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+it.each([
+  ['stream', 'dps/filter'],
+  ['stream@1.0.0', 'dps/filter@1.0.0'],
+])('are taken where ids are: %s, %s', async (connector, module) => {
+  const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+  const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
+    name: unique('named'),
+    source: { connector_id: connector, config: { stream_id: from.id } },
+    processors: [{ module_id: module, config: { field: 'n', operator: 'gt', value: 1 } }],
+    sink: { connector_id: connector, config: { stream_id: to.id } },
+  })
+  expect(created.status).toBe(201)
+  const { body } = await client.call<{ processors: { module_id: string }[] }>('GET', `/v1/pipelines/${created.body.pipeline_id}`)
+  expect(body.processors[0]!.module_id).toBe(await moduleId(client, 'dps/filter'))
+  expect((await client.call('GET', `/v1/connectors/${connector}`)).status).toBe(200)
+})
+
+it('are refused by their member where nothing has the name', async () => {
+  const stream = await createStream(client, { n: 'integer' })
+  const refused = await client.call('POST', '/v1/pipelines', {
+    name: unique('named'),
+    source: { connector_id: 'stream', config: { stream_id: stream.id } },
+    processors: [{ module_id: 'dps/filter@9.9.9', config: {} }],
+    sink: { connector_id: 'nothing', config: {} },
+  })
+  expect(refused.status).toBe(400)
+  const paths = refused.body.error!.details!.map(({ path }) => path)
+  expect(paths).toContain('/sink/connector_id')
+})
