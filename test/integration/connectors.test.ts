@@ -312,9 +312,12 @@ describe('a table', () => {
     await write(client, other.id, numbers(0, 100))
     await waitForTotal(client, sink.id, 100)
     await warehouse.query(`ALTER TABLE ${target}_away RENAME TO ${target}`)
-    const { body } = await client.call<{ status: string }>('GET', `/v1/pipelines/${id}`)
-    if (body.status === 'failed') await client.call('POST', `/v1/pipelines/${id}/start`)
-    await waitForRows(warehouse, target, 100)
+    // A missing table may have failed the pipeline by then, and be told a moment later.
+    await eventually('all rows are there', async () => {
+      const { body } = await client.call<{ status: string }>('GET', `/v1/pipelines/${id}`)
+      if (body.status === 'failed') await client.call('POST', `/v1/pipelines/${id}/start`)
+      return (await countRows(warehouse, target)) >= 100
+    })
     expect(await countRows(warehouse, target)).toBe(100)
   })
 })
