@@ -39,6 +39,8 @@ async function ensureImage(engine: ContainerRuntimeClient, name: string, say: (l
   await deadline(PULL_MS, engine.image.pull(image), `${name} was not pulled within ${PULL_MS / 1000} s`)
 }
 
+/** A database that is stopped gets to write what it has. */
+const STOP_MS = 10_000
 /** Lines of a container's output that an error quotes. */
 const LAST_LINES = 5
 
@@ -56,7 +58,7 @@ async function start(container: GenericContainer, probe: () => Promise<unknown>)
         () => undefined,
         (error: unknown) => error,
       )
-      if (failure === undefined) return async () => void (await started.stop())
+      if (failure === undefined) return async () => void (await started.stop({ timeout: STOP_MS }))
       if (Date.now() > until) throw failure
       await new Promise((resolve) => setTimeout(resolve, 200))
     }

@@ -14,8 +14,8 @@ export async function discardHome(home: Home, reopen: () => Promise<Home>): Prom
   for (const name of await readdir(home.folder)) {
     const path = join(home.folder, name)
     // The Postgres data may be a link to a folder that its user can reach.
-    const target = await realpath(path)
-    await rm(target, { recursive: true, force: true })
+    const target = await realpath(path).catch(() => undefined)
+    if (target !== undefined) await rm(target, { recursive: true, force: true })
     await rm(path, { recursive: true, force: true })
   }
   await home.close()

@@ -67,7 +67,9 @@ async function lock(root: string): Promise<string> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       const holder = Number(readFileSync(file, 'utf8'))
-      if (holder > 0 && isAlive(holder)) throw new HomeInUse(`another make run (pid ${holder}) uses ${root}`, { cause: error })
+      // A container gives the same pid to every start.
+      if (holder > 0 && holder !== process.pid && isAlive(holder))
+        throw new HomeInUse(`another make run (pid ${holder}) uses ${root}`, { cause: error })
       await rm(file, { force: true })
     }
   }

@@ -37,6 +37,16 @@ export function batchesOf(
   const open: (Open | undefined)[] = Array.from({ length: partitions }, () => undefined)
   const { bytes, spans } = block
 
+  /** What all records from this one on would take in one batch: their bytes lie one behind the other. */
+  function roomFor(record: number): number {
+    let from = bytes.length
+    for (let part = 0; part < SPAN; part += 2) {
+      const start = spans[record * SPAN + part]!
+      if (start >= 0 && start < from) from = start
+    }
+    return BATCH_HEADER_BYTES + bytes.length - from + (block.count - record) * (RECORD_OVERHEAD + prefix.length)
+  }
+
   function seal(partition: number): void {
     const batch = open[partition]
     if (!batch) return
@@ -60,10 +70,10 @@ export function batchesOf(
     const headersLength = headersFrom < 0 ? 1 : spans[i * SPAN + 5]! - headersFrom
     const need = Math.max(0, keyLength) + Math.max(0, valueLength) + headersLength + RECORD_OVERHEAD
     const partition = keyFrom < 0 ? keyless : partitionOfKey(bytes, keyFrom, keyTo, partitions)
-    if (open[partition] && open[partition].at + need > bytesMax) seal(partition)
+    if (open[partition] && open[partition].at + need > open[partition].bytes.length) seal(partition)
     // A buffer of its own for each batch: it is written out as it is.
     const batch = (open[partition] ??= {
-      bytes: Buffer.from(new ArrayBuffer(Math.max(bytesMax, BATCH_HEADER_BYTES + need))),
+      bytes: Buffer.from(new ArrayBuffer(Math.max(Math.min(bytesMax, roomFor(i)), BATCH_HEADER_BYTES + need))),
       at: BATCH_HEADER_BYTES,
       records: 0,
     })

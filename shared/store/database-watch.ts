@@ -8,7 +8,7 @@ import { unavailable } from '../errors/service-error.ts'
 
 const LOOK_MS = 500
 /** Slower than this is away. */
-const ANSWER_MS = 1500
+const ANSWER_MS = 1000
 
 export type DatabaseWatch = {
   /** The work's value. Throws 503 where the database is away already, or goes away before the work is done; the work itself goes on. */
@@ -20,8 +20,8 @@ export function openDatabaseWatch(url: string): DatabaseWatch {
   const stop = new AbortController()
   let client: pg.Client | undefined
   let isAway = false
-  let gone = Promise.withResolvers<never>()
-  gone.promise.catch(() => {})
+  /** Of those who wait for work that is under way. */
+  const waiting = new Set<(error: Error) => void>()
 
   async function look(): Promise<void> {
     if (!client) {
@@ -43,14 +43,17 @@ export function openDatabaseWatch(url: string): DatabaseWatch {
   const looking = (async () => {
     while (!stop.signal.aborted) {
       try {
-        await look()
+        // One connection may end for reasons of its own: a second one decides.
+        await look().catch(async () => {
+          await forget()
+          await look()
+        })
         isAway = false
       } catch (error) {
         if (stop.signal.aborted) break
         isAway = true
-        gone.reject(unavailable('the database', error))
-        gone = Promise.withResolvers<never>()
-        gone.promise.catch(() => {})
+        for (const reject of waiting) reject(unavailable('the database', error))
+        waiting.clear()
         await forget()
       }
       await sleep(LOOK_MS, undefined, { signal: stop.signal }).catch(() => {})
@@ -59,11 +62,14 @@ export function openDatabaseWatch(url: string): DatabaseWatch {
   })()
 
   return {
-    async during(work) {
+    async during<T>(work: () => Promise<T>) {
       if (isAway) throw unavailable('the database')
-      const working = work()
-      working.catch(() => {})
-      return Promise.race([working, gone.promise])
+      const { promise, resolve, reject } = Promise.withResolvers<T>()
+      waiting.add(reject)
+      work()
+        .then(resolve, reject)
+        .finally(() => waiting.delete(reject))
+      return promise
     },
     async close() {
       stop.abort()

@@ -47,9 +47,11 @@ export async function keepAnswer(db: Queryable, accountId: string, key: string, 
 
 /** Before the first byte of a write is sent. */
 export async function keepBegun(db: Queryable, accountId: string, key: string, begun: Begun): Promise<void> {
-  await db('idempotency_keys')
+  const kept = await db('idempotency_keys')
     .where({ account_id: accountId, key })
+    .whereNull('status')
     .update({ begun: JSON.stringify(begun) })
+  if (kept === 0) throw new Error('the key was released before the write began')
 }
 
 /** The write may or may not have happened: the next request under the key finds out. */

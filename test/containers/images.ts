@@ -138,7 +138,7 @@ const RECIPES: Recipe[] = [
         'fi',
         'shift',
         'arguments=""; for each in "$@"; do arguments="$arguments \'$each\'"; done',
-        'exec su postgres -c "exec /opt/postgres/bin/postgres -c listen_addresses=\'*\' -c unix_socket_directories=/tmp -D $PGDATA $arguments"',
+        'exec su postgres -c "exec /opt/postgres/bin/postgres -c listen_addresses=\'*\' -c unix_socket_directories= -D $PGDATA $arguments"',
       ])
     },
     lines: ['VOLUME /var/lib/postgresql', 'ENTRYPOINT ["docker-entrypoint.sh"]', 'CMD ["postgres"]'],

@@ -12,7 +12,7 @@ const run = promisify(execFile)
 /** crun refuses the hybrid cgroups of our machines; runc does not. */
 const PACKAGES = ['podman', 'runc', 'conmon', 'containernetworking-plugins', 'iptables', 'uidmap', 'busybox-static']
 /** In the name of the storage: another number builds the images anew. */
-const IMAGES_VERSION = 2
+const IMAGES_VERSION = 3
 
 const CONFIGURATION = `[engine]
 cgroup_manager="cgroupfs"

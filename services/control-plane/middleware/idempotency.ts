@@ -35,9 +35,12 @@ export async function withIdempotency(
     default: {
       let reply: Reply
       let { begun } = claim
+      // Given up before its first byte: what still runs must not begin any more, because a repeat may.
+      let isOver = false
       const attempt: Attempt = {
         begun,
         async begin(what) {
+          if (isOver) throw new Error('the request was given up before its write began')
           begun = what
           await keepBegun(db, accountId, key, what)
         },
@@ -45,8 +48,9 @@ export async function withIdempotency(
       try {
         reply = await work(attempt)
       } catch (error) {
-        // What is refused was not written; anything else may have been, once it has begun.
-        const isRefused = error instanceof ServiceError && error.status < 500
+        isOver = true
+        // What is refused was not written; anything else may have been, once this or an earlier attempt has begun.
+        const isRefused = error instanceof ServiceError && error.status < 500 && claim.begun === undefined
         const settle = begun !== undefined && !isRefused ? markInDoubt : releaseKey
         await settle(db, accountId, key).catch(() => {})
         throw error

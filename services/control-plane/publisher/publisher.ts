@@ -48,6 +48,8 @@ export function startPublisher(
       }
       const sending = await producer.transaction()
       try {
+        // Still the lock's holder after the transactional id was begun: whoever takes over from here on fences this one.
+        await trx.raw('SELECT 1')
         for (const { key, value } of waiting) await sending.send({ topic, acks: -1, messages: [{ key, value, partition: 0 }] })
         await sending.commit()
       } catch (error) {

@@ -38,8 +38,8 @@ export function createBatchCache(connections: Connections, now: () => number): B
   return {
     async read(layout, partition, offset, bytesMax) {
       const key = `${layout.topicId}/${partition}`
-      const found = kept.get(key)?.find(({ from, to }) => offset >= from && offset < to)
-      if (found && found.at > now() - KEPT_MS) return found
+      const found = kept.get(key)?.find(({ from, to, at }) => offset >= from && offset < to && at > now() - KEPT_MS)
+      if (found) return found
       const { batches, nextOffset } = await fetchCounted(connections, layout, partition, offset, bytesMax)
       const open = batches.map((batch): OpenBatch => ({
         ...batch,
@@ -50,9 +50,11 @@ export function createBatchCache(connections: Connections, now: () => number): B
       const chunk: Kept = { from: offset, to: nextOffset, batches: open, bytes: size, at: now() }
       if (nextOffset > offset && size < BYTES_MAX / 4) {
         // The youngest streams are at the end: those that nobody reads go first.
+        const isInside = ({ from, to }: Kept) => from >= offset && to <= nextOffset
         const chunks = kept.get(key) ?? []
+        for (const each of chunks.filter(isInside)) bytes -= each.bytes
         kept.delete(key)
-        kept.set(key, [...chunks.filter(({ from, to }) => !(from >= offset && to <= nextOffset)), chunk])
+        kept.set(key, [...chunks.filter((each) => !isInside(each)), chunk])
         bytes += size
         shrink()
       }

@@ -19,11 +19,13 @@ export const bytesOf = ({ bytes, spans }: RawRecords, index: number): Buffer => 
 
 /** Records that hold others, which alone can be nested too deeply. */
 export function nestedOf({ bytes, spans, values }: RawRecords): unknown[] {
-  const hasArrays = bytes.includes(0x5b)
+  if (bytes.includes(0x5b)) return values
+  /** The next brace from here on; looked for once, however many records have none. */
+  let brace = 0
   return values.filter((_, index) => {
-    // The next object begins at most with the next record.
-    const inner = bytes.indexOf(0x7b, spans[2 * index]! + 1)
-    return hasArrays || (inner >= 0 && inner < spans[2 * index + 1]!)
+    const from = spans[2 * index]! + 1
+    if (brace >= 0 && brace < from) brace = bytes.indexOf(0x7b, from)
+    return brace >= 0 && brace < spans[2 * index + 1]!
   })
 }
 

@@ -165,7 +165,9 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
       await turns(raw.values.length, (at) => {
         try {
           coded?.push(codec.encode(stream, bytesOf(raw, at)))
-          const size = coded ? coded[at]!.length : raw.spans[2 * at + 1]! - raw.spans[2 * at]!
+          const key = keyIn(raw.values[at], key_field)
+          const size =
+            (coded ? coded[at]!.length : raw.spans[2 * at + 1]! - raw.spans[2 * at]!) + (key === null ? 0 : Buffer.byteLength(key))
           if (size + AROUND_BYTES > bytesMax)
             details.push({ path: `/records/${at}`, message: `is larger than the ${bytesMax - AROUND_BYTES} bytes that the topic takes` })
         } catch (error) {

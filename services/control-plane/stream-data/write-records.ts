@@ -5,7 +5,7 @@
 import type { Connection } from '@platformatic/kafka'
 import { batchesOf, type BlockBatch } from '../../../shared/connectors/block-batches.ts'
 import { createBlockBuilder, type BlockBuilder } from '../../../shared/connectors/record-block.ts'
-import { unavailable } from '../../../shared/errors/service-error.ts'
+import { invalidRequest, unavailable } from '../../../shared/errors/service-error.ts'
 import { KafkaError, type Cluster } from '../../../shared/kafka/cluster.ts'
 import { stampProducer } from '../../../shared/kafka/protocol/record-batch.ts'
 import { hasMoved, isRetriable, KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
@@ -28,6 +28,8 @@ const WRITE_MS = 9000
 /** A producer's sequences are forgotten with the producer after so many partitions. */
 const SEQUENCES_MAX = 10_000
 const IDLE_MAX = 16
+/** Of a producer and partition a broker remembers so many batches (KIP-98): a repeat of more is not known as one. */
+const BATCHES_KNOWN = 5
 /** Larger ones make consumers wait for memory, not faster. */
 const BATCH_BYTES = 1_000_000
 const SEQUENCE_END = 2 ** 31
@@ -101,10 +103,17 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
       const partitions = (await layouts.of(target.topic)).leaders.length
       const keyless = attempt?.begun?.partition ?? keylessPartition(target, partitions)
       const batches = await encode(keyless, partitions, values, bytesMax)
+      const parts = Map.groupBy(batches, ({ partition }) => partition)
+      if (attempt && [...parts.values()].some((own) => own.length > BATCHES_KNOWN))
+        throw invalidRequest([
+          {
+            path: '/header/Idempotency-Key',
+            message: `the records make more than ${BATCHES_KNOWN} batches of the topic's size: send fewer at a time`,
+          },
+        ])
       const producer = await takeProducer(attempt)
       await attempt?.begin({ producer_id: String(producer.id), epoch: producer.epoch, partition: keyless })
       const until = now() + WRITE_MS
-      const parts = Map.groupBy(batches, ({ partition }) => partition)
       const written = await Promise.allSettled(
         [...parts].map(async ([partition, own]) => {
           const leaderOf = async () => connections.leader((await layouts.of(target.topic)).leaders[partition] ?? -1)
