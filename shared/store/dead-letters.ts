@@ -67,22 +67,24 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
     .where({ pipeline_id: pipelineId })
     .whereIn(['partition', 'record_offset'], places)
     .whereNot('status', 'copy')
-    .select(...FAILURE, 'redrives', 'letter_partition', 'letter_offset')
-  type Latest = Pick<DeadLetterRow, 'redrives' | 'letter_partition' | 'letter_offset'>
+    .select(...FAILURE, 'redrives', 'revision', 'status', 'letter_partition', 'letter_offset')
+  type Latest = Pick<DeadLetterRow, 'redrives' | 'revision' | 'status' | 'letter_partition' | 'letter_offset'>
   const latest = new Map<string, Latest>(known.map((row) => [failureOf(row), row]))
   const marked = new Map<string, NewDeadLetter & { status: Status }>()
   const replaced: Latest[] = []
   for (const letter of letters) {
     const before = latest.get(failureOf(letter))
-    const isCopy = before !== undefined && before.redrives >= letter.redrives
+    // What was redriven and fails under another revision (a replay) is a failure of its own.
+    const isSettled = before?.status === 'redriven' && before.revision !== letter.revision
+    const isCopy = before !== undefined && before.redrives >= letter.redrives && !isSettled
     marked.set(deadLetterId(letter), { ...letter, status: isCopy ? 'copy' : 'pending' })
     if (isCopy) continue
-    if (before) {
+    if (before && !isSettled) {
       const ofTheseLetters = marked.get(deadLetterId(before))
       if (ofTheseLetters) ofTheseLetters.status = 'copy'
       else replaced.push(before)
     }
-    latest.set(failureOf(letter), letter)
+    latest.set(failureOf(letter), { ...letter, status: 'pending' })
   }
   if (replaced.length > 0)
     await db.raw(

@@ -133,6 +133,28 @@ describe('rows that a table refuses', () => {
   })
 })
 
+describe('rows that are refused together', () => {
+  it('are taken one by one where each is good in its turn', { timeout: 60_000 }, async () => {
+    const name = nameOf('swapped')
+    await warehouse.query(`CREATE TABLE ${name} (id int PRIMARY KEY, email text UNIQUE)`)
+    await warehouse.query(`INSERT INTO ${name} VALUES (2, 'x')`)
+    const from = await createStream(client, { id: 'integer', email: 'string' }, { partitions: 1 })
+    // Together, in the order of the keys, the first would take a value that the second gives up.
+    await write(client, from.id, [
+      { id: 2, email: 'y' },
+      { id: 1, email: 'x' },
+    ])
+    const id = await connect(client, stream(from.id), [], table({ table: name, mode: 'upsert', key: ['id'] }))
+    await waitForRows(warehouse, name, 2)
+    expect((await warehouse.query(`SELECT id, email FROM ${name} ORDER BY id`)).rows).toEqual([
+      { id: 1, email: 'x' },
+      { id: 2, email: 'y' },
+    ])
+    expect((await lettersOf(client, id)).total).toBe(0)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+  })
+})
+
 describe('a record with a dead letter', () => {
   it(
     'is not delivered by the round that comes again after a kill, although the sink would take it by then',

@@ -49,6 +49,17 @@ describe('a CSV object', () => {
     expect(rows.length).toBe(300_001)
   })
 
+  it('refuses a line of megabytes once, whatever the chunks, and goes on behind it', async () => {
+    for (const chunk of [10_000, 1 << 16, 1 << 22]) {
+      const { rows, refused } = await read(`a,b\n1,2\n${'x'.repeat(3_500_000)},y\n3,4\n`, chunk)
+      expect(rows).toEqual([
+        { a: '1', b: '2' },
+        { a: '3', b: '4' },
+      ])
+      expect(refused.length).toBe(1)
+    }
+  })
+
   it('gives every good row and every bad one once, in their order, wherever the chunks are cut', async () => {
     const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', '\r\n', 'é'), maxLength: 5 })
     const good = fc.tuple(cell, cell).map((cells) => ({ cells, text: cells.map((each) => `"${each.replaceAll('"', '""')}"`).join(',') }))

@@ -72,6 +72,25 @@ describe('zstd of several frames', () => {
     expect(() => inflateZstd(Buffer.concat([data, Buffer.from('rest')]), CAP)).toThrow('no zstd frame')
   })
 
+  it('ends with an error where the data are damaged, and does not wait for ever', async () => {
+    const whole = compressed(Buffer.from(Array.from({ length: 20_000 }, (_, n) => `${n} `).join('')), true)
+    for (const at of [whole.length - 3, whole.length >> 1, 12]) {
+      const damaged = Buffer.from(whole)
+      damaged.fill(0xff, at, at + 2)
+      await expect(streamed(Buffer.concat([damaged, whole]), [1000]), `damaged at ${at}`).rejects.toThrow()
+    }
+  })
+
+  it('inflates no faster than it is read', async () => {
+    const bomb = compressed(new Uint8Array(200 << 20), false)
+    const inflater = Readable.from([bomb]).pipe(createZstdInflater())
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(inflater.readableLength).toBeLessThan(4 << 20)
+    let total = 0
+    for await (const part of inflater) total += (part as Buffer).length
+    expect(total).toBe(200 << 20)
+  })
+
   it('keeps the cap over all frames together', () => {
     const one = compressed(new Uint8Array(1 << 20), false)
     expect(() => inflateZstd(Buffer.concat([one, one, one]), (2 << 20) + 5)).toThrow()

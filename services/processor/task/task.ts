@@ -159,7 +159,7 @@ export function startTask(options: TaskOptions): Task {
       const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
       if (loaded.unmirrored.length > 0) await commitRound(cluster, connections, coordinator, target, loaded.unmirrored, producer)
     }
-    const rounds = (ranges: ReadonlyMap<number, bigint>, current = () => running!) =>
+    const rounds = (ranges: ReadonlyMap<number, bigint>, withLetters: ReadonlySet<number>, current = () => running!) =>
       runRounds({
         cluster,
         connections,
@@ -179,7 +179,7 @@ export function startTask(options: TaskOptions): Task {
         hasNext: () => next !== undefined,
         isMine: () => assignment === owned && !isHeld() && !stopping,
         isOwner: () => assignment === owned,
-        rows: sink && { sink, planned: ranges },
+        rows: sink && { sink, planned: ranges, withLetters },
         onWaiting: (why) => become('running', why === null ? null : `retrying: ${why}`),
         onFetcher: (open) => (fetcher = open),
         onInFlight: (records) => (inFlight = records),
@@ -194,11 +194,12 @@ export function startTask(options: TaskOptions): Task {
     for (const [revision, ranges] of Map.groupBy(planned, ([, { revision: own }]) => own)) {
       const at = await planners.open(revision, running!, (earlier) => openRunning(earlier.definition, earlier.chain, targets, partitions))
       await tellLettered(cluster, connections, at, { layout, targets, positions }, ranges)
-      await rounds(new Map(ranges.map(([partition, { to }]) => [partition, to])), () => at)
+      const withLetters = ranges.filter(([, { lettersFrom }]) => lettersFrom !== undefined).map(([partition]) => partition)
+      await rounds(new Map(ranges.map(([partition, { to }]) => [partition, to])), new Set(withLetters), () => at)
       planners.close()
       if (assignment !== owned || isHeld() || stopping) return false
     }
-    return rounds(new Map())
+    return rounds(new Map(), new Set())
   }
 
   /** Looks now and then whether the source or the sink has got more partitions: then the task starts anew and the group shares them. */

@@ -58,6 +58,8 @@ export function openCsv(object: string, { delimiter, header, quote }: CsvOptions
   let skipped = 0
   let rest: Buffer = Buffer.alloc(0)
   let isStart = true
+  /** The rest of a line that was refused already. */
+  let isTooLong = false
 
   /** Counts a row. True where it was read before. */
   function isBehind(): boolean {
@@ -126,6 +128,7 @@ export function openCsv(object: string, { delimiter, header, quote }: CsvOptions
       const line = lineEnd(bytes, at, isAll)
       if (line.end < 0) {
         refuse(bytes.subarray(at), `it has more than ${ROW_BYTES_MAX} bytes`)
+        isTooLong = !isAll
         return bytes.length
       }
       refuse(bytes.subarray(at, line.end), 'a quote is opened and not closed')
@@ -173,10 +176,16 @@ export function openCsv(object: string, { delimiter, header, quote }: CsvOptions
         isStart = false
         if (bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) bytes = bytes.subarray(BYTE_ORDER_MARK.length)
       }
+      if (isTooLong) {
+        const { next } = lineEnd(bytes, 0, false)
+        if (next < 0) return void (rest = bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(-1) : Buffer.alloc(0))
+        isTooLong = false
+        bytes = bytes.subarray(next)
+      }
       rest = bytes.subarray(split(bytes, false))
     },
     end() {
-      split(rest, true)
+      if (!isTooLong) split(rest, true)
       rest = Buffer.alloc(0)
     },
   }

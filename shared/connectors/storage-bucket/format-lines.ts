@@ -1,6 +1,6 @@
 /** Lines: JSON documents that pass as they are, or text that becomes `{text, object, line}`. Empty lines are no records. */
 import { isUtf8 } from 'node:buffer'
-import type { BlockBuilder } from '../record-block.ts'
+import { REFUSED_VALUE_BYTES, type BlockBuilder } from '../record-block.ts'
 import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
 
 const LINE_FEED = 0x0a
@@ -11,7 +11,8 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
   let rest: Buffer | undefined
   let bytes = 0
   let lines = 0
-  let isTooLong = false
+  /** A line of more bytes than a record may have: its start, and how long it is so far. */
+  let long: { head: Buffer; bytes: number } | undefined
   const head = Buffer.from('{"text":"')
   const middle = Buffer.from(`","object":${JSON.stringify(object)},"line":`)
   let scratch = Buffer.alloc(64 << 10)
@@ -34,6 +35,14 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
 
   function refuse(line: Buffer): void {
     into.refuse('record_too_large', `line ${lines} of the object ${object} has more than ${RECORD_BYTES_MAX} bytes`, line)
+  }
+
+  /** The place moves behind a long line with its end alone: begun in its middle again, its rest would be a record. */
+  function refuseLong(): void {
+    lines++
+    bytes += long!.bytes
+    refuse(long!.head)
+    long = undefined
   }
 
   function addLine(from: Buffer, start: number, stop: number): void {
@@ -60,26 +69,27 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
     add(chunk) {
       const whole = rest ? Buffer.concat([rest, chunk]) : chunk
       let from = 0
-      if (isTooLong) {
-        // The rest of a line that was refused already.
+      if (long) {
         const end = whole.indexOf(LINE_FEED)
         from = end < 0 ? whole.length : end + 1
-        isTooLong = end < 0
+        long.bytes += from
+        if (end < 0) return void (rest = undefined)
+        refuseLong()
       }
+      // The long line's bytes are counted with its end.
+      const passed = from
       for (let to = whole.indexOf(LINE_FEED); to >= 0; to = whole.indexOf(LINE_FEED, from)) {
         addLine(whole, from, to)
         from = to + 1
       }
-      bytes += from
+      bytes += from - passed
       rest = from < whole.length ? whole.subarray(from) : undefined
       if (!rest || rest.length <= RECORD_BYTES_MAX + 1) return
-      lines++
-      refuse(rest)
-      bytes += rest.length
+      long = { head: Buffer.from(rest.subarray(0, REFUSED_VALUE_BYTES)), bytes: rest.length }
       rest = undefined
-      isTooLong = true
     },
     end() {
+      if (long) refuseLong()
       if (!rest) return
       bytes += rest.length
       addLine(rest, 0, rest.length)

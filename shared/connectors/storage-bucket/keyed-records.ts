@@ -11,9 +11,13 @@ export function withKeys(builder: BlockBuilder, member: string | undefined): Blo
     if (scanner.scan(value, from, to) !== undefined) return null
     const sort = scanner.sorts[0]!
     if (sort === ABSENT || sort === NULL) return null
-    return sort === ESCAPED
-      ? Buffer.from(unescapeText(value, scanner.starts[0]!, scanner.ends[0]!))
-      : value.subarray(scanner.starts[0], scanner.ends[0])
+    if (sort !== ESCAPED) return value.subarray(scanner.starts[0], scanner.ends[0])
+    try {
+      return Buffer.from(unescapeText(value, scanner.starts[0]!, scanner.ends[0]!))
+    } catch {
+      // Not JSON after all: whoever parses the record says so.
+      return null
+    }
   }
 
   return {

@@ -17,7 +17,11 @@ const CHUNK_ROWS = 64
 /** SQLSTATE classes that a row can be blamed for: data exceptions, integrity constraints. */
 export const isRowFault = ({ code }: { code?: string }): boolean => code !== undefined && (code.startsWith('22') || code.startsWith('23'))
 
-export type FaultSearch = (client: PoolClient, pieces: readonly Rows[]) => Promise<RefusedRecord[]>
+export type FaultSearch = {
+  find(client: PoolClient, pieces: readonly Rows[]): Promise<RefusedRecord[]>
+  /** After a search that found none: the rows one after the other, in the order they came, in the transaction under way. */
+  putInOrder(client: PoolClient, pieces: readonly Rows[]): Promise<void>
+}
 
 type Fault = { row: number; code: string; message: string }
 
@@ -137,7 +141,7 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
     return [...faults.values()]
   }
 
-  return async (client, pieces) => {
+  async function find(client: PoolClient, pieces: readonly Rows[]): Promise<RefusedRecord[]> {
     const columns = await typesOf(client, target.table)
     await mode.prepareStage(client)
     await ensureMade(client, 'dps_text', columns, [
@@ -176,6 +180,21 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
       await client.query('ROLLBACK')
     }
     return refused
+  }
+
+  return {
+    find,
+    async putInOrder(client, pieces) {
+      for (const piece of pieces) {
+        await client.query('DELETE FROM pg_temp.dps_stage')
+        await copyInto(client, mode.stageCopy, piece.bytes)
+        const [fault] = await tryRows(
+          client,
+          Array.from({ length: piece.count }, (_, row) => row),
+        )
+        if (fault) throw Object.assign(new Error(fault.message), { code: fault.code })
+      }
+    },
   }
 }
 

@@ -64,7 +64,7 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
   })
   const target = { table, mode, key, columns, knowsDefaults }
   const put = createPut(target)
-  const findFaults = createFaultSearch(target, put, serverVersion)
+  const search = createFaultSearch(target, put, serverVersion)
 
   async function write(client: pg.PoolClient, delivery: Delivery, pieces: readonly Rows[]): Promise<Written> {
     await put.prepare(client)
@@ -81,9 +81,28 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
     } catch (error) {
       await client.query('ROLLBACK')
       if (!isRowFault(error as { code?: string })) throw error
-      const records = await findFaults(client, pieces)
+      const records = await search.find(client, pieces)
       if (records.length > 0) return { kind: 'at_fault', records }
-      return { kind: 'retry', afterMs: 0, reason: `the table refused rows that it then took: ${(error as Error).message}` }
+      return writeInOrder(client, delivery, pieces, error as Error)
+    }
+    await client.query('COMMIT')
+    return { kind: 'delivered' }
+  }
+
+  /** Rows that are refused together and taken one by one: a unique value that goes from one row to another, say. */
+  async function writeInOrder(client: pg.PoolClient, delivery: Delivery, pieces: readonly Rows[], cause: Error): Promise<Written> {
+    await client.query('BEGIN')
+    if (!(await movePosition(client, delivery))) {
+      await client.query('ROLLBACK')
+      return { kind: 'moved', reason: `partition ${delivery.partition} is not at ${delivery.from} in the table's database any more` }
+    }
+    try {
+      await search.putInOrder(client, pieces)
+      await client.query('SET CONSTRAINTS ALL IMMEDIATE')
+    } catch (error) {
+      await client.query('ROLLBACK')
+      if (!isRowFault(error as { code?: string })) throw error
+      return { kind: 'retry', afterMs: 0, reason: `the table refused rows that it then took: ${cause.message}` }
     }
     await client.query('COMMIT')
     return { kind: 'delivered' }

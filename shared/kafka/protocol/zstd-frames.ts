@@ -128,30 +128,36 @@ export function inflateZstd(data: Buffer, bytesMax: number): Buffer {
 export function createZstdInflater(): Transform {
   const cutter = createFrameCutter()
   let frame: ZstdDecompress | undefined
-  let failure: Error | undefined
 
-  /** Ends the frame under way and waits until all of it has come out. */
-  async function finish(): Promise<void> {
-    const ending = frame!
-    frame = undefined
-    await new Promise<void>((resolve, reject) => {
-      ending.once('end', resolve)
-      ending.once('error', reject)
-      ending.end()
-    })
+  function open(out: Transform): ZstdDecompress {
+    const opened = createZstdDecompress()
+    // What nobody reads yet is not inflated further.
+    opened.on('data', (part: Buffer) => out.push(part) || opened.pause())
+    opened.on('error', () => {})
+    return opened
   }
 
+  /** Damaged data end the frame's stream without an answer to the write under way: whichever comes first is the outcome. */
   async function add(out: Transform, { bytes, isSkippable, isLast }: Piece): Promise<void> {
     if (isSkippable) return
-    if (!frame) {
-      frame = createZstdDecompress()
-      frame.on('data', (part: Buffer) => out.push(part))
-      frame.on('error', (error) => (failure ??= error))
-    }
-    const current = frame
-    await new Promise<void>((resolve) => current.write(bytes, () => resolve()))
-    if (failure) throw failure
-    if (isLast) await finish()
+    const current = (frame ??= open(out))
+    await new Promise<void>((resolve, reject) => {
+      const settle = (outcome: () => void) => {
+        current.off('error', failed)
+        current.off('close', closed)
+        outcome()
+      }
+      const failed = (error: Error) => settle(() => reject(error))
+      const closed = () => settle(() => reject(new RangeError('the zstd frame was given up')))
+      current.once('error', failed)
+      current.once('close', closed)
+      if (!isLast) current.write(bytes, () => current.destroyed || settle(resolve))
+      else {
+        current.once('end', () => settle(resolve))
+        current.end(bytes)
+      }
+    })
+    if (isLast) frame = undefined
   }
 
   const addAll = callbackify(async (out: Transform, chunk: Buffer) => {
@@ -159,6 +165,10 @@ export function createZstdInflater(): Transform {
   })
 
   return new Transform({
+    read(size) {
+      frame?.resume()
+      Transform.prototype._read.call(this, size)
+    },
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
       addAll(this, chunk, done)
     },

@@ -124,7 +124,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   /** A partition without a leader stops itself, not the others: they go on for a while before everything is looked up anew. */
   function setAside(partition: number, errorCode: number): void {
     aside.add(partition)
-    if (aside.size === positions.size) return fail(new KafkaError(errorCode))
+    const isAlone = [...positions.keys()].every((each) => aside.has(each) || !isBeforeEnd(each))
+    if (isAlone) return fail(new KafkaError(errorCode))
     asideTimer ??= setTimeout(() => fail(new KafkaError(errorCode)), ASIDE_MS)
   }
 
@@ -204,7 +205,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   }
 
   for (const [nodeId, owned] of Map.groupBy(positions.keys(), (partition) => layout.leaders[partition] ?? -1)) {
-    if (nodeId < 0) for (const partition of owned) setAside(partition, KAFKA_ERRORS.leaderNotAvailable)
+    if (nodeId < 0) for (const partition of owned.filter(isBeforeEnd)) setAside(partition, KAFKA_ERRORS.leaderNotAvailable)
     else {
       loops++
       void fetchFrom(nodeId, owned).finally(() => {
@@ -217,7 +218,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   return {
     ends,
     async take() {
-      while (ready.length === 0 && failure === undefined && !interrupted && (loops > 0 || !options.until))
+      while (ready.length === 0 && failure === undefined && !interrupted && (loops > 0 || aside.size > 0 || !options.until))
         await new Promise<void>((resolve) => (wake = resolve))
       if (failure) throw failure
       interrupted = false

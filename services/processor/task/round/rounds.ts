@@ -50,7 +50,7 @@ export type RoundsOptions = {
   /** The assignment holds, even while the task is being paused or stopped. */
   isOwner(): boolean
   /** Where the sink is no topic. `planned`: these ranges, by the offsets they end at, are to be written before anything else. */
-  rows?: { sink: OpenSink; planned: ReadonlyMap<number, bigint> }
+  rows?: { sink: OpenSink; planned: ReadonlyMap<number, bigint>; withLetters: ReadonlySet<number> }
   /** The sink is away, and why; null once it has answered. */
   onWaiting(reason: string | null): void
   onFetcher(fetcher: Fetcher | undefined): void

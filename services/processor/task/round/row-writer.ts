@@ -30,6 +30,8 @@ export type RowWriterOptions = {
   positions: Map<number, bigint>
   /** Ends of ranges that were planned before, by partition: they are written as they were planned. */
   planned: ReadonlyMap<number, bigint>
+  /** Those of them whose plan says where their dead letters lie. */
+  withLetters: ReadonlySet<number>
   ledgerOf(running: Running, partitions: number[]): OutputBatch | undefined
   onWritten(records: number): void
   onHeldBytes(change: number): void
@@ -76,6 +78,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
   const { sink, planned, positions, now } = options
   const { boundaries } = sink
   const held = new Map<number, Held>()
+  const noted = new Set(options.withLetters)
 
   function isFull({ bytes, count, since }: Held): boolean {
     if (!boundaries) return true
@@ -107,9 +110,11 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
   async function prepare(running: Running, parts: [number, Held][]): Promise<void> {
     const letters = parts.map(([partition, each]) => outcomeOf(partition, each)).filter(({ deadLetters }) => deadLetters.length > 0)
     const none = new Float64Array(Math.max(1, running.definition.steps.length) * COUNTER_COUNT)
-    const unplanned = parts.filter(
-      ([partition, { count, deadLetters, plannedTo }]) =>
-        ((boundaries && count > 0) || deadLetters.length > 0) && !planned.has(partition) && plannedTo === undefined,
+    const unplanned = parts.filter(([partition, { count, deadLetters, plannedTo }]) =>
+      planned.has(partition)
+        ? // Planned before anything of it failed: the plan must know of its letters too.
+          deadLetters.length > 0 && !noted.has(partition)
+        : ((boundaries && count > 0) || deadLetters.length > 0) && plannedTo === undefined,
     )
     const lettersFrom = letters.length > 0 ? await letterEnds(letters.map(({ partition }) => partition)) : undefined
     const plans = unplanned.map(([partition, { to }]) => ({
@@ -131,7 +136,10 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
       each.deadLetters = []
       each.letterOffsets = []
     }
-    for (const [, each] of unplanned) each.plannedTo = each.to
+    for (const [partition, each] of unplanned) {
+      each.plannedTo = each.to
+      noted.add(partition)
+    }
   }
 
   /** Where the next letters of the partitions will lie, or before. */
