@@ -1,14 +1,14 @@
 /**
- * Looks at the database twice a second, so that requests are answered at once while it is away, and soon where it goes away under them: a
+ * Looks at the database several times a second, so that requests are answered at once while it is away, and soon where it goes away under them: a
  * server that is frozen, or a line that is cut, says nothing to whoever waits for it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { unavailable } from '../errors/service-error.ts'
 
-const LOOK_MS = 500
+const LOOK_MS = 400
 /** Slower than this is away. */
-const ANSWER_MS = 1000
+const ANSWER_MS = 800
 
 export type DatabaseWatch = {
   /** The work's value. Throws 503 where the database is away already, or goes away before the work is done; the work itself goes on. */

@@ -92,7 +92,7 @@ describe('rows that a table refuses', () => {
     { timeout: 120_000 },
     async (mode) => {
       const name = nameOf('many')
-      const COUNT = 60_000
+      const COUNT = 120_000
       await warehouse.query(`CREATE TABLE ${name} (n int PRIMARY KEY, text varchar(10))`)
       const from = await createStream(client, { n: 'integer', text: 'string' })
       for (let at = 0; at < COUNT; at += 5000)
