@@ -45,8 +45,9 @@ const STOP_MS = 10_000
 const LAST_LINES = 5
 
 /** Starts a container and waits until `probe` does not throw any more. What comes up too late is stopped. */
-async function start(container: GenericContainer, probe: () => Promise<unknown>): Promise<() => Promise<void>> {
+async function start(container: GenericContainer, home: Home, probe: () => Promise<unknown>): Promise<() => Promise<void>> {
   let output = ''
+  if (home.isKept) container.withLabels({ [HOME_LABEL]: await homeId(home) })
   container
     .withStartupTimeout(START_MS)
     .withLogConsumer((log) => log.on('data', (part) => (output = `${output}${String(part)}`.slice(-4000))))
@@ -79,8 +80,24 @@ const asEnvironment = (prefix: string, settings: Record<string, string | number 
 async function volumes(home: Home, part: string, target: string): Promise<{ source: string; target: string; mode: 'rw' }[]> {
   return home.isKept ? [{ source: await volumeName(home, part), target, mode: 'rw' }] : []
 }
-const volumeName = async (home: Home, part: string): Promise<string> =>
-  `dps-${await home.recall('id of the volumes', () => randomBytes(6).toString('hex'))}-${part}`
+const volumeName = async (home: Home, part: string): Promise<string> => `dps-${await homeId(home)}-${part}`
+const homeId = (home: Home): Promise<string> => home.recall('id of the volumes', () => randomBytes(6).toString('hex'))
+/** Tells the containers of a home that is kept. */
+const HOME_LABEL = 'dps-home'
+
+/**
+ * Removes what a start that was killed has left running on this home's volumes: two servers on the same data would ruin them, and inside of
+ * containers neither sees the other. An engine that can't do it can't start them either, and says so then.
+ */
+export async function removeLeftovers(engine: ContainerRuntimeClient, home: Home): Promise<void> {
+  const { dockerode } = engine.container
+  const label = `${HOME_LABEL}=${await homeId(home)}`
+  const removing = async () => {
+    for (const { Id } of await dockerode.listContainers({ all: true, filters: { label: [label] } }))
+      await dockerode.getContainer(Id).remove({ force: true })
+  }
+  await deadline(ENGINE_MS, removing(), 'the engine does not list its containers').catch(() => {})
+}
 
 /** Removes the volumes of a home that is begun anew. */
 export async function removeVolumes(engine: ContainerRuntimeClient, id: string): Promise<void> {
@@ -127,7 +144,7 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
         })
         .withBindMounts(await volumes(home, 'kafka', '/var/lib/kafka/data'))
         .withWaitStrategy(Wait.forLogMessage(/./))
-      return { brokers: [`${host}:${port}`], stop: await start(container, () => kafkaAnswers(`${host}:${port}`)) }
+      return { brokers: [`${host}:${port}`], stop: await start(container, home, () => kafkaAnswers(`${host}:${port}`)) }
     },
     async postgres() {
       const { port, exposed } = await prepare('postgres', 5432)
@@ -141,7 +158,7 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
         .withCommand(['postgres', ...postgresArguments(POSTGRES_SETTINGS)])
         .withBindMounts(await volumes(home, 'postgres', '/var/lib/postgresql'))
         .withWaitStrategy(Wait.forLogMessage('ready to accept connections'))
-      return { url, stop: await start(container, () => postgresAnswers(url)) }
+      return { url, stop: await start(container, home, () => postgresAnswers(url)) }
     },
     async redis() {
       const { port, exposed } = await prepare('redis', 6379)
@@ -149,7 +166,7 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
         .withExposedPorts(exposed)
         .withCommand(['redis-server', ...redisArguments(home.isKept)])
         .withBindMounts(await volumes(home, 'redis', '/data'))
-      return { url: `redis://${host}:${port}`, stop: await start(container, async () => {}) }
+      return { url: `redis://${host}:${port}`, stop: await start(container, home, async () => {}) }
     },
     async registry() {
       const { port, exposed } = await prepare('registry', 8080)
@@ -159,7 +176,7 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
         .withEnvironment(asEnvironment('', registrySettings('/data/schemas')))
         .withBindMounts([{ source: await openFolder(home, 'registry'), target: '/data', mode: 'rw' }])
         .withWaitStrategy(Wait.forLogMessage(/./))
-      return { url, stop: await start(container, () => answersHttp(`${url}/subjects`)) }
+      return { url, stop: await start(container, home, () => answersHttp(`${url}/subjects`)) }
     },
     async bucket() {
       const { port, exposed } = await prepare('bucket', 7070)
@@ -175,7 +192,7 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
         .withCommand(['--port', ':7070', 'posix', '--sidecar', '/tmp', '/mnt'])
         .withBindMounts([...(await volumes(home, 'bucket', '/mnt')), ...(await volumes(home, 'bucket-metadata', '/tmp'))])
         .withWaitStrategy(Wait.forLogMessage(/./))
-      return { ...place, stop: await start(container, () => ensureBucket(place)) }
+      return { ...place, stop: await start(container, home, () => ensureBucket(place)) }
     },
   }
 }

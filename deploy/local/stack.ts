@@ -204,8 +204,9 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
 }
 
 async function openContainers(home: Home, say: (line: string) => void) {
-  const { containersOf, findContainerEngine } = await import('./containers.ts')
+  const { containersOf, findContainerEngine, removeLeftovers } = await import('./containers.ts')
   const engine = await findContainerEngine()
+  if (engine && home.isKept) await removeLeftovers(engine, home)
   return engine && containersOf(engine, home, say)
 }
 

@@ -27,7 +27,14 @@ it('starts every part as a container, takes the tour, and finds its data again a
   expect(second.output()).toContain('reviews into a table')
   expect(second.output()).not.toContain('The tour.')
   expect(second.stackFile().account_id).toBe(account_id)
-  expect(await second.end()).toBe(0)
+  // Killed, it leaves its containers running on the data.
+  await second.end('SIGKILL')
+  await new Promise((resolve) => setTimeout(resolve, 7000))
+
+  const third = makeRun(folder, { STACK: 'containers' })
+  await third.serving()
+  expect(third.stackFile().account_id).toBe(account_id)
+  expect(await third.end()).toBe(0)
 
   const anew = makeRun(folder, { STACK: 'containers', FRESH: '1', TOUR: '0' })
   await anew.serving()
