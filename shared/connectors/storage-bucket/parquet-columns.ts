@@ -3,26 +3,11 @@
  * they are, nothing rounded. A value that its column can't hold is no cell.
  */
 import type { ParquetWriteOptions } from 'hyparquet-writer'
+import { isRawJSON } from '../encode/exact-json.ts'
 
 export type SchemaElement = NonNullable<ParquetWriteOptions['schema']>[number]
 /** `cells` has undefined for nulls; `faults` are the places of values that the column can't hold. */
 export type Column = { element: SchemaElement; cells: unknown[]; faults: number[] }
-
-const { rawJSON, isRawJSON } = JSON as unknown as {
-  rawJSON(source: string): object
-  isRawJSON(value: unknown): value is { rawJSON: string }
-}
-
-/** Digits that a double may not hold. */
-const LONG_NUMBER = /\d{16}/
-
-/** The document; numbers that JavaScript would round are kept as they are written. */
-export function parseExactly(text: string): unknown {
-  if (!LONG_NUMBER.test(text)) return JSON.parse(text)
-  const keep = (_name: string, value: unknown, context?: { source?: string }): unknown =>
-    typeof value === 'number' && !Number.isSafeInteger(value) && context?.source !== undefined ? rawJSON(context.source) : value
-  return JSON.parse(text, keep)
-}
 
 const isNumber = (value: unknown): boolean => typeof value === 'number' || isRawJSON(value)
 const sourceOf = (value: unknown): string => (isRawJSON(value) ? value.rawJSON : String(value))

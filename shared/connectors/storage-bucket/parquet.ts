@@ -1,12 +1,16 @@
 /** Rows as a Parquet file, by hyparquet-writer. Columns come from the fields that records are known to have, else from the rows. */
 import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer'
 import type { RefusedRecord, Rows } from '../sink.ts'
-import { columnOf, parseExactly } from './parquet-columns.ts'
+import { parseExactly } from '../encode/exact-json.ts'
+import { columnOf } from './parquet-columns.ts'
 
 type Document = Readonly<Record<string, unknown>>
 type Source = { document: Document; offset: bigint }
 
 export type Encoded = { file: Uint8Array } | { faults: RefusedRecord[] }
+
+/** Digits that a double may not hold; exactness costs a call per value. */
+const LONG_NUMBER = /\d{16}/
 
 function documentsOf(rows: readonly Rows[], faults: RefusedRecord[]): Source[] {
   const documents: Source[] = []
@@ -15,7 +19,8 @@ function documentsOf(rows: readonly Rows[], faults: RefusedRecord[]): Source[] {
     for (let row = 0; row < count; row++) {
       const offset = BigInt(offsets[row]!)
       try {
-        const value = parseExactly(text.toString('utf8', row === 0 ? 0 : ends[row - 1], ends[row]))
+        const json = text.toString('utf8', row === 0 ? 0 : ends[row - 1], ends[row])
+        const value = LONG_NUMBER.test(json) ? parseExactly(json) : JSON.parse(json)
         const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
         documents.push({ document: isObject ? (value as Document) : { value }, offset })
       } catch {

@@ -66,8 +66,8 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
   const put = createPut(target)
   const search = createFaultSearch(target, put, serverVersion)
 
-  async function write(client: pg.PoolClient, delivery: Delivery, pieces: readonly Rows[]): Promise<Written> {
-    await put.prepare(client)
+  /** Rows and position in one transaction. Answers the error where a row is at fault; then nothing is written. */
+  async function transact(client: pg.PoolClient, delivery: Delivery, putAll: () => Promise<void>): Promise<Written | Error> {
     await client.query('BEGIN')
     // First of all, and so the lock on its row: of two that write one partition the second waits here, and then finds that it moved.
     if (!(await movePosition(client, delivery))) {
@@ -75,37 +75,30 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
       return { kind: 'moved', reason: `partition ${delivery.partition} is not at ${delivery.from} in the table's database any more` }
     }
     try {
-      for (const piece of pieces) await put.put(client, piece.bytes)
+      await putAll()
       // What Postgres checks at the end of a transaction is a row's fault too, and not that of the commit.
       await client.query('SET CONSTRAINTS ALL IMMEDIATE')
     } catch (error) {
       await client.query('ROLLBACK')
       if (!isRowFault(error as { code?: string })) throw error
-      const records = await search.find(client, pieces)
-      if (records.length > 0) return { kind: 'at_fault', records }
-      return writeInOrder(client, delivery, pieces, error as Error)
+      return error as Error
     }
     await client.query('COMMIT')
     return { kind: 'delivered' }
   }
 
-  /** Rows that are refused together and taken one by one: a unique value that goes from one row to another, say. */
-  async function writeInOrder(client: pg.PoolClient, delivery: Delivery, pieces: readonly Rows[], cause: Error): Promise<Written> {
-    await client.query('BEGIN')
-    if (!(await movePosition(client, delivery))) {
-      await client.query('ROLLBACK')
-      return { kind: 'moved', reason: `partition ${delivery.partition} is not at ${delivery.from} in the table's database any more` }
-    }
-    try {
-      await search.putInOrder(client, pieces)
-      await client.query('SET CONSTRAINTS ALL IMMEDIATE')
-    } catch (error) {
-      await client.query('ROLLBACK')
-      if (!isRowFault(error as { code?: string })) throw error
-      return { kind: 'retry', afterMs: 0, reason: `the table refused rows that it then took: ${cause.message}` }
-    }
-    await client.query('COMMIT')
-    return { kind: 'delivered' }
+  async function write(client: pg.PoolClient, delivery: Delivery, pieces: readonly Rows[]): Promise<Written> {
+    await put.prepare(client)
+    const together = await transact(client, delivery, async () => {
+      for (const piece of pieces) await put.put(client, piece.bytes)
+    })
+    if (!(together instanceof Error)) return together
+    const records = await search.find(client, pieces)
+    if (records.length > 0) return { kind: 'at_fault', records }
+    // Refused together and taken one by one: a unique value that goes from one row to another, say.
+    const inOrder = await transact(client, delivery, () => search.putInOrder(client, pieces))
+    if (!(inOrder instanceof Error)) return inOrder
+    return { kind: 'retry', afterMs: 0, reason: `the table refused rows that it then took: ${together.message}` }
   }
 
   return {
