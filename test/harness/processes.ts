@@ -1,6 +1,6 @@
 /** The service's processes as the operating system shows them: the launcher may have restarted them since the run began. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { service } from './client.ts'
+import { eventually, service } from './client.ts'
 
 /** Pids of this run's processes of a service, by the script they run and the prefix in their environment. */
 function runningOf(script: string): number[] {
@@ -22,3 +22,22 @@ function runningOf(script: string): number[] {
 
 export const runningProcessors = (): number[] => runningOf('services/processor/main.ts')
 export const runningControlPlanes = (): number[] => runningOf('services/control-plane/main.ts')
+
+/** Sends a process SIGKILL; one that has ended since it was listed is dead as well. */
+export function killProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
+}
+
+/** Kills every processor of this run, and waits until the launcher has started others in their place. */
+export async function killProcessors(): Promise<void> {
+  const before = runningProcessors()
+  before.forEach(killProcess)
+  await eventually('others run', async () => {
+    const now = runningProcessors()
+    return now.length >= before.length && now.every((pid) => !before.includes(pid))
+  })
+}

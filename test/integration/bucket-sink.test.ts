@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, openS3, stream } from '../harness/connectors.ts'
 import { createStream, write } from '../harness/pipelines.ts'
-import { runningProcessors } from '../harness/processes.ts'
+import { killProcessors } from '../harness/processes.ts'
 
 let client: Client
 let s3: ReturnType<typeof openS3>
@@ -33,7 +33,7 @@ describe('a bucket as a sink', () => {
     const total = 3000
     for (let at = 0; at < total; at += 500) {
       await write(client, from.id, numbers(at, at + 500))
-      if (at === 1000) for (const pid of runningProcessors()) process.kill(pid, 'SIGKILL')
+      if (at === 1000) await killProcessors()
     }
     const records = async () => {
       const found: number[] = []
@@ -92,7 +92,7 @@ describe('a bucket as a sink', () => {
         timestamp: String(timeOf(n)),
       }))
       await producer.send({ topic: from.topic, messages })
-      if (at === 800) for (const pid of runningProcessors()) process.kill(pid, 'SIGKILL')
+      if (at === 800) await killProcessors()
     }
     await producer.disconnect()
     const found = async () => {

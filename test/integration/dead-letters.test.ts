@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { createStream, write } from '../harness/pipelines.ts'
-import { runningProcessors } from '../harness/processes.ts'
+import { killProcessors } from '../harness/processes.ts'
 
 let client: Client
 let warehouse: pg.Client
@@ -25,15 +25,6 @@ async function redriven(id: string): Promise<number> {
   expect(job.status).toBe(202)
   await eventually('the redrive is done', async () => (await client.call('GET', `/v1/jobs/${job.body.id}`)).body.status === 'finished')
   return job.body.count
-}
-
-async function killProcessors(): Promise<void> {
-  const before = runningProcessors()
-  for (const pid of before) process.kill(pid, 'SIGKILL')
-  await eventually('others run', async () => {
-    const now = runningProcessors()
-    return now.length >= before.length && now.every((pid) => !before.includes(pid))
-  })
 }
 
 /** A web service whose answers a test changes as it goes. */

@@ -5,7 +5,7 @@ import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/registry/framing.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
-import { runningControlPlanes, runningProcessors } from '../harness/processes.ts'
+import { killProcess, runningControlPlanes, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, waitForStatus, type NewStream } from '../harness/pipelines.ts'
 
 const PARTITIONS = 4
@@ -101,7 +101,7 @@ describe('the partitions of a processor', () => {
     await twoProcessors()
     const setup = await setUp()
     await arrivesWithin(setup, 0, 10_000)
-    process.kill(runningProcessors()[0]!, 'SIGKILL')
+    killProcess(runningProcessors()[0]!)
     const tookMs = await arrivesWithin(setup, PARTITIONS, 30_000)
     expect(tookMs).toBeLessThan(10_000)
     expect(await notOnce(setup)).toEqual([])
@@ -151,7 +151,7 @@ describe('the data plane', () => {
     const [controlPlane] = runningControlPlanes()
     process.kill(controlPlane!, 'SIGSTOP')
     try {
-      process.kill(runningProcessors()[0]!, 'SIGKILL')
+      killProcess(runningProcessors()[0]!)
       await arrivesWithin(setup, 0, 20_000)
       await twoProcessors()
       await arrivesWithin(setup, PARTITIONS, 10_000)

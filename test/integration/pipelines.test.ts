@@ -6,7 +6,7 @@ import { frame } from '../../shared/registry/framing.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { compileFixture } from '../harness/extism-fixture.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { runningProcessors } from '../harness/processes.ts'
+import { killProcess, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type Step } from '../harness/pipelines.ts'
 
 let client: Client
@@ -72,7 +72,7 @@ describe('a pipeline', () => {
       const { body } = await client.call<{ tasks: { processor_id: string }[] }>('GET', `/v1/pipelines/${id}/status`)
       // Whoever runs is killed: the launcher starts it again, the group gives its partitions to the other one meanwhile.
       const pids = runningProcessors()
-      process.kill(pids[kills % pids.length]!, 'SIGKILL')
+      killProcess(pids[kills % pids.length]!)
       expect(body.tasks).toBeDefined()
       await new Promise((resolve) => setTimeout(resolve, 1500))
     }

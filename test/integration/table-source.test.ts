@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, openS3, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { createStream, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
-import { runningProcessors } from '../harness/processes.ts'
+import { killProcessors } from '../harness/processes.ts'
 
 let client: Client
 let warehouse: pg.Client
@@ -48,7 +48,7 @@ describe('a table by replication', () => {
     await waitForRows(warehouse, copy, 6000)
     await warehouse.query(`UPDATE ${source} SET ok = NOT ok WHERE id < 50`)
     await warehouse.query(`DELETE FROM ${source} WHERE id % 10 = 3`)
-    for (const pid of runningProcessors()) process.kill(pid, 'SIGKILL')
+    await killProcessors()
     await fill(source, 6000, 7000)
     await warehouse.query(`UPDATE ${source} SET part = 'moved' WHERE id % 100 = 5`)
     await warehouse.query('BEGIN')
