@@ -9,7 +9,7 @@ import { openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts
 import { CorruptBatch, TooManyTraps } from '../../../shared/smartmodule/host/spec.ts'
 import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
-import type { FromLane, LaneChain, LaneData, PartitionOutcome, Retries, ToLane } from './messages.ts'
+import type { FromLane, LaneChain, LaneData, PartitionOutcome, Retries, RoundPartition, ToLane } from './messages.ts'
 import type { RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
 import { UnknownSchema } from '../../../shared/registry/codecs.ts'
 import { openDecoder, type SectionDecoder } from './codec-input.ts'
@@ -58,7 +58,7 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
   }
 }
 
-async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToLane, { type: 'run' }>): Promise<void> {
+async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMax }: Extract<ToLane, { type: 'run' }>): Promise<void> {
   enterChain(watch, chainId)
   const open = chains.get(chainId)
   if (!open) return say({ type: 'broken', roundId, message: 'the chain is not open in this lane', isFinal: false })
@@ -66,19 +66,28 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToL
     const outcomes: PartitionOutcome[] = []
     const retries: Retries = []
     const lost = Array.from({ length: open.chain.stepCount }, () => 0)
+    const rest: RoundPartition[] = []
+    let outputBytes = 0
     for (const partition of partitions) {
-      const ran = await runPartition(kernel, buffers, open.chain, open.spec, partition, nowMs, lost, lostMax, open)
+      if (outputBytes >= outputBytesMax) {
+        rest.push(partition)
+        continue
+      }
+      const limits = { rowBuffer: open.rowBuffer, decode: open.decode, outputBytesMax: outputBytesMax - outputBytes }
+      const ran = await runPartition(kernel, buffers, open.chain, open.spec, partition, nowMs, lost, lostMax, limits)
       outcomes.push(ran.outcome)
+      outputBytes += ran.outputBytes
+      if (ran.isCut) rest.push({ ...partition, position: ran.outcome.nextOffset })
       if (ran.retries.length > 0) retries.push({ partition: partition.partition, offsets: ran.retries })
     }
-    const inputs = partitions.map(({ bytes }) => bytes)
+    const all = partitions.map(({ bytes }) => bytes)
     if (retries.length > 0) {
       buffers.give(outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)))
       const backoffMs = open.spec.steps.reduce(
         (most, { onError: { policy, backoff_ms } }) => (policy === 'retry' ? Math.max(most, backoff_ms) : most),
         open.spec.sinkOnError?.policy === 'retry' ? open.spec.sinkOnError.backoff_ms : 0,
       )
-      return say({ type: 'retry', roundId, retries, inputs, backoffMs, lost }, inputs)
+      return say({ type: 'retry', roundId, retries, inputs: all, backoffMs, lost }, all)
     }
     const transfer = outcomes.flatMap(({ sink, rows, deadLetters, counts }) => [
       ...sink.map(({ bytes }) => bytes),
@@ -86,7 +95,8 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax }: Extract<ToL
       ...deadLetters.map(({ bytes }) => bytes),
       counts.buffer as ArrayBuffer,
     ])
-    say({ type: 'done', roundId, outcomes, inputs, lost }, [...transfer, ...inputs])
+    const inputs = all.filter((bytes) => !rest.some((each) => each.bytes === bytes))
+    say({ type: 'done', roundId, outcomes, outputBytes, rest, inputs, lost }, [...transfer, ...all])
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     if (error instanceof TooManyTraps) return say({ type: 'trapped', roundId, step: error.step, message })

@@ -5,10 +5,11 @@
  */
 import { Worker } from 'node:worker_threads'
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
-import { callUnderWay, callWatchOver, lastChain, WATCH_BYTES, type CallWatch } from '../../../shared/smartmodule/host/call-watch.ts'
+import { callUnderWay, callWatchOver, lastChain, WATCH_BYTES } from '../../../shared/smartmodule/host/call-watch.ts'
 import type { BufferPool } from '../task/buffer-pool.ts'
-import { createDoubtBook, type DoubtBook } from './doubts.ts'
+import { createDoubtBook } from './doubts.ts'
 import { ChainFailed, RetryLater, RoundLost } from './ends.ts'
+import type { Job, Lane, LaneRound, Registered } from './lane-record.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, RoundPartition, ToLane } from './messages.ts'
 import { stepBack } from './priority.ts'
 import { threadCpuMs, workedMs } from './thread-time.ts'
@@ -21,8 +22,11 @@ export type OpenChain = {
   refuse(partition: number, records: readonly RefusedRecord[]): void
   /** Dead letters of these records are in their topic already. */
   addLettered(partition: number, offsets: readonly bigint[]): void
-  /** Runs one round; rejects with RoundLost, RetryLater or ChainFailed. The buffers of `partitions` are gone afterwards. */
-  run(partitions: RoundPartition[]): Promise<PartitionOutcome[]>
+  /**
+   * Runs one round, until about `outputBytesMax` were made of it; rejects with RoundLost, RetryLater or ChainFailed. The buffers of
+   * `partitions` are gone afterwards.
+   */
+  run(partitions: RoundPartition[], outputBytesMax: number): Promise<LaneRound>
   close(): void
 }
 
@@ -40,39 +44,6 @@ export type LanesOptions = {
   callTimeoutMs: number
   now: () => number
   onLost: (reason: string) => void
-}
-
-type Job = {
-  chain: Registered
-  /** Parts that no lane has run yet. */
-  waiting: RoundPartition[]
-  outcomes: PartitionOutcome[]
-  roundId: number
-  settled: PromiseWithResolvers<PartitionOutcome[]>
-}
-type Registered = {
-  id: number
-  spec: LaneChain
-  doubts: DoubtBook
-  opening: PromiseWithResolvers<void>
-  failure?: Error
-  isSlow: boolean
-  /** Turns in a row that were not slow. */ calm: number
-  /** Lanes in a row that it cost without a word of the module. */ crashes: number
-}
-type Lane = {
-  worker: Worker
-  /** Known once the thread is up. */ threadId: number | undefined
-  /** Runs only when nobody else wants the core. */ isBack: boolean
-  watch: CallWatch
-  seen: number
-  /** Looks of the watchdog at which the same call was still under way. */ ticks: number
-  /** CPU time of the thread when the call was first seen. */ cpuAtFirst: number | undefined
-  /** Looks since the turn under way began. */ turnTicks: number
-  chains: Map<number, Registered>
-  jobs: Job[]
-  running?: Job
-  closed: boolean
 }
 
 const WATCH_INTERVAL_MS = 25
@@ -195,17 +166,19 @@ export function openLanes(options: LanesOptions): Lanes {
       case 'done':
         options.inputs.give(message.inputs)
         job.outcomes.push(...message.outcomes)
+        job.rest.push(...message.rest)
+        job.outputBytesLeft -= message.outputBytes
         addLosses(chain, message.lost)
         chain.crashes = 0
         // Its chain may have been moved to another lane meanwhile.
-        if (job.waiting.length > 0) {
+        if (job.waiting.length > 0 && job.outputBytesLeft > 0) {
           const at = laneOf(chain) ?? lane
           at.jobs.push(job)
           // Another lane hears of it by nobody else.
           if (at !== lane && !at.running) next(at)
           return
         }
-        return settled.resolve(job.outcomes)
+        return settled.resolve({ outcomes: job.outcomes, rest: [...job.rest, ...job.waiting] })
       case 'retry':
         options.inputs.give(message.inputs)
         addLosses(chain, message.lost)
@@ -242,7 +215,15 @@ export function openLanes(options: LanesOptions): Lanes {
     const lostMax = job.chain.spec.steps.map(({ sha256 }) => quarantine.left(sha256) - 1)
     post(
       lane,
-      { type: 'run', chainId: job.chain.id, roundId: job.roundId, partitions, nowMs: options.now(), lostMax },
+      {
+        type: 'run',
+        chainId: job.chain.id,
+        roundId: job.roundId,
+        partitions,
+        nowMs: options.now(),
+        lostMax,
+        outputBytesMax: job.outputBytesLeft,
+      },
       partitions.map(({ bytes }) => bytes),
     )
   }
@@ -360,15 +341,17 @@ export function openLanes(options: LanesOptions): Lanes {
         throw error
       }
       return {
-        run(partitions) {
+        run(partitions, outputBytesMax) {
           const at = laneOf(chain)
           if (!at || chain.failure) return Promise.reject(chain.failure ?? new RoundLost('the chain is closed'))
           const job: Job = {
             chain,
             waiting: partitions,
             outcomes: [],
+            rest: [],
+            outputBytesLeft: outputBytesMax,
             roundId: nextRound++,
-            settled: Promise.withResolvers<PartitionOutcome[]>(),
+            settled: Promise.withResolvers<LaneRound>(),
           }
           at.jobs.push(job)
           if (!at.running) next(at)

@@ -84,7 +84,15 @@ export type ToLane =
   | { type: 'close'; chainId: number }
   /** Output buffers that have been written out; the lane uses them again. */
   | { type: 'recycle'; buffers: ArrayBuffer[] }
-  | { type: 'run'; chainId: number; roundId: number; partitions: RoundPartition[]; nowMs: number; /** By step. */ lostMax: number[] }
+  | {
+      type: 'run'
+      chainId: number
+      roundId: number
+      partitions: RoundPartition[]
+      nowMs: number
+      /** By step. */ lostMax: number[]
+      /** Of the outcomes together, about. */ outputBytesMax: number
+    }
 
 /** Records, by partition, whose policy wants another attempt. */
 export type Retries = { partition: number; offsets: bigint[] }[]
@@ -94,8 +102,19 @@ export type FromLane =
   | { type: 'ready'; threadId: number }
   | { type: 'opened'; chainId: number }
   | { type: 'refused'; chainId: number; step: number; message: string }
-  /** `inputs` are the buffers that the round came in; `lost` counts records that cost an instance, by step. */
-  | { type: 'done'; roundId: number; outcomes: PartitionOutcome[]; inputs: ArrayBuffer[]; lost: number[] }
+  /**
+   * `inputs` are the buffers of what was run to its end, `rest` is what was left when the outcomes had become too large; `lost` counts
+   * records that cost an instance, by step.
+   */
+  | {
+      type: 'done'
+      roundId: number
+      outcomes: PartitionOutcome[]
+      outputBytes: number
+      rest: RoundPartition[]
+      inputs: ArrayBuffer[]
+      lost: number[]
+    }
   | { type: 'retry'; roundId: number; retries: Retries; inputs: ArrayBuffer[]; backoffMs: number; lost: number[] }
   | { type: 'trapped'; roundId: number; step: number; message: string }
   | { type: 'broken'; roundId: number; message: string; /** No repetition would mend it. */ isFinal: boolean }

@@ -23,9 +23,11 @@ import { frame } from '../../../shared/registry/framing.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
+import { slicesOf, type SectionSlice } from '../../../shared/kafka/protocol/section-slices.ts'
 import { COUNTER_COUNT } from '../../../shared/model/counters.ts'
 import type { Chain } from '../../../shared/smartmodule/host/chain.ts'
 import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
+import { SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
 import { CorruptBatch, type BatchSink, type ChainOutput, type RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
 import type { BufferPool } from '../task/buffer-pool.ts'
 import type { JobInput } from '../../../shared/model/definition.ts'
@@ -59,7 +61,15 @@ function takeBuilt(kernel: Kernel, buffers: BufferPool, partition: number, compr
 /** Rows are handed over in pieces of about this size. */
 const ROWS_BYTES = 2 << 20
 
-export type PartitionRun = { outcome: PartitionOutcome; retries: bigint[] }
+/** `outputBytes`: what was made. `isCut`: it became too much before all of the bytes were run; the outcome ends where it was cut. */
+export type PartitionRun = { outcome: PartitionOutcome; retries: bigint[]; outputBytes: number; isCut: boolean }
+
+export type PartitionRunOptions = {
+  rowBuffer?: RowBuffer
+  decode?: SectionDecoder
+  /** Once more than this was made, what is left of the bytes is left to another run. */
+  outputBytesMax?: number
+}
 
 /** Runs the bytes of one partition; records that cost an instance are added to `lost`, by step. Throws CorruptBatch when the source's own bytes can't be read. */
 export async function runPartition(
@@ -71,7 +81,7 @@ export async function runPartition(
   nowMs: number,
   lost: number[],
   lostMax: readonly number[],
-  { rowBuffer, decode }: { rowBuffer?: RowBuffer; decode?: SectionDecoder } = {},
+  { rowBuffer, decode, outputBytesMax = Infinity }: PartitionRunOptions = {},
 ): Promise<PartitionRun> {
   const bytes = Buffer.from(input.bytes, 0, input.length)
   const output: ChainOutput = {
@@ -89,6 +99,8 @@ export async function runPartition(
   const isAborted = createAbortedFilter(spec.mutation === 'count_aborted' ? [] : input.aborted)
   let position = input.position
   let lastTime = 0n
+  let outputBytes = 0
+  let isCut = false
   const slots = spec.partitions ?? 1
   for (let slot = 0; slot < slots; slot++) {
     kernel.select(slot)
@@ -101,9 +113,78 @@ export async function runPartition(
     seal: () => {
       // With one batch a partition, the full one is the selected one, and its last record tells which.
       const partition = spec.partitions === undefined ? input.sinkPartition : kernel.selected()
-      sink.push(takeBuilt(kernel, buffers, partition, spec.compression))
+      const built = takeBuilt(kernel, buffers, partition, spec.compression)
+      outputBytes += built.length
+      sink.push(built)
     },
   }
+
+  function handRows(buffer: RowBuffer): void {
+    outputBytes += buffer.used
+    rows.push(takeRows(buffer))
+  }
+
+  async function runSlice(
+    section: Buffer,
+    count: number,
+    firstDelta: number,
+    header: BatchHeader,
+    selected: Selected | undefined,
+  ): Promise<void> {
+    await chain.run(
+      {
+        section: decode ? decode(section, count, nowMs) : section,
+        recordCount: count,
+        lastOffsetDelta: header.lastOffsetDelta,
+        firstDelta,
+        baseOffset: header.baseOffset,
+        baseTimestamp: header.baseTimestamp,
+        maxTimestamp: header.maxTimestamp,
+        attributes: header.attributes,
+        partition: input.partition,
+        sinkPartition: input.sinkPartition,
+      },
+      target,
+      output,
+      input.doubts,
+    )
+    if (rowBuffer && rowBuffer.used > ROWS_BYTES) handRows(rowBuffer)
+    if (output.failures.length === 0) return
+    const untold = output.failures.filter(({ delta }) => !input.doubts?.lettered.has(header.baseOffset + BigInt(delta)))
+    letterOffsets.push(...untold.map(({ delta }) => header.baseOffset + BigInt(delta)))
+    output.failures.length = 0
+    if (untold.length === 0) return
+    const before = deadLetters.length
+    collectDeadLetters(
+      deadLetters,
+      untold,
+      selected?.records ?? decodeRecords(section, count),
+      selected,
+      header,
+      spec,
+      input.partition,
+      nowMs,
+    )
+    for (let i = before; i < deadLetters.length; i++) outputBytes += deadLetters[i]!.bytes
+  }
+
+  /** The records of one batch, a large one in slices. Answers the offset of the first record that is left, when it became too much. */
+  async function runBatch(section: Buffer, header: BatchHeader, selected: Selected | undefined): Promise<bigint | undefined> {
+    const count = selected?.count ?? header.recordCount
+    const firstDelta = position > header.baseOffset ? Number(position - header.baseOffset) : 0
+    if (section.length <= SMARTMODULE_LIMITS.call_bytes_max) await runSlice(section, count, firstDelta, header, selected)
+    else {
+      let isFirst = true
+      for (const slice of readSlices(section, count, header)) {
+        if (slice.lastDelta < firstDelta) continue
+        if (!isFirst && outputBytes >= outputBytesMax) return header.baseOffset + BigInt(slice.firstDelta)
+        await runSlice(slice.section, slice.count, isFirst ? firstDelta : 0, header, selected)
+        isFirst = false
+      }
+    }
+    return undefined
+  }
+
   for (let at = 0, header = readBatchHeader(bytes, at); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
     if (header.magic !== 2) throw new CorruptBatch(`the batch at offset ${header.baseOffset} has the retired format v${header.magic}`)
     const lastOffset = header.baseOffset + BigInt(header.lastOffsetDelta)
@@ -112,39 +193,21 @@ export async function runPartition(
     if ((header.attributes & CONTROL) === 0 && !isOut && header.recordCount > 0) {
       const section = openSection(bytes.subarray(at, at + header.size), header)
       const selected = spec.job && selectForJob(section, header, input.partition, spec.job)
-      if (selected?.count !== 0) {
-        await chain.run(
-          {
-            section: decode
-              ? decode(selected?.section ?? section, selected?.count ?? header.recordCount, nowMs)
-              : (selected?.section ?? section),
-            recordCount: selected?.count ?? header.recordCount,
-            lastOffsetDelta: header.lastOffsetDelta,
-            firstDelta: position > header.baseOffset ? Number(position - header.baseOffset) : 0,
-            baseOffset: header.baseOffset,
-            baseTimestamp: header.baseTimestamp,
-            maxTimestamp: header.maxTimestamp,
-            attributes: header.attributes,
-            partition: input.partition,
-            sinkPartition: input.sinkPartition,
-          },
-          target,
-          output,
-          input.doubts,
-        )
-        if (output.failures.length > 0) {
-          const untold = output.failures.filter(({ delta }) => !input.doubts?.lettered.has(header.baseOffset + BigInt(delta)))
-          letterOffsets.push(...untold.map(({ delta }) => header.baseOffset + BigInt(delta)))
-          if (untold.length > 0) collectDeadLetters(deadLetters, untold, section, selected, header, spec, input.partition, nowMs)
-          output.failures.length = 0
-        }
+      const left = selected?.count === 0 ? undefined : await runBatch(selected?.section ?? section, header, selected)
+      if (left !== undefined) {
+        position = left
+        isCut = true
+        break
       }
     }
     position = lastOffset + 1n
     if (header.maxTimestamp > lastTime) lastTime = header.maxTimestamp
-    if (rowBuffer && rowBuffer.used > ROWS_BYTES) rows.push(takeRows(rowBuffer))
+    if (outputBytes >= outputBytesMax && at + header.size < input.length) {
+      isCut = true
+      break
+    }
   }
-  if (rowBuffer && rowBuffer.count > 0) rows.push(takeRows(rowBuffer))
+  if (rowBuffer && rowBuffer.count > 0) handRows(rowBuffer)
   if (spec.sinkCodec) sink.push(...encodedBatches(rows.splice(0), spec, input.sinkPartition, lastTime))
   for (let slot = 0; slot < slots; slot++) {
     kernel.select(slot)
@@ -154,9 +217,11 @@ export async function runPartition(
   const letters = spec.mutation === 'drop_failed' ? [] : deadLetters
   return {
     retries: output.retries,
+    outputBytes,
+    isCut,
     outcome: {
       partition: input.partition,
-      nextOffset: input.nextOffset > position ? input.nextOffset : position,
+      nextOffset: isCut || position > input.nextOffset ? position : input.nextOffset,
       records: output.counts[0]!,
       sink,
       rows,
@@ -196,6 +261,14 @@ function openSection(batch: Buffer, header: BatchHeader): Buffer {
   }
 }
 
+function readSlices(section: Buffer, count: number, header: BatchHeader): SectionSlice[] {
+  try {
+    return [...slicesOf(section, count, SMARTMODULE_LIMITS.call_bytes_max)]
+  } catch (error) {
+    throw new CorruptBatch(`the batch at offset ${header.baseOffset} holds malformed records: ${String(error)}`)
+  }
+}
+
 function selectForJob(section: Buffer, header: BatchHeader, partition: number, job: JobInput): Selected {
   try {
     return selectRecords(section, header, partition, job)
@@ -208,7 +281,7 @@ function selectForJob(section: Buffer, header: BatchHeader, partition: number, j
 function collectDeadLetters(
   into: DeadLetter[],
   failures: RecordFailure[],
-  section: Buffer,
+  records: readonly KafkaRecord[],
   selected: Selected | undefined,
   header: BatchHeader,
   spec: LaneChain,
@@ -216,7 +289,6 @@ function collectDeadLetters(
   nowMs: number,
 ): void {
   const byDelta = new Map(failures.map((failure) => [failure.delta, failure]))
-  const records: KafkaRecord[] = selected?.records ?? decodeRecords(section, header.recordCount)
   for (const record of records) {
     const failure = byDelta.get(record.offsetDelta)
     if (!failure) continue

@@ -28,6 +28,7 @@ import { createProducer, TakenOver, type Producer } from './producer.ts'
 import { AssignmentLost, commitRound, type GroupCoordinator } from './round/commit.ts'
 import type { Targets } from './round/deliver.ts'
 import type { Fetcher } from './round/fetch.ts'
+import { createRoundSize } from './round/round-size.ts'
 import { runRounds, type Running } from './round/rounds.ts'
 import type { Task, TaskEnd, TaskStatus } from './task-view.ts'
 
@@ -85,6 +86,7 @@ export function startTask(options: TaskOptions): Task {
   let inFlight = 0
   let hasRun = false
   let wake: (() => void) | undefined
+  const size = createRoundSize(options.roundBytesMax)
   const planners = createPlanners(options.earlier, (message) => options.log('warn', message))
 
   function become(to: TaskStatus, why: string | null = null): void {
@@ -167,6 +169,7 @@ export function startTask(options: TaskOptions): Task {
         fetch: options.fetch,
         budget: options.budget,
         roundBytesMax: options.roundBytesMax,
+        size,
         coordinator,
         producer,
         targets,

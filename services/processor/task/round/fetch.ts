@@ -55,13 +55,13 @@ export type FetcherOptions = {
   until?: ReadonlyMap<number, bigint>
 }
 
-/** A fetch of this size needs no budget: each task is guaranteed one batch. */
+/** A fetch of this size waits for no budget: each task is guaranteed one batch. What it has brought counts. */
 const GUARANTEED_BYTES = 1 << 20
 const WAIT_MS = 500
 /** So long the others go on beside a partition that has no leader. */
 const ASIDE_MS = 5000
 
-type Ready = { batches: FetchedBatches[]; bytes: number; granted: number }
+type Ready = { batches: FetchedBatches[]; bytes: number }
 
 /** Where the magic byte of a batch stands, of a message of the formats before it too. */
 const MAGIC_AT = 16
@@ -192,11 +192,11 @@ export function openFetcher(options: FetcherOptions): Fetcher {
       }
       const bytes = batches.reduce((sum, batch) => sum + batch.length, 0)
       wanted = bytes * 2 >= bytesMax ? roundBytesMax : bytes * 8 < wanted ? GUARANTEED_BYTES : wanted
-      if (batches.length === 0) {
-        budget.give(granted)
-        continue
-      }
-      const result: Ready = { batches, bytes, granted }
+      // From here on what is there counts, not what might have come.
+      budget.give(granted)
+      if (batches.length === 0) continue
+      budget.use(bytes)
+      const result: Ready = { batches, bytes }
       const taken = new Promise<void>((resolve) => takenSignals.set(result, resolve))
       ready.push(result)
       wake?.()
@@ -228,12 +228,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
         takenSignals.get(part)?.()
         takenSignals.delete(part)
       }
-      const granted = parts.reduce((sum, part) => sum + part.granted, 0)
-      return {
-        batches: parts.flatMap((part) => part.batches),
-        bytes: parts.reduce((sum, part) => sum + part.bytes, 0),
-        release: () => budget.give(granted),
-      }
+      const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
+      return { batches: parts.flatMap((part) => part.batches), bytes, release: () => budget.give(bytes) }
     },
     interrupt() {
       interrupted = true
@@ -244,7 +240,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
       closed = true
       clearTimeout(asideTimer)
       for (const part of ready.splice(0)) {
-        budget.give(part.granted)
+        budget.give(part.bytes)
         takenSignals.get(part)?.()
       }
       fail(new Error('the fetcher is closed'))

@@ -11,7 +11,7 @@ import type { LedgerEntry, PipelineDefinition } from '../../../../shared/model/d
 import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import type { OpenSink } from '../../../../shared/connectors/sink.ts'
 import type { OpenChain } from '../../lane/lanes.ts'
-import type { PartitionOutcome } from '../../lane/messages.ts'
+import type { PartitionOutcome, RoundPartition } from '../../lane/messages.ts'
 import { freezeAt, type Mutation } from '../../mutation.ts'
 import type { Accounting } from '../accounting.ts'
 import type { ByteBudget } from '../byte-budget.ts'
@@ -21,6 +21,7 @@ import type { Producer } from '../producer.ts'
 import { commitRound, type GroupCoordinator } from './commit.ts'
 import { deliver, type Targets } from './deliver.ts'
 import { openRowWriter, type RowWriter } from './row-writer.ts'
+import type { RoundSize } from './round-size.ts'
 import { openFetcher, type FetchedRound, type Fetcher } from './fetch.ts'
 
 /** One revision at work; replaced as a whole at a round's border. */
@@ -33,6 +34,8 @@ export type RoundsOptions = {
   fetch: FetchBatches
   budget: ByteBudget
   roundBytesMax: number
+  /** Of the task: what earlier transactions have shown. */
+  size: RoundSize
   coordinator: GroupCoordinator
   producer: Producer
   targets: Targets
@@ -76,6 +79,8 @@ const BOUNDARY_LOOK_MS = 100
 
 const FAILED = 4
 
+const bytesOf = (batches: readonly { length: number }[]): number => batches.reduce((sum, { length }) => sum + length, 0)
+
 function failedOf({ counts }: PartitionOutcome): number {
   let failed = 0
   for (let at = FAILED; at < counts.length; at += COUNTER_COUNT) failed += counts[at]!
@@ -106,6 +111,8 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   let committing: Promise<void> = Promise.resolve()
   let lastCommitAt = 0
   let lastBytes = 0
+  /** Of a round whose output became too large for one transaction: it is run and committed a part at a time. */
+  let cut: { round: FetchedRound; rest: RoundPartition[] } | undefined
   const quiet = new Map<number, bigint>()
 
   /** Entries for the partitions that this revision commits for the first time. */
@@ -145,7 +152,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       // A planned range is finished by the revision that planned it.
       hasNext: () => !isRecovery && options.hasNext(),
       onWaiting: options.onWaiting,
-      onHeldBytes: (change) => (change > 0 ? options.budget.use(change) : options.budget.give(-change)),
+      budget: options.budget,
       now,
       signal: stopped.signal,
     })
@@ -153,11 +160,16 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   /** A boundary in time comes without a record. */
   const timer = !rowWriter || isRecovery ? undefined : setInterval(() => rowWriter.isDue() && fetching.interrupt(), BOUNDARY_LOOK_MS)
 
-  async function finishRows(writer: RowWriter, running: Running, round: FetchedRound, outcomes: PartitionOutcome[]): Promise<void> {
-    writer.hold(outcomes)
+  /** All of it has been run and committed, or handed over. */
+  function close(round: FetchedRound): void {
     round.release()
     open.delete(round)
     inFlight()
+  }
+
+  async function finishRows(writer: RowWriter, running: Running, outcomes: PartitionOutcome[], done?: FetchedRound): Promise<void> {
+    writer.hold(outcomes)
+    if (done) close(done)
     // A range that was planned is written as a whole, at its end.
     if (!isRecovery && writer.isDue()) await writer.flush(running, false)
   }
@@ -193,30 +205,30 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     running.chain.recycle(outcomes)
   }
 
-  async function finish(running: Running, round: FetchedRound, outcomes: PartitionOutcome[]): Promise<void> {
+  async function finish(running: Running, outcomes: PartitionOutcome[], done?: FetchedRound): Promise<void> {
     for (const outcome of outcomes) quiet.set(outcome.partition, outcome.nextOffset)
     const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
     if (records > 0 || now() - lastCommitAt > QUIET_COMMIT_MS || (job && fetching.isDone())) {
-      const bytes = outcomes.reduce((sum, { sink }) => sum + sink.reduce((all, { length }) => all + length, 0), 0)
+      const bytes = outcomes.reduce((sum, { sink, deadLetters }) => sum + bytesOf(sink) + bytesOf(deadLetters), 0)
+      const startedAt = now()
       options.budget.use(bytes)
       try {
         await write(running, outcomes)
       } finally {
         options.budget.give(bytes)
+        options.size.took(now() - startedAt)
       }
       lastCommitAt = now()
     }
-    round.release()
-    open.delete(round)
-    inFlight()
+    if (done) close(done)
     options.onCommit(records)
   }
 
   try {
     while (isMine()) {
       const since = now() - lastCommitAt
-      if (lastBytes < SMALL_ROUND_BYTES && since < COMMIT_INTERVAL_MS) await sleep(COMMIT_INTERVAL_MS - since)
-      const round = await fetching.take()
+      if (!cut && lastBytes < SMALL_ROUND_BYTES && since < COMMIT_INTERVAL_MS) await sleep(COMMIT_INTERVAL_MS - since)
+      const round = cut?.round ?? (await fetching.take())
       if (round) open.add(round)
       inFlight()
       // A range that was planned by one revision is written as a whole; the next one comes after it.
@@ -243,7 +255,9 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       const running = options.running()
       const startedAt = now()
       freezeAt('freeze_before_chain', mutation)
-      const outcomes = await running.chain.run(round.batches.map(toLane))
+      const { outcomes, rest } = await running.chain.run(cut?.rest ?? round.batches.map(toLane), options.size.bytesMax())
+      cut = rest.length > 0 ? { round, rest } : undefined
+      const done = cut ? undefined : round
       await committing
       if (!isMine()) break
       if (!job)
@@ -251,7 +265,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       // The rate holds from the first record on: what came in one batch waits for its turn as a whole.
       if (rate !== null) await pause((outcomes.reduce((sum, outcome) => sum + outcome.records, 0) * 1000) / rate - (now() - startedAt))
       if (!isMine()) break
-      committing = rowWriter ? finishRows(rowWriter, running, round, outcomes) : finish(running, round, outcomes)
+      committing = rowWriter ? finishRows(rowWriter, running, outcomes, done) : finish(running, outcomes, done)
       committing.catch(() => fetching.close())
     }
     // A pause or a stop drains; a range that was planned earlier is not to be cut short.

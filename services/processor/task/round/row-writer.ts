@@ -11,6 +11,7 @@ import { withPlan } from '../../../../shared/model/commit-metadata.ts'
 import { runIdOf } from '../../../../shared/model/definition.ts'
 import { RoundLost } from '../../lane/ends.ts'
 import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
+import type { ByteBudget } from '../byte-budget.ts'
 import type { Producer } from '../producer.ts'
 import { SinkMoved, SinkRefused, SinkUnavailable } from '../sinks.ts'
 import { commitRound, type GroupCoordinator } from './commit.ts'
@@ -34,7 +35,7 @@ export type RowWriterOptions = {
   withLetters: ReadonlySet<number>
   ledgerOf(running: Running, partitions: number[]): OutputBatch | undefined
   onWritten(records: number): void
-  onHeldBytes(change: number): void
+  budget: ByteBudget
   isMine(): boolean
   hasNext(): boolean
   /** The sink is away, and why; null once it has answered. */
@@ -45,6 +46,8 @@ export type RowWriterOptions = {
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5000
+/** Where rows crowd the processor's budget, a partition with fewer held bytes is left alone. */
+const CROWDED_BYTES_MIN = 1 << 20
 /** A pause, a stop or another revision does not wait for a backoff. */
 const LOOK_MS = 100
 
@@ -81,7 +84,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
   const noted = new Set(options.withLetters)
 
   function isFull({ bytes, count, since }: Held): boolean {
-    if (!boundaries) return true
+    if (!boundaries || (bytes >= CROWDED_BYTES_MIN && options.budget.isCrowded())) return true
     return bytes >= boundaries.bytesMax || count >= boundaries.recordsMax || now() - since >= boundaries.intervalMs
   }
 
@@ -178,7 +181,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
       running.accounting.add(partition, each.counts)
       positions.set(partition, each.to)
       held.delete(partition)
-      options.onHeldBytes(-each.bytes)
+      options.budget.hold(-each.bytes)
       running.chain.recycle([outcomeOf(partition, each)])
       records += each.records
     }
@@ -191,7 +194,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
         const letters = outcome.deadLetters.reduce((sum, { length }) => sum + length, 0)
         const bytes = outcome.rows.reduce((sum, rows) => sum + rows.bytes.length, letters)
         const count = outcome.rows.reduce((sum, rows) => sum + rows.count, 0)
-        options.onHeldBytes(bytes)
+        options.budget.hold(bytes)
         const known = held.get(outcome.partition)
         if (!known) {
           held.set(outcome.partition, {
@@ -241,7 +244,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
         .forEach(assertDelivered)
     },
     drop() {
-      for (const { bytes } of held.values()) options.onHeldBytes(-bytes)
+      for (const { bytes } of held.values()) options.budget.hold(-bytes)
       held.clear()
     },
   }
