@@ -1,6 +1,6 @@
 /** Pipelines: source → processors (steps of the chain) → sink. The contract's word `processors` stays in this file. */
 import { z } from 'zod'
-import { ObservedTask, OnError } from '../model/definition.ts'
+import { LOST_POSITION_POLICIES, ObservedTask, OnError } from '../model/definition.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from '../model/policies.ts'
 import { LIMITS } from '../model/limits.ts'
 import { PIPELINE_ACTIONS, PIPELINE_STATUSES, type PipelineAction } from '../model/pipeline-status.ts'
@@ -9,70 +9,90 @@ import { contract, Id, Timestamp } from './operation.ts'
 
 const Config = z.record(z.string(), z.unknown())
 const Endpoint = z.strictObject({ connector_id: Reference, config: Config.default({}) })
-const OnErrorRequest = z.strictObject({
-  policy: z.enum(POLICIES).default(ON_ERROR_DEFAULT.policy),
-  retries_max: z.number().int().min(0).max(LIMITS.retries_max).default(ON_ERROR_DEFAULT.retries_max),
-  backoff_ms: z.number().int().min(0).max(LIMITS.backoff_ms_max).default(ON_ERROR_DEFAULT.backoff_ms),
-})
-const ProcessorEntry = z.strictObject({
-  module_id: Reference,
-  config: Config.default({}),
-  version: Reference.optional(),
-  on_error: OnErrorRequest.optional(),
-  timeout_ms: z.number().int().min(LIMITS.call_timeout_ms_min).max(LIMITS.call_timeout_ms_max).optional(),
-  changes_keys: z.boolean().default(false).describe('the SmartModule writes other keys: records go to the partition of their new key'),
-})
+const OnErrorRequest = z
+  .strictObject({
+    policy: z.enum(POLICIES).default(ON_ERROR_DEFAULT.policy),
+    retries_max: z.number().int().min(0).max(LIMITS.retries_max).default(ON_ERROR_DEFAULT.retries_max),
+    backoff_ms: z.number().int().min(0).max(LIMITS.backoff_ms_max).default(ON_ERROR_DEFAULT.backoff_ms),
+  })
+  .meta({ id: 'OnErrorRequest' })
+const ProcessorEntry = z
+  .strictObject({
+    module_id: Reference,
+    config: Config.default({}),
+    version: Reference.optional(),
+    on_error: OnErrorRequest.optional(),
+    timeout_ms: z.number().int().min(LIMITS.call_timeout_ms_min).max(LIMITS.call_timeout_ms_max).optional(),
+    changes_keys: z.boolean().default(false).describe('the SmartModule writes other keys: records go to the partition of their new key'),
+  })
+  .meta({ id: 'ProcessorEntry' })
 const Processors = z.array(ProcessorEntry).max(LIMITS.chain_steps_max, `must have at most ${LIMITS.chain_steps_max} entries`)
 const Tasks = z.number().int().min(1).max(LIMITS.tasks_max)
 const FailureThreshold = z.number().gt(0).max(1).describe('pauses the pipeline when more than this share of its records fails; 1: never')
+
+const OnLostPosition = z
+  .enum(LOST_POSITION_POLICIES)
+  .describe('when the source does not hold the position of a partition any more: fail, or go on with the earliest record that is there')
 
 const Offsets = z.record(
   z.string().regex(/^(0|[1-9]\d{0,4})$/, 'must be a partition'),
   z.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
 )
 /** A place in a stream: an end of it, the first record not older than a time, or an offset per partition. */
-export const StreamPlace = z.union(
-  [z.enum(['earliest', 'latest']), z.strictObject({ timestamp: z.iso.datetime({ offset: true }) }), z.strictObject({ offsets: Offsets })],
-  { error: 'must be "earliest", "latest", {"timestamp": "<ISO 8601>"} or {"offsets": {"<partition>": <offset>}}' },
-)
+export const StreamPlace = z
+  .union(
+    [z.enum(['earliest', 'latest']), z.strictObject({ timestamp: z.iso.datetime({ offset: true }) }), z.strictObject({ offsets: Offsets })],
+    { error: 'must be "earliest", "latest", {"timestamp": "<ISO 8601>"} or {"offsets": {"<partition>": <offset>}}' },
+  )
+  .meta({ id: 'StreamPlace' })
 export type StreamPlace = z.output<typeof StreamPlace>
 
-export const PipelineRequest = z.strictObject({
-  name: Name,
-  description: Description.default(''),
-  source: Endpoint,
-  processors: Processors.default([]),
-  sink: Endpoint,
-  tasks: Tasks.default(1),
-  autostart: z.boolean().default(true),
-  start: StreamPlace.default('earliest'),
-  on_error: OnErrorRequest.default(ON_ERROR_DEFAULT),
-  failure_threshold: FailureThreshold.default(0.5),
-})
+export const PipelineRequest = z
+  .strictObject({
+    name: Name,
+    description: Description.default(''),
+    source: Endpoint,
+    processors: Processors.default([]),
+    sink: Endpoint,
+    tasks: Tasks.default(1),
+    autostart: z.boolean().default(true),
+    start: StreamPlace.default('earliest'),
+    on_error: OnErrorRequest.default(ON_ERROR_DEFAULT),
+    failure_threshold: FailureThreshold.default(0.5),
+    on_lost_position: OnLostPosition.default('fail'),
+  })
+  .meta({ id: 'PipelineRequest' })
 
 /** What is left out stays; source and sink are fixed. */
-export const PipelineChange = z.strictObject({
-  name: Name.optional(),
-  description: Description.optional(),
-  processors: Processors.optional(),
-  tasks: Tasks.optional(),
-  on_error: OnErrorRequest.optional(),
-  failure_threshold: FailureThreshold.optional(),
-})
+export const PipelineChange = z
+  .strictObject({
+    name: Name.optional(),
+    description: Description.optional(),
+    processors: Processors.optional(),
+    tasks: Tasks.optional(),
+    on_error: OnErrorRequest.optional(),
+    failure_threshold: FailureThreshold.optional(),
+    on_lost_position: OnLostPosition.optional(),
+  })
+  .meta({ id: 'PipelineChange' })
+/** Of a request that was stored, whatever else is in it. */
+export const Endpoints = z.object({ source: Endpoint, sink: Endpoint })
 export type PipelineRequest = z.output<typeof PipelineRequest>
 
 const Status = z.enum(PIPELINE_STATUSES)
-export const PipelineItem = z.object({
-  id: Id,
-  pipeline_id: Id,
-  name: z.string(),
-  description: z.string(),
-  status: Status,
-  status_reason: z.string().nullable(),
-  revision: z.number().int(),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
+export const PipelineItem = z
+  .object({
+    id: Id,
+    pipeline_id: Id,
+    name: z.string(),
+    description: z.string(),
+    status: Status,
+    status_reason: z.string().nullable(),
+    revision: z.number().int(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'PipelineItem' })
 export const Pipeline = PipelineItem.extend({
   source: Endpoint,
   processors: z.array(
@@ -89,7 +109,8 @@ export const Pipeline = PipelineItem.extend({
   sink: Endpoint,
   tasks: z.number().int(),
   failure_threshold: z.number(),
-})
+  on_lost_position: OnLostPosition,
+}).meta({ id: 'Pipeline' })
 
 export const createPipelineContract = contract({
   id: 'createPipeline',
@@ -123,6 +144,7 @@ export const getPipelineContract = contract({
   summary: 'Get one pipeline',
   tag: 'Pipelines',
   scope: 'pipelines:read',
+  isTagged: true,
   request: { params: IdParams },
   responses: { 200: Pipeline },
 })
@@ -133,6 +155,8 @@ export const updatePipelineContract = contract({
   summary: 'Change a pipeline: what it runs becomes its next revision, which running tasks take over between two rounds',
   tag: 'Pipelines',
   scope: 'pipelines:write',
+  isConditional: true,
+  isTagged: true,
   request: { params: IdParams, body: PipelineChange },
   responses: { 200: Pipeline },
 })
@@ -143,6 +167,7 @@ export const deletePipelineContract = contract({
   summary: 'Stop and delete a pipeline',
   tag: 'Pipelines',
   scope: 'pipelines:write',
+  isConditional: true,
   request: { params: IdParams },
   responses: { 204: null, 202: z.object({ pipeline_id: Id, status: Status }) },
 })
@@ -169,6 +194,20 @@ export const getPipelineStatusContract = contract({
   },
 })
 
+export const resetOffsetsContract = contract({
+  id: 'resetOffsets',
+  method: 'POST',
+  path: '/pipelines/:id/offsets',
+  summary: 'Set where a stopped pipeline goes on; the position that its sink keeps is set with it',
+  tag: 'Pipelines',
+  scope: 'pipelines:write',
+  isConditional: true,
+  request: { params: IdParams, body: z.strictObject({ start: StreamPlace }) },
+  responses: {
+    200: z.object({ pipeline_id: Id, revision: z.number().int(), offsets: z.record(z.string(), z.string()) }),
+  },
+})
+
 const SUMMARIES: Record<PipelineAction, string> = {
   start: 'Start a created, stopped or failed pipeline',
   pause: 'Pause after the round under way',
@@ -185,6 +224,7 @@ export const pipelineActionContracts = PIPELINE_ACTIONS.map((action) =>
     summary: SUMMARIES[action],
     tag: 'Pipelines',
     scope: 'pipelines:write',
+    isConditional: true,
     request: { params: IdParams, body: z.strictObject({}).optional() },
     responses: { 200: PipelineItem },
   }),

@@ -18,6 +18,8 @@ export type Delivery = {
   from: bigint
   to: bigint
   revision: number
+  /** Positions were set anew with this revision, 0 for never: what came before it is another delivery, also of the same range. */
+  resetAt: number
   /** Kept with the position by sinks that keep one; opaque. */
   note: string
 }
@@ -45,8 +47,8 @@ export type OpenSink = {
   rows: RowFormat
   /** Sinks whose writes are named by their range; left out by those that keep the position themselves. */
   boundaries?: Boundaries
-  /** The position that the sink itself keeps; makes it, at `start`, where there is none. */
-  position?(place: Pick<Delivery, 'runId' | 'topicId' | 'partition' | 'revision'>, start: KeptPosition): Promise<KeptPosition>
+  /** The position that the sink itself keeps; makes it, at `start`, where there is none, or one of a revision before `resetAt`. */
+  position?(place: Pick<Delivery, 'runId' | 'topicId' | 'partition' | 'revision' | 'resetAt'>, start: KeptPosition): Promise<KeptPosition>
   write(delivery: Delivery, rows: Rows[], signal: AbortSignal): Promise<Written>
   close(): Promise<void>
 }

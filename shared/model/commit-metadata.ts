@@ -27,6 +27,12 @@ export function parseCommitMetadata(text: string): CommitMetadata | undefined {
   }
 }
 
+/** The counters alone, for a position that is set from outside: what was planned from another one is not. Empty for what is not ours. */
+export function withoutPlan(text: string): string {
+  const known = parseCommitMetadata(text)
+  return known ? JSON.stringify({ ...known, p: undefined, d: undefined }) : ''
+}
+
 /** The metadata of a range that is planned and not written yet. */
 export const withPlan = (metadata: string, to: bigint, lettersFrom: bigint | undefined): string =>
   JSON.stringify({ ...JSON.parse(metadata), p: String(to), ...(lettersFrom === undefined ? {} : { d: String(lettersFrom) }) })

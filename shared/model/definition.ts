@@ -16,6 +16,9 @@ export type OnError = z.infer<typeof OnError>
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
+/** What becomes of a partition whose position its topic does not hold any more. */
+export const LOST_POSITION_POLICIES = ['fail', 'earliest'] as const
+
 export const StepDefinition = z.object({
   module_id: z.string(),
   name: z.string(),
@@ -75,6 +78,10 @@ export const PipelineDefinition = z.object({
   compression: z.enum(COMPRESSIONS).default('none'),
   /** The pipeline pauses itself when more than this share of at least 1,000 records within a minute failed; 1 is never. */
   failure_threshold: z.number().default(0.5),
+  /** `earliest`: go on with the first record that is still there. */
+  on_lost_position: z.enum(LOST_POSITION_POLICIES).default('fail'),
+  /** The revision with which positions were last set from outside; 0 for never. A sink's own position of before is void. */
+  reset_revision: z.number().int().default(0),
   /** Of a source stream whose values are no JSON: schemas by the id in the values' frames. Its chain sees JSON. */
   source_codec: z.object({ format: z.enum(['avro', 'protobuf']), schemas: z.record(z.string(), StoredSchema) }).optional(),
   /** Of a sink stream whose values are no JSON. */

@@ -126,6 +126,8 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
       group_id: names.pipelineGroup(id),
       compression: 'none',
       failure_threshold: 0.5,
+      on_lost_position: 'fail',
+      reset_revision: 0,
       steps: steps.map(({ name, config }) => ({
         module_id: name,
         name,

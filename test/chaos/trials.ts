@@ -91,6 +91,8 @@ async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition
     group_id: names.pipelineGroup('pl_trial'),
     compression: 'none',
     failure_threshold: 1,
+    on_lost_position: 'fail',
+    reset_revision: 0,
     steps: [
       {
         module_id: 'poison',

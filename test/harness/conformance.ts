@@ -70,6 +70,7 @@ export function deliveryOf(context: ConnectorContext, from: number, to: number, 
     from: BigInt(from),
     to: BigInt(to),
     revision: 1,
+    resetAt: 0,
     note: `${to}`,
   }
 }

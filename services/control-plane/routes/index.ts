@@ -19,6 +19,7 @@ import {
   listPipelinesOperation,
   pipelineActions,
 } from './pipelines/pipelines.ts'
+import { resetOffsetsOperation } from './pipelines/reset-offsets.ts'
 import { updatePipelineOperation } from './pipelines/update-pipeline.ts'
 import { deploySmartModule } from './smartmodules/deploy-smartmodule.ts'
 import { deleteSmartModuleOperation, getSmartModuleOperation, listSmartModulesOperation } from './smartmodules/smartmodules.ts'
@@ -54,6 +55,7 @@ export const OPERATIONS: readonly Operation[] = [
   getPipelineStatus,
   ...pipelineActions,
   getOffsets,
+  resetOffsetsOperation,
   getAccounting,
   getMetrics,
   getLedger,

@@ -60,8 +60,9 @@ export type Loaded = {
 }
 
 /**
- * Where the owned partitions go on, the ends of ranges that were planned there, and their counters. D2: a missing position is never guessed, except that a partition which the topic
- * did not have when the start was set begins with its first record.
+ * Where the owned partitions go on, the ends of ranges that were planned there, and their counters. D2: a missing position is never
+ * guessed, except that a partition which the topic did not have when the start was set begins with its first record, as all do where the
+ * pipeline wants it so.
  */
 export async function loadPositions(
   cluster: Cluster,
@@ -76,8 +77,8 @@ export async function loadPositions(
   const unmirrored: Loaded['unmirrored'] = []
   const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...owned.partitions])
   const loaded = new Map<number, bigint>()
-  const isUnknown = (partition: number) =>
-    definition.source_partitions > 0 && partition >= definition.source_partitions && !committed.has(partition)
+  const isNew = (partition: number) => definition.source_partitions > 0 && partition >= definition.source_partitions
+  const isUnknown = (partition: number) => !committed.has(partition) && (isNew(partition) || definition.on_lost_position === 'earliest')
   const starts = await cluster.offsets(layout, owned.partitions.filter(isUnknown), 'earliest')
   accounting.forget()
   for (const partition of owned.partitions) {
@@ -87,7 +88,7 @@ export async function loadPositions(
     const mirror = { nextOffset: found?.offset ?? starts.get(partition) ?? 0n, note: found?.metadata ?? '' }
     // The position that the sink keeps beside its rows is the truth; the committed offset is its mirror.
     const kept = await sink?.position?.(
-      { runId: runIdOf(definition), topicId: layout.topicId, partition, revision: definition.revision },
+      { runId: runIdOf(definition), topicId: layout.topicId, partition, revision: definition.revision, resetAt: definition.reset_revision },
       mirror,
     )
     const { nextOffset, note } = kept ?? mirror

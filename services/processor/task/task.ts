@@ -184,6 +184,10 @@ export function startTask(options: TaskOptions): Task {
         isOwner: () => assignment === owned,
         rows: sink && { sink, planned: ranges, withLetters },
         onWaiting: (why) => become('running', why === null ? null : `retrying: ${why}`),
+        onSkipped:
+          definition.on_lost_position === 'earliest'
+            ? (partition, from, to) => options.log('warn', `partition ${partition}: ${from} to ${to} had expired and were skipped`)
+            : undefined,
         onFetcher: (open) => (fetcher = open),
         onInFlight: (records) => (inFlight = records),
         onCommit(records) {

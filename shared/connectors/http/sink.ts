@@ -123,7 +123,9 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
           afterMs: waitMs,
           reason: `the web service has failed too often; it is tried again in ${Math.ceil(waitMs / 1000)} s`,
         }
-      const range = `${delivery.runId}/${delivery.topicId}/${delivery.partition}/${delivery.from}-${delivery.to}`
+      // After a reset the same range is to be delivered once more.
+      const run = delivery.resetAt === 0 ? delivery.runId : `${delivery.runId}.${delivery.resetAt}`
+      const range = `${run}/${delivery.topicId}/${delivery.partition}/${delivery.from}-${delivery.to}`
       let known = sent.get(delivery.partition)
       if (known?.name !== range) sent.set(delivery.partition, (known = { name: range, offsets: new Set() }))
       const { offsets: taken } = known

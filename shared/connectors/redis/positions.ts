@@ -41,9 +41,11 @@ export function readState(value: unknown): KeptState {
   return state.data
 }
 
-/** KEYS: the positions. ARGV: field, state where there is none. Set in any case, so that a missing right shows before anything is appended. */
+/** KEYS: the positions. ARGV: field, state where there is none or one of a revision before ARGV[3]. Set in any case, so that a missing right shows before anything is appended. */
 export const POSITION_SCRIPT = `
 local state = redis.call('HGET', KEYS[1], ARGV[1]) or ARGV[2]
+local revision = string.match(state, '^%d+ (%d+) ')
+if revision and tonumber(revision) < tonumber(ARGV[3]) then state = ARGV[2] end
 redis.call('HSET', KEYS[1], ARGV[1], state)
 return state`
 

@@ -95,12 +95,13 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
   await connected()
   return {
     rows: { kind: 'json_lines' },
-    async position({ runId, topicId, partition, revision }, start) {
+    async position({ runId, topicId, partition, revision, resetAt }, start) {
       try {
         const parameters = [
           positionsKey(runId),
           placeField({ topicId, partition }),
           printState({ ...start, revision, appended: undefined }),
+          String(resetAt),
         ]
         const { nextOffset, note } = readState(await ask((client) => client.eval(POSITION_SCRIPT, 1, ...parameters), closing.signal))
         return { nextOffset, note }

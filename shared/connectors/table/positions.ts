@@ -19,15 +19,17 @@ export async function createPositions(client: ClientBase): Promise<void> {
     })
 }
 
-/** The position of the partition; `start` becomes it where there was none. */
+/** The position of the partition; `start` becomes it where there was none, or one of a revision before `resetAt`. */
 export async function readPosition(
   client: ClientBase,
-  { runId, topicId, partition, revision }: Pick<Delivery, 'runId' | 'topicId' | 'partition' | 'revision'>,
+  { runId, topicId, partition, revision, resetAt }: Pick<Delivery, 'runId' | 'topicId' | 'partition' | 'revision' | 'resetAt'>,
   start: KeptPosition,
 ): Promise<KeptPosition> {
   await client.query(
-    `INSERT INTO ${TABLE} (run_id, topic_id, partition, next_offset, revision, note) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-    [runId, topicId, partition, String(start.nextOffset), revision, start.note],
+    `INSERT INTO ${TABLE} (run_id, topic_id, partition, next_offset, revision, note) VALUES ($1, $2, $3, $4, $5, $6)
+      ON CONFLICT (run_id, topic_id, partition) DO UPDATE SET next_offset = excluded.next_offset, revision = excluded.revision, note = excluded.note
+      WHERE ${TABLE}.revision < $7`,
+    [runId, topicId, partition, String(start.nextOffset), revision, start.note, resetAt],
   )
   const { rows } = await client.query<{ next_offset: string; note: string }>(`SELECT next_offset, note FROM ${TABLE} WHERE ${KEY}`, [
     runId,

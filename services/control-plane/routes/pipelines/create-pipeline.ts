@@ -123,6 +123,8 @@ async function store(
       source_partitions: input.partitions,
       compression: sink.kind === 'stream' ? (StreamConfig.parse(body.sink.config).compression ?? 'none') : 'none',
       failure_threshold: body.failure_threshold,
+      on_lost_position: body.on_lost_position,
+      reset_revision: 0,
       ...(source.kind === 'stream' ? sourceCodecOf(source.stream, await schemasOf(trx, source.stream.id)) : {}),
       ...(sink.kind === 'stream' ? sinkCodecOf(sink.stream) : {}),
       ...(source.kind === 'connector' ? { source: { connector_id: source.connector_id, config: source.config } } : {}),
@@ -205,7 +207,7 @@ export const createPipeline = operation(createPipelineContract, async (deps, cal
   }
   return {
     status: 201,
-    body: { pipeline_id: id, name: row.name, status: 'created', created_at: row.created_at },
+    body: { pipeline_id: id, name: row.name, status: 'created' as const, created_at: row.created_at },
     headers: { Location: `/pipelines/${id}` },
   }
 })

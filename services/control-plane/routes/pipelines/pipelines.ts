@@ -2,6 +2,7 @@
 import { chainRate } from '../../../../shared/model/definition.ts'
 import {
   deletePipelineContract,
+  Endpoints,
   getPipelineContract,
   getPipelineStatusContract,
   listPipelinesContract,
@@ -18,6 +19,7 @@ import { isDrained, undoPipeline } from '../../reconciler/pipelines.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
 import { cancelJob } from '../../jobs/jobs.ts'
 import { getPipeline } from '../get-pipeline.ts'
+import { readOffsets } from '../operate/operate.ts'
 import { operation } from '../operation.ts'
 
 const showItem = ({ id, name, description, status, status_reason, revision, created_at, updated_at }: PipelineRow) => ({
@@ -37,10 +39,11 @@ export const listPipelinesOperation = operation(listPipelinesContract, async ({ 
 )
 
 export function showPipeline(row: PipelineRow) {
-  const { steps, tasks, failure_threshold } = row.definition
+  const endpoints = Endpoints.parse(row.request)
+  const { steps, tasks, failure_threshold, on_lost_position = 'fail' } = row.definition
   return {
     ...showItem(row),
-    source: row.request.source,
+    source: endpoints.source,
     processors: steps.map(({ module_id, name, version, config, on_error, timeout_ms, changes_keys }) => ({
       module_id,
       name,
@@ -50,9 +53,10 @@ export function showPipeline(row: PipelineRow) {
       ...(timeout_ms === undefined ? {} : { timeout_ms }),
       ...(changes_keys ? { changes_keys } : {}),
     })),
-    sink: row.request.sink,
+    sink: endpoints.sink,
     tasks,
     failure_threshold,
+    on_lost_position,
   }
 }
 
@@ -65,6 +69,8 @@ export const getPipelineStatus = operation(getPipelineStatusContract, async (dep
   const row = await getPipeline(deps, caller, params.id)
   const observed = await listObserved(deps.db, row.id)
   const tasks = observed.map(({ pipeline_id: _id, attempt: _attempt, ...task }) => task)
+  // As `/offsets` and `/metrics` say it, which Kafka knows; what the tasks have said last where Kafka is away.
+  const lags = await readOffsets(deps, row).catch(() => tasks.flatMap(({ partitions }) => partitions))
   return {
     status: 200,
     body: {
@@ -73,7 +79,7 @@ export const getPipelineStatus = operation(getPipelineStatusContract, async (dep
       status_reason: row.status_reason,
       desired: row.desired,
       revision: row.revision,
-      lag: tasks.flatMap(({ partitions }) => partitions).reduce((sum, { lag }) => sum + Number(lag), 0),
+      lag: lags.reduce((sum, { lag }) => sum + Number(lag), 0),
       records_per_second: chainRate(tasks),
       tasks,
     },
@@ -131,7 +137,7 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
   // Its tasks and jobs finish their round first, so that what they deliver is accounted for.
   for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row.id));)
     await new Promise((resolve) => setTimeout(resolve, 100))
-  if (!(await isDrained(deps.db, row.id))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' } }
+  if (!(await isDrained(deps.db, row.id))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' as const } }
   const isGone = await undoPipeline(deps, row).then(
     () => true,
     (error: unknown) => {
@@ -139,5 +145,5 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
       return false
     },
   )
-  return isGone ? { status: 204 } : { status: 202, body: { pipeline_id: row.id, status: 'deleting' } }
+  return isGone ? { status: 204 } : { status: 202, body: { pipeline_id: row.id, status: 'deleting' as const } }
 })

@@ -14,7 +14,9 @@ import { showPipeline } from './pipelines.ts'
 import { fieldsBehind, resolveEndpoint } from './resolve-endpoint.ts'
 import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
 
-type Change = Partial<Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'tasks' | 'on_error' | 'failure_threshold'>>
+type Change = Partial<
+  Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'tasks' | 'on_error' | 'failure_threshold' | 'on_lost_position'>
+>
 
 /** Types of the members that records have behind the chain now. */
 async function fieldsOf(trx: Queryable, row: PipelineRow, steps: PipelineDefinition['steps']): Promise<Record<string, string> | undefined> {
@@ -23,8 +25,8 @@ async function fieldsOf(trx: Queryable, row: PipelineRow, steps: PipelineDefinit
 }
 
 /** What runs changes, not only what it is called. */
-const makesRevision = ({ processors, tasks, on_error, failure_threshold }: Change): boolean =>
-  [processors, tasks, on_error, failure_threshold].some((member) => member !== undefined)
+const makesRevision = ({ processors, tasks, on_error, failure_threshold, on_lost_position }: Change): boolean =>
+  [processors, tasks, on_error, failure_threshold, on_lost_position].some((member) => member !== undefined)
 
 async function change(deps: Deps, caller: Caller, id: string, asked: Change): Promise<PipelineRow> {
   await getPipeline(deps, caller, id)
@@ -64,6 +66,7 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
       revision: row.revision + 1,
       tasks: request.tasks,
       failure_threshold: request.failure_threshold,
+      on_lost_position: request.on_lost_position ?? 'fail',
       steps: withPolicies(steps, request.processors, request.on_error),
       ...(definition.sink
         ? {

@@ -44,6 +44,12 @@ export type Fetcher = {
   close(): void
 }
 
+/** `startsOf`: the first offsets that are still there, which a broker does not tell with its refusal. `onSkipped` hears of the gap. */
+export type Skipping = {
+  startsOf(partitions: number[]): Promise<ReadonlyMap<number, bigint>>
+  onSkipped(partition: number, from: bigint, to: bigint): void
+}
+
 export type FetcherOptions = {
   fetch: FetchBatches
   connections: Connections
@@ -53,6 +59,8 @@ export type FetcherOptions = {
   roundBytesMax: number
   /** Ends of a job or of a planned range: partitions are read up to the batch there and no further. */
   until?: ReadonlyMap<number, bigint>
+  /** Goes on behind records that expired before they were read; left out, a lost position ends the fetching. */
+  skipping?: Skipping
 }
 
 /** A fetch of this size waits for no budget: each task is guaranteed one batch. What it has brought counts. */
@@ -121,6 +129,17 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     return { partition, position, nextOffset: end, bytes: new ArrayBuffer(0), length: 0, aborted, records: 0 }
   }
 
+  /** The log now starts behind the position. Where it ends before the position records were lost otherwise, which no policy passes over. */
+  function expiredBefore({ partition, aborted }: FetchedPartition, logStartOffset: bigint | undefined): FetchedBatches | undefined {
+    const position = positions.get(partition)!
+    if (logStartOffset === undefined || logStartOffset <= position) return undefined
+    const end = options.until?.get(partition)
+    const nextOffset = end !== undefined && end < logStartOffset ? end : logStartOffset
+    options.skipping?.onSkipped(partition, position, nextOffset)
+    positions.set(partition, nextOffset)
+    return { partition, position, nextOffset, bytes: new ArrayBuffer(0), length: 0, aborted, records: 0 }
+  }
+
   /** A partition without a leader stops itself, not the others: they go on for a while before everything is looked up anew. */
   function setAside(partition: number, errorCode: number): void {
     aside.add(partition)
@@ -129,14 +148,19 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     asideTimer ??= setTimeout(() => fail(new KafkaError(errorCode)), ASIDE_MS)
   }
 
-  function collect(answers: FetchedPartition[]): FetchedBatches[] {
+  function collect(answers: FetchedPartition[], starts?: ReadonlyMap<number, bigint>): FetchedBatches[] {
     const batches: FetchedBatches[] = []
     // One answer among several may be empty because the others have filled it.
     const isEmpty = answers.every(({ bytes }) => bytes === undefined)
     for (const answer of answers) {
       if (answer.errorCode === KAFKA_ERRORS.offsetOutOfRange) {
+        const expired = expiredBefore(answer, starts?.get(answer.partition))
+        if (expired) {
+          batches.push(expired)
+          continue
+        }
         throw new PositionLost(
-          `position ${positions.get(answer.partition)} of partition ${answer.partition} is outside of what ${layout.topic} holds (from ${answer.logStartOffset})`,
+          `position ${positions.get(answer.partition)} of partition ${answer.partition} is outside of what ${layout.topic} holds`,
         )
       }
       if (answer.errorCode !== 0) {
@@ -185,7 +209,10 @@ export function openFetcher(options: FetcherOptions): Fetcher {
         })
         if (answer.errorCode !== 0) throw new KafkaError(answer.errorCode)
         if (closed) return budget.give(granted)
-        batches = collect(answer.partitions)
+        const lost = answer.partitions.filter(({ errorCode }) => errorCode === KAFKA_ERRORS.offsetOutOfRange)
+        const starts = lost.length > 0 ? await options.skipping?.startsOf(lost.map(({ partition }) => partition)) : undefined
+        if (closed) return budget.give(granted)
+        batches = collect(answer.partitions, starts)
       } catch (error) {
         budget.give(granted)
         return fail(error)

@@ -22,7 +22,7 @@ import { commitRound, type GroupCoordinator } from './commit.ts'
 import { deliver, type Targets } from './deliver.ts'
 import { openRowWriter, type RowWriter } from './row-writer.ts'
 import type { RoundSize } from './round-size.ts'
-import { openFetcher, type FetchedRound, type Fetcher } from './fetch.ts'
+import { openFetcher, type FetchedRound, type Fetcher, type Skipping } from './fetch.ts'
 
 /** One revision at work; replaced as a whole at a round's border. */
 export type Running = { definition: PipelineDefinition; chain: OpenChain; accounting: Accounting }
@@ -56,6 +56,8 @@ export type RoundsOptions = {
   rows?: { sink: OpenSink; planned: ReadonlyMap<number, bigint>; withLetters: ReadonlySet<number> }
   /** The sink is away, and why; null once it has answered. */
   onWaiting(reason: string | null): void
+  /** Records that expired are passed over, and told of; left out, they fail the task. */
+  onSkipped?: Skipping['onSkipped']
   onFetcher(fetcher: Fetcher | undefined): void
   onCommit(records: number): void
   /** Records fetched and not committed. */
@@ -89,7 +91,7 @@ function failedOf({ counts }: PartitionOutcome): number {
 
 /** Answers true when a job is done. */
 export async function runRounds(options: RoundsOptions): Promise<boolean> {
-  const { connections, coordinator, isMine, layout, mutation, now, owned, positions, producer, targets } = options
+  const { connections, coordinator, isMine, layout, mutation, now, onSkipped, owned, positions, producer, targets } = options
   const { job } = options.running().definition
   const rate = job?.records_per_second_max ?? null
   const fetching = openFetcher({
@@ -99,6 +101,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     positions: new Map(positions),
     budget: options.budget,
     roundBytesMax: rate === null ? options.roundBytesMax : SLOW_ROUND_BYTES,
+    skipping: onSkipped && { onSkipped, startsOf: (partitions) => options.cluster.offsets(layout, partitions, 'earliest') },
     until: options.rows && options.rows.planned.size > 0 ? plannedEnds(options) : job && untilOf(owned, job.ranges),
   })
   options.onFetcher(fetching)

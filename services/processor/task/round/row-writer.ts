@@ -96,6 +96,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
       from: positions.get(partition) ?? 0n,
       to,
       revision: running.definition.revision,
+      resetAt: running.definition.reset_revision,
       note: running.accounting.metadataWith(partition, counts),
     }
   }

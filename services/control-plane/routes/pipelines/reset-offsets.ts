@@ -1,0 +1,58 @@
+/** Where a stopped pipeline goes on, set from outside: the group's offsets, and with the next revision the position that a sink keeps. */
+import { resetOffsetsContract, type StreamPlace } from '../../../../shared/api/pipelines.ts'
+import { KafkaError } from '../../../../shared/kafka/cluster.ts'
+import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
+import { notFound, ServiceError, unavailable } from '../../../../shared/errors/service-error.ts'
+import { withoutPlan } from '../../../../shared/model/commit-metadata.ts'
+import { lockPipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
+import type { Caller, Deps } from '../../deps.ts'
+import { resolvePlace } from '../../jobs/places.ts'
+import { publishRevision } from '../../publisher/enqueue.ts'
+import { assertIfMatch, etagOf } from '../list-reply.ts'
+import { getPipeline } from '../get-pipeline.ts'
+import { operation } from '../operation.ts'
+
+const RESTING: ReadonlySet<string> = new Set(['created', 'stopped', 'failed'])
+
+const conflict = (reason: string): ServiceError => new ServiceError('conflict', reason)
+
+/** Commits the offsets. Throws `conflict` while somebody is in the group: then nothing was changed. */
+async function commit({ cluster }: Deps, { definition }: PipelineRow, offsets: ReadonlyMap<number, bigint>): Promise<void> {
+  const { group_id, source_topic } = definition
+  const known = await cluster.committedOffsets(group_id, source_topic, [...offsets.keys()])
+  // What was counted stays counted.
+  const positions = new Map(
+    [...offsets].map(([partition, offset]) => [partition, { offset, metadata: withoutPlan(known.get(partition)?.metadata ?? '') }]),
+  )
+  await cluster.commitFromOutside(group_id, source_topic, positions).catch((error: unknown) => {
+    // A group with members takes commits of theirs alone.
+    if (error instanceof KafkaError && error.code === KAFKA_ERRORS.unknownMemberId)
+      throw conflict('tasks of the pipeline are still running: stop it first')
+    throw error
+  })
+}
+
+async function reset(deps: Deps, caller: Caller, id: string, start: StreamPlace) {
+  const { definition } = await getPipeline(deps, caller, id)
+  if (definition.source) throw conflict('the source is no stream: where it goes on is kept by the source, and can’t be set')
+  const layout = await deps.cluster.describeTopic(definition.source_topic)
+  if (!layout) throw unavailable('the source’s topic')
+  const offsets = await resolvePlace(deps.cluster, layout, start, '/start')
+  const row = await deps.db.transaction(async (trx) => {
+    const locked = await lockPipeline(trx, id)
+    if (!locked || locked.account_id !== caller.accountId || locked.status === 'deleting') throw notFound('the pipeline')
+    assertIfMatch(caller, etagOf(locked))
+    if (!RESTING.has(locked.status)) throw conflict(`a pipeline that is ${locked.status} can't be set elsewhere: stop it first`)
+    // The group first: a revision that voids the sink's position must not meet the group's old one.
+    await commit(deps, locked, offsets)
+    const revision = locked.revision + 1
+    return publishRevision(trx, locked, { ...locked.definition, revision, reset_revision: revision })
+  })
+  deps.pokePublisher()
+  return { pipeline_id: id, revision: row.revision, offsets: Object.fromEntries([...offsets].map(([at, offset]) => [at, String(offset)])) }
+}
+
+export const resetOffsetsOperation = operation(resetOffsetsContract, async (deps, caller, { params, body }) => ({
+  status: 200,
+  body: await reset(deps, caller, params.id, body.start),
+}))

@@ -1,0 +1,133 @@
+/** Where a pipeline goes on: set from outside while it is stopped, and what becomes of a position that the source does not hold any more. */
+import kafkajs from 'kafkajs'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { bucket, connect, countRows, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
+import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type NewStream } from '../harness/pipelines.ts'
+
+let client: Client
+let warehouse: pg.Client
+let admin: kafkajs.Admin
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+  warehouse = await openWarehouse()
+  admin = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).admin()
+  await admin.connect()
+})
+afterAll(async () => {
+  await warehouse.end()
+  await admin.disconnect()
+})
+
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
+const act = (id: string, action: string) => client.call('POST', `/v1/pipelines/${id}/${action}`)
+const reset = (id: string, start: unknown) =>
+  client.call<{ offsets: Record<string, string>; error?: { code: string; details?: unknown[] } }>('POST', `/v1/pipelines/${id}/offsets`, {
+    start,
+  })
+const source = (more: Record<string, unknown> = {}) => createStream(client, { n: 'integer' }, { partitions: 1, ...more })
+
+async function stop(id: string): Promise<void> {
+  await act(id, 'stop')
+  await waitForStatus(client, id, 'stopped')
+}
+
+describe('the position of a pipeline', () => {
+  it('is set while it is stopped and not before, and the pipeline goes on from there', async () => {
+    const [from, to] = [await source(), await source()]
+    const id = await createPipeline(client, from.id, [], to.id)
+    await write(client, from.id, numbers(0, 50))
+    await waitForTotal(client, to.id, 50)
+    expect((await reset(id, 'earliest')).status).toBe(409)
+    await stop(id)
+    const refused = await reset(id, { offsets: { 0: 51 } })
+    expect(refused.status).toBe(400)
+    expect(refused.body.error?.details).toEqual([{ path: '/start/offsets/0', message: expect.stringContaining('from 0 to 50') }])
+    expect((await reset(id, { offsets: { 0: 40 } })).body.offsets).toEqual({ 0: '40' })
+    await act(id, 'start')
+    await waitForTotal(client, to.id, 60)
+    await write(client, from.id, numbers(50, 55))
+    await waitForTotal(client, to.id, 65)
+    expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual([...numbers(0, 50), ...numbers(40, 55)].map(({ n }) => n))
+    const { body } = await client.call<{ totals: Record<string, number>; balanced: boolean }>('GET', `/v1/pipelines/${id}/accounting`)
+    expect(body).toMatchObject({ balanced: true })
+  })
+
+  it('that a table keeps beside its rows is set with it', async () => {
+    const from = await source()
+    const target = unique('reset').replaceAll('-', '_').toLowerCase()
+    await warehouse.query(`CREATE TABLE ${target} (n int)`)
+    const id = await connect(client, stream(from.id), [], table({ table: target }))
+    await write(client, from.id, numbers(0, 100))
+    await waitForRows(warehouse, target, 100)
+    await stop(id)
+    expect((await reset(id, 'earliest')).status).toBe(200)
+    await act(id, 'start')
+    await waitForRows(warehouse, target, 200)
+    await stop(id)
+    await write(client, from.id, numbers(100, 110))
+    expect((await reset(id, 'latest')).status).toBe(200)
+    await act(id, 'start')
+    await waitForStatus(client, id, 'running')
+    await write(client, from.id, numbers(110, 120))
+    await waitForRows(warehouse, target, 210)
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    expect(await countRows(warehouse, target)).toBe(210)
+    const { rows } = await warehouse.query(`SELECT n, count(*)::int AS times FROM ${target} WHERE n >= 99 GROUP BY n ORDER BY n`)
+    expect(rows).toEqual([{ n: 99, times: 2 }, ...numbers(110, 120).map(({ n }) => ({ n, times: 1 }))])
+  })
+
+  it('of a source that is no stream is the source’s own', async () => {
+    const to = await source()
+    const id = await connect(client, bucket({ prefix: unique('none') }), [], stream(to.id), { autostart: false })
+    expect((await reset(id, 'earliest')).status).toBe(409)
+  })
+})
+
+/** Stops, and deletes what it had not read yet but the last ten. */
+async function expireBehind(id: string, from: NewStream): Promise<void> {
+  await stop(id)
+  await write(client, from.id, numbers(50, 100))
+  // kafkajs deletes only from topics that it has looked up.
+  await admin.fetchTopicOffsets(from.topic)
+  await admin.deleteTopicRecords({ topic: from.topic, partitions: [{ partition: 0, offset: '90' }] })
+  await act(id, 'start')
+}
+
+describe('a position that has expired', () => {
+  it('fails the pipeline, which goes on from where it is then told to', async () => {
+    const [from, to] = [await source(), await source()]
+    const id = await createPipeline(client, from.id, [], to.id)
+    await write(client, from.id, numbers(0, 50))
+    await waitForTotal(client, to.id, 50)
+    await expireBehind(id, from)
+    expect((await waitForStatus(client, id, 'failed')).status_reason).toContain('position 50 of partition 0 is outside of what')
+    await eventually('its tasks have left the group', async () => (await reset(id, 'earliest')).status === 200)
+    await act(id, 'start')
+    await waitForTotal(client, to.id, 60)
+    expect((await readAll(client, to.id)).slice(50)).toEqual(numbers(90, 100))
+  })
+
+  it('is passed over where the pipeline wants it so, into a topic and into a table', async () => {
+    const [from, to] = [await source(), await source()]
+    const target = unique('expired').replaceAll('-', '_').toLowerCase()
+    await warehouse.query(`CREATE TABLE ${target} (n int)`)
+    const into = await createPipeline(client, from.id, [], to.id, { on_lost_position: 'earliest' })
+    const second = await source()
+    const id = await connect(client, stream(second.id), [], table({ table: target }))
+    expect((await client.call('PATCH', `/v1/pipelines/${id}`, { on_lost_position: 'earliest' })).body).toMatchObject({
+      on_lost_position: 'earliest',
+    })
+    for (const each of [from, second]) await write(client, each.id, numbers(0, 50))
+    await waitForTotal(client, to.id, 50)
+    await waitForRows(warehouse, target, 50)
+    await expireBehind(into, from)
+    await expireBehind(id, second)
+    await waitForTotal(client, to.id, 60)
+    await waitForRows(warehouse, target, 60)
+    expect((await readAll(client, to.id)).slice(50)).toEqual(numbers(90, 100))
+    const { rows } = await warehouse.query(`SELECT n FROM ${target} WHERE n >= 50 ORDER BY n`)
+    expect(rows).toEqual(numbers(90, 100))
+  })
+})
