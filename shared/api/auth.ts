@@ -5,19 +5,23 @@ import { IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 /** The contract's form, or OAuth 2 client credentials (RFC 6749 §4.4) on the same route; the handler reads both. */
-export const TokenRequest = z.union([
-  z.strictObject({ api_key: z.string().min(1, 'must not be empty'), api_secret: z.string().min(1, 'must not be empty') }),
-  z.strictObject({
-    grant_type: z.literal('client_credentials'),
-    client_id: z.string().optional(),
-    client_secret: z.string().optional(),
-    scope: z.string().optional(),
-  }),
-])
+export const TokenRequest = z
+  .union([
+    z.strictObject({ api_key: z.string().min(1, 'must not be empty'), api_secret: z.string().min(1, 'must not be empty') }),
+    z.strictObject({
+      grant_type: z.literal('client_credentials'),
+      client_id: z.string().optional(),
+      client_secret: z.string().optional(),
+      scope: z.string().optional(),
+    }),
+  ])
+  .meta({ id: 'TokenRequest' })
 
-export const TokenResponse = z.object({ access_token: z.string(), token_type: z.literal('Bearer'), expires_in: z.literal(3600) })
+export const TokenResponse = z
+  .object({ access_token: z.string(), token_type: z.literal('Bearer'), expires_in: z.literal(3600) })
+  .meta({ id: 'TokenResponse' })
 
-const ApiKey = z.object({ id: Id, name: z.string(), scopes: z.array(z.enum(SCOPES)), created_at: Timestamp })
+const ApiKey = z.object({ id: Id, name: z.string(), scopes: z.array(z.enum(SCOPES)), created_at: Timestamp }).meta({ id: 'ApiKey' })
 
 export const createTokenContract = contract({
   id: 'createToken',
@@ -29,6 +33,7 @@ export const createTokenContract = contract({
   isPublic: true,
   consumes: ['application/json', 'application/x-www-form-urlencoded'],
   // Validated by the handler: OAuth clients may send their credentials in the Authorization header alone.
+  documentedBody: TokenRequest,
   request: { body: z.unknown() },
   responses: { 200: TokenResponse },
 })

@@ -36,7 +36,7 @@ export type ListQuery = z.output<typeof ListQuery>
 /** The contract's list envelope under the resource's own key; `next_cursor` only while something follows. */
 export function listOf<K extends string, T extends z.ZodType>(key: K, item: T) {
   return z.object({
-    [key]: z.array(item),
+    ...({ [key]: z.array(item) } as Record<K, z.ZodArray<T>>),
     total: z.number().int(),
     page: z.number().int(),
     page_size: z.number().int(),

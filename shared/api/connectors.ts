@@ -3,14 +3,16 @@ import { z } from 'zod'
 import { IdParams, ListQuery, listOf } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
-export const ConnectorItem = z.object({
-  id: Id,
-  name: z.string(),
-  description: z.string(),
-  version: z.string(),
-  kind: z.enum(['source', 'sink', 'both']),
-  created_at: Timestamp,
-})
+export const ConnectorItem = z
+  .object({
+    id: Id,
+    name: z.string(),
+    description: z.string(),
+    version: z.string(),
+    kind: z.enum(['source', 'sink', 'both']),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'Connector' })
 
 export const listConnectorsContract = contract({
   id: 'listConnectors',

@@ -14,24 +14,26 @@ export const KeyBytes = z.object({ base64: z.string(), text: z.string().nullable
 export const ValueBytes = z.object({ base64: z.string(), json: z.unknown() }).nullable()
 export const HeaderBytes = z.object({ key: z.string(), base64: z.string().nullable() })
 
-export const DeadLetterItem = z.object({
-  id: Id,
-  partition: z.number().int(),
-  offset: z.number().int(),
-  step: z.number().int(),
-  module: z.string(),
-  version: z.string(),
-  revision: z.number().int(),
-  error: z.object({ code: z.string(), message: z.string() }),
-  attempts: z.number().int(),
-  redrives: z.number().int(),
-  failed_at: Timestamp,
-  key: KeyBytes,
-  value: ValueBytes,
-  headers: z.array(HeaderBytes),
-  status: z.enum(DEAD_LETTER_STATUSES),
-  job_id: Id.nullable(),
-})
+export const DeadLetterItem = z
+  .object({
+    id: Id,
+    partition: z.number().int(),
+    offset: z.number().int(),
+    step: z.number().int(),
+    module: z.string(),
+    version: z.string(),
+    revision: z.number().int(),
+    error: z.object({ code: z.string(), message: z.string() }),
+    attempts: z.number().int(),
+    redrives: z.number().int(),
+    failed_at: Timestamp,
+    key: KeyBytes,
+    value: ValueBytes,
+    headers: z.array(HeaderBytes),
+    status: z.enum(DEAD_LETTER_STATUSES),
+    job_id: Id.nullable(),
+  })
+  .meta({ id: 'DeadLetter' })
 
 const Text = z.string().min(1, 'must not be empty').max(LIMITS.name_characters_max).refine(isStorable, 'must not contain NUL')
 const Time = z.iso
@@ -59,15 +61,17 @@ export const DeadLetterQuery = z.object({
 export type DeadLetterQuery = z.output<typeof DeadLetterQuery>
 
 /** Which dead letters; every member narrows it. Times are of the failure, `from` included, `to` not. */
-export const DeadLetterFilter = z.strictObject({
-  step: z.number().int().min(1).max(LIMITS.chain_steps_max).optional(),
-  error: Text.optional(),
-  module: Text.optional(),
-  version: Text.optional(),
-  partition: z.number().int().min(0).optional(),
-  from: Time.optional(),
-  to: Time.optional(),
-})
+export const DeadLetterFilter = z
+  .strictObject({
+    step: z.number().int().min(1).max(LIMITS.chain_steps_max).optional(),
+    error: Text.optional(),
+    module: Text.optional(),
+    version: Text.optional(),
+    partition: z.number().int().min(0).optional(),
+    from: Time.optional(),
+    to: Time.optional(),
+  })
+  .meta({ id: 'DeadLetterFilter' })
 export type DeadLetterFilter = z.output<typeof DeadLetterFilter>
 
 export const listDeadLettersContract = contract({
@@ -99,6 +103,7 @@ export const RedriveRequest = z
     dry_run: z.boolean().default(false),
   })
   .refine(({ ids, filter }) => ids === undefined || filter === undefined, { path: ['filter'], message: 'must not be given beside ids' })
+  .meta({ id: 'RedriveRequest' })
 
 export const redriveContract = contract({
   id: 'redriveDeadLetters',

@@ -2,6 +2,9 @@
 import { z } from 'zod'
 import { contract } from './operation.ts'
 
+/** One record, or several: whatever JSON they are. */
+const IngestBody = z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])
+
 export const ingestContract = contract({
   id: 'ingest',
   method: 'POST',
@@ -11,6 +14,7 @@ export const ingestContract = contract({
   scope: null,
   isPublic: true,
   consumes: ['application/json', 'application/x-ndjson'],
+  documentedBody: IngestBody,
   request: { params: z.object({ pipeline: z.string() }), body: z.unknown() },
   responses: { 202: z.object({ records: z.number().int() }) },
 })

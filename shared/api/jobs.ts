@@ -9,20 +9,22 @@ export const JOB_STATUSES = ['starting', 'running', 'cancelling', 'finished', 'c
 export type JobStatus = (typeof JOB_STATUSES)[number]
 
 /** `progress` is the share of offsets done; `records` says what became of them. */
-export const JobItem = z.object({
-  id: Id,
-  job_id: Id,
-  pipeline_id: Id,
-  kind: z.enum(['redrive', 'replay']),
-  status: z.enum(JOB_STATUSES),
-  status_reason: z.string().nullable(),
-  revision: z.number().int(),
-  total: z.number().int(),
-  progress: z.number(),
-  records: Counters,
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
+export const JobItem = z
+  .object({
+    id: Id,
+    job_id: Id,
+    pipeline_id: Id,
+    kind: z.enum(['redrive', 'replay']),
+    status: z.enum(JOB_STATUSES),
+    status_reason: z.string().nullable(),
+    revision: z.number().int(),
+    total: z.number().int(),
+    progress: z.number(),
+    records: Counters,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'Job' })
 
 export const listJobsContract = contract({
   id: 'listJobs',
@@ -60,15 +62,17 @@ export const cancelJobContract = contract({
   responses: { 200: JobItem, 202: JobItem },
 })
 
-export const ReplayRequest = z.strictObject({
-  from: StreamPlace.default('earliest'),
-  to: StreamPlace.default('latest'),
-  sink: z
-    .strictObject({ stream_id: Reference })
-    .optional()
-    .describe('another stream of the account; the pipeline’s own sink when left out'),
-  records_per_second: z.number().int().min(1).max(10_000_000).optional().describe('upper limit'),
-})
+export const ReplayRequest = z
+  .strictObject({
+    from: StreamPlace.default('earliest'),
+    to: StreamPlace.default('latest'),
+    sink: z
+      .strictObject({ stream_id: Reference })
+      .optional()
+      .describe('another stream of the account; the pipeline’s own sink when left out'),
+    records_per_second: z.number().int().min(1).max(10_000_000).optional().describe('upper limit'),
+  })
+  .meta({ id: 'ReplayRequest' })
 
 export const replayContract = contract({
   id: 'replayPipeline',

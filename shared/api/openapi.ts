@@ -3,12 +3,52 @@ import { z } from 'zod'
 import { ERROR_CODES } from '../errors/codes.ts'
 import type { Contract } from './operation.ts'
 
-const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+type Json = Record<string, unknown>
+type Components = Map<string, Json>
+
+const pascal = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
+
+/** References of zod's own definitions become references to components. */
+function withReferences(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withReferences)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [
+      name,
+      name === '$ref' && typeof each === 'string' ? each.replace('#/$defs/', '#/components/schemas/') : withReferences(each),
+    ]),
+  )
+}
+
+/** The schema, what it names put beside it into the components. Throws when one name stands for two schemas. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: Components): Json {
+  const {
+    $schema: _,
+    $defs = {},
+    ...rest
+  } = withReferences(z.toJSONSchema(schema, { io, unrepresentable: 'any' })) as Json & { $defs?: Json }
+  for (const [name, definition] of Object.entries($defs as Record<string, Json>)) {
+    const known = components.get(name)
+    if (known && JSON.stringify(known) !== JSON.stringify(definition)) throw new Error(`two schemas are named ${name}`)
+    components.set(name, definition)
+  }
   return rest
 }
 
-function parametersOf({ request }: Contract): object[] {
+/** A component of its own, unless the schema is a reference to one or says nothing. */
+function named(name: string, schema: Json, components: Components): Json {
+  if ('$ref' in schema || Object.keys(schema).length === 0) return schema
+  components.set(name, schema)
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** Query values are text on the wire; integers are shown as what they mean. */
+function queryType(schema: z.ZodType, components: Components): Json {
+  const output = schemaOf(schema, 'output', components)
+  return output.type === 'number' ? { ...output, type: 'integer' } : output
+}
+
+function parametersOf({ request, isIdempotent, isConditional }: Contract, components: Components): Json[] {
   const place = (where: 'path' | 'query', shape: z.ZodObject | undefined) =>
     Object.entries(shape?.shape ?? {}).map(([name, schema]) => {
       const type = schema as z.ZodType
@@ -16,68 +56,159 @@ function parametersOf({ request }: Contract): object[] {
         name,
         in: where,
         required: where === 'path' || !type.safeParse(undefined).success,
-        schema: where === 'query' ? queryType(type) : { type: 'string' },
+        schema: where === 'query' ? queryType(type, components) : { type: 'string', minLength: 1 },
       }
     })
-  return [...place('path', request.params), ...place('query', request.query)]
+  const header = (name: string) => ({ $ref: `#/components/parameters/${name}` })
+  return [
+    ...place('path', request.params),
+    ...place('query', request.query),
+    ...(isConditional ? [header('IfMatch')] : []),
+    ...(isIdempotent ? [header('IdempotencyKey')] : []),
+  ]
 }
 
-/** Query values are text on the wire; integers are shown as what they mean. */
-function queryType(schema: z.ZodType): object {
-  const output = jsonSchema(schema, 'output') as Record<string, unknown>
-  if (output.type !== 'number') return output
-  return { ...output, type: 'integer' }
+const LINES = { type: 'string', description: 'one JSON document a line' }
+
+function bodyOf(contract: Contract, components: Components): Json | undefined {
+  const { id, request, consumes = ['application/json'], documentedBody } = contract
+  const body = documentedBody ?? request.body
+  if (!body) return undefined
+  const schema = named(`${pascal(id)}Request`, schemaOf(body, 'input', components), components)
+  return {
+    required: !body.safeParse(undefined).success,
+    content: Object.fromEntries(consumes.map((type) => [type, { schema: type === 'application/x-ndjson' ? LINES : schema }])),
+  }
 }
 
-function bodyOf({ request, consumes }: Contract): object | undefined {
-  if (!request.body) return undefined
-  const schema = jsonSchema(request.body, 'input')
-  return { required: true, content: Object.fromEntries((consumes ?? ['application/json']).map((type) => [type, { schema }])) }
-}
-
-const ERROR_STATUSES = [400, 401, 403, 404, 409, 429, 500, 503]
 const statusText: Record<number, string> = { 200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'No content' }
+const REFUSALS: Record<number, string> = {
+  400: 'A fault of the request; `details` names each',
+  401: 'No valid token',
+  403: 'The key lacks the scope',
+  404: 'There is no such resource',
+  409: 'It does not fit the present state',
+  412: 'If-Match names another version',
+  413: 'The body is too large',
+  415: 'The media type, charset or encoding is not taken',
+  429: 'The rate limit is exceeded',
+  431: 'The header fields are too large',
+  500: 'A fault of ours',
+  503: 'A part of the service is away',
+}
+const COMES_BACK: ReadonlySet<number> = new Set([429, 503])
 
-function operationOf(contract: Contract): object {
-  const errors = Object.fromEntries(ERROR_STATUSES.map((status) => [status, { $ref: '#/components/responses/Error' }]))
-  const successes = Object.fromEntries(
-    Object.entries(contract.responses).map(([status, schema]) => [
-      status,
-      {
-        description: statusText[Number(status)] ?? 'Success',
-        ...(schema ? { content: { 'application/json': { schema: jsonSchema(schema, 'output') } } } : {}),
+/** Which refusals an operation may answer. */
+function refusalsOf({ method, request, isPublic, isConditional, documentedBody }: Contract): number[] {
+  const hasBody = (documentedBody ?? request.body) !== undefined
+  return [
+    400,
+    ...(isPublic && !hasBody ? [] : [401]),
+    ...(isPublic ? [] : [403]),
+    ...(request.params ? [404] : []),
+    ...(method === 'GET' ? [] : [409]),
+    ...(isConditional ? [412] : []),
+    ...(hasBody ? [413, 415] : []),
+    429,
+    431,
+    500,
+    503,
+  ]
+}
+
+const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
+const RATE_HEADERS = { RateLimit: header('RateLimit'), 'RateLimit-Policy': header('RateLimitPolicy'), 'X-Request-Id': header('RequestId') }
+
+function operationOf(contract: Contract, components: Components): Json {
+  const successes = Object.entries(contract.responses).map(([status, schema]) => [
+    status,
+    {
+      description: statusText[Number(status)] ?? 'Success',
+      headers: {
+        ...RATE_HEADERS,
+        ...(contract.isTagged ? { ETag: header('ETag') } : {}),
+        ...(status === '201' ? { Location: header('Location') } : {}),
       },
-    ]),
-  )
+      ...(schema
+        ? {
+            content: {
+              'application/json': {
+                schema: named(
+                  `${pascal(contract.id)}${Object.keys(contract.responses).length > 1 ? status : ''}Response`,
+                  schemaOf(schema, 'output', components),
+                  components,
+                ),
+              },
+            },
+          }
+        : {}),
+    },
+  ])
+  const body = bodyOf(contract, components)
   return {
     operationId: contract.id,
     summary: contract.summary,
     tags: [contract.tag],
     ...(contract.isPublic ? { security: [] } : {}),
-    parameters: parametersOf(contract),
-    ...(contract.request.body ? { requestBody: bodyOf(contract) } : {}),
-    responses: { ...successes, ...errors },
+    parameters: parametersOf(contract, components),
+    ...(body ? { requestBody: body } : {}),
+    responses: {
+      ...Object.fromEntries(successes),
+      ...Object.fromEntries(refusalsOf(contract).map((status) => [status, { $ref: `#/components/responses/Refused${status}` }])),
+    },
   }
 }
 
+const ERROR: Json = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['code', 'message', 'status'],
+      properties: {
+        code: { enum: Object.keys(ERROR_CODES) },
+        message: { type: 'string' },
+        status: { type: 'integer' },
+        request_id: { type: 'string' },
+        details: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['path', 'message'],
+            properties: { path: { type: 'string', description: 'a JSON pointer (RFC 6901)' }, message: { type: 'string' } },
+          },
+        },
+      },
+    },
+  },
+}
+
+const text = (description: string, more: Json = {}): Json => ({ description, schema: { type: 'string', ...more } })
+const HEADERS: Record<string, Json> = {
+  ETag: text('The version of the resource, for If-Match'),
+  Location: text('The path of what was made'),
+  RequestId: text('Names the request in our logs'),
+  RateLimit: text('What is left of the limit, and when it starts anew'),
+  RateLimitPolicy: text('The limit'),
+  RetryAfter: { description: 'Seconds to wait', schema: { type: 'integer', minimum: 1 } },
+}
+
 export function openApiDocument(contracts: readonly Contract[]): object {
+  const components: Components = new Map([['Error', ERROR]])
   const paths: Record<string, Record<string, object>> = {}
   for (const contract of contracts) {
     const path = contract.path.replaceAll(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [contract.method.toLowerCase()]: operationOf(contract) }
+    paths[path] = { ...paths[path], [contract.method.toLowerCase()]: operationOf(contract, components) }
   }
-  const detail = { type: 'object', properties: { path: { type: 'string' }, message: { type: 'string' } } }
-  const error = {
-    type: 'object',
-    required: ['code', 'message', 'status'],
-    properties: {
-      code: { enum: Object.keys(ERROR_CODES) },
-      message: { type: 'string' },
-      status: { type: 'integer' },
-      request_id: { type: 'string' },
-      details: { type: 'array', items: detail },
+  const refusals = Object.entries(REFUSALS).map(([status, description]) => [
+    `Refused${status}`,
+    {
+      description,
+      headers: { 'X-Request-Id': header('RequestId'), ...(COMES_BACK.has(Number(status)) ? { 'Retry-After': header('RetryAfter') } : {}) },
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
     },
-  }
+  ])
   return {
     openapi: '3.1.0',
     info: { title: 'Data Pipeline Service', version: '1.0.0', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
@@ -86,12 +217,17 @@ export function openApiDocument(contracts: readonly Contract[]): object {
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
-      responses: {
-        Error: {
-          description: 'The error envelope',
-          content: { 'application/json': { schema: { type: 'object', required: ['error'], properties: { error } } } },
+      parameters: {
+        IfMatch: { name: 'If-Match', in: 'header', ...text('Only if the resource still has this ETag') },
+        IdempotencyKey: {
+          name: 'Idempotency-Key',
+          in: 'header',
+          ...text('The request is done once, however often it comes with this key', { minLength: 1, maxLength: 255 }),
         },
       },
+      headers: HEADERS,
+      responses: Object.fromEntries(refusals),
+      schemas: Object.fromEntries([...components].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     },
   }
 }

@@ -35,16 +35,18 @@ export const getOffsetsContract = contract({
 })
 
 /** `in = out + filtered + skipped + dead_lettered + absorbed + in_flight`. `emitted` counts outputs, several of a record included. */
-export const Balance = z.object({
-  in: z.number().int(),
-  out: z.number().int(),
-  filtered: z.number().int(),
-  skipped: z.number().int(),
-  dead_lettered: z.number().int(),
-  absorbed: z.number().int(),
-  in_flight: z.number().int(),
-  emitted: z.number().int(),
-})
+export const Balance = z
+  .object({
+    in: z.number().int(),
+    out: z.number().int(),
+    filtered: z.number().int(),
+    skipped: z.number().int(),
+    dead_lettered: z.number().int(),
+    absorbed: z.number().int(),
+    in_flight: z.number().int(),
+    emitted: z.number().int(),
+  })
+  .meta({ id: 'Balance' })
 
 export const getAccountingContract = contract({
   id: 'getPipelineAccounting',
@@ -110,28 +112,34 @@ export const getLedgerContract = contract({
   },
 })
 
-export const TraceRecord = z.object({ timestamp: Timestamp, key: KeyBytes, value: ValueBytes, headers: z.array(HeaderBytes) })
+export const TraceRecord = z
+  .object({ timestamp: Timestamp, key: KeyBytes, value: ValueBytes, headers: z.array(HeaderBytes) })
+  .meta({ id: 'TraceRecord' })
 const TraceError = z.object({ code: z.string(), message: z.string() }).nullable()
-export const TraceStep = z.object({
-  step: z.number().int(),
-  module: z.string(),
-  version: z.string(),
-  config: z.record(z.string(), z.unknown()),
-  outcome: z.enum(['passed', 'changed', 'filtered', 'failed', 'not_reached']),
-  reason: z.string(),
-  in: z.array(TraceRecord),
-  out: z.array(TraceRecord),
-  error: TraceError,
-})
-export const Trace = z.object({
-  partition: z.number().int(),
-  offset: z.number().int(),
-  outcome: z.enum(['delivered', 'filtered', 'dead_letter', 'skipped', 'failed']),
-  reason: z.string(),
-  input: TraceRecord,
-  outputs: z.array(TraceRecord),
-  steps: z.array(TraceStep),
-})
+export const TraceStep = z
+  .object({
+    step: z.number().int(),
+    module: z.string(),
+    version: z.string(),
+    config: z.record(z.string(), z.unknown()),
+    outcome: z.enum(['passed', 'changed', 'filtered', 'failed', 'not_reached']),
+    reason: z.string(),
+    in: z.array(TraceRecord),
+    out: z.array(TraceRecord),
+    error: TraceError,
+  })
+  .meta({ id: 'TraceStep' })
+export const Trace = z
+  .object({
+    partition: z.number().int(),
+    offset: z.number().int(),
+    outcome: z.enum(['delivered', 'filtered', 'dead_letter', 'skipped', 'failed']),
+    reason: z.string(),
+    input: TraceRecord,
+    outputs: z.array(TraceRecord),
+    steps: z.array(TraceStep),
+  })
+  .meta({ id: 'Trace' })
 export type Trace = z.output<typeof Trace>
 
 export const explainContract = contract({
@@ -150,12 +158,14 @@ export const explainContract = contract({
   },
 })
 
-export const PreviewRequest = z.strictObject({
-  processors: PipelineRequest.shape.processors.unwrap().optional().describe('another chain to try; the pipeline’s own when left out'),
-  from: StreamPlace.default('latest').describe('latest: the newest records'),
-  partition: z.number().int().min(0).optional(),
-  limit: z.number().int().min(1).max(LIMITS.preview_records_max).default(10),
-})
+export const PreviewRequest = z
+  .strictObject({
+    processors: PipelineRequest.shape.processors.unwrap().optional().describe('another chain to try; the pipeline’s own when left out'),
+    from: StreamPlace.default('latest').describe('latest: the newest records'),
+    partition: z.number().int().min(0).optional(),
+    limit: z.number().int().min(1).max(LIMITS.preview_records_max).default(10),
+  })
+  .meta({ id: 'PreviewRequest' })
 
 export const previewContract = contract({
   id: 'previewPipeline',

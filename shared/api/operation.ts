@@ -16,11 +16,16 @@ export type Contract = {
   isPublic?: boolean
   /** POSTs that create or write honour Idempotency-Key. */
   isIdempotent?: boolean
+  /** Honours If-Match; the resource's ETag comes with it where `isTagged`. */
+  isConditional?: boolean
+  isTagged?: boolean
   /** Content types of the body, JSON when left out. */
   consumes?: readonly string[]
   bodyBytesMax?: number
   /** Its body's member `records`, or its lines, are written as the bytes they came in. */
   passesRecordsOn?: boolean
+  /** What the body is, where the handler validates it by itself. */
+  documentedBody?: z.ZodType
   request: { params?: z.ZodObject; query?: z.ZodObject; body?: z.ZodType }
   /** Schema per success status; null for an empty answer. */
   responses: Record<number, z.ZodType | null>
@@ -35,6 +40,25 @@ export type Input<C extends Contract> = {
   params: InferOr<C['request']['params'], Record<string, never>>
   query: InferOr<C['request']['query'], Record<string, never>>
   body: InferOr<C['request']['body'], undefined>
+}
+
+/** A value as a handler gives it, before it becomes JSON: times are dates. */
+type Shown<T> = T extends string
+  ? T | Date
+  : T extends readonly (infer Item)[]
+    ? readonly Shown<Item>[]
+    : T extends object
+      ? { [K in keyof T]: Shown<T[K]> }
+      : T
+
+type Bodies<C extends Contract> = {
+  [Status in keyof C['responses']]: C['responses'][Status] extends z.ZodType ? z.input<C['responses'][Status]> : never
+}
+/** What an operation answers: the body of one of its successes, or bytes that are its JSON already. */
+export type Output<C extends Contract> = {
+  status: number
+  body?: Shown<Bodies<C>[keyof C['responses']]> | Uint8Array
+  headers?: Record<string, string>
 }
 
 export const PREFIXES = ['/api/v1', '/v1'] as const

@@ -11,14 +11,16 @@ const Value = z
   .max(65_536, 'must have at most 65536 characters')
   .refine(isStorable, 'must not contain NUL')
 
-export const SecretItem = z.object({
-  id: Id,
-  name: z.string(),
-  description: z.string(),
-  used_by: z.array(Id).describe('ids of the pipelines that name it'),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
+export const SecretItem = z
+  .object({
+    id: Id,
+    name: z.string(),
+    description: z.string(),
+    used_by: z.array(Id).describe('ids of the pipelines that name it'),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'Secret' })
 
 export const createSecretContract = contract({
   id: 'createSecret',
@@ -54,6 +56,7 @@ export const getSecretContract = contract({
   summary: 'Get one secret, without its value',
   tag: 'Secrets',
   scope: 'secrets:read',
+  isTagged: true,
   request: { params: IdParams },
   responses: { 200: SecretItem },
 })
@@ -64,6 +67,8 @@ export const updateSecretContract = contract({
   summary: 'Give a secret another value: the pipelines that name it start anew with it',
   tag: 'Secrets',
   scope: 'secrets:write',
+  isConditional: true,
+  isTagged: true,
   request: {
     params: IdParams,
     body: z.strictObject({ description: Description.optional(), value: Value.meta({ writeOnly: true }).optional() }),
@@ -77,6 +82,7 @@ export const deleteSecretContract = contract({
   summary: 'Delete a secret that no pipeline names',
   tag: 'Secrets',
   scope: 'secrets:write',
+  isConditional: true,
   request: { params: IdParams },
   responses: { 204: null },
 })

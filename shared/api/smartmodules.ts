@@ -10,7 +10,9 @@ const Version = z
   .string()
   .regex(/^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})$/, 'must be three dotted numbers, for example 1.0.0')
 
-export const SmartModuleItem = z.object({ id: Id, name: z.string(), description: z.string(), version: z.string(), created_at: Timestamp })
+export const SmartModuleItem = z
+  .object({ id: Id, name: z.string(), description: z.string(), version: z.string(), created_at: Timestamp })
+  .meta({ id: 'SmartModuleItem' })
 
 const DeployConfig = z.strictObject({
   input_format: z.enum(FORMATS).default('json'),
@@ -57,6 +59,7 @@ export const getSmartModuleContract = contract({
   summary: 'Get one SmartModule',
   tag: 'SmartModules',
   scope: 'smartmodules:read',
+  isTagged: true,
   request: { params: IdParams },
   responses: {
     200: SmartModuleItem.extend({
@@ -77,6 +80,7 @@ export const deleteSmartModuleContract = contract({
   summary: 'Delete a SmartModule that no pipeline uses',
   tag: 'SmartModules',
   scope: 'smartmodules:write',
+  isConditional: true,
   request: { params: IdParams },
   responses: { 204: null },
 })

@@ -84,17 +84,20 @@ export const StreamRequest = z
       context.addIssue({ code: 'custom', path: ['schema', name], message: `the type ${schema[name]} has no form in ${format}` })
     if (key !== undefined && !Object.hasOwn(schema, key)) refuse('key', 'must be a field of the schema')
   })
+  .meta({ id: 'StreamRequest' })
 
 const StreamStatus = z.enum(['creating', 'active', 'failed', 'deleting'])
-export const StreamItem = z.object({
-  id: Id,
-  name: z.string(),
-  description: z.string(),
-  status: StreamStatus,
-  status_reason: z.string().nullable(),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
+export const StreamItem = z
+  .object({
+    id: Id,
+    name: z.string(),
+    description: z.string(),
+    status: StreamStatus,
+    status_reason: z.string().nullable(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'StreamItem' })
 export const Stream = StreamItem.extend({
   schema: z.record(z.string(), z.string()),
   schema_id: z.number().int().nullable(),
@@ -106,7 +109,7 @@ export const Stream = StreamItem.extend({
   key: z.string().nullable(),
   /** The topic was there before the stream. */
   is_adopted: z.boolean(),
-})
+}).meta({ id: 'Stream' })
 
 export const createStreamContract = contract({
   id: 'createStream',
@@ -137,6 +140,7 @@ export const getStreamContract = contract({
   summary: 'Get one stream',
   tag: 'Streams',
   scope: 'streams:read',
+  isTagged: true,
   request: { params: IdParams },
   responses: { 200: Stream },
 })
@@ -147,6 +151,8 @@ export const updateStreamContract = contract({
   summary: 'Change a stream’s description, or its schema where its compatibility mode lets it: 409 names every field in the way',
   tag: 'Streams',
   scope: 'streams:write',
+  isConditional: true,
+  isTagged: true,
   request: {
     params: IdParams,
     body: z
@@ -165,6 +171,7 @@ export const deleteStreamContract = contract({
   summary: 'Delete a stream that no pipeline uses, with its data; of an adopted one topic and schemas stay',
   tag: 'Streams',
   scope: 'streams:write',
+  isConditional: true,
   request: { params: IdParams },
   responses: { 204: null },
 })

@@ -1,6 +1,7 @@
 /** An HTTP client for tests that keeps status, headers and body apart, and a poll for named conditions. */
 import { inject } from 'vitest'
 import type { Key } from '../../deploy/local/launcher.ts'
+import { assertKept } from './contract-check.ts'
 import type { Shared } from './global-setup.ts'
 
 export type Answer<T = Record<string, never>> = {
@@ -36,7 +37,9 @@ export function anonymous(token?: string): Client {
         body: body === undefined ? undefined : isText ? body : JSON.stringify(body),
       })
       const text = await answer.text()
-      return { status: answer.status, headers: answer.headers, body: text === '' ? {} : JSON.parse(text) } as Answer<T>
+      const parsed: unknown = text === '' ? {} : JSON.parse(text)
+      assertKept(method, path, answer.status, parsed)
+      return { status: answer.status, headers: answer.headers, body: parsed } as Answer<T>
     },
   }
 }

@@ -57,6 +57,7 @@ export const showDeadLetter = (row: DeadLetterRow) => ({
   key: showKey(row.key),
   value: showValue(row.value),
   headers: row.headers,
-  status: row.status,
+  // Copies are shown nowhere: the letter that they copy is.
+  status: row.status === 'copy' ? 'pending' : row.status,
   job_id: row.job_id,
 })

@@ -1,13 +1,20 @@
 /** A page as the contract's list envelope. */
 import type { Page } from '../../../shared/store/paging.ts'
 import { ServiceError } from '../../../shared/errors/service-error.ts'
-import type { Caller, Reply } from '../deps.ts'
+import type { Caller } from '../deps.ts'
 
-export function listReply<T, R>(key: string, page: Page<T>, request: { page: number; page_size: number }, show: (item: T) => R): Reply {
+type ListBody<K extends string, R> = Record<K, R[]> & { total: number; page: number; page_size: number; next_cursor?: string }
+
+export function listReply<K extends string, T, R>(
+  key: K,
+  page: Page<T>,
+  request: { page: number; page_size: number },
+  show: (item: T) => R,
+): { status: number; body: ListBody<K, R> } {
   return {
     status: 200,
     body: {
-      [key]: page.items.map(show),
+      ...({ [key]: page.items.map(show) } as Record<K, R[]>),
       total: page.total,
       page: request.page,
       page_size: request.page_size,

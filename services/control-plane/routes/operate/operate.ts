@@ -1,16 +1,15 @@
 /** Where a pipeline stands and where its records went: read from Kafka's committed offsets, which are exact when nothing else is up. */
-import { chainRate } from '../../../../shared/model/definition.ts'
+import { chainRate, INTAKE_TASKS_FROM, type Counters, type ObservedTask } from '../../../../shared/model/definition.ts'
 import { getAccountingContract, getLedgerContract, getMetricsContract, getOffsetsContract } from '../../../../shared/api/operate.ts'
 import { unavailable } from '../../../../shared/errors/service-error.ts'
 import { COUNTER_COUNT, namedCounters } from '../../../../shared/model/counters.ts'
 import { parseCommitMetadata, type CommitMetadata } from '../../../../shared/model/commit-metadata.ts'
-import type { Counters } from '../../../../shared/model/definition.ts'
 import { listLedger, listObserved, listRevisions, type PipelineRow } from '../../../../shared/store/pipelines.ts'
 import type { Deps } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 
-async function readOffsets({ cluster }: Pick<Deps, 'cluster'>, { definition }: PipelineRow) {
+export async function readOffsets({ cluster }: Pick<Deps, 'cluster'>, { definition }: PipelineRow) {
   const layout = await cluster.describeTopic(definition.source_topic)
   if (!layout || layout.leaders.includes(-1)) throw unavailable('the source’s topic')
   const partitions = layout.leaders.map((_, partition) => partition)
@@ -66,7 +65,12 @@ async function readAccounting(deps: Pick<Deps, 'cluster' | 'db'>, pipeline: Pipe
   const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source_topic, [...layout.leaders.keys()])
   const known = [...committed].map(([partition, { metadata }]) => [partition, parseCommitMetadata(metadata)] as const)
   const observed = await listObserved(deps.db, id)
-  const inFlight = observed.filter(({ status }) => status === 'running').reduce((all, task) => all + task.in_flight, 0)
+  // What a task said before its last commit is in flight no more: it has been counted.
+  const isCurrent = ({ partitions }: ObservedTask) =>
+    partitions.every(({ partition, position }) => BigInt(position) >= (committed.get(partition)?.offset ?? 0n))
+  const inFlight = observed
+    .filter((task) => task.task < INTAKE_TASKS_FROM && task.status === 'running' && isCurrent(task))
+    .reduce((all, task) => all + task.in_flight, 0)
   return { known, observed, inFlight, totals: balanceOf(sum(known.map(([, metadata]) => totalsOf(metadata))), inFlight) }
 }
 

@@ -67,5 +67,5 @@ export const createStream = operation(createStreamContract, async (deps, caller,
     )
     throw error
   }
-  return { status: 201, body: { id, name, status: 'active', created_at: row.created_at }, headers: { Location: `/streams/${id}` } }
+  return { status: 201, body: { id, name, status: 'active' as const, created_at: row.created_at }, headers: { Location: `/streams/${id}` } }
 })

@@ -1,0 +1,50 @@
+/** Every answer that a test gets is held against its operation's contract: what the OpenAPI document promises is what comes. */
+import { isDeepStrictEqual } from 'node:util'
+import * as auth from '../../shared/api/auth.ts'
+import * as connectors from '../../shared/api/connectors.ts'
+import * as deadLetters from '../../shared/api/dead-letters.ts'
+import * as ingest from '../../shared/api/ingest.ts'
+import * as jobs from '../../shared/api/jobs.ts'
+import * as operate from '../../shared/api/operate.ts'
+import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
+import * as pipelines from '../../shared/api/pipelines.ts'
+import * as secrets from '../../shared/api/secrets.ts'
+import * as smartmodules from '../../shared/api/smartmodules.ts'
+import * as streams from '../../shared/api/streams.ts'
+
+const isContract = (value: unknown): value is Contract => typeof value === 'object' && value !== null && 'responses' in value
+
+export const CONTRACTS: readonly Contract[] = [
+  auth,
+  connectors,
+  deadLetters,
+  ingest,
+  jobs,
+  operate,
+  pipelines,
+  secrets,
+  smartmodules,
+  streams,
+].flatMap((room) => Object.values(room).flat().filter(isContract))
+
+const matchers = CONTRACTS.map((contract) => ({
+  contract,
+  pattern: new RegExp(`^(${PREFIXES.join('|')})${contract.path.replaceAll(/:\w+/g, '[^/]+')}/?$`),
+}))
+
+/** Throws when a success is none of the operation's, or its body is another than the contract's, an unknown member included. */
+export function assertKept(method: string, path: string, status: number, body: unknown): void {
+  if (status < 200 || status > 299) return
+  const [bare = ''] = path.split('?')
+  const contract = matchers.find((each) => each.contract.method === method && each.pattern.test(bare))?.contract
+  if (!contract) return
+  const schema = contract.responses[status]
+  if (schema === undefined) throw new Error(`${method} ${bare} answered ${status}, which its contract does not know`)
+  if (schema === null) return
+  const parsed = schema.safeParse(body)
+  if (!parsed.success) throw new Error(`${method} ${bare} answered what its contract does not say: ${parsed.error.message}`)
+  if (isDeepStrictEqual(parsed.data, body)) return
+  throw new Error(
+    `${method} ${bare} answered members that its contract does not have: ${JSON.stringify(body).slice(0, 2000)} instead of ${JSON.stringify(parsed.data).slice(0, 2000)}`,
+  )
+}
