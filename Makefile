@@ -28,7 +28,7 @@ check: node_modules/.installed ## format, lint, types, generated pages
 format: node_modules/.installed ## write the format that check wants
 	@oxfmt --write .
 
-bench: node_modules/.installed ## measure, side by side, verified: SUITE=latency|neighbours|connectors|http|matrix|all for more; writes test/bench/latest.json
+bench: node_modules/.installed ## measure, side by side, verified: SUITE=product|latency|neighbours|connectors|http|matrix|all for more; writes test/bench/latest.json
 	@SUITE="$(SUITE)" $(NODE) test/bench/bench.ts
 
 chaos: node_modules/.installed ## break everything under load and count: MINUTES=20 SEED=7 (RATE=11000); writes test/chaos/latest.json

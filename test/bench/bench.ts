@@ -18,13 +18,17 @@ import { runMatrix } from './matrix.ts'
 import { measureAllocations, measureIdle } from './memory.ts'
 import { measureHttp } from './http.ts'
 import { measureConnectors } from './connectors.ts'
+import { assertQuiet, watchMachine } from './machine.ts'
 import { measureNeighbours } from './neighbours.ts'
+import { measureProduct } from './product.ts'
 import { startBenchProcessor, type BenchStep } from './processor.ts'
 import { PARTITIONS, RECORD_COUNT } from './records.ts'
 
-const SUITES = ['default', 'latency', 'neighbours', 'connectors', 'matrix', 'http', 'all'] as const
+const SUITES = ['default', 'latency', 'neighbours', 'connectors', 'matrix', 'http', 'product', 'all'] as const
 const suite = SUITES.find((each) => each === (process.env.SUITE || 'default'))
 if (!suite) throw new Error(`SUITE is one of ${SUITES.join(', ')}`)
+await assertQuiet()
+const machine = watchMachine()
 const INPUT = 'bench-input'
 const IDLE_PIPELINES = 200
 
@@ -84,8 +88,15 @@ try {
     outcome.connectors = await measureConnectors({ ...options, cluster, inputTopic: INPUT, home, say })
   }
   if (suite === 'http' || suite === 'all') outcome.http = await measureHttp(say)
+  if (suite === 'product' || suite === 'all') outcome.product = await measureProduct(say)
   if (suite === 'matrix' || suite === 'all') outcome.matrix = await runMatrix({ ...options, cluster, say })
+  machine.assertOurs()
+  outcome.others_share_of_machine = machine.othersShare()
   await writeFile(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(outcome, null, 2)}\n`)
+} catch (error) {
+  // What failed on a machine that others load failed by them.
+  machine.assertOurs()
+  throw error
 } finally {
   await admin.disconnect().catch(() => {})
   await cluster.close().catch(() => {})

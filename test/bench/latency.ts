@@ -4,7 +4,7 @@
  */
 import type { Kafka } from 'kafkajs'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
-import type { Cluster } from '../../shared/kafka/cluster.ts'
+import type { Cluster, TopicLayout } from '../../shared/kafka/cluster.ts'
 import {
   BATCH_HEADER_BYTES,
   CONTROL,
@@ -50,8 +50,24 @@ export async function measureLatency(
   await cluster.ensureStartOffsets(definition.group_id, sourceLayout)
   await processor.publish(definition, 'running')
   await new Promise((resolve) => setTimeout(resolve, 1500))
-  const connections = cluster.openConnections(`${id}-produce`)
-  const reading = cluster.openConnections(`${id}-read`)
+  try {
+    return await measureBetween(cluster, sourceLayout, sinkLayout, recordsPerSecond, seconds)
+  } finally {
+    await processor.publish(definition, 'stopped')
+  }
+}
+
+/** Through whatever runs from the one topic to the other, as fast as it is told. Throws when records are missing in the end. */
+export async function measureBetween(
+  cluster: Cluster,
+  sourceLayout: TopicLayout,
+  sinkLayout: TopicLayout,
+  recordsPerSecond: number,
+  seconds: number,
+  schemaId?: number,
+): Promise<Latency> {
+  const connections = cluster.openConnections(`${sourceLayout.topic}-produce`)
+  const reading = cluster.openConnections(`${sinkLayout.topic}-read`)
   const latencies: number[] = []
   const startedAt = clock()
   const endAt = startedAt + WARM_UP_MS + seconds * 1000
@@ -99,13 +115,14 @@ export async function measureLatency(
           key: Buffer.from(`user-${(sent + offsetDelta) % 5000}`),
           value: framed(
             `{"id":${sent + offsetDelta},"amount":${50 + (offsetDelta % 50)},"sent":${sentAt},"text":"lorem ipsum dolor sit amet consectetur adipiscing elit sed do"}`,
+            schemaId,
           ),
           headers: [],
         }))
         const batch = encodeBatch(records, BigInt(Date.now()), 0)
         stampProducer(batch, -1n, -1, -1)
         // Not waited for: a rate is kept whatever the answers take, as clients of their own would.
-        void produceBatches(connection, null, [{ topic: source, partitions: [{ partition, batch }] }])
+        void produceBatches(connection, null, [{ topic: sourceLayout.topic, partitions: [{ partition, batch }] }])
         partition = (partition + 1) % PARTITIONS
         sent += due
       }
@@ -118,7 +135,6 @@ export async function measureLatency(
   for (const deadline = Date.now() + 15_000; seen < sent && Date.now() < deadline;) await new Promise((resolve) => setTimeout(resolve, 50))
   isOver = true
   await reader
-  await processor.publish(definition, 'stopped')
   await Promise.allSettled([connections.close(), reading.close()])
   if (seen !== sent) throw new Error(`latency at ${recordsPerSecond}/s: ${seen} of ${sent} records arrived`)
   latencies.sort((a, b) => a - b)
