@@ -23,6 +23,8 @@ export function kafkaSettings(brokers: number): Record<string, string | number |
     'share.coordinator.state.topic.replication.factor': replicas,
     'share.coordinator.state.topic.min.isr': 1,
     'group.initial.rebalance.delay.ms': 0,
+    // A transaction that begins while the one before it is being ended waits that long at a time; the default of 20 ms is most of a record's way.
+    'add.partitions.to.txn.retry.backoff.ms': 1,
     'log.cleaner.dedupe.buffer.size': 16 << 20,
     // The control plane publishes modules of up to 10 MiB as records (docs/limits.md).
     'message.max.bytes': 16 << 20,

@@ -1,5 +1,6 @@
 /** Inside the sandbox: one request, one answer. */
-import { parentPort, workerData } from 'node:worker_threads'
+import { once } from 'node:events'
+import { parentPort } from 'node:worker_threads'
 import { SmartModuleTrap } from './abi.ts'
 import { configFaults } from './config-faults.ts'
 import { openBatchInstance } from './host/batch-instance.ts'
@@ -49,7 +50,7 @@ async function answer(asked: SandboxRequest): Promise<SandboxAnswer> {
   }
 }
 
-const request = workerData as SandboxRequest
+const [request] = (await once(parentPort!, 'message')) as [SandboxRequest]
 try {
   parentPort!.postMessage(await answer(request))
 } catch (error) {

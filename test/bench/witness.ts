@@ -4,13 +4,19 @@ import { CONTROL, readBatchHeader } from '../../shared/kafka/protocol/record-bat
 import { createAbortedFilter } from '../../shared/kafka/protocol/aborted.ts'
 import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
 
-/** Resolves, with the time of `performance.now()`, once `count` records are visible. Throws when that takes longer than `msMax`. */
-export async function untilVisible(cluster: Cluster, topic: string, count: number, msMax: number): Promise<number> {
+/** Resolves once `count` records are visible, with the times of `performance.now()` at the first and the last. Throws when that takes longer than `msMax`. */
+export async function untilVisible(
+  cluster: Cluster,
+  topic: string,
+  count: number,
+  msMax: number,
+): Promise<{ firstAt: number; lastAt: number }> {
   const layout = (await cluster.describeTopic(topic))!
   const connections = cluster.openConnections(`witness-${topic}`)
   const positions = layout.leaders.map(() => 0n)
   const deadline = performance.now() + msMax
   let seen = 0
+  let firstAt = 0
   try {
     const connection = await connections.leader(layout.leaders[0]!)
     while (seen < count) {
@@ -22,6 +28,7 @@ export async function untilVisible(cluster: Cluster, topic: string, count: numbe
         bytesMin: 1,
         bytesMax: 32 << 20,
       })
+      const before = seen
       for (const { partition, bytes, aborted } of answer.partitions) {
         if (!bytes) continue
         const isAborted = createAbortedFilter(aborted)
@@ -31,8 +38,9 @@ export async function untilVisible(cluster: Cluster, topic: string, count: numbe
           if ((header.attributes & CONTROL) === 0 && !isOut) seen += header.recordCount
         }
       }
+      if (before === 0 && seen > 0) firstAt = performance.now()
     }
-    return performance.now()
+    return { firstAt, lastAt: performance.now() }
   } finally {
     await connections.close()
   }

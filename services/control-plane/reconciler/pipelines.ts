@@ -51,17 +51,19 @@ export async function finishPipeline(
   }
   const source = await cluster.describeTopic(definition.source_topic)
   if (!source) throw new Error(`the source topic ${definition.source_topic} does not exist`)
-  await withAdmin(async (admin) => {
-    await ensureTopics(admin, [
-      {
-        topic: definition.dead_letter_topic,
-        partitions: source.leaders.length,
-        replicationFactor,
-        config: { 'max.message.bytes': String(LIMITS.dead_letter_batch_bytes_max), 'retention.ms': '-1' },
-      },
-    ])
-  })
-  await cluster.ensureStartOffsets(definition.group_id, source, resolvedStart(pipeline))
+  await Promise.all([
+    withAdmin((admin) =>
+      ensureTopics(admin, [
+        {
+          topic: definition.dead_letter_topic,
+          partitions: source.leaders.length,
+          replicationFactor,
+          config: { 'max.message.bytes': String(LIMITS.dead_letter_batch_bytes_max), 'retention.ms': '-1' },
+        },
+      ]),
+    ),
+    cluster.ensureStartOffsets(definition.group_id, source, resolvedStart(pipeline)),
+  ])
   // D2 for sources: a split that has read nothing yet says so too, so that a position that is missing later is one that was lost.
   if (definition.source) await cluster.ensureStartOffsets(names.intakeGroup(pipeline.id), source, resolvedStart(pipeline))
   await db.transaction(async (trx) => {

@@ -109,8 +109,8 @@ async function connectionTo(connections: Connections, leader: number) {
 }
 
 /**
- * Writes everything of a round into the transaction. Answers whether anything was written. Throws TransactionBroken or TakenOver; then
- * nothing of the round counts.
+ * Writes everything of a round into the transaction. Answers how long, in milliseconds, the first batches were on their way, undefined
+ * where there was nothing to write. Throws TransactionBroken or TakenOver; then nothing of the round counts.
  */
 export async function deliver(
   connections: Connections,
@@ -119,12 +119,15 @@ export async function deliver(
   targets: Targets,
   producer: Producer,
   mutation?: Mutation,
-): Promise<boolean> {
+): Promise<number | undefined> {
   const lanes = stampBatches(outcomes, ledger, targets, producer, mutation)
   const transactionalId = mutation === 'output_outside_transaction' ? null : producer.transactionalId
-  if (lanes.length === 0) return false
+  if (lanes.length === 0) return undefined
+  const startedAt = performance.now()
+  let firstMs = 0
   try {
     await sendFirst(connections, lanes, targets, transactionalId)
+    firstMs = performance.now() - startedAt
     const longest = lanes.reduce((most, { batches }) => Math.max(most, batches.length), 0)
     const inFlight: Promise<void>[] = []
     for (let index = 1; index < longest; index++) {
@@ -147,5 +150,5 @@ export async function deliver(
     if (error instanceof TakenOver || error instanceof TransactionBroken || error instanceof Undeliverable) throw error
     throw new TransactionBroken(error instanceof Error ? error.message : String(error))
   }
-  return true
+  return firstMs
 }

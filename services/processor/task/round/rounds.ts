@@ -18,6 +18,7 @@ import type { ByteBudget } from '../byte-budget.ts'
 import type { FailureThreshold } from '../failure-threshold.ts'
 import { ledgerBatch } from '../ledger.ts'
 import type { Producer } from '../producer.ts'
+import { createCommitPace } from './commit-pace.ts'
 import { commitRound, type GroupCoordinator } from './commit.ts'
 import { deliver, type Targets } from './deliver.ts'
 import { openRowWriter, type RowWriter } from './row-writer.ts'
@@ -66,8 +67,7 @@ export type RoundsOptions = {
   mutation?: Mutation
 }
 
-/** An idle task commits its first round at once, later small ones no more often than this (a transaction has a price at the broker). */
-const COMMIT_INTERVAL_MS = 50
+/** An idle task commits its first round at once, later ones below this size at the task's pace (a transaction has a price at the broker). */
 const SMALL_ROUND_BYTES = 256 << 10
 /** Progress over control batches alone is committed once a minute. */
 const QUIET_COMMIT_MS = 60_000
@@ -114,6 +114,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   let committing: Promise<void> = Promise.resolve()
   let lastCommitAt = 0
   let lastBytes = 0
+  const pace = createCommitPace()
   /** Of a round whose output became too large for one transaction: it is run and committed a part at a time. */
   let cut: { round: FetchedRound; rest: RoundPartition[] } | undefined
   const quiet = new Map<number, bigint>()
@@ -195,12 +196,16 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     if (mutation === 'skip_dropped_round') for (const { partition, offset } of offsets) positions.set(partition, offset)
     freezeAt('freeze_before_output', mutation)
     // D1: the offsets join the transaction of the output, after all of it was acknowledged.
-    if (mutation !== 'commit_before_output') await deliver(connections, outcomes, ledger, targets, producer, mutation)
+    if (mutation !== 'commit_before_output') {
+      const firstMs = await deliver(connections, outcomes, ledger, targets, producer, mutation)
+      if (firstMs !== undefined && lastBytes < SMALL_ROUND_BYTES) pace.firstTook(firstMs)
+    }
     freezeAt('freeze_before_offsets', mutation)
     await commitRound(options.cluster, connections, coordinator, target, offsets, producer, mutation)
     freezeAt('freeze_after_commit', mutation)
     if (mutation === 'commit_before_output') await sleep(100)
-    if (mutation === 'commit_before_output' && (await deliver(connections, outcomes, ledger, targets, producer))) await producer.end(true)
+    if (mutation === 'commit_before_output' && (await deliver(connections, outcomes, ledger, targets, producer)) !== undefined)
+      await producer.end(true)
     for (const { partition } of offsets) accounting.add(partition, countsOf.get(partition) ?? none)
     if (mutation === 'count_twice') for (const [partition, counts] of countsOf) accounting.add(partition, counts)
     for (const { partition, offset } of offsets) positions.set(partition, offset)
@@ -230,7 +235,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   try {
     while (isMine()) {
       const since = now() - lastCommitAt
-      if (!cut && lastBytes < SMALL_ROUND_BYTES && since < COMMIT_INTERVAL_MS) await sleep(COMMIT_INTERVAL_MS - since)
+      if (!cut && lastBytes < SMALL_ROUND_BYTES && since < pace.intervalMs()) await sleep(pace.intervalMs() - since)
       const round = cut?.round ?? (await fetching.take())
       if (round) open.add(round)
       inFlight()
