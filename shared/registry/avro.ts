@@ -1,23 +1,14 @@
-/** Avro values as JSON and back, by avsc. Times are ISO texts outside, bytes base64; a union that JSON can't tell apart is `{"<type>": value}`. */
+/** Avro values as JSON and back, by avsc. Times are ISO texts outside, decimals texts of their digits, bytes base64; a union that JSON can't tell apart is `{"<type>": value}`. */
 import { createRequire } from 'node:module'
 import type { Type } from 'avsc'
 import type { SchemaText } from '../model/schema-text.ts'
+import { assertWellFormed, doubleOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
+import { exactLong, logicalTypes } from './avro-types.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
 
 // Loaded with the first stream that needs it: lanes of JSON streams start without.
 const load = createRequire(import.meta.url)
-
-const DAY_MS = 86_400_000
-const TIME = /^\d{4}-\d{2}-\d{2}T/
-const DATE = /^\d{4}-\d{2}-\d{2}$/
-
-/** Throws for a time that a calendar of four digits does not have. */
-function isoOf(timeMs: number): string {
-  const text = Number.isFinite(timeMs) && Math.abs(timeMs) <= 8.64e15 ? new Date(timeMs).toISOString() : ''
-  if (!TIME.test(text)) throw new Error(`the time ${timeMs} is out of range`)
-  return text
-}
 
 /** What avsc's types have beyond their declared face. */
 type Shape = Type & {
@@ -27,40 +18,13 @@ type Shape = Type & {
   types?: Shape[]
 }
 
-/** Times as ISO texts; avsc's own base class leaves the rest as it is. */
-function logicalTypes({ LogicalType }: typeof import('avsc').types) {
-  class Timestamp extends LogicalType {
-    protected override _fromValue(value: number): string {
-      return isoOf(value)
-    }
-    protected override _toValue(value: unknown): number | undefined {
-      const time = typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
-      return Number.isNaN(time) ? undefined : time
-    }
-    protected override _resolve(): undefined {
-      return undefined
-    }
-  }
-  class Day extends LogicalType {
-    protected override _fromValue(value: number): string {
-      return isoOf(value * DAY_MS).slice(0, 10)
-    }
-    protected override _toValue(value: unknown): number | undefined {
-      const time = typeof value === 'string' && DATE.test(value) ? Date.parse(`${value}T00:00:00Z`) : Number.NaN
-      return Number.isNaN(time) ? undefined : Math.round(time / DAY_MS)
-    }
-    protected override _resolve(): undefined {
-      return undefined
-    }
-  }
-  return { 'timestamp-millis': Timestamp, date: Day }
-}
-
 export function openAvro({ text, references }: SchemaText): Codec {
   const avro = load('avsc') as typeof import('avsc')
   const options = { wrapUnions: 'auto', logicalTypes: logicalTypes(avro.types), registry: {}, typeHook } as never
+  const long = exactLong(avro.types)
   /** Branches that are all text in JSON can't be told apart, whatever avsc thinks of their bytes. */
   function typeHook(schema: unknown, given: { registry: Record<string, Shape>; namespace?: string }): Type | undefined {
+    if (schema === 'long' || (isObject(schema) && schema.type === 'long' && schema.logicalType === undefined)) return long
     if (!Array.isArray(schema) || schema.filter((branch) => isText(branch, given)).length < 2) return undefined
     return new avro.types.WrappedUnionType(schema as never, given as never)
   }
@@ -74,7 +38,9 @@ export function openAvro({ text, references }: SchemaText): Codec {
       return JSON.stringify(record, asPlain)
     },
     fromJson(json) {
-      const record = shaped(type, JSON.parse(json))
+      const given = parseExactly(json)
+      assertWellFormed(json, given)
+      const record = shaped(type, given)
       let wrong: string | undefined
       if (!type.isValid(record, { errorHook: (path) => void (wrong ??= path.join('.')) }))
         throw new Error(`the member "${wrong ?? ''}" does not fit the stream's Avro schema`)
@@ -91,6 +57,8 @@ function asPlain(this: unknown, name: string, member: unknown): unknown {
   return member
 }
 
+/** Logical types that are texts in JSON. */
+const TEXT_TYPES = new Set(['timestamp-millis', 'timestamp-micros', 'timestamp-nanos', 'date', 'decimal'])
 const TEXTS = new Set(['string', 'bytes', 'fixed', 'enum'])
 
 /** Whether a branch of a union is a text in JSON. */
@@ -101,7 +69,7 @@ function isText(branch: unknown, { registry, namespace }: { registry: Record<str
   }
   if (!isObject(branch)) return false
   const { type, logicalType } = branch
-  return logicalType === 'timestamp-millis' || logicalType === 'date' || TEXTS.has(String(type))
+  return TEXT_TYPES.has(String(logicalType)) || TEXTS.has(String(type))
 }
 
 /** Throws for lists of items without a byte: a value of five bytes could have a billion of them. */
@@ -120,7 +88,8 @@ function isEmpty(type: Shape, seen: Set<Shape>): boolean {
   return type.fields!.every((field) => isEmpty(field.type, seen))
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJSON(value)
 
 /** The JSON value as avsc takes it: bytes as buffers, and null for what is missing where there is no default. */
 function shaped(type: Shape, value: unknown): unknown {
@@ -128,6 +97,10 @@ function shaped(type: Shape, value: unknown): unknown {
     case 'bytes':
     case 'fixed':
       return typeof value === 'string' ? fromBase64(value) : value
+    // What a double does not hold stays as it is written, and does not fit.
+    case 'float':
+    case 'double':
+      return doubleOf(value) ?? value
     case 'array':
       return Array.isArray(value) ? value.map((item) => shaped(type.itemsType!, item)) : value
     case 'map':
@@ -162,6 +135,7 @@ function shaped(type: Shape, value: unknown): unknown {
 function canHold(type: Shape, value: unknown): boolean {
   if (typeof value === 'string')
     return !['null', 'boolean', 'int', 'long', 'float', 'double', 'array', 'map', 'record'].includes(type.typeName)
+  if (isRawJSON(value)) return ['long', 'float', 'double'].includes(type.typeName)
   if (Array.isArray(value)) return type.typeName === 'array'
   return isObject(value) && ['record', 'map'].includes(type.typeName)
 }
@@ -179,6 +153,9 @@ const SCALARS: Record<string, string> = {
   map: 'object',
   record: 'object',
   'logical:timestamp-millis': 'datetime',
+  'logical:timestamp-micros': 'datetime',
+  'logical:timestamp-nanos': 'datetime',
+  'logical:decimal': 'decimal',
   'logical:date': 'date',
 }
 

@@ -1,9 +1,15 @@
-/** Protobuf values as JSON and back, by protobufjs: the first message of the schema. Bytes are base64, enums names, 64-bit integers numbers. */
+/**
+ * Protobuf values as JSON and back, by protobufjs: the first message of the schema. Bytes are base64, enums names, 64-bit integers
+ * numbers with all their digits, times (google.protobuf.Timestamp) RFC 3339.
+ */
 import { createRequire } from 'node:module'
-import type { Field, NamespaceBase, Type } from 'protobufjs'
+import type { Field, Type } from 'protobufjs'
 import type { SchemaText } from '../model/schema-text.ts'
+import { assertWellFormed, doubleOf, exactInteger, integerOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
+import { firstMessage, type Protobuf } from './protobuf-files.ts'
+import { instantOf, unitsOf } from './times.ts'
 
 // Loaded with the first stream that needs it: lanes of JSON streams start without.
 const load = createRequire(import.meta.url)
@@ -12,46 +18,27 @@ const load = createRequire(import.meta.url)
 const FIRST_MESSAGE = 0
 const LONGS = new Set(['int64', 'uint64', 'sint64', 'fixed64', 'sfixed64'])
 
-type Protobuf = typeof import('protobufjs')
-
 export function openProtobuf({ text, references }: SchemaText): Codec {
   const protobuf = load('protobufjs') as Protobuf
   const type = firstMessage(protobuf, text, references)
-  const holdsLongs = messagesWithLongs(type)
+  const exact = messagesToShow(type)
   assertKeysReadable(type, new Set())
   return {
     fields: Object.fromEntries(type.fieldsArray.map((field) => [field.name, `${typeNameOf(protobuf, field)}?`])),
     toJson(value) {
       if (value[0] !== FIRST_MESSAGE) throw new Error('the value is of another message than the first of its schema')
-      const record = type.toObject(type.decode(value.subarray(1)), { longs: Number, bytes: String, enums: String, defaults: true })
-      if (holdsLongs.has(type)) assertExact(type, record, holdsLongs)
-      return JSON.stringify(record, asFinite)
+      const record = type.toObject(type.decode(value.subarray(1)), { longs: String, bytes: String, enums: String, defaults: true })
+      return JSON.stringify(exact.has(type) ? shown(type, record, exact) : record, asFinite)
     },
     fromJson(json) {
-      const members = shaped(protobuf, type, JSON.parse(json), '')
+      const given = parseExactly(json)
+      assertWellFormed(json, given)
+      const members = shaped(protobuf, type, given, '')
       const wrong = type.verify(members)
       if (wrong !== null) throw new Error(`the value does not fit the stream's Protobuf schema: ${wrong}`)
       return Buffer.concat([Buffer.from([FIRST_MESSAGE]), type.encode(type.fromObject(members)).finish()])
     },
   }
-}
-
-/** Throws an Error when the text has no message, or names what is not there. */
-function firstMessage(protobuf: Protobuf, text: string, references: SchemaText['references']): Type {
-  const root = new protobuf.Root()
-  const main = protobuf.parse(text, root, { keepCase: true })
-  const space = main.package === undefined ? root : (root.lookup(main.package) as NamespaceBase)
-  const type = space.nestedArray.find((each): each is Type => each instanceof protobuf.Type)
-  if (!type) throw new Error('the schema has no message')
-  const imports = [...(main.imports ?? [])]
-  for (const reference of references) imports.push(...(protobuf.parse(reference.text, root, { keepCase: true }).imports ?? []))
-  // Google's own types come with the library.
-  for (const name of new Set(imports)) {
-    const common = protobuf.common.get(name)
-    if (common?.nested) root.addJSON(common.nested)
-  }
-  root.resolveAll()
-  return type
 }
 
 const messageOf = (protobuf: Protobuf, field: Field): Type | undefined =>
@@ -79,11 +66,6 @@ const RANGES: Record<string, [min: number, max: number]> = {
   sfixed32: [-(2 ** 31), 2 ** 31 - 1],
   uint32: [0, 2 ** 32 - 1],
   fixed32: [0, 2 ** 32 - 1],
-  int64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
-  sint64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
-  sfixed64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
-  uint64: [0, Number.MAX_SAFE_INTEGER],
-  fixed64: [0, Number.MAX_SAFE_INTEGER],
   // The largest float (IEEE 754 binary32).
   float: [-3.4028234663852886e38, 3.4028234663852886e38],
 }
@@ -94,8 +76,29 @@ function assertFits(type: string, value: number, at: string): void {
   if (range && !(value >= range[0] && value <= range[1])) throw new Error(`the member "${at}" is out of the range of ${type}`)
 }
 
-/** Messages below the type, itself too, that have 64-bit integers somewhere inside. */
-function messagesWithLongs(type: Type): Set<Type> {
+const LONG_RANGE = { signed: [-(2n ** 63n), 2n ** 63n - 1n], unsigned: [0n, 2n ** 64n - 1n] } as const
+
+/** Two halves of 32 bits, which is how protobufjs has integers of 64. */
+const halvesOf = (value: bigint, unsigned: boolean) => ({
+  low: Number(BigInt.asIntN(32, value)),
+  high: Number(BigInt.asIntN(32, value >> 32n)),
+  unsigned,
+})
+
+/** A 64-bit integer as protobufjs takes it. Throws naming the member that is none. */
+function longOf(type: string, value: unknown, at: string): unknown {
+  const integer = integerOf(value)
+  const isUnsigned = type === 'uint64' || type === 'fixed64'
+  const [min, max] = isUnsigned ? LONG_RANGE.unsigned : LONG_RANGE.signed
+  if (integer === undefined || integer < min || integer > max) throw new Error(`the member "${at}" is out of the range of ${type}`)
+  return halvesOf(integer, isUnsigned)
+}
+
+const TIMESTAMP = '.google.protobuf.Timestamp'
+const NANOS_PER_SECOND = 10n ** 9n
+
+/** Messages below the type, itself too, that have something inside which is shown in another way than protobufjs has it. */
+function messagesToShow(type: Type): Set<Type> {
   const nested = new Map<Type, Type[]>()
   const visit = (each: Type): void => {
     if (nested.has(each)) return
@@ -113,24 +116,41 @@ function messagesWithLongs(type: Type): Set<Type> {
   return found
 }
 
-/** Throws where a 64-bit integer would lose digits as a number. */
-function assertExact(type: Type, record: Record<string, unknown>, holdsLongs: ReadonlySet<Type>): void {
+/** The record with its integers and times as JSON has them; changed in place. */
+function shown(type: Type, record: Record<string, unknown>, exact: ReadonlySet<Type>): unknown {
+  if (type.fullName === TIMESTAMP)
+    return instantOf(BigInt(String(record.seconds)) * NANOS_PER_SECOND + BigInt(Number(record.nanos)), 9).replace(
+      /(\.\d{3})000000Z|(\.\d{6})000Z/,
+      '$1$2Z',
+    )
   for (const field of type.fieldsArray) {
     const value = record[field.name]
     if (value === undefined || value === null) continue
-    const isLong = LONGS.has(field.type)
     const inner = field.resolvedType && 'fieldsArray' in field.resolvedType ? field.resolvedType : undefined
-    if (!isLong && !(inner && holdsLongs.has(inner))) continue
-    for (const item of field.repeated || field.map ? Object.values(value) : [value]) {
-      if (inner) assertExact(inner, item as Record<string, unknown>, holdsLongs)
-      else if (!Number.isSafeInteger(item)) throw new Error(`the member "${field.name}" is a number that would lose digits`)
-    }
+    const one = LONGS.has(field.type)
+      ? (item: unknown) => exactInteger(BigInt(String(item)))
+      : inner && exact.has(inner)
+        ? (item: unknown) => shown(inner, item as Record<string, unknown>, exact)
+        : undefined
+    if (!one) continue
+    if (field.repeated) record[field.name] = (value as unknown[]).map(one)
+    else if (field.map) record[field.name] = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(item)]))
+    else record[field.name] = one(value)
   }
+  return record
+}
+
+/** Throws naming the member that is no time. */
+function timestampOf(text: string, at: string): Record<string, unknown> {
+  const nanos = unitsOf(text, 9)
+  if (nanos === undefined) throw new Error(`the member "${at}" is no time (RFC 3339, at most nine digits of a second)`)
+  const fraction = ((nanos % NANOS_PER_SECOND) + NANOS_PER_SECOND) % NANOS_PER_SECOND
+  return { seconds: halvesOf((nanos - fraction) / NANOS_PER_SECOND, false), nanos: Number(fraction) }
 }
 
 /** The JSON value as protobufjs takes it: bytes as buffers, enums as numbers, nothing for null. Throws naming a member that is not known. */
 function shaped(protobuf: Protobuf, type: Type, value: unknown, path: string): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawJSON(value))
     throw new Error(path === '' ? 'the value is not a JSON object' : `the member "${path}" is not an object`)
   const members: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(value)) {
@@ -140,13 +160,20 @@ function shaped(protobuf: Protobuf, type: Type, value: unknown, path: string): R
     if (!field) throw new Error(`the member "${at}" is not in the stream's Protobuf schema`)
     const one = (item: unknown): unknown => {
       const message = messageOf(protobuf, field)
+      if (message?.fullName === TIMESTAMP && typeof item === 'string') return timestampOf(item, at)
       if (message) return shaped(protobuf, message, item, at)
+      if (LONGS.has(field.type)) return longOf(field.type, item, at)
       if (field.resolvedType instanceof protobuf.Enum && typeof item === 'string') {
         const number = field.resolvedType.values[item]
         if (number === undefined) throw new Error(`the member "${at}" is none of the names of its enum`)
         return number
       }
-      if (typeof item === 'number') assertFits(field.type, item, at)
+      if (typeof item === 'number' || isRawJSON(item)) {
+        const number = doubleOf(item)
+        if (number === undefined) throw new Error(`the member "${at}" is a number that would lose digits`)
+        assertFits(field.type, number, at)
+        return number
+      }
       return field.type === 'bytes' && typeof item === 'string' ? fromBase64(item) : item
     }
     if (field.repeated) members[name] = Array.isArray(member) ? member.map(one) : member
@@ -161,6 +188,7 @@ const SCALARS: Record<string, string> = { string: 'string', bool: 'boolean', byt
 
 function typeNameOf(protobuf: Protobuf, field: Field): string {
   if (field.map) return 'object'
+  if (messageOf(protobuf, field)?.fullName === TIMESTAMP) return field.repeated ? 'array<datetime>' : 'datetime'
   const one = messageOf(protobuf, field) ? 'object' : field.resolvedType ? 'string' : (SCALARS[field.type] ?? 'integer')
   return field.repeated ? `array<${one}>` : one
 }

@@ -7,7 +7,11 @@ import { timeParts } from '../../shared/connectors/storage-bucket/time-parts.ts'
 
 const avro = (...fields: object[]) =>
   openCodec('avro', { text: JSON.stringify({ type: 'record', name: 'R', namespace: 'n', fields }), references: [] })
-const protobuf = (body: string) => openCodec('protobuf', { text: `syntax = "proto3"; package p; message M { ${body} }`, references: [] })
+const protobuf = (body: string) =>
+  openCodec('protobuf', {
+    text: `syntax = "proto3"; package p; import "google/protobuf/timestamp.proto"; message M { ${body} }`,
+    references: [],
+  })
 const through = (codec: ReturnType<typeof openCodec>, value: unknown): unknown =>
   JSON.parse(codec.toJson(codec.fromJson(JSON.stringify(value))))
 
@@ -49,7 +53,44 @@ describe('an Avro schema', () => {
     [{ name: 'at', type: { type: 'long', logicalType: 'timestamp-millis' } }, '5'],
     [{ name: 'day', type: { type: 'int', logicalType: 'date' } }, '2026-1-2'],
     [{ name: 'i', type: 'int' }, 2 ** 31],
+    [{ name: 'l', type: 'long' }, 2 ** 63],
+    [{ name: 'l', type: 'long' }, 1.5],
+    [{ name: 's', type: 'string' }, '\ud800'],
+    [{ name: 'at', type: { type: 'long', logicalType: 'timestamp-millis' } }, '2026-01-02T03:04:05.123456Z'],
+    [{ name: 'at', type: { type: 'long', logicalType: 'timestamp-micros' } }, '2026-01-02T03:04:05.1234567Z'],
+    [{ name: 'd', type: { type: 'bytes', logicalType: 'decimal', precision: 5, scale: 2 } }, '1234.56'],
+    [{ name: 'd', type: { type: 'bytes', logicalType: 'decimal', precision: 5, scale: 2 } }, '1.234'],
+    [{ name: 'd', type: { type: 'bytes', logicalType: 'decimal', precision: 5, scale: 2 } }, 1.5],
+    [{ name: 'd', type: { type: 'fixed', name: 'F', size: 1, logicalType: 'decimal', precision: 3, scale: 0 } }, '128'],
   ])('%j refuses %j', (field, value) => expect(() => avro(field).fromJson(JSON.stringify({ [field.name]: value }))).toThrow())
+
+  it.each([
+    [{ type: 'long' }, '9007199254740993'],
+    [{ type: 'long' }, '-9223372036854775808'],
+    [['null', 'long'], '9223372036854775807'],
+    [['null', 'double'], '0.1'],
+    [{ type: 'array', items: 'long' }, '[1,9007199254740993]'],
+    [{ type: 'long', logicalType: 'timestamp-millis' }, '"1969-12-31T23:59:59.999Z"'],
+    [{ type: 'long', logicalType: 'timestamp-micros' }, '"2026-01-02T03:04:05.123456Z"'],
+    [['null', { type: 'long', logicalType: 'timestamp-micros' }], '"1969-12-31T23:59:59.999999Z"'],
+    [{ type: 'bytes', logicalType: 'decimal', precision: 38, scale: 2 }, '"-123456789012345678901234567890123456.78"'],
+    [{ type: 'bytes', logicalType: 'decimal', precision: 9, scale: 3 }, '"-0.001"'],
+    [['null', { type: 'bytes', logicalType: 'decimal', precision: 4 }], '"128"'],
+    [{ type: 'fixed', name: 'F', size: 8, logicalType: 'decimal', precision: 18, scale: 4 }, '"-1.0000"'],
+  ])('%j keeps every digit of %s', (type, text) => {
+    const codec = avro({ name: 'v', type })
+    expect(codec.toJson(codec.fromJson(`{"v":${text}}`))).toBe(`{"v":${text}}`)
+  })
+
+  it('refuses an integer that its double does not hold', () => {
+    expect(() => avro({ name: 'v', type: 'double' }).fromJson('{"v":9007199254740993}')).toThrow('"v"')
+  })
+
+  it('has decimals as the specification’s two’s complement', () => {
+    const codec = avro({ name: 'v', type: { type: 'bytes', logicalType: 'decimal', precision: 6, scale: 2 } })
+    // A length of two bytes (zig-zag 4), then -12345.
+    expect(codec.fromJson('{"v":"-123.45"}')).toEqual(Buffer.from([4, 0xcf, 0xc7]))
+  })
 
   it('is refused for lists of nothing, which a few bytes could make endless', () => {
     const empty = { type: 'record', name: 'E', fields: [{ name: 'n', type: 'null' }] }
@@ -70,7 +111,11 @@ describe('a Protobuf schema', () => {
     ['int32 v = 1;', 4294967301],
     ['uint32 v = 1;', -1],
     ['uint64 v = 1;', -1],
-    ['int64 v = 1;', 2 ** 60],
+    ['int64 v = 1;', 2 ** 63],
+    ['int64 v = 1;', 1.5],
+    ['google.protobuf.Timestamp v = 1;', '2026-01-02T03:04:05.1234567891Z'],
+    ['google.protobuf.Timestamp v = 1;', 'yesterday'],
+    ['string v = 1;', '\ud800'],
     ['float v = 1;', 1e300],
     ['bytes v = 1;', 'hello, world!'],
     ['M v = 1;', { w: 1 }],
@@ -82,6 +127,34 @@ describe('a Protobuf schema', () => {
     ['map<string, bytes> v = 1;', { a: '/w==' }],
     ['map<int32, string> v = 1;', { 5: 'a' }],
   ])('%s keeps %j', (body, v) => expect(through(protobuf(body), { v })).toEqual({ v }))
+
+  it.each([
+    ['int64 v = 1;', '9007199254740993'],
+    ['sint64 v = 1;', '-9223372036854775808'],
+    ['uint64 v = 1;', '18446744073709551615'],
+    ['repeated fixed64 v = 1;', '[1,18446744073709551615]'],
+    ['map<string, int64> v = 1;', '{"a":9007199254740993}'],
+    ['google.protobuf.Timestamp v = 1;', '"2026-01-02T03:04:05.123456789Z"'],
+    ['google.protobuf.Timestamp v = 1;', '"1969-12-31T23:59:59.999Z"'],
+    ['repeated google.protobuf.Timestamp v = 1;', '["2026-01-02T03:04:05.123456Z"]'],
+    ['double v = 1;', '0.1'],
+  ])('%s keeps every digit of %s', (body, text) => {
+    const codec = protobuf(body)
+    expect(codec.toJson(codec.fromJson(`{"v":${text}}`))).toBe(`{"v":${text}}`)
+  })
+
+  it('may be a descriptor in base64, as Python’s serializer registers it', () => {
+    // By protoc: package p; message Order { int64 id = 1; string note = 2; google.protobuf.Timestamp at = 3; Kind kind = 4; enum Kind … }
+    const text =
+      'CgtvcmRlci5wcm90bxIBcBofZ29vZ2xlL3Byb3RvYnVmL3RpbWVzdGFtcC5wcm90byKAAQoFT3JkZXISCgoCaWQYASABKAMSDAoEbm90ZRgCIAEoCRImCgJhdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGwoEa2luZBgEIAEoDjINLnAuT3JkZXIuS2luZCIYCgRLaW5kEgcKA05FVxAAEgcKA09MRBABYgZwcm90bzM='
+    const codec = openCodec('protobuf', { text, references: [] })
+    expect(codec.fields).toEqual({ id: 'integer?', note: 'string?', at: 'datetime?', kind: 'string?' })
+    // By Python's protobuf.
+    const value = Buffer.from('00088180808080808010120368c3a91a0b08a5ebdcca06108094ef3a2001', 'hex')
+    const json = '{"id":9007199254740993,"note":"hé","at":"2026-01-02T03:04:05.123456Z","kind":"OLD"}'
+    expect(codec.toJson(value)).toBe(json)
+    expect(codec.fromJson(json)).toEqual(value)
+  })
 
   it('is refused for maps by 64-bit keys', () => expect(() => protobuf('map<int64, string> v = 1;')).toThrow('64 bits'))
 })

@@ -3,7 +3,7 @@
  * they are, nothing rounded. A value that its column can't hold is no cell.
  */
 import type { ParquetWriteOptions } from 'hyparquet-writer'
-import { isRawJSON } from '../encode/exact-json.ts'
+import { isRawJSON } from '../../model/exact-json.ts'
 
 export type SchemaElement = NonNullable<ParquetWriteOptions['schema']>[number]
 /** `cells` has undefined for nulls; `faults` are the places of values that the column can't hold. */

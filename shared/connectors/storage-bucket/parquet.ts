@@ -1,7 +1,7 @@
 /** Rows as a Parquet file, by hyparquet-writer. Columns come from the fields that records are known to have, else from the rows. */
 import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer'
 import type { RefusedRecord, Rows } from '../sink.ts'
-import { parseExactly } from '../encode/exact-json.ts'
+import { parseExactly } from '../../model/exact-json.ts'
 import { columnOf } from './parquet-columns.ts'
 
 type Document = Readonly<Record<string, unknown>>

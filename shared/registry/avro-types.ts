@@ -1,0 +1,107 @@
+/** Avro's types as JSON has them: times as ISO texts, decimals as texts of their digits, 64-bit integers with all of theirs. */
+import type { Type } from 'avsc'
+import { exactInteger, integerOf } from '../model/exact-json.ts'
+import { instantOf, isoOf, unitsOf } from './times.ts'
+
+const DAY_MS = 86_400_000
+const DATE = /^\d{4}-\d{2}-\d{2}$/
+const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
+const LONG_MIN = -(2n ** 63n)
+const LONG_MAX = 2n ** 63n - 1n
+
+/** Avro 1.12, "Timestamps": of these, units of a second as a power of ten. */
+const TIMESTAMPS = { 'timestamp-millis': 3, 'timestamp-micros': 6, 'timestamp-nanos': 9 } as const
+
+/** The two's complement of a number, big-endian (Avro 1.12, "Decimal"); in `size` bytes, or as few as will do. Undefined where they are too few. */
+function bytesOf(value: bigint, size: number | undefined): Buffer | undefined {
+  let length = 1
+  while (value < -(1n << BigInt(length * 8 - 1)) || value >= 1n << BigInt(length * 8 - 1)) length++
+  if (size !== undefined && length > size) return undefined
+  const hex = BigInt.asUintN((size ?? length) * 8, value).toString(16)
+  return Buffer.from(hex.padStart((size ?? length) * 2, '0'), 'hex')
+}
+
+function decimalOf(bytes: Buffer, scale: number): string {
+  const unscaled = bytes.length === 0 ? 0n : BigInt.asIntN(bytes.length * 8, BigInt(`0x${bytes.toString('hex')}`))
+  const digits = String(unscaled < 0n ? -unscaled : unscaled).padStart(scale + 1, '0')
+  const whole = digits.slice(0, digits.length - scale)
+  return `${unscaled < 0n ? '-' : ''}${whole}${scale > 0 ? `.${digits.slice(-scale)}` : ''}`
+}
+
+/** avsc's own base class leaves the rest as it is. */
+export function logicalTypes({ LogicalType }: typeof import('avsc').types) {
+  const timestamp = (digits: 3 | 6 | 9) =>
+    class extends LogicalType {
+      protected override _fromValue(value: unknown): string {
+        return instantOf(integerOf(value)!, digits)
+      }
+      protected override _toValue(value: unknown): unknown {
+        const units = unitsOf(value, digits)
+        return units === undefined ? undefined : exactInteger(units)
+      }
+      protected override _resolve(): undefined {
+        return undefined
+      }
+    }
+  class Day extends LogicalType {
+    protected override _fromValue(value: number): string {
+      return isoOf(value * DAY_MS).slice(0, 10)
+    }
+    protected override _toValue(value: unknown): number | undefined {
+      const time = typeof value === 'string' && DATE.test(value) ? Date.parse(`${value}T00:00:00Z`) : Number.NaN
+      return Number.isNaN(time) ? undefined : Math.round(time / DAY_MS)
+    }
+    protected override _resolve(): undefined {
+      return undefined
+    }
+  }
+  class Decimal extends LogicalType {
+    readonly #scale: number
+    readonly #precision: number
+    readonly #size: number | undefined
+    constructor(schema: { scale?: number; precision?: number; size?: number }, options: never) {
+      super(schema as never, options)
+      this.#scale = schema.scale ?? 0
+      this.#precision = schema.precision ?? 0
+      this.#size = schema.size
+      if (!Number.isInteger(this.#scale) || this.#scale < 0 || this.#scale > 1000) throw new Error('a decimal has a scale that is none')
+    }
+    protected override _fromValue(value: Buffer): string {
+      return decimalOf(value, this.#scale)
+    }
+    protected override _toValue(value: unknown): Buffer | undefined {
+      const [, sign = '', whole = '', fraction = ''] = (typeof value === 'string' && DECIMAL.exec(value)) || []
+      if (whole === '' || /[1-9]/.test(fraction.slice(this.#scale))) return undefined
+      const digits = `${whole}${fraction.slice(0, this.#scale).padEnd(this.#scale, '0')}`.replace(/^0+(?=\d)/, '')
+      if (this.#precision > 0 && digits.length > this.#precision && digits !== '0') return undefined
+      return bytesOf(BigInt(`${sign}${digits}`), this.#size)
+    }
+    protected override _resolve(): undefined {
+      return undefined
+    }
+  }
+  return {
+    ...Object.fromEntries(Object.entries(TIMESTAMPS).map(([name, digits]) => [name, timestamp(digits)])),
+    date: Day,
+    decimal: Decimal,
+  }
+}
+
+/** 64-bit integers whose digits are all kept. */
+export function exactLong({ LongType }: typeof import('avsc').types): Type {
+  return LongType.__with({
+    fromBuffer: (buffer: Buffer) => exactInteger(buffer.readBigInt64LE()),
+    toBuffer: (value: unknown) => {
+      const buffer = Buffer.alloc(8)
+      buffer.writeBigInt64LE(integerOf(value)!)
+      return buffer
+    },
+    fromJSON: (value: unknown) => value,
+    toJSON: (value: unknown) => value,
+    isValid: (value: unknown) => {
+      const integer = integerOf(value)
+      return integer !== undefined && integer >= LONG_MIN && integer <= LONG_MAX
+    },
+    compare: (a: unknown, b: unknown) => Number((integerOf(a) ?? 0n) - (integerOf(b) ?? 0n)),
+  } as never)
+}

@@ -1,0 +1,84 @@
+/**
+ * Protobuf schemas as registries hold them: as text, or as Python's serializer leaves them there, a FileDescriptorProto in base64
+ * (descriptor.proto of protobuf).
+ */
+import { createRequire } from 'node:module'
+import type { NamespaceBase, Root, Type } from 'protobufjs'
+import type { SchemaText } from '../model/schema-text.ts'
+
+export type Protobuf = typeof import('protobufjs')
+
+const load = createRequire(import.meta.url)
+/** A text has blanks and braces. */
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+type File = { package?: string; imports: string[]; types: string[] }
+
+/** The first message of the schema, with all that it refers to. Throws an Error when it has none, or names what is not there. */
+export function firstMessage(protobuf: Protobuf, text: string, references: SchemaText['references']): Type {
+  const [root, { package: name, imports, types }] = BASE64.test(text.trim())
+    ? fromDescriptors(protobuf, [...references.map((reference) => reference.text), text])
+    : fromTexts(protobuf, text, references)
+  const space = name === undefined ? root : (root.lookup(name) as NamespaceBase)
+  const found = types.map((each) => space.get(each)).find((each): each is Type => each instanceof protobuf.Type)
+  if (!found) throw new Error('the schema has no message')
+  // Google's own types come with the library.
+  for (const each of new Set(imports)) {
+    const common = protobuf.common.get(each)
+    if (common?.nested) root.addJSON(common.nested)
+  }
+  root.resolveAll()
+  return found
+}
+
+function fromTexts(protobuf: Protobuf, text: string, references: SchemaText['references']): [Root, File] {
+  const root = new protobuf.Root()
+  const main = protobuf.parse(text, root, { keepCase: true })
+  const space = main.package === undefined ? root : (root.lookup(main.package) as NamespaceBase)
+  const types = space.nestedArray.map(({ name }) => name)
+  const imports = [...(main.imports ?? [])]
+  for (const reference of references) imports.push(...(protobuf.parse(reference.text, root, { keepCase: true }).imports ?? []))
+  return [root, { ...(main.package === undefined ? {} : { package: main.package }), imports, types }]
+}
+
+type Descriptor = { package?: string; dependency?: string[]; messageType?: { name: string }[] }
+
+/** What the descriptor extension adds to protobufjs. */
+type DescribedRoot = {
+  new (): Root & { toDescriptor(syntax: string): { file: Descriptor[] } }
+  fromDescriptor(set: { file: Descriptor[] }): Root
+}
+
+/** Google's own types, which come with the library, where they are referred to. */
+function commonDescriptors(protobuf: Protobuf, files: Descriptor[]): Descriptor[] {
+  const { Root } = protobuf as unknown as { Root: DescribedRoot }
+  const common = new Root()
+  for (const name of new Set(files.flatMap(({ dependency }) => dependency ?? []))) {
+    const known = protobuf.common.get(name)
+    if (known?.nested) common.addJSON(known.nested)
+  }
+  return common.nestedArray.length === 0 ? [] : common.toDescriptor('proto3').file
+}
+
+/** The last one is the schema's own. */
+function fromDescriptors(protobuf: Protobuf, texts: string[]): [Root, File] {
+  const { FileDescriptorProto } = load('protobufjs/ext/descriptor/index.js') as typeof import('protobufjs/ext/descriptor/index.js')
+  const files = texts.map((text): Descriptor => {
+    try {
+      return FileDescriptorProto.decode(Buffer.from(text.trim(), 'base64')) as Descriptor
+    } catch (error) {
+      throw new Error('the schema is neither a Protobuf text nor a FileDescriptorProto in base64', { cause: error })
+    }
+  })
+  const own = files.at(-1)!
+  const { Root } = protobuf as unknown as { Root: DescribedRoot }
+  const root = Root.fromDescriptor({ file: [...commonDescriptors(protobuf, files), ...files] })
+  return [
+    root,
+    {
+      ...(own.package === undefined || own.package === '' ? {} : { package: own.package }),
+      imports: [],
+      types: (own.messageType ?? []).map(({ name }) => name),
+    },
+  ]
+}
