@@ -23,7 +23,7 @@ import { errors } from './middleware/errors.ts'
 import { withIdempotency, type Attempt } from './middleware/idempotency.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { requestId } from './middleware/request-id.ts'
-import { assertNesting, validated } from './middleware/validate.ts'
+import { assertDigits, assertNesting, validated } from './middleware/validate.ts'
 import type { Operation } from './routes/operation.ts'
 import { elementsOf, nestedOf, parseDocument, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createToken } from './routes/auth/create-token.ts'
@@ -131,6 +131,7 @@ async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | 
   await parse(ctx as never, async () => {})
   if (!hasBody) ctx.request.body = undefined
   assertNesting(ctx.request.body)
+  if (ctx.is('application/json')) assertDigits(typeof ctx.request.rawBody === 'string' ? ctx.request.rawBody : undefined)
   return undefined
 }
 

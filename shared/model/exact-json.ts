@@ -5,7 +5,7 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
   isRawJSON(value: unknown): value is { rawJSON: string }
 }
 
-export { isRawJSON }
+export { isRawJSON, rawJSON }
 
 /** The document; numbers that are no safe integers are kept as they are written, and `JSON.stringify` prints them so. */
 export function parseExactly(text: string): unknown {

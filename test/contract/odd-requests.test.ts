@@ -26,6 +26,11 @@ describe('odd requests', () => {
     expect((await client.call(method, path, body)).status).toBe(status)
   })
 
+  it('with an integer that would be rounded are refused by its name', async () => {
+    const { status, body } = await client.call('POST', '/v1/connectors/conn_log/validate', '{"config":{"a":[0,9007199254740993]}}')
+    expect([status, body.error?.details]).toEqual([400, [{ path: '/config/a/1', message: 'is a number that would lose digits' }]])
+  })
+
   it('with a body that does not decompress get 400', async () => {
     const { status } = await client.call('POST', '/v1/streams', 'xx', { 'Content-Encoding': 'gzip' })
     expect(status).toBe(400)

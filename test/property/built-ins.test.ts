@@ -1,5 +1,6 @@
 /** The built-in SmartModules against plain JavaScript over JSON.parse: what a reader of JSON would expect, none by luck of bytes. */
 import fc from 'fast-check'
+import { rawJSON } from '../../shared/model/exact-json.ts'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openTestChain, type TestChain } from '../harness/chains.ts'
 
@@ -105,6 +106,46 @@ describe('dps/filter', () => {
       ),
       { numRuns: 30 },
     )
+  })
+
+  it('compares numbers by all of their digits, however they are written', async () => {
+    // As a whole number and a power of ten, which BigInt compares without rounding.
+    const number = fc
+      .tuple(
+        fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),
+        fc.integer({ min: -25, max: 25 }),
+        fc.constantFrom('plain', 'point', 'exponent'),
+      )
+      .map(([digits, power, form]) => {
+        const text = String(digits < 0n ? -digits : digits)
+        const sign = digits < 0n ? '-' : ''
+        const point = `${text[0]}${text.length > 1 ? `.${text.slice(1)}` : ''}e${power + text.length - 1}`
+        const plain = power >= 0 ? `${text}${text === '0' ? '' : '0'.repeat(power)}` : `0.${text.padStart(-power + 20, '0')}`
+        // Of `plain` with a fraction the value is digits / 10^(places).
+        const exact = form === 'plain' && power < 0 ? { digits, power: -Math.max(text.length, -power + 20) } : { digits, power }
+        return { text: sign + (form === 'plain' ? plain : form === 'point' ? point : `${text}E${power}`), ...exact }
+      })
+    const scaled = ({ digits, power }: { digits: bigint; power: number }) => digits * 10n ** BigInt(power + 60)
+    await fc.assert(
+      fc.asyncProperty(
+        number,
+        fc.array(number, { minLength: 1, maxLength: 8 }),
+        fc.constantFrom('eq', 'gt', 'lte'),
+        async (value, fields, operator) => {
+          const chain = await openTestChain([{ name: 'dps/filter', config: { field: 'v', operator, value: rawJSON(value.text) } }])
+          const all = [...fields, value]
+          const { values } = await chain.run(all.map(({ text }) => `{"v":${text}}`))
+          const keeps = (each: (typeof all)[number]) => {
+            const order = scaled(each) - scaled(value)
+            return operator === 'eq' ? order === 0n : operator === 'gt' ? order > 0n : order <= 0n
+          }
+          expect(values).toEqual(all.filter(keeps).map(({ text }) => `{"v":${text}}`))
+        },
+      ),
+      { numRuns: 60 },
+    )
+    const exact = await openTestChain([{ name: 'dps/filter', config: { field: 'v', operator: 'eq', value: 9007199254740992 } }])
+    expect((await exact.run(['{"v":9007199254740993}', '{"v":9007199254740992.0}'])).values).toEqual(['{"v":9007199254740992.0}'])
   })
 
   it('finds members of arrays by index, the last of repeated names, and values among several', async () => {

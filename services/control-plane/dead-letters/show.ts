@@ -1,6 +1,7 @@
 /** Bytes as the API shows them: whole in base64, and readable where they can be read. */
 import type { DeadLetterRow } from '../../../shared/store/dead-letters.ts'
 import { deadLetterId } from '../../../shared/store/dead-letters.ts'
+import { parseExactly } from '../../../shared/model/exact-json.ts'
 import { FRAMING_BYTES } from '../../../shared/registry/framing.ts'
 
 /** Undefined for bytes that are no UTF-8. */
@@ -20,7 +21,7 @@ export function showValue(value: Buffer | null) {
   const bare = value.length >= FRAMING_BYTES && value[0] === 0 ? value.subarray(FRAMING_BYTES) : value
   let json: unknown = null
   try {
-    json = JSON.parse(textOf(bare) ?? '')
+    json = parseExactly(textOf(bare) ?? '')
     if (isDeeperThan(json, JSON_DEPTH_MAX)) json = null
   } catch {
     // Not JSON: the bytes say what it is.

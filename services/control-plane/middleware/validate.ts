@@ -1,6 +1,7 @@
-/** zod issues → faults with JSON pointers, all of them at once; and what zod does not look at: nesting. */
+/** zod issues → faults with JSON pointers, all of them at once; and what zod does not look at: nesting, digits that were rounded away. */
 import type { ZodError, z } from 'zod'
 import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
+import { doubleOf, isRawJSON, parseExactly } from '../../../shared/model/exact-json.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 
 /** RFC 6901. */
@@ -33,6 +34,23 @@ export function validated<T extends z.ZodType>(schema: T, value: unknown, root =
   const parsed = schema.safeParse(value, { reportInput: true })
   if (parsed.success) return { value: parsed.data }
   return { details: parsed.error.issues.flatMap((issue) => detailsOf(issue, root)).slice(0, LIMITS.details_max) }
+}
+
+const LONG_INTEGER = /\d{16}/
+
+/** Throws naming every integer of a JSON body that JavaScript has rounded: what is kept would be another one. */
+export function assertDigits(text: string | undefined): void {
+  if (text === undefined || !LONG_INTEGER.test(text)) return
+  const details: Detail[] = []
+  const open: [value: unknown, at: PropertyKey[]][] = [[parseExactly(text), []]]
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [value, at] = next
+    if (isRawJSON(value)) {
+      if (doubleOf(value) === undefined) details.push({ path: pointer(at), message: 'is a number that would lose digits' })
+    } else if (typeof value === 'object' && value !== null)
+      for (const [name, inner] of Object.entries(value)) open.push([inner, [...at, name]])
+  }
+  if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
 }
 
 /** Throws when a body nests deeper than the limit. Iterative, so that no body can exhaust the stack. */

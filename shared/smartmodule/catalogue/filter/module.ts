@@ -1,5 +1,5 @@
 /** dps/filter: keeps the records whose field compares as asked. */
-import { Config, Kind, Path, Record, Slice, kindAt, numberOf, skipChecked, skipSpace, textOf, unescape } from 'dps'
+import { compareNumbers, Config, Kind, Path, Record, Slice, kindAt, numberOf, skipChecked, skipSpace, textOf, unescape } from 'dps'
 
 const enum Operator { Eq, Ne, Gt, Gte, Lt, Lte, In, Contains, StartsWith, EndsWith, Exists }
 const NAMES: string[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'contains', 'starts_with', 'ends_with', 'exists']
@@ -34,7 +34,12 @@ class Scratch {
 function operandOf(start: usize, end: usize, kind: Kind): Operand {
   const operand = new Operand()
   operand.kind = kind
-  if (kind == Kind.Number) operand.number = numberOf(start, end)
+  if (kind == Kind.Number) {
+    operand.number = numberOf(start, end)
+    const text = new ArrayBuffer((end - start) as i32)
+    memory.copy(changetype<usize>(text), start, end - start)
+    operand.bytes = text
+  }
   if (kind == Kind.String) operand.bytes = String.UTF8.encode(textOf(start, end))
   return operand
 }
@@ -103,9 +108,18 @@ function compareText(operand: Operand): i32 {
   return textLength < length ? -1 : textLength > length ? 1 : 0
 }
 
+/** By doubles, and where they say the same, by all the digits that they may not hold. */
+function compareNumber(start: usize, end: usize, operand: Operand): i32 {
+  const value = numberOf(start, end)
+  if (value < operand.number) return -1
+  if (value > operand.number) return 1
+  const bytes = changetype<usize>(operand.bytes)
+  return compareNumbers(start, end, bytes, bytes + (operand.bytes.byteLength as usize))
+}
+
 function equals(start: usize, end: usize, kind: Kind, operand: Operand): bool {
   if (kind != operand.kind) return false
-  if (kind == Kind.Number) return numberOf(start, end) == operand.number
+  if (kind == Kind.Number) return compareNumber(start, end, operand) == 0
   if (kind == Kind.String) {
     openText(start, end)
     return sameText(operand)
@@ -152,12 +166,11 @@ export function filter(record: Record): bool {
   if (operator == Operator.Contains) return contains(slice, operand)
   if (kind != operand.kind) return false
   if (kind == Kind.Number) {
-    const value = numberOf(slice.start, slice.end)
-    if (operator == Operator.Gt) return value > operand.number
-    if (operator == Operator.Gte) return value >= operand.number
-    if (operator == Operator.Lt) return value < operand.number
-    if (operator == Operator.Lte) return value <= operand.number
-    return false
+    const order = compareNumber(slice.start, slice.end, operand)
+    if (operator == Operator.Gt) return order > 0
+    if (operator == Operator.Gte) return order >= 0
+    if (operator == Operator.Lt) return order < 0
+    return operator == Operator.Lte && order <= 0
   }
   if (kind != Kind.String) return false
   openText(slice.start, slice.end)
