@@ -3,7 +3,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench chaos outage example account docs
+.PHONY: help run test check format bench chaos fuzz outage example account docs
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ bench: node_modules/.installed ## measure, side by side, verified: SUITE=product
 
 chaos: node_modules/.installed ## break everything under load and count: MINUTES=20 SEED=7 (RATE=11000); writes test/chaos/latest.json
 	@MINUTES="$(MINUTES)" SEED="$(SEED)" RATE="$(RATE)" $(NODE) test/chaos/run.ts
+
+fuzz: node_modules/.installed ## requests that nobody means, and Schemathesis: REQUESTS=100000 SEED=7 EXAMPLES=60
+	@REQUESTS="$(REQUESTS)" SEED="$(SEED)" EXAMPLES="$(EXAMPLES)" $(NODE) test/fuzz/run.ts
 
 outage: node_modules/.installed ## ten minutes of load without control plane, Postgres and Redis: MINUTES=10
 	@MINUTES="$(MINUTES)" $(NODE) test/chaos/outage.ts

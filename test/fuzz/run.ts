@@ -1,0 +1,153 @@
+/**
+ * `make fuzz`: REQUESTS (100,000) requests of our own fuzzer and then Schemathesis against the whole service, the rate limit out of the way.
+ * Fails on a 5xx, on an answer that its contract does not say, and on an event loop that was held for more than 200 ms.
+ */
+import { Redis } from 'ioredis'
+import { launch } from '../../deploy/local/launcher.ts'
+import { createRandom } from '../chaos/random.ts'
+import { assertKept } from '../harness/contract-check.ts'
+import { createRequests, type Document, type FuzzRequest } from './requests.ts'
+import { runSchemathesis } from './schemathesis.ts'
+
+const REQUESTS = Number(process.env.REQUESTS || 100_000)
+const SEED = Number(process.env.SEED || Date.now() % 100_000)
+const EXAMPLES = Number(process.env.EXAMPLES || 60)
+const CLIENTS = 8
+const LOOP_HELD_SECONDS_MAX = 0.2
+const LIMITS_CLEARED_MS = 200
+/** What was made is deleted beyond so many, oldest first. */
+const KEPT_MAX = 16
+const FINDINGS_MAX = 30
+const ANSWER_MS_MAX = 30_000
+
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+const random = createRandom(SEED)
+say(`fuzz: ${REQUESTS.toLocaleString('en')} requests, SEED=${SEED}`)
+const launched = await launch({ processors: 1, say: () => {}, prefix: 'fuzz', env: { LOG_LEVEL: 'error' } })
+const redis = new Redis(launched.env.REDIS_URL!)
+const clearing = setInterval(() => {
+  void redis.keys('*:rate:*').then((keys) => (keys.length > 0 ? redis.del(...keys) : 0))
+}, LIMITS_CLEARED_MS)
+const findings = new Map<string, { count: number; example: string }>()
+const statuses = new Map<number, number>()
+
+function find(what: string, request: FuzzRequest, answer: string): void {
+  const known = findings.get(what)
+  if (known) known.count++
+  else
+    findings.set(what, {
+      count: 1,
+      example: `${request.method} ${request.path.slice(0, 300)} ${JSON.stringify(request.headers)} ${String(request.body ?? '').slice(0, 600)} → ${answer.slice(0, 600)}`,
+    })
+}
+
+let failed = 0
+try {
+  const { api_key, api_secret } = await launched.createAccount('Fuzz', 'enterprise')
+  const json = { 'Content-Type': 'application/json' }
+  const logIn = async () => {
+    const answer = await fetch(`${launched.apiUrl}/v1/auth/token`, {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify({ api_key, api_secret }),
+    })
+    return ((await answer.json()) as { access_token: string }).access_token
+  }
+  const token = await logIn()
+  const authorization = `Bearer ${token}`
+  const document = (await (await fetch(`${launched.apiUrl}/openapi.json`)).json()) as Document
+  const names = {
+    ids: new Map([
+      ['smartmodules', ['dps/filter', 'dps%2Fmap-fields']],
+      ['connectors', ['conn_stream', 'log']],
+    ]),
+    words: ['name', 'value', 'n', 'field', 'stream_id', 'eq', 'integer', 'string', 'true', '1', 'prefix', 'table'],
+  }
+  const made: { path: string; id: string }[] = []
+  const nextRequest = createRequests(document, random, names)
+
+  async function keep(request: FuzzRequest, body: Record<string, unknown>): Promise<void> {
+    const id = body.pipeline_id ?? body.id ?? body.module_id
+    if (typeof id !== 'string' || request.method !== 'POST') return
+    const [path] = request.path.split('?')
+    if (!/\/(streams|pipelines|smartmodules|secrets)$/.test(path!)) return
+    made.push({ path: path!, id })
+    const kind = path!.split('/').at(-1)!
+    names.ids.set(kind, [...(names.ids.get(kind) ?? []), id])
+    if (kind === 'pipelines') names.ids.set('ingest', names.ids.get(kind)!)
+    while (made.length > KEPT_MAX) {
+      const oldest = made.shift()!
+      const oldKind = oldest.path.split('/').at(-1)!
+      names.ids.set(
+        oldKind,
+        names.ids.get(oldKind)!.filter((each) => each !== oldest.id),
+      )
+      await fetch(`${launched.apiUrl}${oldest.path}/${oldest.id}`, { method: 'DELETE', headers: { authorization } })
+    }
+  }
+
+  async function send(request: FuzzRequest): Promise<void> {
+    let answer: Response
+    try {
+      answer = await fetch(`${launched.apiUrl}${request.path}`, {
+        method: request.method,
+        headers: { authorization, ...request.headers },
+        body: request.body === undefined ? null : typeof request.body === 'string' ? request.body : new Uint8Array(request.body),
+        signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      })
+    } catch (error) {
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
+      // Headers that the client itself refuses say nothing of the service.
+      if (!/not supported|invalid/i.test(cause)) find(`no answer: ${cause}`, request, cause)
+      return
+    }
+    const text = await answer.text()
+    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+    if (answer.status >= 500) return find(`${request.operationId} answered ${answer.status}`, request, text)
+    let body: unknown
+    try {
+      body = text === '' ? {} : JSON.parse(text)
+    } catch {
+      return find(`${request.operationId} answered no JSON`, request, text)
+    }
+    try {
+      assertKept(request.method, request.path, answer.status, body)
+    } catch (error) {
+      return find(`${request.operationId}: ${error instanceof Error ? error.message.slice(0, 200) : String(error)}`, request, text)
+    }
+    if (answer.status >= 400 && typeof (body as { error?: { code?: unknown } }).error?.code !== 'string')
+      return find(`${request.operationId} answered ${answer.status} without the envelope`, request, text)
+    if (answer.status === 201) await keep(request, body as Record<string, unknown>)
+  }
+
+  let sent = 0
+  const startedAt = Date.now()
+  await Promise.all(
+    Array.from({ length: CLIENTS }, async () => {
+      while (sent < REQUESTS) {
+        if (++sent % 10_000 === 0) say(`fuzz: ${sent.toLocaleString('en')} requests in ${Math.round((Date.now() - startedAt) / 1000)} s`)
+        await send(nextRequest())
+      }
+    }),
+  )
+  say(
+    `fuzz: answers by status: ${[...statuses]
+      .toSorted(([a], [b]) => a - b)
+      .map(([status, count]) => `${status}: ${count}`)
+      .join(', ')}`,
+  )
+  const metrics = await (await fetch(launched.metricsUrls[0]!)).text()
+  const held = Number(/^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(metrics)?.[1] ?? 0)
+  say(`fuzz: the event loop was held for at most ${Math.round(held * 1000)} ms`)
+  if (held > LOOP_HELD_SECONDS_MAX) failed++
+  for (const [what, { count, example }] of [...findings].slice(0, FINDINGS_MAX)) say(`FOUND ${count} × ${what}\n      ${example}`)
+  failed += findings.size
+  const code = await runSchemathesis(launched.apiUrl, await logIn(), EXAMPLES, say)
+  if (code !== undefined && code !== 0) failed++
+} finally {
+  clearInterval(clearing)
+  redis.disconnect()
+  await launched.close()
+}
+say(failed === 0 ? 'fuzz: nothing found' : `fuzz: ${failed} findings`)
+process.exit(failed === 0 ? 0 : 1)
