@@ -23,6 +23,8 @@ export type Account = Key & { account_id: string; read_only?: Key }
 export type Launched = {
   /** Another control plane on the same port, after the first was stopped. */
   startControlPlane(): Promise<Service>
+  /** One more, on a port of its own. */
+  addControlPlane(): Promise<{ service: Service; apiUrl: string }>
   stack: Stack
   apiUrl: string
   metricsUrls: string[]
@@ -129,6 +131,11 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       processors,
       env,
       startControlPlane,
+      async addControlPlane() {
+        const own = await freePort()
+        const service = await open('control-plane-2', 'services/control-plane/main.ts', { PORT: String(own) })
+        return { service, apiUrl: `http://127.0.0.1:${own}` }
+      },
       addProcessor,
       async createAccount(name, type, readOnly = false) {
         const script = join(ROOT, 'services', 'control-plane', 'create-account.ts')

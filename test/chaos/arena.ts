@@ -1,14 +1,16 @@
 /**
- * Where chaos happens: three brokers behind proxies, three processors, the control plane and its stores, as real processes; a pipeline
- * of two steps in eight partitions and three tasks.
+ * Where chaos happens: three brokers behind proxies, three processors, two control planes and their stores, as real processes; a pipeline
+ * of two steps in eight partitions and three tasks, and two that end in a table and in a bucket.
  */
 import type { Kafka } from 'kafkajs'
 import { freePorts } from '../../deploy/local/child.ts'
 import { launch, type Launched } from '../../deploy/local/launcher.ts'
+import type { Service } from '../../deploy/local/service.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { openApi, until, type Api } from './client.ts'
+import { createExternals, type Externals } from './externals.ts'
 import { openProxy, type Proxy } from './proxy.ts'
 
 export const PARTITIONS = 8
@@ -26,7 +28,9 @@ export type Arena = {
   cluster: Cluster
   kafka: Kafka
   proxies: Proxy[]
+  controlPlanes: Service[]
   api: Api
+  externals: Externals
   pipeline: { id: string; sourceTopic: string; sinkTopic: string; deadLetterTopic: string; schemaId: number; moduleIds: string[] }
   /** The revision that the API has accepted last. */
   revision: number
@@ -57,15 +61,19 @@ export async function openArena(prefix: string, say: (line: string) => void): Pr
     await Promise.all([launched.addProcessor(), launched.addProcessor(), launched.addProcessor()])
     const cluster = openCluster({ brokers: stack.kafkaBrokers, clientId: 'chaos', now: () => Date.now() })
     const kafka = createKafka(stack.kafkaBrokers, 'chaos-oracle')
-    const api = await openApi(launched)
+    const second = await launched.addControlPlane()
+    const api = await openApi(launched, [launched.apiUrl, second.apiUrl])
     const pipeline = await createPipeline(api)
+    const externals = await createExternals(api, launched, pipeline.moduleIds[1]!)
     return {
       launched,
       cluster,
       kafka,
       proxies,
+      controlPlanes: [launched.controlPlane, second.service],
       api,
       pipeline,
+      externals,
       revision: 1,
       kills: 0,
       say,

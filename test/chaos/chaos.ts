@@ -8,6 +8,7 @@ import { PARTITIONS, sleep, type Arena } from './arena.ts'
 import type { Catastrophe } from './catastrophes/catastrophe.ts'
 import { cutEndTxn } from './catastrophes/cut-end-txn.ts'
 import { delayEndTxn } from './catastrophes/delay-end-txn.ts'
+import { freezeControlPlane } from './catastrophes/freeze-control-plane.ts'
 import { freezeConnections } from './catastrophes/freeze-connections.ts'
 import { killBroker } from './catastrophes/kill-broker.ts'
 import { killProcessor } from './catastrophes/kill-processor.ts'
@@ -18,6 +19,7 @@ import { restartStores } from './catastrophes/restart-stores.ts'
 import { swapRevision } from './catastrophes/swap-revision.ts'
 import { until } from './client.ts'
 import { wrongBorders } from './ledger-check.ts'
+import { isExactOutside, judgeExternals, startExternalLoad, type ExternalVerdict } from './externals.ts'
 import { startLoad } from './load.ts'
 import { isExact, judge, type Verdict } from './oracle.ts'
 import { createRandom, type Random } from './random.ts'
@@ -28,6 +30,7 @@ export const CATASTROPHES: readonly Catastrophe[] = [
   killBroker,
   moveCoordinator,
   freezeConnections,
+  freezeControlPlane,
   delayEndTxn,
   cutEndTxn,
   restartStores,
@@ -51,7 +54,13 @@ export type ChaosResult = {
   wrongBorders: string[]
   revisions: number
   happened: Record<string, number>
+  /** Of the table and the bucket. */
+  outside: Record<string, ExternalVerdict>
 }
+
+/** The sinks outside get a smaller load: the oracle reads them back over their own ways. */
+const OUTSIDE_SHARE = 0.05
+const OUTSIDE_MAX = 1000
 
 const KILL_EVERY_MS = 16_000
 
@@ -105,6 +114,12 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
     historyFile: join(tmpdir(), `dps-chaos-history-${process.pid}.ndjson`),
     abortedEveryMs: 7000,
   })
+  const outsideLoad = await startExternalLoad(
+    cluster,
+    kafka,
+    arena.externals,
+    Math.min(OUTSIDE_MAX, options.recordsPerSecond * OUTSIDE_SHARE),
+  )
   const endAt = Date.now() + options.loadSeconds * 1000
   const progress = setInterval(
     () =>
@@ -127,6 +142,7 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
   }
   say('the load ends; waiting until everything is through')
   await load.stop()
+  await outsideLoad.stop()
   const acknowledged = load.acknowledged()
   const written = acknowledged.reduce((sum, count) => sum + count, 0)
   await until(
@@ -140,10 +156,13 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
   }).catch(() => api<Accounting>('GET', `/pipelines/${pipeline.id}/accounting`))
   say(`reading back ${written.toLocaleString('en')} records`)
   const verdict = await judge(cluster, pipeline.sinkTopic, pipeline.deadLetterTopic, acknowledged)
+  const outside = await judgeExternals(api, arena.launched, arena.externals, outsideLoad, say)
+  for (const [sink, found] of Object.entries(outside)) say(`${sink}: ${JSON.stringify(found)}`)
   const { totals } = accounting
   return {
     verdict,
-    isExact: isExact(verdict),
+    outside,
+    isExact: isExact(verdict) && Object.values(outside).every(isExactOutside),
     kills: arena.kills,
     accounting: totals,
     accountingBalanced:

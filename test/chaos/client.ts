@@ -3,15 +3,22 @@ import type { Launched } from '../../deploy/local/launcher.ts'
 
 export type Api = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) => Promise<T>
 
-export async function openApi(launched: Launched): Promise<Api> {
+const ANSWER_MS_MAX = 12_000
+
+/** With several addresses whoever does not answer is left for the next one. */
+export async function openApi(launched: Launched, apiUrls: readonly string[] = [launched.apiUrl]): Promise<Api> {
   const { api_key, api_secret } = await launched.createAccount('Chaos', 'enterprise')
   let token = ''
+  let turn = 0
   async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const answer = await fetch(`${launched.apiUrl}/v1${path}`, {
+    const answer = await fetch(`${apiUrls[turn % apiUrls.length]}/v1${path}`, {
       method,
       headers: { Authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
       body: body === undefined ? undefined : JSON.stringify(body),
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(apiUrls.length > 1 ? ANSWER_MS_MAX : 30_000),
+    }).catch((error: unknown) => {
+      turn++
+      throw error
     })
     const text = await answer.text()
     if (answer.status === 401 && !path.startsWith('/auth')) {

@@ -3,6 +3,7 @@
  * order per key.
  */
 import type { Cluster } from '../../shared/kafka/cluster.ts'
+import { createBits } from './bits.ts'
 import { isPoison, KEYS_PER_PARTITION, recordAt } from './load.ts'
 import { readCommitted } from './reader.ts'
 
@@ -41,8 +42,8 @@ export async function judge(cluster: Cluster, sinkTopic: string, deadLetterTopic
     borders: new Map(),
     revisions_out_of_order: 0,
   }
-  const total = acknowledged.map((count) => new Uint8Array(count))
-  const seenDead = acknowledged.map((count) => new Uint8Array(count))
+  const total = acknowledged.map(createBits)
+  const seenDead = acknowledged.map(createBits)
   const lastN = new Map<string, number>()
   const lastRev = new Map<number, number>()
 
@@ -58,8 +59,7 @@ export async function judge(cluster: Cluster, sinkTopic: string, deadLetterTopic
     const index = indexOf(partition, key, n)
     if (index < 0) return void verdict.ghosts++
     if (isPoison(n)) return void verdict.misplaced++
-    if (total[partition]![index] !== 0) return void verdict.duplicated++
-    total[partition]![index] = 1
+    if (!total[partition]!.add(index)) return void verdict.duplicated++
     if (n < (lastN.get(key) ?? -1)) verdict.out_of_order++
     else lastN.set(key, n)
     const rev = Number(REV.exec(value)?.[1] ?? 0)
@@ -76,14 +76,13 @@ export async function judge(cluster: Cluster, sinkTopic: string, deadLetterTopic
     const index = indexOf(partition, key, n)
     if (index < 0) return void verdict.ghosts++
     if (!isPoison(n)) return void verdict.misplaced++
-    if (seenDead[partition]![index] !== 0) return void verdict.duplicated++
-    seenDead[partition]![index] = 1
+    if (!seenDead[partition]!.add(index)) return void verdict.duplicated++
     verdict.dead_letters++
   })
   for (const [partition, count] of acknowledged.entries()) {
     for (let index = 0; index < count; index++) {
       const seen = isPoison(recordAt(partition, index).n) ? seenDead : total
-      if (seen[partition]![index] === 0) verdict.lost++
+      if (!seen[partition]!.has(index)) verdict.lost++
     }
   }
   return verdict

@@ -42,6 +42,7 @@ try {
     wrong_borders: result.wrongBorders,
     kills: result.kills,
     happened: result.happened,
+    outside: result.outside,
     accounting_balanced: result.accountingBalanced,
     accounting: result.accounting,
     control_is_green: !control.isCaught,

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { openArena } from './arena.ts'
 import { runChaos } from './chaos.ts'
 import { delayEndTxn } from './catastrophes/delay-end-txn.ts'
+import { freezeControlPlane } from './catastrophes/freeze-control-plane.ts'
 import { killBroker } from './catastrophes/kill-broker.ts'
 import { cutEndTxn } from './catastrophes/cut-end-txn.ts'
 import { swapRevision } from './catastrophes/swap-revision.ts'
@@ -17,10 +18,12 @@ describe('three brokers and three processors under fire', () => {
         seed: 4,
         loadSeconds: 45,
         recordsPerSecond: 4000,
-        catastrophes: [swapRevision, cutEndTxn, killBroker, delayEndTxn],
+        catastrophes: [swapRevision, cutEndTxn, freezeControlPlane, killBroker, delayEndTxn],
         say,
       })
       expect(result.verdict).toMatchObject({ lost: 0, duplicated: 0, out_of_order: 0, ghosts: 0, misplaced: 0, revisions_out_of_order: 0 })
+      const none = { lost: 0, duplicated: 0, out_of_order: 0, ghosts: 0, letters_missing: 0 }
+      expect(result.outside).toMatchObject({ table: none, bucket: none })
       expect(result.accountingBalanced).toBe(true)
       expect(result.wrongBorders).toEqual([])
       expect(result.kills).toBeGreaterThanOrEqual(2)

@@ -145,6 +145,7 @@ try {
   const code = await runSchemathesis(launched.apiUrl, await logIn(), EXAMPLES, say)
   if (code !== undefined && code !== 0) failed++
 } finally {
+  if (failed > 0) say(`the services said what is in ${launched.stack.home.logs}`)
   clearInterval(clearing)
   redis.disconnect()
   await launched.close()

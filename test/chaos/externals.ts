@@ -1,0 +1,168 @@
+/**
+ * Sinks that are no topics, under the same fire: a table and a bucket, each behind a pipeline of its own over a stream with a load of its
+ * own. In the end each must hold every record once, in the order of its key, and the poison must be one dead letter each.
+ */
+import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import type { Kafka } from 'kafkajs'
+import pg from 'pg'
+import type { Launched } from '../../deploy/local/launcher.ts'
+import { isFolder } from '../../deploy/local/bucket.ts'
+import type { Cluster } from '../../shared/kafka/cluster.ts'
+import { createBits } from './bits.ts'
+import { until, type Api } from './client.ts'
+import { isPoison, KEYS_PER_PARTITION, recordAt, startLoad, type Load } from './load.ts'
+
+const TABLE = 'chaos_rows'
+const PREFIX = 'chaos/'
+const PARTITIONS = 4
+const PAGE_ROWS = 50_000
+
+type Kind = 'table' | 'bucket'
+export type Externals = { topic: string; schemaId: number; pipelines: Record<Kind, string> }
+
+/** What is wrong with one sink; all zero when nothing is. */
+export type ExternalVerdict = {
+  records: number
+  lost: number
+  duplicated: number
+  out_of_order: number
+  ghosts: number
+  letters_missing: number
+}
+
+export const isExactOutside = ({ lost, duplicated, out_of_order, ghosts, letters_missing }: ExternalVerdict): boolean =>
+  lost + duplicated + out_of_order + ghosts + letters_missing === 0
+
+/** `poisonId` is the SmartModule that fails the poison. */
+export async function createExternals(api: Api, { stack }: Launched, poisonId: string): Promise<Externals> {
+  if (!stack.warehouseUrl || isFolder(stack.bucket)) throw new Error('chaos needs a database and a bucket of its own')
+  const body = { name: 'chaos-outside', description: '', schema: { n: 'integer', key: 'string', bad: 'boolean?' }, partitions: PARTITIONS }
+  const { id } = await until('the stream of the sinks outside', 60_000, () => api<{ id: string }>('POST', '/streams', body))
+  const { topic, schema_id } = await api<{ topic: string; schema_id: number }>('GET', `/streams/${id}`)
+  const warehouse = new pg.Client({ connectionString: stack.warehouseUrl })
+  await warehouse.connect()
+  await warehouse.query(`CREATE TABLE ${TABLE} (id bigserial, n int NOT NULL, key text NOT NULL)`)
+  await warehouse.end()
+  const create = async (kind: Kind, sink: Record<string, unknown>) => {
+    const { pipeline_id } = await api<{ pipeline_id: string }>('POST', '/pipelines', {
+      name: `chaos-${kind}`,
+      source: { connector_id: 'conn_stream', config: { stream_id: id } },
+      processors: [{ module_id: poisonId, config: {} }],
+      sink,
+      tasks: 2,
+    })
+    return pipeline_id
+  }
+  const objects = { prefix: PREFIX, bucket: stack.bucket.name, interval_ms: 3000 }
+  return {
+    topic,
+    schemaId: schema_id,
+    pipelines: {
+      table: await create('table', { connector_id: 'conn_table', config: { table: TABLE, batch_size: 1000 } }),
+      bucket: await create('bucket', { connector_id: 'conn_storage_bucket', config: objects }),
+    },
+  }
+}
+
+export const startExternalLoad = (
+  cluster: Cluster,
+  kafka: Kafka,
+  { topic, schemaId }: Externals,
+  recordsPerSecond: number,
+): Promise<Load> => startLoad({ cluster, kafka, topic, schemaId, recordsPerSecond, partitions: PARTITIONS, abortedEveryMs: 11_000 })
+
+/** Takes the records of a sink one by one, each key's in their order; what is missing is known in the end. */
+function createJudge(acknowledged: readonly number[]) {
+  const seen = acknowledged.map(createBits)
+  const lastN = new Map<string, number>()
+  const verdict = { records: 0, lost: 0, duplicated: 0, out_of_order: 0, ghosts: 0, letters_missing: 0 }
+  return {
+    take(key: string, n: number): void {
+      const [partition = -1, ordinal = -1] = key.slice(1).split('-').map(Number)
+      const index = n * KEYS_PER_PARTITION + ordinal
+      if (n < 0 || !(index < (acknowledged[partition] ?? 0)) || recordAt(partition, index).key !== key || isPoison(n)) verdict.ghosts++
+      else if (!seen[partition]!.add(index)) verdict.duplicated++
+      else if (n < (lastN.get(key) ?? -1)) verdict.out_of_order++
+      lastN.set(key, Math.max(n, lastN.get(key) ?? -1))
+      verdict.records++
+    },
+    end(letters: number): ExternalVerdict {
+      let poison = 0
+      for (const [partition, count] of acknowledged.entries())
+        for (let index = 0; index < count; index++) {
+          if (isPoison(recordAt(partition, index).n)) poison++
+          else if (!seen[partition]!.has(index)) verdict.lost++
+        }
+      verdict.letters_missing = Math.abs(poison - letters)
+      return verdict
+    },
+  }
+}
+
+async function eachRow(url: string, take: (key: string, n: number) => void): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    for (let after = '0'; ;) {
+      const { rows } = await client.query<{ id: string; n: number; key: string }>(
+        `SELECT id, n, key FROM ${TABLE} WHERE id > $1 ORDER BY id LIMIT ${PAGE_ROWS}`,
+        [after],
+      )
+      if (rows.length === 0) return
+      for (const { key, n } of rows) take(key, n)
+      after = rows.at(-1)!.id
+    }
+  } finally {
+    await client.end()
+  }
+}
+
+/** Objects are named by their partition and first offset: in the order of their names each partition's are in order. */
+async function eachObjectLine({ stack: { bucket } }: Launched, take: (key: string, n: number) => void): Promise<void> {
+  if (isFolder(bucket)) return
+  const { endpoint, access_key: accessKeyId, secret_key: secretAccessKey, name: Bucket } = bucket
+  const client = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } })
+  try {
+    for (let token: string | undefined; ;) {
+      const page = await client.send(new ListObjectsV2Command({ Bucket, Prefix: PREFIX, ContinuationToken: token }))
+      for (const { Key } of page.Contents ?? []) {
+        const text = await (await client.send(new GetObjectCommand({ Bucket, Key }))).Body!.transformToString()
+        for (const line of text.split('\n').filter(Boolean)) {
+          const { key, n } = JSON.parse(line) as { key: string; n: number }
+          take(key, n)
+        }
+      }
+      token = page.NextContinuationToken
+      if (!page.IsTruncated) return
+    }
+  } finally {
+    client.destroy()
+  }
+}
+
+/** Waits until both are through, and reads what they hold. */
+export async function judgeExternals(
+  api: Api,
+  launched: Launched,
+  { pipelines }: Externals,
+  load: Load,
+  say: (line: string) => void,
+): Promise<Record<Kind, ExternalVerdict>> {
+  const acknowledged = load.acknowledged()
+  const readers: Record<Kind, (take: (key: string, n: number) => void) => Promise<void>> = {
+    table: (take) => eachRow(launched.stack.warehouseUrl!, take),
+    bucket: (take) => eachObjectLine(launched, take),
+  }
+  const judged = async (kind: Kind): Promise<ExternalVerdict> => {
+    await until(
+      `the ${kind} has everything`,
+      90_000,
+      async () => (await api<{ lag: number }>('GET', `/pipelines/${pipelines[kind]}/offsets`)).lag <= PARTITIONS,
+    ).catch((error: Error) => say(`${error.message}: what is missing counts as lost`))
+    const judge = createJudge(acknowledged)
+    await readers[kind](judge.take)
+    const { total } = await api<{ total: number }>('GET', `/pipelines/${pipelines[kind]}/dead-letters?page_size=1`)
+    return judge.end(total)
+  }
+  return { table: await judged('table'), bucket: await judged('bucket') }
+}
