@@ -12,6 +12,7 @@ import { openRegistry } from '../../shared/registry/registry.ts'
 import { createSecretBox } from '../../shared/secrets/envelope.ts'
 import { migrate, openDatabase } from '../../shared/store/database.ts'
 import { openDatabaseWatch } from '../../shared/store/database-watch.ts'
+import { watchLiveness } from '../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
@@ -33,6 +34,9 @@ import { openSourceReader } from './trace/source-records.ts'
 
 const config = loadControlPlaneConfig()
 const log = createLogger('control-plane', config.LOG_LEVEL)
+/** Longer than anything that one turn of the event loop may take. */
+const STILL_MS_MAX = 30_000
+watchLiveness(STILL_MS_MAX)
 const now = () => Date.now()
 const names = serviceNames(config.DPS_PREFIX)
 

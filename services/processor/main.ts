@@ -12,6 +12,7 @@ import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import { createSecretBox } from '../../shared/secrets/envelope.ts'
+import { watchLiveness } from '../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
@@ -28,6 +29,9 @@ import { openByteBudget } from './task/byte-budget.ts'
 
 const config = loadProcessorConfig()
 const log = createLogger('processor', config.LOG_LEVEL)
+/** Longer than anything that one turn of the event loop may take. */
+const STILL_MS_MAX = 30_000
+watchLiveness(STILL_MS_MAX)
 const now = () => Date.now()
 const processorId = config.PROCESSOR_ID ?? `processor-${randomUUID()}`
 const names = serviceNames(config.DPS_PREFIX)

@@ -114,6 +114,7 @@ export const redriveContract = contract({
   tag: 'Dead letters',
   scope: 'pipelines:write',
   isIdempotent: true,
+  locatedBy: 202,
   request: { params: Params, body: RedriveRequest.optional() },
   responses: {
     200: z.object({ dry_run: z.boolean(), count: z.number().int() }),

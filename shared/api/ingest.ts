@@ -2,9 +2,6 @@
 import { z } from 'zod'
 import { contract } from './operation.ts'
 
-/** One record, or several: whatever JSON they are. */
-const IngestBody = z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])
-
 export const ingestContract = contract({
   id: 'ingest',
   method: 'POST',
@@ -14,7 +11,8 @@ export const ingestContract = contract({
   scope: null,
   isPublic: true,
   consumes: ['application/json', 'application/x-ndjson'],
-  documentedBody: IngestBody,
+  isIdempotent: true,
+  documentedBody: z.unknown().describe('one record, or an array of them: any JSON'),
   request: { params: z.object({ pipeline: z.string() }), body: z.unknown() },
   responses: { 202: z.object({ records: z.number().int() }) },
 })

@@ -82,6 +82,7 @@ export const replayContract = contract({
   tag: 'Jobs',
   scope: 'pipelines:write',
   isIdempotent: true,
+  locatedBy: 202,
   request: { params: IdParams, body: ReplayRequest.optional() },
   responses: { 202: JobItem },
 })

@@ -20,13 +20,20 @@ function withReferences(value: unknown): unknown {
   )
 }
 
+/** An answer may get members that a client does not know yet. */
+const open = ({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }): void => {
+  if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+}
+
 /** The schema, what it names put beside it into the components. Throws when one name stands for two schemas. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: Components): Json {
   const {
     $schema: _,
     $defs = {},
     ...rest
-  } = withReferences(z.toJSONSchema(schema, { io, unrepresentable: 'any' })) as Json & { $defs?: Json }
+  } = withReferences(z.toJSONSchema(schema, { io, unrepresentable: 'any', override: io === 'output' ? open : () => {} })) as Json & {
+    $defs?: Json
+  }
   for (const [name, definition] of Object.entries($defs as Record<string, Json>)) {
     const known = components.get(name)
     if (known && JSON.stringify(known) !== JSON.stringify(definition)) throw new Error(`two schemas are named ${name}`)
@@ -45,6 +52,8 @@ function named(name: string, schema: Json, components: Components): Json {
 /** Query values are text on the wire; integers are shown as what they mean. */
 function queryType(schema: z.ZodType, components: Components): Json {
   const output = schemaOf(schema, 'output', components)
+  // What becomes of a text is no text: what it is on the wire counts.
+  if (Object.keys(output).length === 0) return schemaOf(schema, 'input', components)
   return output.type === 'number' ? { ...output, type: 'integer' } : output
 }
 
@@ -96,17 +105,19 @@ const REFUSALS: Record<number, string> = {
   500: 'A fault of ours',
   503: 'A part of the service is away',
 }
-const COMES_BACK: ReadonlySet<number> = new Set([429, 503])
+/** 409: a request with the same Idempotency-Key is under way. */
+const COMES_BACK: ReadonlySet<number> = new Set([409, 429, 503])
 
 /** Which refusals an operation may answer. */
-function refusalsOf({ method, request, isPublic, isConditional, documentedBody }: Contract): number[] {
+export function refusalsOf({ method, request, isPublic, isConditional, mayConflict, documentedBody }: Contract): number[] {
   const hasBody = (documentedBody ?? request.body) !== undefined
   return [
     400,
     ...(isPublic && !hasBody ? [] : [401]),
     ...(isPublic ? [] : [403]),
-    ...(request.params ? [404] : []),
-    ...(method === 'GET' ? [] : [409]),
+    // A signature that is wrong says nothing of what is there.
+    ...(request.params && !isPublic ? [404] : []),
+    ...(method === 'GET' && !mayConflict ? [] : [409]),
     ...(isConditional ? [412] : []),
     ...(hasBody ? [413, 415] : []),
     429,
@@ -117,7 +128,16 @@ function refusalsOf({ method, request, isPublic, isConditional, documentedBody }
 }
 
 const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
-const RATE_HEADERS = { RateLimit: header('RateLimit'), 'RateLimit-Policy': header('RateLimitPolicy'), 'X-Request-Id': header('RequestId') }
+const RATE_HEADERS = {
+  RateLimit: header('RateLimit'),
+  'RateLimit-Policy': header('RateLimitPolicy'),
+  'X-RateLimit-Limit': header('XRateLimitLimit'),
+  'X-RateLimit-Remaining': header('XRateLimitRemaining'),
+  'X-RateLimit-Reset': header('XRateLimitReset'),
+  'X-Request-Id': header('RequestId'),
+}
+/** Refused before anybody was counted. */
+const UNCOUNTED: ReadonlySet<number> = new Set([401, 431, 500, 503])
 
 function operationOf(contract: Contract, components: Components): Json {
   const successes = Object.entries(contract.responses).map(([status, schema]) => [
@@ -127,7 +147,8 @@ function operationOf(contract: Contract, components: Components): Json {
       headers: {
         ...RATE_HEADERS,
         ...(contract.isTagged ? { ETag: header('ETag') } : {}),
-        ...(status === '201' ? { Location: header('Location') } : {}),
+        ...(Number(status) === contract.locatedBy ? { Location: header('Location') } : {}),
+        ...(contract.isIdempotent ? { 'Idempotency-Replayed': header('IdempotencyReplayed') } : {}),
       },
       ...(schema
         ? {
@@ -185,12 +206,17 @@ const ERROR: Json = {
 }
 
 const text = (description: string, more: Json = {}): Json => ({ description, schema: { type: 'string', ...more } })
+const count = (description: string): Json => ({ description, schema: { type: 'integer', minimum: 0 } })
 const HEADERS: Record<string, Json> = {
   ETag: text('The version of the resource, for If-Match'),
   Location: text('The path of what was made'),
   RequestId: text('Names the request in our logs'),
   RateLimit: text('What is left of the limit, and when it starts anew'),
   RateLimitPolicy: text('The limit'),
+  XRateLimitLimit: count('Requests in a minute'),
+  XRateLimitRemaining: count('Requests that are left in this minute'),
+  XRateLimitReset: count('Seconds until the minute is over'),
+  IdempotencyReplayed: text('`true`: the answer of an earlier request with this key'),
   RetryAfter: { description: 'Seconds to wait', schema: { type: 'integer', minimum: 1 } },
 }
 
@@ -205,7 +231,10 @@ export function openApiDocument(contracts: readonly Contract[]): object {
     `Refused${status}`,
     {
       description,
-      headers: { 'X-Request-Id': header('RequestId'), ...(COMES_BACK.has(Number(status)) ? { 'Retry-After': header('RetryAfter') } : {}) },
+      headers: {
+        ...(UNCOUNTED.has(Number(status)) ? { 'X-Request-Id': header('RequestId') } : RATE_HEADERS),
+        ...(COMES_BACK.has(Number(status)) ? { 'Retry-After': header('RetryAfter') } : {}),
+      },
       content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
     },
   ])

@@ -149,6 +149,7 @@ export const explainContract = contract({
   summary: 'Run one record of the source again through the revision that handled it, and say what each step did',
   tag: 'Operation',
   scope: 'pipelines:read',
+  mayConflict: true,
   request: {
     params: IdParams,
     query: z.object({ partition: queryInteger(0, 100_000), offset: queryInteger(0, Number.MAX_SAFE_INTEGER) }),

@@ -19,6 +19,10 @@ export type Contract = {
   /** Honours If-Match; the resource's ETag comes with it where `isTagged`. */
   isConditional?: boolean
   isTagged?: boolean
+  /** It may not fit the present state: for a GET, which is not asked of others. */
+  mayConflict?: boolean
+  /** The success whose Location names what was made. */
+  locatedBy?: number
   /** Content types of the body, JSON when left out. */
   consumes?: readonly string[]
   bodyBytesMax?: number

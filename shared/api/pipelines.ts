@@ -120,6 +120,7 @@ export const createPipelineContract = contract({
   tag: 'Pipelines',
   scope: 'pipelines:write',
   isIdempotent: true,
+  locatedBy: 201,
   request: {
     query: z.object({ check: z.enum(['true', 'false']).default('true').describe('connect to source and sink first') }),
     body: PipelineRequest,

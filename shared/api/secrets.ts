@@ -30,6 +30,7 @@ export const createSecretContract = contract({
   tag: 'Secrets',
   scope: 'secrets:write',
   isIdempotent: true,
+  locatedBy: 201,
   request: {
     body: z.strictObject({
       name: z.string().regex(SECRET_NAME, 'must be letters, digits, dots, dashes and underscores, at most 100'),

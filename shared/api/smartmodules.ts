@@ -29,6 +29,7 @@ export const deploySmartModuleContract = contract({
   scope: 'smartmodules:write',
   isIdempotent: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
+  locatedBy: 201,
   request: {
     body: z.strictObject({
       name: Name,

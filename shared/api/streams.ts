@@ -119,6 +119,7 @@ export const createStreamContract = contract({
   tag: 'Streams',
   scope: 'streams:write',
   isIdempotent: true,
+  locatedBy: 201,
   request: { body: StreamRequest },
   responses: { 201: z.object({ id: Id, name: z.string(), status: StreamStatus, created_at: Timestamp }) },
 })
@@ -191,6 +192,7 @@ export const getStreamDataContract = contract({
   summary: 'Read a page of a stream’s records, oldest first',
   tag: 'Streams',
   scope: 'streams:read',
+  mayConflict: true,
   request: { params: IdParams, query: DataQuery },
   responses: {
     200: z.object({

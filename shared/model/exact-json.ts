@@ -19,11 +19,16 @@ export const exactInteger = (value: bigint): unknown =>
   value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : rawJSON(String(value))
 
 const INTEGER = /^-?\d+$/
+/** An integer as some printers write it, 1e16 for one. */
+const WITH_EXPONENT = /^(-?\d+)[eE]\+?(\d{1,2})$/
 
 /** The integer behind a parsed member; undefined for what is none. */
 export function integerOf(value: unknown): bigint | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : undefined
-  return isRawJSON(value) && INTEGER.test(value.rawJSON) ? BigInt(value.rawJSON) : undefined
+  if (!isRawJSON(value)) return undefined
+  if (INTEGER.test(value.rawJSON)) return BigInt(value.rawJSON)
+  const [, digits, exponent] = WITH_EXPONENT.exec(value.rawJSON) ?? []
+  return digits === undefined ? undefined : BigInt(digits) * 10n ** BigInt(exponent!)
 }
 
 /** The number behind a parsed member; undefined for what is none, or an integer that a double does not hold. */

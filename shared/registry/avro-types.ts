@@ -6,6 +6,9 @@ import { instantOf, isoOf, unitsOf } from './times.ts'
 const DAY_MS = 86_400_000
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
+/** Of a decimal: reading and writing take time by the square of them. */
+const DIGITS_MAX = 1000
+const DECIMAL_BYTES_MAX = 416
 const LONG_MIN = -(2n ** 63n)
 const LONG_MAX = 2n ** 63n - 1n
 
@@ -67,9 +70,11 @@ export function logicalTypes({ LogicalType }: typeof import('avsc').types) {
       if (!Number.isInteger(this.#scale) || this.#scale < 0 || this.#scale > 1000) throw new Error('a decimal has a scale that is none')
     }
     protected override _fromValue(value: Buffer): string {
+      if (value.length > DECIMAL_BYTES_MAX) throw new Error(`a decimal has more than ${DIGITS_MAX} digits`)
       return decimalOf(value, this.#scale)
     }
     protected override _toValue(value: unknown): Buffer | undefined {
+      if (typeof value === 'string' && value.length > DIGITS_MAX + 2) return undefined
       const [, sign = '', whole = '', fraction = ''] = (typeof value === 'string' && DECIMAL.exec(value)) || []
       if (whole === '' || /[1-9]/.test(fraction.slice(this.#scale))) return undefined
       const digits = `${whole}${fraction.slice(0, this.#scale).padEnd(this.#scale, '0')}`.replace(/^0+(?=\d)/, '')

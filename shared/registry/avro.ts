@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 import type { Type } from 'avsc'
 import type { SchemaText } from '../model/schema-text.ts'
-import { assertWellFormed, doubleOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
+import { assertWellFormed, doubleOf, integerOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
 import { exactLong, logicalTypes } from './avro-types.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
@@ -18,14 +18,25 @@ type Shape = Type & {
   types?: Shape[]
 }
 
+/** What avsc calls our own 64-bit type (`exactLong`). */
+const LONG = 'abstract:long'
+const NUMBERS = new Set(['int', 'long', 'float', 'double'])
+/** Whether a branch of a union is a number in JSON. */
+const isNumeric = (branch: unknown): boolean =>
+  typeof branch === 'string'
+    ? NUMBERS.has(branch)
+    : isObject(branch) && NUMBERS.has(String(branch.type)) && !TEXT_TYPES.has(String(branch.logicalType))
+
 export function openAvro({ text, references }: SchemaText): Codec {
   const avro = load('avsc') as typeof import('avsc')
   const options = { wrapUnions: 'auto', logicalTypes: logicalTypes(avro.types), registry: {}, typeHook } as never
   const long = exactLong(avro.types)
-  /** Branches that are all text in JSON can't be told apart, whatever avsc thinks of their bytes. */
+  /** Branches that are all text in JSON, or all numbers, can't be told apart, whatever avsc thinks of their bytes. */
   function typeHook(schema: unknown, given: { registry: Record<string, Shape>; namespace?: string }): Type | undefined {
     if (schema === 'long' || (isObject(schema) && schema.type === 'long' && schema.logicalType === undefined)) return long
-    if (!Array.isArray(schema) || schema.filter((branch) => isText(branch, given)).length < 2) return undefined
+    if (!Array.isArray(schema)) return undefined
+    const isClear = schema.filter((branch) => isText(branch, given)).length < 2 && schema.filter(isNumeric).length < 2
+    if (isClear) return undefined
     return new avro.types.WrappedUnionType(schema as never, given as never)
   }
   for (const reference of references) avro.Type.forSchema(JSON.parse(reference.text), options)
@@ -91,16 +102,19 @@ function isEmpty(type: Shape, seen: Set<Shape>): boolean {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJSON(value)
 
+/** A number with more digits than JavaScript keeps, as its type takes it; where it takes none, what does not fit and is named. */
+function numberFor({ typeName }: Shape, value: { rawJSON: string }): unknown {
+  if (typeName === LONG && integerOf(value) !== undefined) return value
+  return typeName === 'float' || typeName === 'double' ? doubleOf(value) : Number(value.rawJSON)
+}
+
 /** The JSON value as avsc takes it: bytes as buffers, and null for what is missing where there is no default. */
 function shaped(type: Shape, value: unknown): unknown {
+  if (isRawJSON(value) && !type.types) return numberFor(type, value)
   switch (type.typeName) {
     case 'bytes':
     case 'fixed':
       return typeof value === 'string' ? fromBase64(value) : value
-    // What a double does not hold stays as it is written, and does not fit.
-    case 'float':
-    case 'double':
-      return doubleOf(value) ?? value
     case 'array':
       return Array.isArray(value) ? value.map((item) => shaped(type.itemsType!, item)) : value
     case 'map':
@@ -119,10 +133,11 @@ function shaped(type: Shape, value: unknown): unknown {
     case 'union:unwrapped': {
       if (value === null) return value
       const fitting = type.types!.filter((each) => canHold(each, value))
-      return fitting.length === 1 ? shaped(fitting[0]!, value) : value
+      if (fitting.length === 1) return shaped(fitting[0]!, value)
+      return isRawJSON(value) ? Number(value.rawJSON) : value
     }
     case 'union:wrapped': {
-      if (!isObject(value)) return value
+      if (!isObject(value)) return isRawJSON(value) ? Number(value.rawJSON) : value
       const named = (name: string) => type.types!.find((each) => each.branchName === name)
       return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, named(name) ? shaped(named(name)!, item) : item]))
     }
@@ -134,8 +149,8 @@ function shaped(type: Shape, value: unknown): unknown {
 /** Whether a JSON value may be meant for the branch of a union; those that JSON can't tell apart are wrapped. */
 function canHold(type: Shape, value: unknown): boolean {
   if (typeof value === 'string')
-    return !['null', 'boolean', 'int', 'long', 'float', 'double', 'array', 'map', 'record'].includes(type.typeName)
-  if (isRawJSON(value)) return ['long', 'float', 'double'].includes(type.typeName)
+    return !['null', 'boolean', 'int', LONG, 'float', 'double', 'array', 'map', 'record'].includes(type.typeName)
+  if (isRawJSON(value)) return [LONG, 'float', 'double'].includes(type.typeName)
   if (Array.isArray(value)) return type.typeName === 'array'
   return isObject(value) && ['record', 'map'].includes(type.typeName)
 }
@@ -144,7 +159,7 @@ const SCALARS: Record<string, string> = {
   string: 'string',
   enum: 'string',
   int: 'integer',
-  long: 'integer',
+  [LONG]: 'integer',
   float: 'number',
   double: 'number',
   boolean: 'boolean',

@@ -15,7 +15,7 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 type File = { package?: string; imports: string[]; types: string[] }
 
 /** The first message of the schema, with all that it refers to. Throws an Error when it has none, or names what is not there. */
-export function firstMessage(protobuf: Protobuf, text: string, references: SchemaText['references']): Type {
+export function firstTypeOf(protobuf: Protobuf, text: string, references: SchemaText['references']): Type {
   const [root, { package: name, imports, types }] = BASE64.test(text.trim())
     ? fromDescriptors(protobuf, [...references.map((reference) => reference.text), text])
     : fromTexts(protobuf, text, references)

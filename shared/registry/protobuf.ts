@@ -8,7 +8,7 @@ import type { SchemaText } from '../model/schema-text.ts'
 import { assertWellFormed, doubleOf, exactInteger, integerOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
-import { firstMessage, type Protobuf } from './protobuf-files.ts'
+import { firstTypeOf, type Protobuf } from './protobuf-files.ts'
 import { instantOf, unitsOf } from './times.ts'
 
 // Loaded with the first stream that needs it: lanes of JSON streams start without.
@@ -20,7 +20,7 @@ const LONGS = new Set(['int64', 'uint64', 'sint64', 'fixed64', 'sfixed64'])
 
 export function openProtobuf({ text, references }: SchemaText): Codec {
   const protobuf = load('protobufjs') as Protobuf
-  const type = firstMessage(protobuf, text, references)
+  const type = firstTypeOf(protobuf, text, references)
   const exact = messagesToShow(type)
   assertKeysReadable(type, new Set())
   return {
@@ -177,7 +177,7 @@ function shaped(protobuf: Protobuf, type: Type, value: unknown, path: string): R
       return field.type === 'bytes' && typeof item === 'string' ? fromBase64(item) : item
     }
     if (field.repeated) members[name] = Array.isArray(member) ? member.map(one) : member
-    else if (field.map && typeof member === 'object')
+    else if (field.map && typeof member === 'object' && !isRawJSON(member))
       members[name] = Object.fromEntries(Object.entries(member).map(([key, item]) => [key, one(item)]))
     else members[name] = one(member)
   }

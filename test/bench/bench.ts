@@ -1,6 +1,6 @@
 /**
  * `make bench`: everything side by side in one run, each at least three times in turn, medians, spread, ratios; outputs verified. The
- * figures to reach come every time; SUITE=latency, neighbours, connectors, matrix or all has the rest.
+ * figures to reach come every time; SUITE=product, latency, neighbours, connectors, http, matrix or all has the rest.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -95,7 +95,7 @@ try {
   await writeFile(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(outcome, null, 2)}\n`)
 } catch (error) {
   // What failed on a machine that others load failed by them.
-  machine.assertOurs()
+  machine.assertOurs(error)
   throw error
 } finally {
   await admin.disconnect().catch(() => {})

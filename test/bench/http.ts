@@ -26,7 +26,7 @@ async function lagMaxOf(metricsUrl: string): Promise<number> {
 type Speed = { records_per_second: number; cpu_seconds_per_million: number; loop_held_ms_max: number }
 
 export async function measureHttp(say: (line: string) => void): Promise<{ write: Speed; read: Speed }> {
-  const launched = await launch({ processors: 0, say: () => {}, prefix: 'http', env: { LOG_LEVEL: 'warn' } })
+  const launched = await launch({ processors: 0, way: 'processes', say: () => {}, prefix: 'http', env: { LOG_LEVEL: 'warn' } })
   try {
     const { api_key, api_secret } = await launched.createAccount('Bench', 'enterprise')
     const base = `${launched.apiUrl}/v1`

@@ -52,7 +52,7 @@ export type MachineWatch = {
   /** Share of all cores that others have taken since the watch was opened; between 0 and 1. */
   othersShare(): number
   /** Throws when others have taken so much that no figure is worth a report. */
-  assertOurs(): void
+  assertOurs(cause?: unknown): void
 }
 
 export function watchMachine(): MachineWatch {
@@ -64,11 +64,12 @@ export function watchMachine(): MachineWatch {
   }
   return {
     othersShare,
-    assertOurs() {
+    assertOurs(cause) {
       const share = othersShare()
       if (share > OTHERS_SHARE_MAX)
         throw new Error(
           `other processes took ${Math.round(share * 100)} % of this machine meanwhile: nothing is reported; run it on a quiet one`,
+          { cause },
         )
     },
   }

@@ -30,7 +30,6 @@ export const CATASTROPHES: readonly Catastrophe[] = [
   killBroker,
   moveCoordinator,
   freezeConnections,
-  freezeControlPlane,
   delayEndTxn,
   cutEndTxn,
   restartStores,
@@ -63,6 +62,7 @@ const OUTSIDE_SHARE = 0.05
 const OUTSIDE_MAX = 1000
 
 const KILL_EVERY_MS = 16_000
+const FREEZE_AFTER_MS = 6000
 
 /** Catastrophes one after the other until the time is over; every kind comes once before any comes twice. */
 async function unleash(
@@ -81,7 +81,7 @@ async function unleash(
       const told = await catastrophe
         .run(arena, own)
         .catch((error: unknown) => `failed: ${error instanceof Error ? error.message : String(error)}`)
-      happened[catastrophe.name] = (happened[catastrophe.name] ?? 0) + 1
+      if (!told.startsWith('failed')) happened[catastrophe.name] = (happened[catastrophe.name] ?? 0) + 1
       arena.say(`  ${catastrophe.name}: ${told}`)
     }
     await sleep(200)
@@ -94,6 +94,15 @@ async function kill(arena: Arena, random: Random, endAt: number, happened: Recor
     const told = await killProcessor.run(arena, random)
     happened[killProcessor.name] = (happened[killProcessor.name] ?? 0) + 1
     arena.say(`  kill-processor: ${told}`)
+  }
+}
+
+/** Beside everything else, so that the other control plane has revisions to write meanwhile. */
+async function freeze(arena: Arena, random: Random, endAt: number, happened: Record<string, number>): Promise<void> {
+  for (await sleep(FREEZE_AFTER_MS); Date.now() + freezeControlPlane.takesMs / 2 < endAt; await sleep(random.between(3000, 10_000))) {
+    const told = await freezeControlPlane.run(arena, random)
+    happened[freezeControlPlane.name] = (happened[freezeControlPlane.name] ?? 0) + 1
+    arena.say(`  freeze-control-plane: ${told}`)
   }
 }
 
@@ -135,6 +144,7 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
     await Promise.all([
       unleash(arena, random.fork(), options.catastrophes ?? CATASTROPHES, endAt, happened),
       kill(arena, random.fork(), endAt, happened),
+      freeze(arena, random.fork(), endAt, happened),
       sleep(options.loadSeconds * 1000),
     ])
   } finally {
@@ -156,7 +166,7 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
   }).catch(() => api<Accounting>('GET', `/pipelines/${pipeline.id}/accounting`))
   say(`reading back ${written.toLocaleString('en')} records`)
   const verdict = await judge(cluster, pipeline.sinkTopic, pipeline.deadLetterTopic, acknowledged)
-  const outside = await judgeExternals(api, arena.launched, arena.externals, outsideLoad, say)
+  const outside = await judgeExternals(api, cluster, arena.launched, arena.externals, outsideLoad, say)
   for (const [sink, found] of Object.entries(outside)) say(`${sink}: ${JSON.stringify(found)}`)
   const { totals } = accounting
   return {

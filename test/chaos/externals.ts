@@ -11,14 +11,17 @@ import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { createBits } from './bits.ts'
 import { until, type Api } from './client.ts'
 import { isPoison, KEYS_PER_PARTITION, recordAt, startLoad, type Load } from './load.ts'
+import { readCommitted } from './reader.ts'
 
-const TABLE = 'chaos_rows'
-const PREFIX = 'chaos/'
+/** Of this run alone: a database or bucket that was given may hold those of others. */
+const tableOf = ({ env }: Launched): string => `chaos_rows_${env.DPS_PREFIX!.replaceAll(/\W/g, '_')}`
+const prefixOf = ({ env }: Launched): string => `${env.DPS_PREFIX}/`
 const PARTITIONS = 4
 const PAGE_ROWS = 50_000
 
 type Kind = 'table' | 'bucket'
-export type Externals = { topic: string; schemaId: number; pipelines: Record<Kind, string> }
+/** Where there is no S3 server (it is built with Go) the bucket is left out: a folder is no store to lose an answer of. */
+export type Externals = { topic: string; schemaId: number; pipelines: Partial<Record<Kind, string>> }
 
 /** What is wrong with one sink; all zero when nothing is. */
 export type ExternalVerdict = {
@@ -34,14 +37,15 @@ export const isExactOutside = ({ lost, duplicated, out_of_order, ghosts, letters
   lost + duplicated + out_of_order + ghosts + letters_missing === 0
 
 /** `poisonId` is the SmartModule that fails the poison. */
-export async function createExternals(api: Api, { stack }: Launched, poisonId: string): Promise<Externals> {
-  if (!stack.warehouseUrl || isFolder(stack.bucket)) throw new Error('chaos needs a database and a bucket of its own')
+export async function createExternals(api: Api, launched: Launched, poisonId: string): Promise<Externals> {
+  const { stack } = launched
+  if (!stack.warehouseUrl) throw new Error('chaos needs a database of its own')
   const body = { name: 'chaos-outside', description: '', schema: { n: 'integer', key: 'string', bad: 'boolean?' }, partitions: PARTITIONS }
   const { id } = await until('the stream of the sinks outside', 60_000, () => api<{ id: string }>('POST', '/streams', body))
   const { topic, schema_id } = await api<{ topic: string; schema_id: number }>('GET', `/streams/${id}`)
   const warehouse = new pg.Client({ connectionString: stack.warehouseUrl })
   await warehouse.connect()
-  await warehouse.query(`CREATE TABLE ${TABLE} (id bigserial, n int NOT NULL, key text NOT NULL)`)
+  await warehouse.query(`CREATE TABLE ${tableOf(launched)} (id bigserial, n int NOT NULL, key text NOT NULL)`)
   await warehouse.end()
   const create = async (kind: Kind, sink: Record<string, unknown>) => {
     const { pipeline_id } = await api<{ pipeline_id: string }>('POST', '/pipelines', {
@@ -53,13 +57,13 @@ export async function createExternals(api: Api, { stack }: Launched, poisonId: s
     })
     return pipeline_id
   }
-  const objects = { prefix: PREFIX, bucket: stack.bucket.name, interval_ms: 3000 }
+  const objects = { prefix: prefixOf(launched), bucket: stack.bucket.name, interval_ms: 3000 }
   return {
     topic,
     schemaId: schema_id,
     pipelines: {
-      table: await create('table', { connector_id: 'conn_table', config: { table: TABLE, batch_size: 1000 } }),
-      bucket: await create('bucket', { connector_id: 'conn_storage_bucket', config: objects }),
+      table: await create('table', { connector_id: 'conn_table', config: { table: tableOf(launched), batch_size: 1000 } }),
+      ...(isFolder(stack.bucket) ? {} : { bucket: await create('bucket', { connector_id: 'conn_storage_bucket', config: objects }) }),
     },
   }
 }
@@ -86,26 +90,31 @@ function createJudge(acknowledged: readonly number[]) {
       lastN.set(key, Math.max(n, lastN.get(key) ?? -1))
       verdict.records++
     },
-    end(letters: number): ExternalVerdict {
+    /** `lettered` are the records that have a dead letter, `letters` how many the API tells of: copies in the topic are one. */
+    end(lettered: ReadonlySet<string>, letters: number): ExternalVerdict {
       let poison = 0
       for (const [partition, count] of acknowledged.entries())
         for (let index = 0; index < count; index++) {
-          if (isPoison(recordAt(partition, index).n)) poison++
-          else if (!seen[partition]!.has(index)) verdict.lost++
+          const { key, n } = recordAt(partition, index)
+          if (isPoison(n)) {
+            poison++
+            if (!lettered.has(`${key}/${n}`)) verdict.letters_missing++
+          } else if (!seen[partition]!.has(index)) verdict.lost++
         }
-      verdict.letters_missing = Math.abs(poison - letters)
+      // Nothing but poison has one, and each has one.
+      verdict.letters_missing += Math.abs(poison - lettered.size) + Math.abs(poison - letters)
       return verdict
     },
   }
 }
 
-async function eachRow(url: string, take: (key: string, n: number) => void): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
+async function eachRow(launched: Launched, take: (key: string, n: number) => void): Promise<void> {
+  const client = new pg.Client({ connectionString: launched.stack.warehouseUrl })
   await client.connect()
   try {
     for (let after = '0'; ;) {
       const { rows } = await client.query<{ id: string; n: number; key: string }>(
-        `SELECT id, n, key FROM ${TABLE} WHERE id > $1 ORDER BY id LIMIT ${PAGE_ROWS}`,
+        `SELECT id, n, key FROM ${tableOf(launched)} WHERE id > $1 ORDER BY id LIMIT ${PAGE_ROWS}`,
         [after],
       )
       if (rows.length === 0) return
@@ -118,13 +127,14 @@ async function eachRow(url: string, take: (key: string, n: number) => void): Pro
 }
 
 /** Objects are named by their partition and first offset: in the order of their names each partition's are in order. */
-async function eachObjectLine({ stack: { bucket } }: Launched, take: (key: string, n: number) => void): Promise<void> {
+async function eachObjectLine(launched: Launched, take: (key: string, n: number) => void): Promise<void> {
+  const { bucket } = launched.stack
   if (isFolder(bucket)) return
   const { endpoint, access_key: accessKeyId, secret_key: secretAccessKey, name: Bucket } = bucket
   const client = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } })
   try {
     for (let token: string | undefined; ;) {
-      const page = await client.send(new ListObjectsV2Command({ Bucket, Prefix: PREFIX, ContinuationToken: token }))
+      const page = await client.send(new ListObjectsV2Command({ Bucket, Prefix: prefixOf(launched), ContinuationToken: token }))
       for (const { Key } of page.Contents ?? []) {
         const text = await (await client.send(new GetObjectCommand({ Bucket, Key }))).Body!.transformToString()
         for (const line of text.split('\n').filter(Boolean)) {
@@ -143,26 +153,43 @@ async function eachObjectLine({ stack: { bucket } }: Launched, take: (key: strin
 /** Waits until both are through, and reads what they hold. */
 export async function judgeExternals(
   api: Api,
+  cluster: Cluster,
   launched: Launched,
-  { pipelines }: Externals,
+  externals: Externals,
   load: Load,
   say: (line: string) => void,
-): Promise<Record<Kind, ExternalVerdict>> {
+): Promise<Partial<Record<Kind, ExternalVerdict>>> {
+  const { pipelines } = externals
   const acknowledged = load.acknowledged()
   const readers: Record<Kind, (take: (key: string, n: number) => void) => Promise<void>> = {
-    table: (take) => eachRow(launched.stack.warehouseUrl!, take),
+    table: (take) => eachRow(launched, take),
     bucket: (take) => eachObjectLine(launched, take),
   }
-  const judged = async (kind: Kind): Promise<ExternalVerdict> => {
-    await until(
-      `the ${kind} has everything`,
-      90_000,
-      async () => (await api<{ lag: number }>('GET', `/pipelines/${pipelines[kind]}/offsets`)).lag <= PARTITIONS,
-    ).catch((error: Error) => say(`${error.message}: what is missing counts as lost`))
+  const verdicts: Partial<Record<Kind, ExternalVerdict>> = {}
+  for (const kind of ['table', 'bucket'] as const) {
+    const id = pipelines[kind]
+    if (id === undefined) continue
+    const written = acknowledged.reduce((sum, count) => sum + count, 0)
+    await until(`the ${kind} has everything`, 90_000, async () => {
+      const { totals } = await api<{ totals: Record<string, number> }>('GET', `/pipelines/${id}/accounting`)
+      return totals.in === written && totals.in_flight === 0
+    }).catch((error: Error) => say(`${error.message}: what is missing counts as lost`))
     const judge = createJudge(acknowledged)
     await readers[kind](judge.take)
-    const { total } = await api<{ total: number }>('GET', `/pipelines/${pipelines[kind]}/dead-letters?page_size=1`)
-    return judge.end(total)
+    const { total } = await api<{ total: number }>('GET', `/pipelines/${id}/dead-letters?page_size=1`)
+    verdicts[kind] = judge.end(await letteredOf(cluster, externals, id), total)
   }
-  return { table: await judged('table'), bucket: await judged('bucket') }
+  return verdicts
+}
+
+const N = /"n":(-?\d+)/
+
+/** Records with a dead letter in their pipeline's topic. */
+async function letteredOf(cluster: Cluster, { topic }: Externals, pipelineId: string): Promise<Set<string>> {
+  const found = new Set<string>()
+  const accountPart = topic.slice(0, topic.lastIndexOf('.'))
+  await readCommitted(cluster, `${accountPart}.${pipelineId}.dead-letters`, (_partition, _offset, key, bytes) => {
+    found.add(`${key}/${N.exec(bytes.toString('latin1', 5))?.[1]}`)
+  })
+  return found
 }

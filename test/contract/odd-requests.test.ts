@@ -78,3 +78,24 @@ describe('odd requests', () => {
     }
   })
 })
+
+describe('a stream that is being made', () => {
+  it('is not deleted before it is there, whoever asks meanwhile', async () => {
+    for (let run = 0; run < 5; run++) {
+      const name = unique('early')
+      const creating = client.call<{ id: string }>('POST', '/v1/streams', { name, schema: { a: 'string' } })
+      let deleted = 0
+      for (let done = false; !done;) {
+        const { body } = await client.call<{ streams: { id: string }[] }>('GET', `/v1/streams?name=${name}`)
+        const id = body.streams[0]?.id
+        if (id === undefined) continue
+        const { status } = await client.call('DELETE', `/v1/streams/${id}`)
+        expect([204, 409]).toContain(status)
+        if (status === 204) deleted++
+        done = status === 204
+      }
+      expect((await creating).status).toBe(201)
+      expect(deleted).toBe(1)
+    }
+  })
+})

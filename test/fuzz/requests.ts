@@ -60,7 +60,12 @@ export function createRequests(document: Document, random: Random, names: Names)
       }
     const value = (random.next() < 0.5 ? meantBody(operation.operationId, make) : undefined) ?? valueFor(schema, make)
     if (type === 'application/x-www-form-urlencoded')
-      return { type, body: new URLSearchParams(Object.entries(value ?? {}).map(([name, each]) => [name, typeof each === 'string' ? each : JSON.stringify(each)])).toString() }
+      return {
+        type,
+        body: new URLSearchParams(
+          Object.entries(value ?? {}).map(([name, each]) => [name, typeof each === 'string' ? each : JSON.stringify(each)]),
+        ).toString(),
+      }
     const text = JSON.stringify(value) ?? 'null'
     return { type, body: text }
   }

@@ -1,6 +1,7 @@
 /** Schemathesis (PyPI), a tester that knows nothing of us but the OpenAPI document, in an environment of its own in the cache. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cached } from '../../deploy/local/cache.ts'
@@ -8,11 +9,12 @@ import { cached } from '../../deploy/local/cache.ts'
 const run = promisify(execFile)
 const VERSION = '4.32.5'
 const INSTALL_MS_MAX = 300_000
+const RUN_MS_MAX = 1_800_000
 
 /** The program; undefined, said why, where there is no Python to install it with. */
 async function install(say: (line: string) => void): Promise<string | undefined> {
   try {
-    // An environment knows its own path: it is made where it stays.
+    // An environment is moved into its place with the folder: its programs name the old one, its Python does not mind.
     const place = await cached(`schemathesis-${VERSION}`, async (folder) => {
       await run('python3', ['-m', 'venv', join(folder, 'env')], { timeout: INSTALL_MS_MAX })
       await run(join(folder, 'env', 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', `schemathesis==${VERSION}`], {
@@ -76,7 +78,8 @@ export async function runSchemathesis(
       '2',
       '--no-color',
     ],
-    { stdio: ['ignore', 'inherit', 'inherit'] },
+    // It leaves a report where it stands.
+    { stdio: ['ignore', 'inherit', 'inherit'], cwd: tmpdir(), timeout: RUN_MS_MAX, killSignal: 'SIGKILL' },
   )
   const [code] = (await once(child, 'exit')) as [number | null]
   return code ?? 1

@@ -6,6 +6,7 @@ import * as deadLetters from '../../shared/api/dead-letters.ts'
 import * as ingest from '../../shared/api/ingest.ts'
 import * as jobs from '../../shared/api/jobs.ts'
 import * as operate from '../../shared/api/operate.ts'
+import { refusalsOf } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
 import * as pipelines from '../../shared/api/pipelines.ts'
 import * as secrets from '../../shared/api/secrets.ts'
@@ -32,12 +33,15 @@ const matchers = CONTRACTS.map((contract) => ({
   pattern: new RegExp(`^(${PREFIXES.join('|')})${contract.path.replaceAll(/:\w+/g, '[^/]+')}/?$`),
 }))
 
-/** Throws when a success is none of the operation's, or its body is another than the contract's, an unknown member included. */
+/** Throws when a status is none of the operation's, or a success's body is another than the contract's, an unknown member included. */
 export function assertKept(method: string, path: string, status: number, body: unknown): void {
-  if (status < 200 || status > 299) return
   const [bare = ''] = path.split('?')
   const contract = matchers.find((each) => each.contract.method === method && each.pattern.test(bare))?.contract
   if (!contract) return
+  if (status >= 400) {
+    if (!refusalsOf(contract).includes(status)) throw new Error(`${method} ${bare} answered ${status}, which its contract does not know`)
+    return
+  }
   const schema = contract.responses[status]
   if (schema === undefined) throw new Error(`${method} ${bare} answered ${status}, which its contract does not know`)
   if (schema === null) return

@@ -103,6 +103,8 @@ describe('a position that has expired', () => {
     await waitForTotal(client, to.id, 50)
     await expireBehind(id, from)
     expect((await waitForStatus(client, id, 'failed')).status_reason).toContain('position 50 of partition 0 is outside of what')
+    expect((await reset(id, 'earliest')).status).toBe(409)
+    await stop(id)
     await eventually('its tasks have left the group', async () => (await reset(id, 'earliest')).status === 200)
     await act(id, 'start')
     await waitForTotal(client, to.id, 60)

@@ -280,6 +280,54 @@ describe('a webhook', () => {
     await client.call('DELETE', `/v1/pipelines/${id}`)
     expect((await push(id, body, good)).status).toBe(401)
   })
+
+  const hex = (secret: string, ...parts: string[]) => createHmac('sha256', secret).update(parts.join('')).digest('hex')
+  const seconds = (ago = 0) => String(Math.floor(Date.now() / 1000) - ago)
+  it.each([
+    ['github', (body: string, secret: string) => ({ 'X-Hub-Signature-256': `sha256=${hex(secret, body)}` }), undefined],
+    [
+      'stripe',
+      (body: string, secret: string, at = seconds()) => ({
+        'Stripe-Signature': `t=${at},v1=${'0'.repeat(64)},v1=${hex(secret, `${at}.`, body)},v0=x`,
+      }),
+      seconds(400),
+    ],
+    [
+      'slack',
+      (body: string, secret: string, at = seconds()) => ({
+        'X-Slack-Request-Timestamp': at,
+        'X-Slack-Signature': `v0=${hex(secret, `v0:${at}:`, body)}`,
+      }),
+      seconds(-400),
+    ],
+  ] as const)('takes what is signed as %s signs, with one secret or the one before, and keeps headers', async (scheme, headersOf, late) => {
+    const [current, previous] = [name('current'), name('previous')]
+    await client.call('POST', '/v1/secrets', { name: current, value: 'the new key' })
+    await client.call('POST', '/v1/secrets', { name: previous, value: 'the old key' })
+    const to = await createStream(client, { n: 'integer' })
+    const config = { scheme, secret: { $secret: current }, previous_secret: { $secret: previous }, keep_headers: ['X-Event', 'X-None'] }
+    const id = await connect(client, { connector_id: 'conn_webhook', config }, [], stream(to.id))
+    const body = '{"n":1}'
+    for (const secret of ['the new key', 'the old key'])
+      expect((await push(id, body, { ...headersOf(body, secret), 'X-Event': 'push' })).status).toBe(202)
+    expect((await push(id, body, headersOf(body, 'another key'))).status).toBe(401)
+    expect((await push(id, '{"n":2}', headersOf(body, 'the new key'))).status).toBe(401)
+    if (late !== undefined) expect((await push(id, body, headersOf(body, 'the new key', late))).status).toBe(401)
+    await waitForTotal(client, to.id, 2)
+    const found: unknown[] = []
+    const consumer = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).consumer({
+      groupId: unique('headers'),
+    })
+    await consumer.connect()
+    await consumer.subscribe({ topics: [to.topic], fromBeginning: true })
+    await consumer.run({
+      eachMessage: async ({ message }) =>
+        void found.push(Object.entries(message.headers ?? {}).map(([key, value]) => [key, String(value)])),
+    })
+    await eventually('both are read', async () => found.length === 2)
+    await consumer.disconnect()
+    expect(found).toEqual([[['x-event', 'push']], [['x-event', 'push']]])
+  })
 })
 
 describe('the generator', () => {

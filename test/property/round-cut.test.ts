@@ -6,7 +6,16 @@ import { runPartition } from '../../services/processor/lane/run-partition.ts'
 import type { LaneChain, OutputBatch } from '../../services/processor/lane/messages.ts'
 import { createBufferPool } from '../../services/processor/task/buffer-pool.ts'
 import { inflate } from '../../shared/kafka/protocol/compression.ts'
-import { BATCH_HEADER_BYTES, compressBatch, decodeRecords, encodeBatch, encodeRecords } from '../../shared/kafka/protocol/record-batch.ts'
+import {
+  BATCH_HEADER_BYTES,
+  CONTROL,
+  compressBatch,
+  decodeRecords,
+  encodeBatch,
+  encodeRecords,
+  stampProducer,
+  TRANSACTIONAL,
+} from '../../shared/kafka/protocol/record-batch.ts'
 import { slicesOf } from '../../shared/kafka/protocol/section-slices.ts'
 import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain, type Chain } from '../../shared/smartmodule/host/chain.ts'
@@ -26,18 +35,31 @@ const SPEC: LaneChain = {
 }
 const recordOf = (value: Buffer, offsetDelta: number) => ({ offsetDelta, timestampDelta: 0n, key: null, value, headers: [] })
 
-/** Batches of one partition, offsets from 0, each compressed. */
-function logOf(batches: Buffer[][]): { bytes: Buffer; end: bigint } {
+type Written = { values: Buffer[]; producer: number; isAborted: boolean }
+type Log = { bytes: Buffer; end: bigint; aborted: { producerId: bigint; firstOffset: bigint }[] }
+
+const TIME = 1_700_000_000_000n
+const MARKER_ATTRIBUTES = TRANSACTIONAL | CONTROL
+
+/** Transactions of one partition, offsets from 0, one batch and one marker each; batches are compressed. */
+function logOf(transactions: Written[]): Log {
   let offset = 0n
-  const parts = batches.map((values) => {
-    const batch = encodeBatch(values.map(recordOf), 0n, 0)
-    const compressed = compressBatch(batch, 'zstd')
-    compressed.writeBigInt64BE(offset, 0)
-    offset += BigInt(values.length)
-    return compressed
+  const aborted: Log['aborted'] = []
+  const parts = transactions.flatMap(({ values, producer, isAborted }) => {
+    const data = compressBatch(encodeBatch(values.map(recordOf), TIME, TRANSACTIONAL), 'zstd')
+    const marker = encodeBatch([recordOf(Buffer.alloc(6), 0)], TIME, MARKER_ATTRIBUTES)
+    if (isAborted) aborted.push({ producerId: BigInt(producer), firstOffset: offset })
+    return [data, marker].map((batch, index) => {
+      batch.writeBigInt64BE(offset, 0)
+      stampProducer(batch, BigInt(producer), 0, -1)
+      offset += index === 0 ? BigInt(values.length) : 1n
+      return batch
+    })
   })
-  return { bytes: Buffer.concat(parts), end: offset }
+  return { bytes: Buffer.concat(parts), end: offset, aborted }
 }
+
+const committed = (values: Buffer[]): Written => ({ values, producer: 1, isAborted: false })
 
 let kernel: Kernel
 let chain: Chain
@@ -47,7 +69,7 @@ beforeAll(async () => {
 })
 
 /** Runs a partition a part at a time; answers each part's output. */
-async function runInParts({ bytes, end }: ReturnType<typeof logOf>, outputBytesMax: number): Promise<OutputBatch[][]> {
+async function runInParts({ bytes, end, aborted }: Log, outputBytesMax: number, until?: bigint): Promise<OutputBatch[][]> {
   const pool = createBufferPool(0)
   const parts: OutputBatch[][] = []
   for (let position = 0n; ;) {
@@ -56,15 +78,18 @@ async function runInParts({ bytes, end }: ReturnType<typeof logOf>, outputBytesM
       sinkPartition: 0,
       deadLetterPartition: 0,
       position,
-      nextOffset: end,
+      nextOffset: until ?? end,
+      ...(until === undefined ? {} : { until }),
       bytes: new Uint8Array(bytes).buffer,
       length: bytes.length,
-      aborted: [],
+      aborted,
     }
     const { outcome, isCut } = await runPartition(kernel, pool, chain, SPEC, input, 0, [], [], { outputBytesMax })
     parts.push(outcome.sink)
-    expect(isCut).toBe(outcome.nextOffset < end)
-    if (!isCut) return parts
+    if (!isCut) {
+      expect(outcome.nextOffset).toBe(until ?? end)
+      return parts
+    }
     expect(outcome.nextOffset).toBeGreaterThan(position)
     position = outcome.nextOffset
   }
@@ -76,21 +101,51 @@ const valuesOf = (batches: OutputBatch[]): Buffer[] =>
   )
 
 describe('a round', () => {
-  it('is cut where its output becomes too large, and no record is lost or doubled', async () => {
-    const values = fc.array(fc.uint8Array({ maxLength: 3000 }), { minLength: 1, maxLength: 30 })
+  const transaction = fc.record({
+    values: fc.array(
+      fc.uint8Array({ maxLength: 3000 }).map((bytes) => Buffer.from(bytes)),
+      { minLength: 1, maxLength: 30 },
+    ),
+    producer: fc.integer({ min: 1, max: 3 }),
+    isAborted: fc.boolean(),
+  })
+  const transactions = fc.array(transaction, { minLength: 1, maxLength: 8 })
+
+  it('is cut where its output becomes too large, and no record is lost or doubled, whatever was aborted before', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(values, { minLength: 1, maxLength: 8 }), fc.integer({ min: 1, max: 40_000 }), async (batches, most) => {
-        const expected = batches.map((batch) => batch.map((value) => Buffer.from(value)))
-        const parts = await runInParts(logOf(expected), most)
-        expect(parts.flatMap(valuesOf)).toEqual(expected.flat())
+      fc.asyncProperty(transactions, fc.integer({ min: 1, max: 40_000 }), async (written, most) => {
+        const parts = await runInParts(logOf(written), most)
+        expect(parts.flatMap(valuesOf)).toEqual(written.filter(({ isAborted }) => !isAborted).flatMap(({ values }) => values))
       }),
-      { numRuns: 60 },
+      { numRuns: 80 },
+    )
+  })
+
+  it('of a planned range ends with it, inside of a batch too', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        transactions,
+        fc.double({ min: 0.01, max: 1, noNaN: true }),
+        fc.integer({ min: 1, max: 40_000 }),
+        async (written, share, most) => {
+          const log = logOf(written)
+          const until = BigInt(Math.max(1, Math.floor(Number(log.end) * share)))
+          let offset = 0n
+          const expected = written.flatMap(({ values, isAborted }) => {
+            const from = offset
+            offset += BigInt(values.length) + 1n
+            return isAborted ? [] : values.filter((_value, index) => from + BigInt(index) < until)
+          })
+          expect((await runInParts(log, most, until)).flatMap(valuesOf)).toEqual(expected)
+        },
+      ),
+      { numRuns: 80 },
     )
   })
 
   it('of eight kilobytes that inflate to a hundred megabytes is made a few megabytes at a time', async () => {
     const values = Array.from({ length: 1000 }, (_, n) => Buffer.concat([Buffer.alloc(100_000, 97), Buffer.from(String(n))]))
-    const log = logOf([values])
+    const log = logOf([committed(values)])
     expect(log.bytes.length).toBeLessThan(100_000)
     const parts = await runInParts(log, 2 << 20)
     for (const part of parts) expect(part.reduce((sum, { length }) => sum + length, 0)).toBeLessThan(8 << 20)

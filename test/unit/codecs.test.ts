@@ -82,6 +82,34 @@ describe('an Avro schema', () => {
     expect(codec.toJson(codec.fromJson(`{"v":${text}}`))).toBe(`{"v":${text}}`)
   })
 
+  it.each([
+    [{ type: 'map', values: 'string' }, '{"a":5.5}'],
+    [{ type: 'map', values: 'string' }, '5.5'],
+    ['int', '5.5'],
+    ['string', '0.1'],
+    [['null', 'string'], '0.1'],
+    [{ type: 'record', name: 'B', fields: [{ name: 'rawJSON', type: 'string' }] }, '5.5'],
+    [{ type: 'bytes', logicalType: 'decimal', precision: 100_000 }, `"${'9'.repeat(50_000)}"`],
+  ])('%j refuses %s, and does not take it for something else', (type, text) =>
+    expect(() => avro({ name: 'v', type }).fromJson(`{"v":${text}}`)).toThrow('"v'),
+  )
+
+  it.each([
+    [['int', 'long'], '{"long":5}'],
+    [['null', 'long', 'double'], '{"double":0.5}'],
+    [['null', 'long', 'bytes'], '"aGk="'],
+    [['long', 'bytes'], '5'],
+    [['null', 'long'], '5'],
+  ])('the union %j keeps %s', (type, text) => {
+    const codec = avro({ name: 'v', type })
+    expect(codec.toJson(codec.fromJson(`{"v":${text}}`))).toBe(`{"v":${text}}`)
+  })
+
+  it('shows 64-bit integers as integers', () => {
+    expect(avro({ name: 'a', type: 'long' }, { name: 'b', type: ['null', 'long'] }).fields).toEqual({ a: 'integer', b: 'integer?' })
+    expect(through(avro({ name: 'v', type: 'long' }), { v: 1e16 })).toEqual({ v: 1e16 })
+  })
+
   it('refuses an integer that its double does not hold', () => {
     expect(() => avro({ name: 'v', type: 'double' }).fromJson('{"v":9007199254740993}')).toThrow('"v"')
   })
@@ -116,6 +144,9 @@ describe('a Protobuf schema', () => {
     ['google.protobuf.Timestamp v = 1;', '2026-01-02T03:04:05.1234567891Z'],
     ['google.protobuf.Timestamp v = 1;', 'yesterday'],
     ['string v = 1;', '\ud800'],
+    ['string v = 1;', 5.5],
+    ['map<string, string> v = 1;', { a: 5.5 }],
+    ['map<string, string> v = 1;', 5.5],
     ['float v = 1;', 1e300],
     ['bytes v = 1;', 'hello, world!'],
     ['M v = 1;', { w: 1 }],

@@ -1,5 +1,4 @@
 /** Pushed records: the signature checked over the body's own bytes, then the records written to the pipeline's intake topic. */
-import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Context } from 'koa'
 import { WebhookConfig, webhookConnector } from '../../../shared/connectors/webhook/connector.ts'
 import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
@@ -10,12 +9,14 @@ import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findAccount } from '../../../shared/store/accounts.ts'
 import { findAnyPipeline } from '../../../shared/store/pipelines.ts'
 import { findSecretByName } from '../../../shared/store/secrets.ts'
+import { encodeHeaders } from '../../../shared/kafka/protocol/record-batch.ts'
 import { invalidCredentials } from '../credentials.ts'
 import type { Caller, Deps, Reply } from '../deps.ts'
 import { withIdempotency, type Attempt } from '../middleware/idempotency.ts'
 import { assertNesting } from '../middleware/validate.ts'
 import { elementsOf, parseDocument, parseLines, type RawRecords } from '../stream-data/raw-records.ts'
 import { withDeadline } from '../with-deadline.ts'
+import { isSigned } from './signatures.ts'
 
 /** The same words for a pipeline that is not there, one with another source, and a wrong signature. */
 const refused = () => invalidCredentials('the signature is missing or wrong')
@@ -34,10 +35,24 @@ async function readBytes(ctx: Context): Promise<Buffer> {
   return Buffer.concat(parts)
 }
 
-function isSigned(body: Buffer, signature: string, secret: string): boolean {
-  const given = Buffer.from(signature.replace(/^sha256=/i, '').toLowerCase())
-  const wanted = Buffer.from(createHmac('sha256', secret).update(body).digest('hex'))
-  return given.length === wanted.length && timingSafeEqual(given, wanted)
+/** Those of the account that the config names and that are there. */
+async function secretsOf({ db, secretBox }: Deps, accountId: string, { secret, previous_secret }: WebhookConfig): Promise<string[]> {
+  const values: string[] = []
+  for (const reference of [secret, previous_secret]) {
+    const row = reference && (await findSecretByName(db, accountId, reference.$secret))
+    if (row) values.push(secretBox.open(ownerOf(accountId, row.name), row.envelope))
+  }
+  return values
+}
+
+const HEADER_BYTES_MAX = 4096
+
+/** As a record has them; undefined where none is kept. */
+function keptHeaders(ctx: Context, { keep_headers }: WebhookConfig): Buffer | undefined {
+  const kept = keep_headers
+    .map((name): [string, Buffer] => [name.toLowerCase(), Buffer.from(ctx.get(name), 'latin1').subarray(0, HEADER_BYTES_MAX)])
+    .filter(([, value]) => value.length > 0)
+  return kept.length === 0 ? undefined : encodeHeaders(kept)
 }
 
 async function recordsOf(ctx: Context, body: Buffer): Promise<RawRecords> {
@@ -67,9 +82,8 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
   const source = row?.definition.source
   if (!row || source?.connector_id !== webhookConnector.id || row.status === 'deleting') throw refused()
   const config = WebhookConfig.parse(source.config)
-  const secret = await findSecretByName(deps.db, row.account_id, config.secret.$secret)
-  if (!secret || !isSigned(body, ctx.get(config.header), deps.secretBox.open(ownerOf(row.account_id, secret.name), secret.envelope)))
-    throw refused()
+  const secrets = await secretsOf(deps, row.account_id, config)
+  if (!isSigned(body, (name) => ctx.get(name), config, secrets, Date.now())) throw refused()
   const account = await findAccount(deps.db, row.account_id)
   if (!account) throw refused()
   await limit({ accountId: row.account_id, accountType: account.type, keyId: row.id, scopes: [] })
@@ -80,7 +94,7 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
     key_field: config.key ?? null,
   }
   const write = async (attempt?: Attempt): Promise<Reply> => {
-    await withDeadline(deps.streamData.writeUnchecked(target, records, attempt), 'writing the records')
+    await withDeadline(deps.streamData.writeUnchecked(target, records, attempt, keptHeaders(ctx, config)), 'writing the records')
     return { status: 202, body: { records: records.values.length } }
   }
   const key = ctx.get('Idempotency-Key')

@@ -3,7 +3,7 @@
  * `offsets.retention.minutes` (seven days), and a pipeline without a position fails. They are committed again, unchanged, now and then.
  */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
-import { listIdlePipelines } from '../../../shared/store/pipelines.ts'
+import { listIdlePipelines, lockPipeline } from '../../../shared/store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 
 const EVERY_MS = 12 * 3_600_000
@@ -25,8 +25,12 @@ export async function keepOffsets(
   if (nowMs - last < EVERY_MS) return
   last = nowMs
   for (const { id, definition } of await listIdlePipelines(db))
-    await Promise.all([
-      keepOffset(cluster, definition),
-      definition.source && keepOffset(cluster, { group_id: names.intakeGroup(id), source_topic: definition.source_topic }),
-    ]).catch((error: unknown) => log.debug({ id, reason: String(error) }, 'offsets were not committed again'))
+    await db
+      .transaction(async (trx) => {
+        // Nobody sets them elsewhere between the reading and the writing.
+        await lockPipeline(trx, id)
+        await keepOffset(cluster, definition)
+        if (definition.source) await keepOffset(cluster, { group_id: names.intakeGroup(id), source_topic: definition.source_topic })
+      })
+      .catch((error: unknown) => log.debug({ id, reason: String(error) }, 'offsets were not committed again'))
 }

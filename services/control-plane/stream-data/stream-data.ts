@@ -27,7 +27,8 @@ export type StreamData = {
   /** All records or none. */
   write(stream: StreamRow, records: RawRecords, attempt?: Attempt): Promise<Written>
   /** Records of no stream, whose shape is the business of whoever reads the topic. */
-  writeUnchecked(target: Target, records: RawRecords, attempt?: Attempt): Promise<Written>
+  /** `headers` are each record's, as a record has them. */
+  writeUnchecked(target: Target, records: RawRecords, attempt?: Attempt, headers?: Uint8Array): Promise<Written>
   pokeIndex(stream: { id: string; topic: string }): void
   close(): Promise<void>
 }
@@ -178,8 +179,8 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
       if (details.length > 0) throw invalidRequest(details)
       return writer.write(stream, valuesOf(raw, schema_id ?? 0, key_field, coded), bytesMax, attempt)
     },
-    writeUnchecked: (target, raw, attempt) =>
-      writer.write(target, valuesOf(raw, 0, target.key_field), LIMITS.topic_batch_bytes_max, attempt),
+    writeUnchecked: (target, raw, attempt, headers) =>
+      writer.write(target, valuesOf(raw, 0, target.key_field, undefined, headers), LIMITS.topic_batch_bytes_max, attempt),
     pokeIndex: (stream) => index.poke(stream),
     async close() {
       await writer.close()
@@ -212,14 +213,14 @@ function oldestOf(walks: readonly Walk[]): Walk | undefined {
 }
 
 /** The records as they came, or as their stream's format has encoded them. */
-function valuesOf(raw: RawRecords, schemaId: number, keyField: string | null, coded?: Uint8Array[]): Values {
+function valuesOf(raw: RawRecords, schemaId: number, keyField: string | null, coded?: Uint8Array[], headers?: Uint8Array): Values {
   return {
     schemaId,
     count: raw.values.length,
     add(into, at) {
       const key = keyIn(raw.values[at], keyField)
-      if (key === null && !coded) into.addValue(raw.bytes, raw.spans[2 * at]!, raw.spans[2 * at + 1]!)
-      else into.add(key === null ? null : Buffer.from(key), coded ? coded[at]! : bytesOf(raw, at))
+      if (key === null && !coded && !headers) into.addValue(raw.bytes, raw.spans[2 * at]!, raw.spans[2 * at + 1]!)
+      else into.add(key === null ? null : Buffer.from(key), coded ? coded[at]! : bytesOf(raw, at), headers)
     },
   }
 }

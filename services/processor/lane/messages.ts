@@ -55,6 +55,8 @@ export type RoundPartition = {
   position: bigint
   /** Where the next fetch goes on: behind the last batch, or behind a gap at the end of what was asked for. */
   nextOffset: bigint
+  /** Of a range that was planned: its end, which may lie inside of a batch. */
+  until?: bigint
   /** Of these bytes the first `length` count. */
   bytes: ArrayBuffer
   length: number

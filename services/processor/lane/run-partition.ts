@@ -23,7 +23,7 @@ import { frame } from '../../../shared/registry/framing.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
-import { slicesOf, type SectionSlice } from '../../../shared/kafka/protocol/section-slices.ts'
+import { sectionBefore, slicesOf, type SectionSlice } from '../../../shared/kafka/protocol/section-slices.ts'
 import { COUNTER_COUNT } from '../../../shared/model/counters.ts'
 import type { Chain } from '../../../shared/smartmodule/host/chain.ts'
 import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
@@ -119,6 +119,8 @@ export async function runPartition(
     },
   }
 
+  const isBeyond = (offset: bigint): boolean => input.until !== undefined && offset >= input.until
+
   function handRows(buffer: RowBuffer): void {
     outputBytes += buffer.used
     rows.push(takeRows(buffer))
@@ -169,8 +171,12 @@ export async function runPartition(
   }
 
   /** The records of one batch, a large one in slices. Answers the offset of the first record that is left, when it became too much. */
-  async function runBatch(section: Buffer, header: BatchHeader, selected: Selected | undefined): Promise<bigint | undefined> {
-    const count = selected?.count ?? header.recordCount
+  async function runBatch(
+    section: Buffer,
+    count: number,
+    header: BatchHeader,
+    selected: Selected | undefined,
+  ): Promise<bigint | undefined> {
     const firstDelta = position > header.baseOffset ? Number(position - header.baseOffset) : 0
     if (section.length <= SMARTMODULE_LIMITS.call_bytes_max) await runSlice(section, count, firstDelta, header, selected)
     else {
@@ -188,20 +194,25 @@ export async function runPartition(
   for (let at = 0, header = readBatchHeader(bytes, at); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
     if (header.magic !== 2) throw new CorruptBatch(`the batch at offset ${header.baseOffset} has the retired format v${header.magic}`)
     const lastOffset = header.baseOffset + BigInt(header.lastOffsetDelta)
-    if (lastOffset < position) continue
+    // Asked of every batch, also of those that were run before: their markers end what was aborted.
     const isOut = isAborted(header)
+    if (lastOffset < position) continue
+    if (input.until !== undefined && header.baseOffset >= input.until) break
+    // Before the batch is run: what is cut off inside of it has its time too.
+    if (header.maxTimestamp > lastTime) lastTime = header.maxTimestamp
     if ((header.attributes & CONTROL) === 0 && !isOut && header.recordCount > 0) {
       const section = openSection(bytes.subarray(at, at + header.size), header)
       const selected = spec.job && selectForJob(section, header, input.partition, spec.job)
-      const left = selected?.count === 0 ? undefined : await runBatch(selected?.section ?? section, header, selected)
+      const whole = { section: selected?.section ?? section, count: selected?.count ?? header.recordCount }
+      const part = isBeyond(lastOffset) ? readBefore(whole.section, whole.count, header, input.until!) : whole
+      const left = part.count === 0 ? undefined : await runBatch(part.section, part.count, header, selected)
       if (left !== undefined) {
         position = left
         isCut = true
         break
       }
     }
-    position = lastOffset + 1n
-    if (header.maxTimestamp > lastTime) lastTime = header.maxTimestamp
+    position = isBeyond(lastOffset) ? input.until! : lastOffset + 1n
     if (outputBytes >= outputBytesMax && at + header.size < input.length) {
       isCut = true
       break
@@ -258,6 +269,14 @@ function openSection(batch: Buffer, header: BatchHeader): Buffer {
     throw new CorruptBatch(
       `the batch at offset ${header.baseOffset} does not inflate: ${error instanceof Error ? error.message : String(error)}`,
     )
+  }
+}
+
+function readBefore(section: Buffer, count: number, header: BatchHeader, until: bigint): { section: Buffer; count: number } {
+  try {
+    return sectionBefore(section, count, Number(until - header.baseOffset))
+  } catch (error) {
+    throw new CorruptBatch(`the batch at offset ${header.baseOffset} holds malformed records: ${String(error)}`)
   }
 }
 

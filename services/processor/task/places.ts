@@ -78,7 +78,8 @@ export async function loadPositions(
   const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...owned.partitions])
   const loaded = new Map<number, bigint>()
   const isNew = (partition: number) => definition.source_partitions > 0 && partition >= definition.source_partitions
-  const isUnknown = (partition: number) => !committed.has(partition) && (isNew(partition) || definition.on_lost_position === 'earliest')
+  const isUnknown = (partition: number) =>
+    !committed.has(partition) && (isNew(partition) || (definition.on_lost_position === 'earliest' && !definition.job))
   const starts = await cluster.offsets(layout, owned.partitions.filter(isUnknown), 'earliest')
   accounting.forget()
   for (const partition of owned.partitions) {

@@ -117,6 +117,7 @@ export function startTask(options: TaskOptions): Task {
   }
 
   const isHeld = () => paused || heldBack !== undefined
+  const isReset = () => next !== undefined && running !== undefined && next.definition.reset_revision > running.definition.reset_revision
 
   async function openRunning(definition: PipelineDefinition, chain: LaneChain, targets: Targets, partitions: number): Promise<Running> {
     // Where each source partition has its own partition of the sink, order holds as it is; else records go by their keys.
@@ -180,14 +181,12 @@ export function startTask(options: TaskOptions): Task {
         running: current,
         swap: () => swap(targets, partitions),
         hasNext: () => next !== undefined,
-        isMine: () => assignment === owned && !isHeld() && !stopping,
+        // Positions that were set from outside are loaded anew, not taken over between two rounds.
+        isMine: () => assignment === owned && !isHeld() && !stopping && !isReset(),
         isOwner: () => assignment === owned,
         rows: sink && { sink, planned: ranges, withLetters },
         onWaiting: (why) => become('running', why === null ? null : `retrying: ${why}`),
-        onSkipped:
-          definition.on_lost_position === 'earliest'
-            ? (partition, from, to) => options.log('warn', `partition ${partition}: ${from} to ${to} had expired and were skipped`)
-            : undefined,
+        onSkipped: (partition, from, to) => options.log('warn', `partition ${partition}: ${from} to ${to} had expired and were skipped`),
         onFetcher: (open) => (fetcher = open),
         onInFlight: (records) => (inFlight = records),
         onCommit(records) {

@@ -24,7 +24,7 @@ const asSegment = (name: string): string => name.replace(/[^A-Za-z0-9._-]+|^\.+/
 
 export function keyOf(
   config: Pick<BucketSinkConfig, 'prefix' | 'format' | 'compression'>,
-  { runId, topicId, partition, from, to }: Delivery,
+  { runId, topicId, partition, from, to, resetAt }: Delivery,
   origin: string,
   template: string,
 ): string {
@@ -34,7 +34,9 @@ export function keyOf(
     .replaceAll('{partition}', String(partition))
   const extension = config.format === 'parquet' ? '.parquet' : `.${config.format}${EXTENSIONS[config.compression]}`
   // The topic's id keeps apart what was read from a topic that was made anew under its old name.
-  return `${config.prefix}${folder}/${runId}-${topicId.replaceAll('-', '').slice(0, 12)}-${partition}-${padded(from)}-${padded(to)}${extension}`
+  // After a reset the same range is another delivery.
+  const run = resetAt === 0 ? runId : `${runId}.${resetAt}`
+  return `${config.prefix}${folder}/${run}-${topicId.replaceAll('-', '').slice(0, 12)}-${partition}-${padded(from)}-${padded(to)}${extension}`
 }
 
 const metadataOf = ({ runId, topicId, partition, from, to, revision }: Delivery): Record<string, string> => ({

@@ -3,15 +3,26 @@ import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 import { Secret } from '../secret.ts'
 
+/** They say who may send, not what was sent. */
+const UNTOLD = new Set(['authorization', 'cookie', 'proxy-authorization'])
+
 export const WebhookConfig = z.strictObject({
-  secret: Secret.describe('key of the signature: HMAC-SHA-256 of the body, in hexadecimal, with or without "sha256=" before it').meta({
-    title: 'Secret',
-  }),
+  scheme: z
+    .enum(['hmac', 'github', 'stripe', 'slack'])
+    .default('hmac')
+    .describe(
+      'how the sender signs: hmac is HMAC-SHA-256 of the body, in hexadecimal, with or without "sha256=" before it; stripe and slack sign the time too, which must be within five minutes',
+    )
+    .meta({ title: 'Scheme' }),
+  secret: Secret.describe('key of the signature').meta({ title: 'Secret' }),
+  previous_secret: Secret.optional()
+    .describe('taken as well, while the sender still signs with the one before')
+    .meta({ title: 'Previous secret' }),
   header: z
     .string()
     .regex(/^[A-Za-z0-9-]{1,100}$/, 'must be the name of a header')
-    .default('X-Signature-256')
-    .describe('where the signature stands')
+    .optional()
+    .describe('where the signature stands; by default the scheme’s own, X-Signature-256 for hmac')
     .meta({ title: 'Header', examples: ['X-Hub-Signature-256'] }),
   key: z
     .string()
@@ -20,6 +31,13 @@ export const WebhookConfig = z.strictObject({
     .optional()
     .describe('member whose value becomes the record’s key: records of one key keep their order')
     .meta({ title: 'Key' }),
+  keep_headers: z
+    .array(z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'must be the name of a header'))
+    .max(20)
+    .refine((names) => names.every((name) => !UNTOLD.has(name.toLowerCase())), 'must not name a header with a credential')
+    .default([])
+    .describe('headers of the request that become headers of its records, by their names in small letters')
+    .meta({ title: 'Keep headers', examples: [['X-GitHub-Event', 'X-GitHub-Delivery']] }),
 })
 export type WebhookConfig = z.output<typeof WebhookConfig>
 

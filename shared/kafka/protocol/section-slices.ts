@@ -4,6 +4,18 @@ import { readVarint, readVarlong, type Cursor } from './varint.ts'
 /** `count` records; the offsets of the first and the last one are those deltas after the batch's base offset. */
 export type SectionSlice = { section: Buffer; count: number; firstDelta: number; lastDelta: number }
 
+/** The records before the one whose offset is `endDelta` after the batch's base offset. Throws RangeError as `slicesOf` does. */
+export function sectionBefore(section: Buffer, count: number, endDelta: number): { section: Buffer; count: number } {
+  let records = 0
+  let end = 0
+  for (const slice of slicesOf(section, count, 0)) {
+    if (slice.firstDelta >= endDelta) break
+    records++
+    end += slice.section.length
+  }
+  return { section: section.subarray(0, end), count: records }
+}
+
 /**
  * Cuts a section (KIP-98, "Record") before the record that would make a slice larger than `bytesMax`; a larger record is a slice of its
  * own. Throws RangeError when the lengths of the records don't add up.

@@ -12,7 +12,8 @@ import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 
-const RESTING: ReadonlySet<string> = new Set(['created', 'stopped', 'failed'])
+/** A failed pipeline is still wanted to run: a processor that starts anew would begin it at the old position. */
+const RESTING: ReadonlySet<string> = new Set(['created', 'stopped'])
 
 const conflict = (reason: string): ServiceError => new ServiceError('conflict', reason)
 
@@ -37,7 +38,10 @@ async function reset(deps: Deps, caller: Caller, id: string, start: StreamPlace)
   if (definition.source) throw conflict('the source is no stream: where it goes on is kept by the source, and can’t be set')
   const layout = await deps.cluster.describeTopic(definition.source_topic)
   if (!layout) throw unavailable('the source’s topic')
-  const offsets = await resolvePlace(deps.cluster, layout, start, '/start')
+  const found = await resolvePlace(deps.cluster, layout, start, '/start')
+  // Partitions that nobody has named stay where they are.
+  const named = typeof start === 'object' && 'offsets' in start ? start.offsets : undefined
+  const offsets = new Map([...found].filter(([partition]) => named === undefined || named[String(partition)] !== undefined))
   const row = await deps.db.transaction(async (trx) => {
     const locked = await lockPipeline(trx, id)
     if (!locked || locked.account_id !== caller.accountId || locked.status === 'deleting') throw notFound('the pipeline')

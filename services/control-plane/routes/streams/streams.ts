@@ -43,6 +43,8 @@ export const deleteStreamOperation = operation(deleteStreamContract, async (deps
     const locked = await lockStream(trx, caller.accountId, params.id)
     if (!locked) throw notFound('the stream')
     assertIfMatch(caller, etagOf(locked))
+    // Its topic may come into being behind a deletion's back.
+    if (locked.status === 'creating') throw new ServiceError('conflict', 'the stream is still being made')
     const users = await listUsers(trx, 'stream', locked.id)
     if (users.length > 0) throw new ServiceError('conflict', `the stream is used by: ${users.join(', ')}`)
     await updateStream(trx, locked.id, { status: 'deleting' })

@@ -98,6 +98,8 @@ function wholeBatches(answer: FetchedPartition, position: bigint, end: bigint | 
       `the batch at offset ${position} of partition ${answer.partition} has the retired format v${bytes[MAGIC_AT]}, which brokers since 4.0 don't write`,
     )
   if (at === 0 && nextOffset === position) return undefined
+  // The end may lie inside of the last batch.
+  if (end !== undefined && nextOffset > end) nextOffset = end
   const { partition, aborted } = answer
   return { partition, position, nextOffset, bytes: bytes.buffer as ArrayBuffer, length: at, aborted, records }
 }

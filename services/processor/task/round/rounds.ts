@@ -57,8 +57,8 @@ export type RoundsOptions = {
   rows?: { sink: OpenSink; planned: ReadonlyMap<number, bigint>; withLetters: ReadonlySet<number> }
   /** The sink is away, and why; null once it has answered. */
   onWaiting(reason: string | null): void
-  /** Records that expired are passed over, and told of; left out, they fail the task. */
-  onSkipped?: Skipping['onSkipped']
+  /** Records that had expired were passed over. */
+  onSkipped: Skipping['onSkipped']
   onFetcher(fetcher: Fetcher | undefined): void
   onCommit(records: number): void
   /** Records fetched and not committed. */
@@ -91,7 +91,7 @@ function failedOf({ counts }: PartitionOutcome): number {
 
 /** Answers true when a job is done. */
 export async function runRounds(options: RoundsOptions): Promise<boolean> {
-  const { connections, coordinator, isMine, layout, mutation, now, onSkipped, owned, positions, producer, targets } = options
+  const { connections, coordinator, isMine, layout, mutation, now, owned, positions, producer, targets } = options
   const { job } = options.running().definition
   const rate = job?.records_per_second_max ?? null
   const fetching = openFetcher({
@@ -101,7 +101,12 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     positions: new Map(positions),
     budget: options.budget,
     roundBytesMax: rate === null ? options.roundBytesMax : SLOW_ROUND_BYTES,
-    skipping: onSkipped && { onSkipped, startsOf: (partitions) => options.cluster.offsets(layout, partitions, 'earliest') },
+    skipping: {
+      onSkipped: options.onSkipped,
+      // As the revision at work wants it.
+      startsOf: async (partitions) =>
+        options.running().definition.on_lost_position === 'earliest' ? options.cluster.offsets(layout, partitions, 'earliest') : new Map(),
+    },
     until: options.rows && options.rows.planned.size > 0 ? plannedEnds(options) : job && untilOf(owned, job.ranges),
   })
   options.onFetcher(fetching)
@@ -109,6 +114,8 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   const inFlight = () => {
     let records = 0
     for (const { batches } of open) for (const batch of batches) records += batch.records
+    // Of a round that was cut, what is committed is in flight no more.
+    if (cut) records = Math.max(0, records - cut.done)
     options.onInFlight(records)
   }
   let committing: Promise<void> = Promise.resolve()
@@ -116,7 +123,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   let lastBytes = 0
   const pace = createCommitPace()
   /** Of a round whose output became too large for one transaction: it is run and committed a part at a time. */
-  let cut: { round: FetchedRound; rest: RoundPartition[] } | undefined
+  let cut: { round: FetchedRound; rest: RoundPartition[]; done: number } | undefined
   const quiet = new Map<number, bigint>()
 
   /** Entries for the partitions that this revision commits for the first time. */
@@ -264,7 +271,8 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       const startedAt = now()
       freezeAt('freeze_before_chain', mutation)
       const { outcomes, rest } = await running.chain.run(cut?.rest ?? round.batches.map(toLane), options.size.bytesMax())
-      cut = rest.length > 0 ? { round, rest } : undefined
+      const before = cut?.done ?? 0
+      cut = rest.length > 0 ? { round, rest, done: before + outcomes.reduce((sum, outcome) => sum + outcome.records, 0) } : undefined
       const done = cut ? undefined : round
       await committing
       if (!isMine()) break
@@ -307,6 +315,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       deadLetterPartition: partition % targets.deadLetter.leaders.length,
       position,
       nextOffset,
+      ...(isRecovery ? { until: nextOffset } : {}),
       bytes,
       length,
       aborted,

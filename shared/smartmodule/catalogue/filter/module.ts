@@ -108,12 +108,17 @@ function compareText(operand: Operand): i32 {
   return textLength < length ? -1 : textLength > length ? 1 : 0
 }
 
-/** By doubles, and where they say the same, by all the digits that they may not hold. */
+/** Up to so many characters a double is the number's own, and no other number's. */
+const SHORT: usize = 15
+
+/** Short numbers by doubles, and where these say the same, and for long ones, by all the digits. */
 function compareNumber(start: usize, end: usize, operand: Operand): i32 {
-  const value = numberOf(start, end)
-  if (value < operand.number) return -1
-  if (value > operand.number) return 1
   const bytes = changetype<usize>(operand.bytes)
+  if (end - start <= SHORT && (operand.bytes.byteLength as usize) <= SHORT) {
+    const value = numberOf(start, end)
+    if (value < operand.number) return -1
+    if (value > operand.number) return 1
+  }
   return compareNumbers(start, end, bytes, bytes + (operand.bytes.byteLength as usize))
 }
 

@@ -1,0 +1,63 @@
+/** How senders sign what they push: each scheme says which bytes are signed, and where the signature stands. */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { WebhookConfig } from '../../../shared/connectors/webhook/connector.ts'
+
+/** Of the request: a header's value, '' where it has none. */
+type HeaderOf = (name: string) => string
+/** Signatures in hexadecimal, of which one must fit, over these bytes; undefined where what is signed with them is missing or too old. */
+type Signed = { bytes: readonly (string | Buffer)[]; signatures: string[] } | undefined
+
+type Scheme = WebhookConfig['scheme']
+
+/** An old request that somebody sends again is refused: Stripe's and Slack's own advice is five minutes. */
+const TOLERANCE_SECONDS = 300
+
+const isRecent = (seconds: string, nowMs: number): boolean =>
+  /^\d{1,12}$/.test(seconds) && Math.abs(nowMs / 1000 - Number(seconds)) <= TOLERANCE_SECONDS
+
+const SCHEMES: Record<Scheme, (body: Buffer, headerOf: HeaderOf, header: string | undefined, nowMs: number) => Signed> = {
+  hmac: (body, headerOf, header = 'X-Signature-256') => ({ bytes: [body], signatures: [headerOf(header).replace(/^sha256=/i, '')] }),
+  // https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
+  github: (body, headerOf, header = 'X-Hub-Signature-256') => ({
+    bytes: [body],
+    signatures: [/^sha256=(.*)$/.exec(headerOf(header))?.[1] ?? ''],
+  }),
+  // https://docs.stripe.com/webhooks#verify-manually: t=<seconds>,v1=<signature>, several of them while a secret is rolled
+  stripe: (body, headerOf, header = 'Stripe-Signature', nowMs) => {
+    const parts = headerOf(header)
+      .split(',')
+      .map((part) => part.trim().split('=', 2) as [string, string?])
+    const seconds = parts.find(([name]) => name === 't')?.[1] ?? ''
+    const signatures = parts.flatMap(([name, value]) => (name === 'v1' && value ? [value] : []))
+    return isRecent(seconds, nowMs) ? { bytes: [`${seconds}.`, body], signatures } : undefined
+  },
+  // https://docs.slack.dev/authentication/verifying-requests-from-slack
+  slack: (body, headerOf, header = 'X-Slack-Signature', nowMs) => {
+    const seconds = headerOf('X-Slack-Request-Timestamp')
+    const signature = /^v0=(.*)$/.exec(headerOf(header))?.[1] ?? ''
+    return isRecent(seconds, nowMs) ? { bytes: [`v0:${seconds}:`, body], signatures: [signature] } : undefined
+  },
+}
+
+const SIGNATURES_MAX = 10
+
+/** Whether the body is signed, in the scheme's way, with one of the secrets. */
+export function isSigned(
+  body: Buffer,
+  headerOf: HeaderOf,
+  { scheme, header }: Pick<WebhookConfig, 'scheme' | 'header'>,
+  secrets: readonly string[],
+  nowMs: number,
+): boolean {
+  const signed = SCHEMES[scheme](body, headerOf, header, nowMs)
+  if (!signed) return false
+  return secrets.some((secret) => {
+    const hmac = createHmac('sha256', secret)
+    for (const bytes of signed.bytes) hmac.update(bytes)
+    const wanted = Buffer.from(hmac.digest('hex'))
+    return signed.signatures.slice(0, SIGNATURES_MAX).some((signature) => {
+      const given = Buffer.from(signature.toLowerCase())
+      return given.length === wanted.length && timingSafeEqual(given, wanted)
+    })
+  })
+}
