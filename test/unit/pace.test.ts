@@ -1,0 +1,47 @@
+/** How large rounds are, and how soon they follow each other: by what the broker has shown, within bounds. */
+import { describe, expect, it } from 'vitest'
+import { openByteBudget } from '../../services/processor/task/byte-budget.ts'
+import { createCommitPace } from '../../services/processor/task/round/commit-pace.ts'
+import { createRoundSize } from '../../services/processor/task/round/round-size.ts'
+
+describe('a round', () => {
+  it('is made smaller by a transaction that took long, and grows again with quick ones', () => {
+    const size = createRoundSize(32 << 20)
+    size.took(14_000)
+    size.took(5000)
+    expect(size.bytesMax()).toBe(8 << 20)
+    size.took(2000)
+    expect(size.bytesMax()).toBe(8 << 20)
+    for (let round = 0; round < 5; round++) size.took(100)
+    expect(size.bytesMax()).toBe(32 << 20)
+    for (let round = 0; round < 50; round++) size.took(15_000)
+    expect(size.bytesMax()).toBe(256 << 10)
+  })
+
+  it('waits longer for the one before where the broker holds it up, and less where it does not', () => {
+    const pace = createCommitPace()
+    const first = pace.intervalMs()
+    for (let round = 0; round < 3; round++) pace.firstTook(25)
+    expect(pace.intervalMs()).toBeGreaterThan(first)
+    for (let round = 0; round < 100; round++) pace.firstTook(25)
+    const longest = pace.intervalMs()
+    pace.firstTook(25)
+    expect(pace.intervalMs()).toBe(longest)
+    for (let round = 0; round < 1000; round++) pace.firstTook(2)
+    expect(pace.intervalMs()).toBe(first)
+  })
+})
+
+describe('the budget of bytes', () => {
+  it('counts what is fetched, made and held, and says when held rows crowd it', () => {
+    const budget = openByteBudget(100)
+    budget.use(30)
+    budget.hold(40)
+    expect([budget.take(100), budget.isCrowded()]).toEqual([30, false])
+    budget.hold(20)
+    expect([budget.take(10), budget.isCrowded()]).toEqual([0, true])
+    budget.hold(-60)
+    budget.give(60)
+    expect([budget.take(1000), budget.isCrowded()]).toEqual([100, false])
+  })
+})
