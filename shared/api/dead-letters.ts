@@ -67,7 +67,7 @@ export const DeadLetterFilter = z
     error: Text.optional(),
     module: Text.optional(),
     version: Text.optional(),
-    partition: z.number().int().min(0).optional(),
+    partition: z.number().int().min(0).max(100_000).optional(),
     from: Time.optional(),
     to: Time.optional(),
   })

@@ -163,7 +163,7 @@ export const PreviewRequest = z
   .strictObject({
     processors: PipelineRequest.shape.processors.unwrap().optional().describe('another chain to try; the pipeline’s own when left out'),
     from: StreamPlace.default('latest').describe('latest: the newest records'),
-    partition: z.number().int().min(0).optional(),
+    partition: z.number().int().min(0).max(100_000).optional(),
     limit: z.number().int().min(1).max(LIMITS.preview_records_max).default(10),
   })
   .meta({ id: 'PreviewRequest' })

@@ -20,6 +20,7 @@ describe('odd requests', () => {
       400,
     ],
     ['half a surrogate pair in a name', 'POST', '/v1/streams', '{"name":"\\ud800","schema":{"a":"string"}}', 400],
+    ['a partition that no topic has', 'POST', '/v1/pipelines/pl_x/dead-letters/redrive', { filter: { partition: 2 ** 40 } }, 400],
     ['a body to an action', 'POST', '/v1/pipelines/pl_x/start', { x: 1 }, 400],
     ['a cursor with an order', 'GET', '/v1/streams/st_x/data?cursor=abc&order=desc', undefined, 404],
   ] as const)('get a clear answer: %s', async (_name, method, path, body, status) => {

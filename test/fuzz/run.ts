@@ -2,6 +2,7 @@
  * `make fuzz`: REQUESTS (100,000) requests of our own fuzzer and then Schemathesis against the whole service, the rate limit out of the way.
  * SEED brings the same draws back; what they meet depends on how eight clients take turns. Fails on a 5xx, on an answer that its contract does not say, and on an event loop that was held for more than 200 ms.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { launch } from '../../deploy/local/launcher.ts'
 import { createRandom } from '../chaos/random.ts'
@@ -21,6 +22,7 @@ const FINDINGS_MAX = 30
 /** Fewer successes say that the requests are no test. */
 const DONE_SHARE_MIN = 0.1
 const ANSWER_MS_MAX = 30_000
+const AGAIN_AFTER_MS = 1500
 
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 const random = createRandom(SEED)
@@ -94,7 +96,7 @@ try {
     }
   }
 
-  async function send(request: FuzzRequest): Promise<void> {
+  async function send(request: FuzzRequest, isAgain = false): Promise<void> {
     let answer: Response
     let text: string
     try {
@@ -112,6 +114,11 @@ try {
       return
     }
     statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+    // What is deleted while it is read is not there the next time.
+    if (answer.status === 503 && !isAgain) {
+      await sleep(AGAIN_AFTER_MS)
+      return send(request, true)
+    }
     if (answer.status >= 500) return find(`${request.operationId} answered ${answer.status}`, request, text)
     let body: unknown
     try {
