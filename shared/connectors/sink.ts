@@ -24,6 +24,10 @@ export type Delivery = {
   note: string
 }
 
+/** What names a run's deliveries to systems that know them by name: another name after each reset. */
+export const deliveryNameOf = ({ runId, resetAt }: Pick<Delivery, 'runId' | 'resetAt'>): string =>
+  resetAt === 0 ? runId : `${runId}.${resetAt}`
+
 /** A source record that the other system refuses for what it is. */
 export type RefusedRecord = { offset: bigint; code: string; message: string }
 

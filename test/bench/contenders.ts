@@ -77,8 +77,8 @@ export async function measureContenders({ kafka, cluster, inputTopic, say, ...op
 
 export const perSecond = ({ records, seconds }: Run): number => Math.round(records / seconds)
 export const perMillion = ({ records, cpuSeconds }: Run): number => (cpuSeconds * 1e6) / records
-const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
-const round2 = (value: number): number => Math.round(value * 100) / 100
+export const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+export const round2 = (value: number): number => Math.round(value * 100) / 100
 
 export function report(results: Map<string, Run[]>, say: (line: string) => void) {
   const by = (pick: (run: Run) => number) => Object.fromEntries([...results].map(([name, runs]) => [name, round2(median(runs.map(pick)))]))

@@ -2,20 +2,13 @@
  * `make bench SUITE=http`: records written and read over HTTP by several clients at once, and what the control plane spends on them: CPU
  * seconds per million records, and the longest time that its event loop was held.
  */
-import { readFileSync } from 'node:fs'
 import { launch } from '../../deploy/local/launcher.ts'
+import { resources } from './resources.ts'
 
 const WRITE_RECORDS = 5000
 const READ_LIMIT = 1000
 const CLIENTS = 4
 const TOTAL = 1_000_000
-const TICKS_PER_SECOND = 100
-
-/** User and system time of a process so far, in seconds (proc(5), fields 14 and 15). */
-function cpuSecondsOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
-}
 
 /** Longest lag of the event loop since the last look at the metrics, in milliseconds. */
 async function lagMaxOf(metricsUrl: string): Promise<number> {
@@ -44,13 +37,13 @@ export async function measureHttp(say: (line: string) => void): Promise<{ write:
 
     async function measured(what: string, work: () => Promise<number>): Promise<Speed> {
       await lagMaxOf(launched.metricsUrls[0]!)
-      const cpu = cpuSecondsOf(pid)
+      const cpu = resources(pid).cpuSeconds
       const from = performance.now()
       const records = await work()
       const seconds = (performance.now() - from) / 1000
       const speed = {
         records_per_second: Math.round(records / seconds),
-        cpu_seconds_per_million: Math.round(((cpuSecondsOf(pid) - cpu) / records) * 1e8) / 100,
+        cpu_seconds_per_million: Math.round(((resources(pid).cpuSeconds - cpu) / records) * 1e8) / 100,
         loop_held_ms_max: await lagMaxOf(launched.metricsUrls[0]!),
       }
       say(

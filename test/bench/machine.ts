@@ -5,8 +5,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TICKS_PER_SECOND } from './resources.ts'
 
-const TICKS_PER_SECOND = 100
 /** Of all cores together. */
 const OTHERS_SHARE_MAX = 0.1
 const LOOK_MS = 2000

@@ -11,6 +11,7 @@ import { createKafka, ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
 import { encodeBatch, stampProducer } from '../../shared/kafka/protocol/record-batch.ts'
 import { produceBatches } from '../../shared/kafka/wire/produce.ts'
+import { median, round2 } from './contenders.ts'
 import { measureBetween, type Latency } from './latency.ts'
 import { framed, isKept, PARTITIONS, RECORD_COUNT, recordOf } from './records.ts'
 import { resources } from './resources.ts'
@@ -33,9 +34,6 @@ const STEPS = [
 export type Call = <T>(method: string, path: string, body?: unknown) => Promise<T>
 type Timed = { seconds: number; firstSeconds: number; cpuSeconds: number }
 type Stream = { id: string; topic: string; schemaId: number }
-
-const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
-const round2 = (value: number): number => Math.round(value * 100) / 100
 
 async function logIn(launched: Launched): Promise<Call> {
   const { api_key, api_secret } = await launched.createAccount('Bench', 'enterprise')

@@ -9,7 +9,7 @@ type Signed = { bytes: readonly (string | Buffer)[]; signatures: string[] } | un
 
 type Scheme = WebhookConfig['scheme']
 
-/** An old request that somebody sends again is refused: Stripe's and Slack's own advice is five minutes. */
+/** Refuses replayed requests; Stripe and Slack recommend five minutes. */
 const TOLERANCE_SECONDS = 300
 
 const isRecent = (seconds: string, nowMs: number): boolean =>

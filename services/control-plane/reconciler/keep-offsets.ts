@@ -27,7 +27,7 @@ export async function keepOffsets(
   for (const { id, definition } of await listIdlePipelines(db))
     await db
       .transaction(async (trx) => {
-        // Nobody sets them elsewhere between the reading and the writing.
+        // The lock keeps `POST …/offsets` out between the read and the commit.
         await lockPipeline(trx, id)
         await keepOffset(cluster, definition)
         if (definition.source) await keepOffset(cluster, { group_id: names.intakeGroup(id), source_topic: definition.source_topic })

@@ -23,7 +23,7 @@ import { frame } from '../../../shared/registry/framing.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
-import { sectionBefore, slicesOf, type SectionSlice } from '../../../shared/kafka/protocol/section-slices.ts'
+import { sectionBefore, slicesOf } from '../../../shared/kafka/protocol/section-slices.ts'
 import { COUNTER_COUNT } from '../../../shared/model/counters.ts'
 import type { Chain } from '../../../shared/smartmodule/host/chain.ts'
 import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
@@ -181,7 +181,7 @@ export async function runPartition(
     if (section.length <= SMARTMODULE_LIMITS.call_bytes_max) await runSlice(section, count, firstDelta, header, selected)
     else {
       let isFirst = true
-      for (const slice of readSlices(section, count, header)) {
+      for (const slice of readRecords(header, () => [...slicesOf(section, count, SMARTMODULE_LIMITS.call_bytes_max)])) {
         if (slice.lastDelta < firstDelta) continue
         if (!isFirst && outputBytes >= outputBytesMax) return header.baseOffset + BigInt(slice.firstDelta)
         await runSlice(slice.section, slice.count, isFirst ? firstDelta : 0, header, selected)
@@ -197,14 +197,16 @@ export async function runPartition(
     // Asked of every batch, also of those that were run before: their markers end what was aborted.
     const isOut = isAborted(header)
     if (lastOffset < position) continue
-    if (input.until !== undefined && header.baseOffset >= input.until) break
+    if (isBeyond(header.baseOffset)) break
     // Before the batch is run: what is cut off inside of it has its time too.
     if (header.maxTimestamp > lastTime) lastTime = header.maxTimestamp
     if ((header.attributes & CONTROL) === 0 && !isOut && header.recordCount > 0) {
       const section = openSection(bytes.subarray(at, at + header.size), header)
       const selected = spec.job && selectForJob(section, header, input.partition, spec.job)
       const whole = { section: selected?.section ?? section, count: selected?.count ?? header.recordCount }
-      const part = isBeyond(lastOffset) ? readBefore(whole.section, whole.count, header, input.until!) : whole
+      const part = isBeyond(lastOffset)
+        ? readRecords(header, () => sectionBefore(whole.section, whole.count, Number(input.until! - header.baseOffset)))
+        : whole
       const left = part.count === 0 ? undefined : await runBatch(part.section, part.count, header, selected)
       if (left !== undefined) {
         position = left
@@ -272,17 +274,10 @@ function openSection(batch: Buffer, header: BatchHeader): Buffer {
   }
 }
 
-function readBefore(section: Buffer, count: number, header: BatchHeader, until: bigint): { section: Buffer; count: number } {
+/** What is read of a section's records. Throws CorruptBatch where their lengths don't add up. */
+function readRecords<T>(header: BatchHeader, read: () => T): T {
   try {
-    return sectionBefore(section, count, Number(until - header.baseOffset))
-  } catch (error) {
-    throw new CorruptBatch(`the batch at offset ${header.baseOffset} holds malformed records: ${String(error)}`)
-  }
-}
-
-function readSlices(section: Buffer, count: number, header: BatchHeader): SectionSlice[] {
-  try {
-    return [...slicesOf(section, count, SMARTMODULE_LIMITS.call_bytes_max)]
+    return read()
   } catch (error) {
     throw new CorruptBatch(`the batch at offset ${header.baseOffset} holds malformed records: ${String(error)}`)
   }

@@ -5,7 +5,7 @@
  */
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { AddressRefused } from '../guarded-lookup.ts'
-import type { Delivery, OpenSink, RefusedRecord, Rows, Written } from '../sink.ts'
+import { deliveryNameOf, type Delivery, type OpenSink, type RefusedRecord, type Rows, type Written } from '../sink.ts'
 import type { HttpSinkConfig } from './connector.ts'
 import { openHttpClient, textOf } from './http-client.ts'
 import { createBreaker } from './breaker.ts'
@@ -123,9 +123,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
           afterMs: waitMs,
           reason: `the web service has failed too often; it is tried again in ${Math.ceil(waitMs / 1000)} s`,
         }
-      // After a reset the same range is to be delivered once more.
-      const run = delivery.resetAt === 0 ? delivery.runId : `${delivery.runId}.${delivery.resetAt}`
-      const range = `${run}/${delivery.topicId}/${delivery.partition}/${delivery.from}-${delivery.to}`
+      const range = `${deliveryNameOf(delivery)}/${delivery.topicId}/${delivery.partition}/${delivery.from}-${delivery.to}`
       let known = sent.get(delivery.partition)
       if (known?.name !== range) sent.set(delivery.partition, (known = { name: range, offsets: new Set() }))
       const { offsets: taken } = known

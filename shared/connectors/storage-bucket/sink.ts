@@ -5,7 +5,7 @@
 import { promisify } from 'node:util'
 import { gzip, zstdCompress } from 'node:zlib'
 import type { ConnectorContext } from '../connector.ts'
-import type { Delivery, OpenSink, RefusedRecord, Rows, Written } from '../sink.ts'
+import { deliveryNameOf, type Delivery, type OpenSink, type RefusedRecord, type Rows, type Written } from '../sink.ts'
 import type { BucketSinkConfig } from './connector.ts'
 import { openObjectStore } from './open-store.ts'
 import { timeParts } from './time-parts.ts'
@@ -34,9 +34,7 @@ export function keyOf(
     .replaceAll('{partition}', String(partition))
   const extension = config.format === 'parquet' ? '.parquet' : `.${config.format}${EXTENSIONS[config.compression]}`
   // The topic's id keeps apart what was read from a topic that was made anew under its old name.
-  // After a reset the same range is another delivery.
-  const run = resetAt === 0 ? runId : `${runId}.${resetAt}`
-  return `${config.prefix}${folder}/${run}-${topicId.replaceAll('-', '').slice(0, 12)}-${partition}-${padded(from)}-${padded(to)}${extension}`
+  return `${config.prefix}${folder}/${deliveryNameOf({ runId, resetAt })}-${topicId.replaceAll('-', '').slice(0, 12)}-${partition}-${padded(from)}-${padded(to)}${extension}`
 }
 
 const metadataOf = ({ runId, topicId, partition, from, to, revision }: Delivery): Record<string, string> => ({

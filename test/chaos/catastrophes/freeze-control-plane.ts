@@ -1,6 +1,5 @@
 /** SIGSTOP: one of two control planes stands still, whatever it was about to write, while the other goes on; then it comes back. */
-import { sleep } from '../arena.ts'
-import type { Catastrophe } from './catastrophe.ts'
+import { freeze, type Catastrophe } from './catastrophe.ts'
 
 export const freezeControlPlane: Catastrophe = {
   name: 'freeze-control-plane',
@@ -10,13 +9,7 @@ export const freezeControlPlane: Catastrophe = {
     const pid = victim.pid()
     if (pid === undefined) return 'it is not alive'
     const ms = random.between(2000, 25_000)
-    process.kill(pid, 'SIGSTOP')
-    await sleep(ms)
-    try {
-      process.kill(pid, 'SIGCONT')
-    } catch {
-      // It has ended meanwhile.
-    }
+    await freeze(pid, ms)
     return `${victim.name} for ${ms} ms`
   },
 }

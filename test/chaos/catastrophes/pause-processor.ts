@@ -1,6 +1,5 @@
 /** SIGSTOP: a processor stands still while its partitions move, and comes back believing that no time has passed. */
-import { sleep } from '../arena.ts'
-import type { Catastrophe } from './catastrophe.ts'
+import { freeze, type Catastrophe } from './catastrophe.ts'
 
 export const pauseProcessor: Catastrophe = {
   name: 'pause-processor',
@@ -11,13 +10,7 @@ export const pauseProcessor: Catastrophe = {
     const victim = random.pick(alive)
     const pid = victim.pid()!
     const ms = random.between(1000, 40_000)
-    process.kill(pid, 'SIGSTOP')
-    await sleep(ms)
-    try {
-      process.kill(pid, 'SIGCONT')
-    } catch {
-      // It was killed meanwhile.
-    }
+    await freeze(pid, ms)
     return `${victim.name} for ${ms} ms`
   },
 }

@@ -12,14 +12,13 @@ export type CommitPace = {
 
 const MIN_MS = 12
 const MAX_MS = 30
-const START_MS = 12
 /** Of a small batch: the broker let it wait. */
 const HELD_MS = 18
 const SLOWER = 1.3
 const QUICKER_MS = 0.2
 
 export function createCommitPace(): CommitPace {
-  let interval = START_MS
+  let interval = MIN_MS
   return {
     intervalMs: () => interval,
     firstTook(ms) {

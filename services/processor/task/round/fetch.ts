@@ -122,24 +122,29 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     wake?.()
   }
 
-  /** Nothing lies between the position and its end, although the log goes on behind it (compaction). */
-  function gapBefore({ partition, lastStableOffset, aborted }: FetchedPartition): FetchedBatches | undefined {
-    const end = options.until?.get(partition)
+  /** Moves the partition on over offsets that hold nothing. */
+  function skipTo({ partition, aborted }: FetchedPartition, nextOffset: bigint): FetchedBatches {
     const position = positions.get(partition)!
-    if (end === undefined || position >= end || lastStableOffset < end) return undefined
-    positions.set(partition, end)
-    return { partition, position, nextOffset: end, bytes: new ArrayBuffer(0), length: 0, aborted, records: 0 }
+    positions.set(partition, nextOffset)
+    return { partition, position, nextOffset, bytes: new ArrayBuffer(0), length: 0, aborted, records: 0 }
+  }
+
+  /** Nothing lies between the position and its end, although the log goes on behind it (compaction). */
+  function gapBefore(answer: FetchedPartition): FetchedBatches | undefined {
+    const end = options.until?.get(answer.partition)
+    if (end === undefined || positions.get(answer.partition)! >= end || answer.lastStableOffset < end) return undefined
+    return skipTo(answer, end)
   }
 
   /** The log now starts behind the position. Where it ends before the position records were lost otherwise, which no policy passes over. */
-  function expiredBefore({ partition, aborted }: FetchedPartition, logStartOffset: bigint | undefined): FetchedBatches | undefined {
+  function expiredBefore(answer: FetchedPartition, logStartOffset: bigint | undefined): FetchedBatches | undefined {
+    const { partition } = answer
     const position = positions.get(partition)!
     if (logStartOffset === undefined || logStartOffset <= position) return undefined
     const end = options.until?.get(partition)
     const nextOffset = end !== undefined && end < logStartOffset ? end : logStartOffset
     options.skipping?.onSkipped(partition, position, nextOffset)
-    positions.set(partition, nextOffset)
-    return { partition, position, nextOffset, bytes: new ArrayBuffer(0), length: 0, aborted, records: 0 }
+    return skipTo(answer, nextOffset)
   }
 
   /** A partition without a leader stops itself, not the others: they go on for a while before everything is looked up anew. */
