@@ -4,7 +4,6 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createWriteStream, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { once } from 'node:events'
 
 /** A started process; `exited` settles once, with the exit code (or -1 after a signal). */
@@ -97,52 +96,6 @@ export async function deadline<T>(ms: number, work: Promise<T>, message: string)
   } finally {
     clearTimeout(timer)
   }
-}
-
-/** Loopback ports nothing listens on at this moment, all of them held until the last is found, so that no two are the same. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      server.listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      return server
-    }),
-  )
-  const ports = servers.map((server) => (server.address() as { port: number }).port)
-  await Promise.all(
-    servers.map((server) => {
-      server.close()
-      return once(server, 'close')
-    }),
-  )
-  return ports
-}
-
-/** A loopback port nothing listens on at this moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port from the operating system')
-  return address.port
-}
-
-/** The port itself when nothing listens on it, else (or for 0) a free one. */
-export async function usablePort(wanted: number | undefined): Promise<number> {
-  if (wanted === undefined || wanted === 0) return freePort()
-  const server = createServer()
-  const isFree = await new Promise<boolean>((resolve) => {
-    server.once('error', () => resolve(false))
-    server.listen(wanted, '127.0.0.1', () => resolve(true))
-  })
-  if (!isFree) return freePort()
-  server.close()
-  await once(server, 'close')
-  return wanted
 }
 
 /**

@@ -6,7 +6,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort, openReaper, usablePort, type Reaper } from './child.ts'
+import { openReaper, type Reaper } from './child.ts'
+import { freePort, usablePort } from './ports.ts'
 
 export type Home = {
   /** Data of the parts, a folder each. */

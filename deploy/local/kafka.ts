@@ -6,9 +6,10 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cached, verifyFolder } from './cache.ts'
-import { freePorts, startChild, waitUntilUp, type Child } from './child.ts'
+import { startChild, waitUntilUp, type Child } from './child.ts'
 import { portOf, type Home } from './home.ts'
 import { findJava, runMaven } from './java.ts'
+import { freePorts } from './ports.ts'
 import { kafkaSettings } from './settings.ts'
 
 const run = promisify(execFile)

@@ -5,9 +5,10 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cached, sha256OfFile } from './cache.ts'
-import { freePort, startChild, waitUntilUp, type Child } from './child.ts'
+import { startChild, waitUntilUp, type Child } from './child.ts'
 import { portOf, type Home } from './home.ts'
 import { findJava, runMaven } from './java.ts'
+import { freePort } from './ports.ts'
 import { registrySettings } from './settings.ts'
 
 const run = promisify(execFile)

@@ -3,7 +3,7 @@
  * of two steps in eight partitions and three tasks, and two that end in a table and in a bucket.
  */
 import type { Kafka } from 'kafkajs'
-import { freePorts } from '../../deploy/local/child.ts'
+import { freePorts } from '../../deploy/local/ports.ts'
 import { launch, type Launched } from '../../deploy/local/launcher.ts'
 import type { Service } from '../../deploy/local/service.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'

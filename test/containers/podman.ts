@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cacheFolder } from '../../deploy/local/cache.ts'
-import { freePort, openReaper, startChild, waitUntilUp } from '../../deploy/local/child.ts'
+import { openReaper, startChild, waitUntilUp } from '../../deploy/local/child.ts'
+import { freePort } from '../../deploy/local/ports.ts'
 import { buildImages } from './images.ts'
 
 const run = promisify(execFile)

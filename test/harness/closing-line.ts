@@ -1,19 +1,37 @@
-/** The plain closing line that any CI can read: `N passed, N failed, N skipped`. */
+/** The plain closing lines that any CI can read: what failed and why, in short, and `N passed, N failed, N skipped`. */
 import type { Reporter, TestModule } from 'vitest/node'
 
+const LAST_LINES = 12
+const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
+
+/** A log that an error quotes is long, and says why at its end. */
+function inShort(errors: readonly { message?: string }[] = []): string {
+  const lines = (errors[0]?.message ?? 'no error').replaceAll(COLOURS, '').split('\n')
+  const kept = lines.length > LAST_LINES + 1 ? [lines[0], '…', ...lines.slice(-LAST_LINES)] : lines
+  return kept.map((line) => `  ${line}`).join('\n')
+}
+
 export default class ClosingLine implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
+  onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly { message: string }[]): void {
     const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0 }
+    const failures = unhandledErrors.map((error) => `outside of a test\n${inShort([error])}`)
     for (const module of modules) {
       // A file that does not even load, or whose preparation fails, has failed without a test that says so.
       const tests = [...module.children.allTests()]
-      if (module.state() === 'failed' && !tests.some((test) => test.result().state === 'failed')) counts.failed++
-      for (const test of module.children.allTests()) {
-        const { state } = test.result()
+      if (module.state() === 'failed' && !tests.some((test) => test.result().state === 'failed')) {
+        counts.failed++
+        failures.push(`${module.moduleId}\n${inShort(module.errors())}`)
+      }
+      for (const test of tests) {
+        const { state, errors } = test.result()
         if (state === 'passed' || state === 'failed' || state === 'skipped') counts[state]++
+        if (state === 'failed') failures.push(`${test.fullName}\n${inShort(errors)}`)
       }
     }
     // After vitest's own summary.
-    process.once('exit', () => process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`))
+    process.once('exit', () => {
+      for (const failure of failures) process.stdout.write(`\nfailed: ${failure}\n`)
+      process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
+    })
   }
 }
