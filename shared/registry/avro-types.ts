@@ -1,10 +1,9 @@
 /** Avro's types as JSON has them: times as ISO texts, decimals as texts of their digits, 64-bit integers with all of theirs. */
 import type { Type } from 'avsc'
 import { exactInteger, integerOf } from '../model/exact-json.ts'
-import { instantOf, isoOf, unitsOf } from './times.ts'
+import { daysOf, instantOf, isoOf, unitsOf } from '../model/times.ts'
 
 const DAY_MS = 86_400_000
-const DATE = /^\d{4}-\d{2}-\d{2}$/
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
 /** Of a decimal: reading and writing take time by the square of them. */
 const DIGITS_MAX = 1000
@@ -51,8 +50,7 @@ export function logicalTypes({ LogicalType }: typeof import('avsc').types) {
       return isoOf(value * DAY_MS).slice(0, 10)
     }
     protected override _toValue(value: unknown): number | undefined {
-      const time = typeof value === 'string' && DATE.test(value) ? Date.parse(`${value}T00:00:00Z`) : Number.NaN
-      return Number.isNaN(time) ? undefined : Math.round(time / DAY_MS)
+      return daysOf(value)
     }
     protected override _resolve(): undefined {
       return undefined

@@ -9,7 +9,7 @@ import { assertWellFormed, doubleOf, exactInteger, integerOf, isRawJSON, parseEx
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
 import { firstTypeOf, type Protobuf } from './protobuf-files.ts'
-import { instantOf, unitsOf } from './times.ts'
+import { instantOf, unitsOf } from '../model/times.ts'
 
 // Loaded with the first stream that needs it: lanes of JSON streams start without.
 const load = createRequire(import.meta.url)
