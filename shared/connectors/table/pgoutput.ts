@@ -10,7 +10,8 @@ export type Relation = { id: number; columns: SourceColumn[] }
 export type Tuple = (string | null | undefined)[]
 
 export type Change =
-  | { kind: 'begin' }
+  /** `committedAt`: microseconds since 1970. */
+  | { kind: 'begin'; committedAt: bigint }
   /** `end`: where the next transaction may begin. */
   | { kind: 'commit'; end: bigint }
   | { kind: 'insert'; relation: Relation; after: Tuple }
@@ -18,6 +19,9 @@ export type Change =
   | { kind: 'update'; relation: Relation; before: Tuple | undefined; isBeforeWhole: boolean; after: Tuple }
   | { kind: 'delete'; relation: Relation; before: Tuple }
   | { kind: 'truncate' }
+
+/** Postgres counts from 2000-01-01. */
+const POSTGRES_EPOCH_US = BigInt(Date.UTC(2000, 0, 1)) * 1000n
 
 export function createDecoder(): (message: Buffer) => Change | undefined {
   const relations = new Map<number, Relation>()
@@ -84,7 +88,8 @@ export function createDecoder(): (message: Buffer) => Change | undefined {
     at = 1
     switch (String.fromCharCode(message[0]!)) {
       case 'B':
-        return { kind: 'begin' }
+        // Behind the place of its end.
+        return { kind: 'begin', committedAt: message.readBigInt64BE(9) + POSTGRES_EPOCH_US }
       case 'C':
         return { kind: 'commit', end: message.readBigUInt64BE(10) }
       case 'R': {

@@ -9,6 +9,7 @@ import { LogicalReplicationService } from 'pg-logical-replication'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
+import { createChangeHeaders, SNAPSHOT_HEADERS, type ChangeHeaders } from './change-headers.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import { rowToJson, SESSION_OPTIONS, type SourceColumn } from './column-json.ts'
 import { quoted, quotedTable } from './columns.ts'
@@ -83,7 +84,8 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     const builder = createBlockBuilder(BLOCK_BYTES)
     while (!signal.aborted) {
       const rows = await withClient((client) => readTextRows(client, table, shape, shape.key, behind, SNAPSHOT_ROWS))
-      for (const row of rows) builder.add(Buffer.from(keyJson(shape.columns, row, shape.key)), Buffer.from(rowToJson(shape.columns, row)))
+      for (const row of rows)
+        builder.add(Buffer.from(keyJson(shape.columns, row, shape.key)), Buffer.from(rowToJson(shape.columns, row)), SNAPSHOT_HEADERS)
       const last = rows.at(-1)
       if (last) behind = shape.key.map((name) => last[shape.columns.findIndex((column) => column.name === name)]!)
       const isDone = rows.length < SNAPSHOT_ROWS
@@ -117,7 +119,8 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     let skip = from.n
     let isNew = false
     let failure: unknown
-    let lacking: { change: Change & { kind: 'update' } }[] = []
+    let lacking: { change: Change & { kind: 'update' }; headers: ChangeHeaders }[] = []
+    let headers = createChangeHeaders(0n)
     let wake: (() => void) | undefined
     const decode = createDecoder()
     const plugin = createPlugin(slot, (message) => {
@@ -135,6 +138,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     function apply(change: Change): void {
       if (change.kind === 'begin') {
         skip = place.n
+        headers = createChangeHeaders(change.committedAt)
         return
       }
       if (change.kind === 'commit') {
@@ -160,21 +164,21 @@ export async function openReplication(config: TableSourceConfig, context: Connec
           (value, index) => value ?? (value === undefined && change.isBeforeWhole ? change.before?.[index] : value),
         )
         if (change.after.includes(undefined)) {
-          lacking.push({ change })
+          lacking.push({ change, headers })
           streamOf(plugin)?.pause()
           return
         }
       }
-      if (lacking.length > 0) lacking.push({ change: change as Change & { kind: 'update' } })
-      else addChange(builder, change, key)
+      if (lacking.length > 0) lacking.push({ change: change as Change & { kind: 'update' }, headers })
+      else addChange(builder, change, key, headers)
     }
 
     /** Values that did not change and were not sent are looked up; a later change of the same row comes later. */
     async function completeLacking(): Promise<void> {
       while (lacking.length > 0) {
-        const { change } = lacking[0]!
+        const { change, headers: own } = lacking[0]!
         if (change.kind === 'update' && change.after.includes(undefined)) await complete(change)
-        addChange(builder, change, key)
+        addChange(builder, change, key, own)
         lacking.shift()
       }
       lacking = []
@@ -283,17 +287,18 @@ function addChange(
   builder: BlockBuilder,
   change: Exclude<Change, { kind: 'begin' | 'commit' | 'truncate' }> | Change,
   key: readonly string[],
+  headers: ChangeHeaders,
 ): void {
   if (change.kind !== 'insert' && change.kind !== 'update' && change.kind !== 'delete') return
   const { columns }: Relation = change.relation
-  if (change.kind === 'delete') return builder.add(Buffer.from(keyJson(columns, change.before, key)), null)
+  if (change.kind === 'delete') return builder.add(Buffer.from(keyJson(columns, change.before, key)), null, headers.delete)
   const own = keyJson(columns, change.after, key)
   if (change.kind === 'update' && change.before) {
     const before = keyJson(columns, change.before, key)
     // The row has another key now: under its old one there is none any more.
-    if (before !== own) builder.add(Buffer.from(before), null)
+    if (before !== own) builder.add(Buffer.from(before), null, headers.delete)
   }
-  builder.add(Buffer.from(own), Buffer.from(rowToJson(columns, change.after)))
+  builder.add(Buffer.from(own), Buffer.from(rowToJson(columns, change.after)), headers[change.kind])
 }
 
 /** Removes slot and publication, which would keep the server's log for ever. */
