@@ -8,9 +8,13 @@ import { z } from 'zod'
 export const CopyColumn = z.object({ name: z.string(), kind: z.enum(['plain', 'json', 'bytes']), absent: z.string() })
 export type CopyColumn = z.infer<typeof CopyColumn>
 
+/** What a row may tell of its record beside the value. */
+export const RowMetadata = z.enum(['offset', 'partition', 'timestamp', 'op', 'commit_time'])
+export type RowMetadata = z.infer<typeof RowMetadata>
+
 export const RowFormat = z.discriminatedUnion('kind', [
-  /** One JSON document a line. */
-  z.object({ kind: z.literal('json_lines') }),
+  /** One JSON document a line; `metadata`: members that are added to it, as `encode/row-metadata.ts` names them. */
+  z.object({ kind: z.literal('json_lines'), metadata: z.array(RowMetadata).optional() }),
   /** Postgres COPY, text format. `isWhole`: the one column takes the whole document. `deletes`: one more column tells records without a value. */
   z.object({
     kind: z.literal('copy'),

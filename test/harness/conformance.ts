@@ -53,7 +53,18 @@ export function rowsOf(format: RowFormat, values: readonly string[], from: numbe
     const key = `k${(from + index) % 5}`
     // Key, value, and the byte that says that there are no headers.
     const source = Buffer.concat([Buffer.from(key + value), Buffer.from([0])])
-    const fault = encode(source, key.length, source.length - 1, buffer, 0, key.length, source.length - 1, source.length)
+    const fault = encode(
+      source,
+      key.length,
+      source.length - 1,
+      buffer,
+      0,
+      key.length,
+      source.length - 1,
+      source.length,
+      from + index,
+      TIME_MS,
+    )
     if (fault) throw new Error(`${fault.code}: ${value}`)
     endRow(buffer, from + index, TIME_MS + from + index)
   }

@@ -1,6 +1,6 @@
 /** A table's rows and every change of them, as records; and back into a table and into objects. */
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -111,6 +111,81 @@ describe('a table by replication', () => {
       },
       60_000,
     ).catch(async () => expect(await readBack()).toEqual(wanted))
+    s3.close()
+  }, 120_000)
+
+  it('tells which change a row is and when it was committed, in folders by a member, and DuckDB rebuilds the table cell by cell', async () => {
+    const source = name('history')
+    const prefix = `${unique('history')}/`
+    await warehouse.query(`CREATE TABLE ${source} (id bigint PRIMARY KEY, amount numeric(30, 6), at timestamptz, day date)`)
+    const insert = (from: number, to: number) =>
+      warehouse.query(
+        `INSERT INTO ${source} SELECT 9007199254740993 + n, 123456789012345678.000001 * n, timestamptz '2026-03-01 00:00:00.123456+00' + n * interval '1 hour 1 microsecond', date '2026-03-01' + n / 100
+         FROM generate_series(${from}, ${to - 1}) n`,
+      )
+    await insert(0, 300)
+    const config = {
+      prefix,
+      format: 'parquet',
+      types: { amount: 'decimal(30,6)', at: 'datetime', day: 'date' },
+      key: 'day={value.day|date}',
+      metadata: ['offset', 'partition', 'timestamp', 'op', 'commit_time'],
+      interval_ms: 300,
+    }
+    const id = await connect(client, { connector_id: 'conn_table', config: { table: source } }, [], bucket(config))
+    const s3 = openS3()
+    await eventually('the rows that were there are objects', async () => (await s3.keys(prefix)).length >= 3)
+    const [{ before }] = (await warehouse.query('SELECT clock_timestamp() AS before')).rows as { before: Date }[]
+    await insert(300, 350)
+    await warehouse.query(`UPDATE ${source} SET amount = -amount WHERE id % 5 = 0`)
+    await warehouse.query(`DELETE FROM ${source} WHERE id % 7 = 0`)
+    const wanted = (
+      await warehouse.query(
+        `SELECT id::text, amount::text, extract(epoch FROM at)::numeric * 1000000 AS at, day::text FROM ${source} ORDER BY id`,
+      )
+    ).rows
+    const changed = (await warehouse.query(`SELECT count(*)::int AS changed FROM ${source} WHERE amount < 0`)).rows[0].changed as number
+    const duck = await (await DuckDBInstance.create(':memory:')).connect()
+    const folder = join(service().logFolder, prefix)
+    const read = async (sql: string) => {
+      for (const key of await s3.keys(prefix)) {
+        const file = join(service().logFolder, key)
+        await mkdir(dirname(file), { recursive: true })
+        await writeFile(file, await s3.get(key))
+      }
+      const rows = `read_parquet('${folder}*/*.parquet', union_by_name = true, hive_partitioning = false)`
+      return (await duck.runAndReadAll(sql.replace('FROM rows', `FROM ${rows}`))).getRowObjectsJson()
+    }
+    const newest = `SELECT id::VARCHAR AS id, amount::VARCHAR AS amount, epoch_us("at")::VARCHAR AS "at", day::VARCHAR AS day
+      FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY _offset DESC) AS place FROM rows) WHERE place = 1 AND _op <> 'delete' ORDER BY id`
+    const asText = (rows: unknown[]) => rows.map((row) => Object.values(row as object).map((cell) => String(cell).replace(/\.0+$/, '')))
+    await eventually(
+      'the objects hold what the table holds',
+      async () => JSON.stringify(asText(await read(newest).catch(() => []))) === JSON.stringify(asText(wanted)),
+      60_000,
+    ).catch(async () => expect(asText(await read(newest))).toEqual(asText(wanted)))
+    const operations = await read(
+      'SELECT _op AS op, count(*)::INT AS rows, count(_commit_time)::INT AS committed, min(_commit_time)::VARCHAR AS first FROM rows GROUP BY 1 ORDER BY 1',
+    )
+    const first = (row: unknown) =>
+      Date.parse(
+        `${String((row as { first: string }).first)
+          .replace(' ', 'T')
+          .replace(/\+00$/, '')}Z`,
+      )
+    expect(operations.map(({ op, rows, committed }) => [op, rows, committed])).toEqual([
+      ['delete', 50, 50],
+      ['insert', 50, 50],
+      ['snapshot', 300, 0],
+      ['update', 70, 70],
+    ])
+    expect(changed).toBeGreaterThan(0)
+    for (const row of operations.filter(({ op }) => op !== 'snapshot')) expect(first(row)).toBeGreaterThanOrEqual(before.getTime() - 1)
+    // A deletion has no day, which its key does not tell.
+    expect(new Set((await s3.keys(prefix)).map((key) => key.slice(prefix.length).split('/')[0]))).toEqual(
+      new Set(['day=2026-03-01', 'day=2026-03-02', 'day=2026-03-03', 'day=2026-03-04', 'day=__HIVE_DEFAULT_PARTITION__']),
+    )
+    await client.call('DELETE', `/v1/pipelines/${id}`)
     s3.close()
   }, 120_000)
 })

@@ -1,8 +1,8 @@
-/** Rows of a range by the hour or day of their records: every row in one part, the part of its time, in order. */
+/** Rows of a range by the folders of their records: every row in one part, the one where it belongs, in order. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRowBuffer, endRow, reserve, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
-import { timeParts, withTime } from '../../shared/connectors/storage-bucket/time-parts.ts'
+import { FOLDERS_MAX, NO_VALUE, partsByFolder, TooManyFolders, type FolderPart } from '../../shared/connectors/storage-bucket/folders.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
 
 type Row = { text: string; timeMs: number }
@@ -37,29 +37,50 @@ const row = fc.record({
   ),
 })
 
-describe('parts by time', () => {
+function parts(pieces: Rows[], template: string): FolderPart[] {
+  const found = partsByFolder(pieces, template)
+  if (!('parts' in found)) throw new Error(found.faults.map(({ message }) => message).join())
+  return found.parts
+}
+
+/** Every row once, in the folder that `wanted` says, in order. */
+function assertParts(all: Rows[], found: FolderPart[], wanted: (row: { text: string; timeMs: number }) => string): void {
+  for (const { folder, rows } of found)
+    for (const { text, timeMs } of rows.flatMap(seen)) expect(wanted({ text, timeMs: timeMs! })).toBe(folder)
+  // Two objects of one range in one folder would have one key.
+  expect(new Set(found.map(({ folder }) => folder)).size).toBe(found.length)
+  const rows = found.flatMap((part) => part.rows.flatMap(seen))
+  expect(rows.toSorted((a, b) => a.offset! - b.offset!)).toEqual(all.flatMap(seen))
+  for (const part of found) {
+    const offsets = part.rows.flatMap(seen).map(({ offset }) => offset!)
+    expect(offsets).toEqual(offsets.toSorted((a, b) => a - b))
+  }
+}
+
+const inCalendar = (ms: number) => Math.min(Math.max(ms, 0), Date.parse('9999-12-31T23:59:59.999Z'))
+/** By the calendar's own getters. */
+function shown(template: string, ms: number): string {
+  const at = new Date(ms)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const [year, month, day] = [String(at.getUTCFullYear()).padStart(4, '0'), two(at.getUTCMonth() + 1), two(at.getUTCDate())]
+  const texts: Record<string, string> = { year, month, day, hour: two(at.getUTCHours()), date: `${year}-${month}-${day}` }
+  return template.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => texts[name]!)
+}
+
+describe('folders by the record’s time', () => {
   it.each(['dt={date}', '{year}/{month}/{day}', 'h={hour}', 'dt={date}/{hour}', 'd={day}'])(
     'of %s hold every row once, where it belongs',
     (template) => {
       fc.assert(
         fc.property(fc.array(fc.array(row, { maxLength: 12 }), { maxLength: 4 }), (pieces) => {
           const all = pieces.map((piece, index) => rowsOf(piece, index * 100))
-          const parts = timeParts(all, template)
-          for (const { folder, rows } of parts) for (const each of rows.flatMap(seen)) expect(withTime(template, each.timeMs!)).toBe(folder)
-          // Two objects of one range in one folder would have one key.
-          expect(new Set(parts.map(({ folder }) => folder)).size).toBe(parts.length)
-          const found = parts.flatMap(({ rows }) => rows.flatMap(seen))
-          expect(found.toSorted((a, b) => a.offset! - b.offset!)).toEqual(all.flatMap(seen))
-          for (const { rows } of parts) {
-            const offsets = rows.flatMap(seen).map(({ offset }) => offset!)
-            expect(offsets).toEqual(offsets.toSorted((a, b) => a - b))
-          }
+          assertParts(all, parts(all, template), ({ timeMs }) => shown(template, inCalendar(timeMs)))
         }),
       )
     },
   )
 
-  it('are one, as it is, where keys show no time', () => {
+  it('are one, with the rows as they are, where keys show nothing of the records', () => {
     const piece = rowsOf(
       [
         { text: 'a', timeMs: 0 },
@@ -67,12 +88,98 @@ describe('parts by time', () => {
       ],
       0,
     )
-    expect(timeParts([piece], '{pipeline}/p={partition}')).toEqual([{ folder: '{pipeline}/p={partition}', rows: [piece] }])
+    expect(parts([piece], '{pipeline}/p={partition}')).toEqual([{ folder: '{pipeline}/p={partition}', rows: [piece] }])
+  })
+})
+
+describe('folders by a member of the record', () => {
+  const at = fc.date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true })
+  const document = fc.record(
+    {
+      city: fc.oneof(fc.string({ unit: 'binary', maxLength: 4 }), fc.integer(), fc.boolean(), fc.constant(null)),
+      created: at,
+      other: fc.jsonValue({ maxDepth: 1 }),
+    },
+    { requiredKeys: [] },
+  )
+
+  it('hold every row once, in a folder that readers of partitioned folders read back as the member', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(document, { maxLength: 12 }), { maxLength: 3 }), (pieces) => {
+        const all = pieces.map((piece, index) =>
+          rowsOf(
+            piece.map((each) => ({ text: JSON.stringify({ in: each }), timeMs: 0 })),
+            index * 100,
+          ),
+        )
+        const found = parts(all, '{pipeline}/city={value.in.city}')
+        for (const { folder } of found) expect(folder.slice('{pipeline}/'.length)).toMatch(/^[^/.][^/]*$/)
+        assertParts(all, found, ({ text }) => {
+          const { city } = JSON.parse(text).in as { city?: unknown }
+          const none = city === undefined || city === null || city === ''
+          const folder = found.find((part) => part.rows.some((rows) => seen(rows).some((each) => each.text === text)))!.folder
+          if (!none) expect(decodeURIComponent(folder.slice('{pipeline}/city='.length))).toBe(String(city))
+          else expect(folder).toBe(`{pipeline}/city=${NO_VALUE}`)
+          return folder
+        })
+      }),
+    )
   })
 
-  it('show their time in UTC', () => {
-    expect(withTime('y={year}/m={month}/d={day}/h={hour}/{date}', Date.parse('2026-03-04T05:06:07Z'))).toBe(
-      'y=2026/m=03/d=04/h=05/2026-03-04',
-    )
+  it.each(['dt={value.created|date}', '{value.created|year}/{value.created|month}/{value.created|day}/h={value.created|hour}'])(
+    'of its time by %s, from text or milliseconds',
+    (template) => {
+      const plain = template.replaceAll('value.created|', '')
+      fc.assert(
+        fc.property(fc.array(at, { maxLength: 20 }), fc.boolean(), (times, isText) => {
+          const texts = times.map((each) => JSON.stringify({ created: isText ? each.toISOString() : each.getTime() }))
+          const all = [
+            rowsOf(
+              texts.map((text) => ({ text, timeMs: 0 })),
+              0,
+            ),
+          ]
+          assertParts(all, times.length === 0 ? [] : parts(all, template), ({ text }) =>
+            shown(plain, new Date(JSON.parse(text).created as string).getTime()),
+          )
+        }),
+      )
+    },
+  )
+
+  it('read dates, zones, and digits below the millisecond', () => {
+    const texts = ['"2026-02-28"', '"2026-03-01T01:30:00.123456789+02:00"', '"2026-02-28 23:59:59.999999+00"', '1772323199999']
+    const all = [
+      rowsOf(
+        texts.map((text) => ({ text: `{"at":${text}}`, timeMs: 0 })),
+        0,
+      ),
+    ]
+    expect(parts(all, 'dt={value.at|date}').map(({ folder }) => folder)).toEqual(['dt=2026-02-28'])
+  })
+
+  it.each(['{"at":"soon"}', '{"at":"2026-02-30"}', '{"at":true}', '{"at":{}}', '{"at":1e99}'])(
+    'refuse %s where a time is needed',
+    (text) => {
+      const found = partsByFolder(
+        [
+          rowsOf(
+            [
+              { text: '{}', timeMs: 0 },
+              { text, timeMs: 0 },
+            ],
+            5,
+          ),
+        ],
+        '{value.at|date}',
+      )
+      expect(found).toMatchObject({ faults: [{ offset: 6n, code: 'no_folder', message: expect.stringContaining('"at"') }] })
+    },
+  )
+
+  it('have an end in number', () => {
+    const texts = Array.from({ length: FOLDERS_MAX + 1 }, (_, index) => ({ text: `{"id":${index}}`, timeMs: 0 }))
+    expect(parts([rowsOf(texts.slice(1), 0)], '{value.id}')).toHaveLength(FOLDERS_MAX)
+    expect(() => partsByFolder([rowsOf(texts, 0)], '{value.id}')).toThrow(TooManyFolders)
   })
 })

@@ -3,14 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
+import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createRowBuffer, endRow, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
 import { createRowEncoder } from '../../shared/connectors/encode/row-encoder.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
-import { openParquetThread } from '../../shared/connectors/storage-bucket/parquet-thread.ts'
+import { openEncodeThread } from '../../shared/connectors/storage-bucket/encode-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'dps-parquet-'))
-const thread = openParquetThread()
+const thread = openEncodeThread()
 afterAll(async () => {
   await thread.close()
   rmSync(folder, { recursive: true })
@@ -21,19 +22,22 @@ function rowsOf(texts: string[]): Rows[] {
   const encode = createRowEncoder({ kind: 'json_lines' })
   for (const [index, text] of texts.entries()) {
     const source = Buffer.concat([Buffer.from(text), Buffer.from([0])])
-    encode(source, 0, source.length - 1, buffer, -1, -1, source.length - 1, source.length)
+    encode(source, 0, source.length - 1, buffer, -1, -1, source.length - 1, source.length, index, 0)
     endRow(buffer, index, 0)
   }
   return [takeRows(buffer)]
 }
 
+const encode = (rows: Rows[], fields: Record<string, string> | undefined) =>
+  thread.encode(rows, { key: '', format: 'parquet', delimiter: ',', columns: [], isEncoded: false, fields: fields ?? {} })
+
 let files = 0
 async function readBack(texts: string[], fields: Record<string, string> | undefined, select: string): Promise<string[][]> {
-  const encoded = await thread.encode(rowsOf(texts), fields)
-  if (!('file' in encoded))
+  const encoded = await encode(rowsOf(texts), fields)
+  if (!('files' in encoded))
     throw new Error(JSON.stringify(encoded.faults, (_, value) => (typeof value === 'bigint' ? String(value) : value)))
   const path = join(folder, `${++files}.parquet`)
-  writeFileSync(path, encoded.file)
+  writeFileSync(path, encoded.files[0]!.file)
   const connection = await (await DuckDBInstance.create(':memory:')).connect()
   await connection.run("SET TimeZone = 'UTC'")
   const reader = await connection.runAndReadAll(`SELECT ${select} FROM read_parquet('${path}')`)
@@ -49,10 +53,10 @@ describe('a Parquet file', () => {
     ]
     const fields = { i: 'integer?', d: 'decimal?', on: 'date?', at: 'datetime?', b: 'bytes?', n: 'number?', t: 'string?' }
     const select = `i::VARCHAR, d::VARCHAR, "on"::VARCHAR, epoch_us("at")::VARCHAR, hex(b), n::VARCHAR, t, typeof(i), typeof(d), typeof("on"), typeof("at"), typeof(b)`
-    const types = ['BIGINT', 'DECIMAL(38,4)', 'DATE', 'TIMESTAMP WITH TIME ZONE', 'BLOB']
+    const types = ['BIGINT', 'DECIMAL(38,18)', 'DATE', 'TIMESTAMP WITH TIME ZONE', 'BLOB']
     expect(await readBack(texts, fields, select)).toEqual([
-      ['9007199254740993', '12345678901234567890.0123', '2024-02-29', '1795302123123456', '0001FF', '0.1', 'é', ...types],
-      ['-9223372036854775808', '-0.5000', '1900-01-01', '-1', '', '1e+300', '', ...types],
+      ['9007199254740993', '12345678901234567890.012300000000000000', '2024-02-29', '1795302123123456', '0001FF', '0.1', 'é', ...types],
+      ['-9223372036854775808', '-0.500000000000000000', '1900-01-01', '-1', '', '1e+300', '', ...types],
       ['null', 'null', 'null', 'null', 'null', 'null', 'null', ...types],
     ])
   })
@@ -60,13 +64,75 @@ describe('a Parquet file', () => {
   it('finds types that lose nothing where none are known', async () => {
     const texts = ['{"id":9007199254740993,"sum":12345678901234567.89,"x":1.5}', '{"id":1,"sum":0.01,"x":2}']
     expect(await readBack(texts, undefined, 'id::VARCHAR, sum::VARCHAR, x::VARCHAR, typeof(id), typeof(sum), typeof(x)')).toEqual([
-      ['9007199254740993', '12345678901234567.89', '1.5', 'BIGINT', 'DECIMAL(38,2)', 'DOUBLE'],
-      ['1', '0.01', '2.0', 'BIGINT', 'DECIMAL(38,2)', 'DOUBLE'],
+      ['9007199254740993', '12345678901234567.890000000000000000', '1.5', 'BIGINT', 'DECIMAL(38,18)', 'DOUBLE'],
+      ['1', '0.010000000000000000', '2.0', 'BIGINT', 'DECIMAL(38,18)', 'DOUBLE'],
+    ])
+  })
+
+  it('holds every decimal that fits, and refuses the others', async () => {
+    const scaled = fc.record({ digits: fc.bigInt({ min: -(10n ** 12n) + 1n, max: 10n ** 12n - 1n }), scale: fc.constant(4) })
+    const textOf = (digits: bigint, scale: number) => {
+      const text = String(digits < 0n ? -digits : digits).padStart(scale + 1, '0')
+      return `${digits < 0n ? '-' : ''}${text.slice(0, -scale)}.${text.slice(-scale)}`
+    }
+    await fc.assert(
+      fc.asyncProperty(fc.array(scaled, { minLength: 1, maxLength: 20 }), async (values) => {
+        const texts = values.map(({ digits, scale }) => textOf(digits, scale))
+        const rows = await readBack(
+          texts.map((text) => `{"d":"${text}"}`),
+          { d: 'decimal(12,4)' },
+          'd::VARCHAR',
+        )
+        expect(rows.map(([text]) => text)).toEqual(texts.map((text) => text.replace(/^-(0\.0+)$/, '$1')))
+      }),
+      { numRuns: 20 },
+    )
+    for (const text of ['"123456789"', '1.00001', '"1e3"', '"."', '"-"', '""', '"1."', '"٣"'])
+      expect(await encode(rowsOf([`{"d":${text}}`]), { d: 'decimal(12,4)' })).toMatchObject({ faults: [{ code: 'wrong_type' }] })
+    expect(await readBack(['{"d":"0012345678.10000"}', '{"d":-0}', '{"d":"0"}'], { d: 'decimal(12,4)' }, 'd::VARCHAR')).toEqual([
+      ['12345678.1000'],
+      ['0.0000'],
+      ['0.0000'],
     ])
   })
 
   it('keeps numbers inside of documents as they are written', async () => {
     expect(await readBack(['{"o":{"a":[9007199254740993,0.1]}}'], { o: 'object' }, 'o')).toEqual([['{"a":[9007199254740993,0.1]}']])
+  })
+
+  it('holds lists as lists: of known types, of those that the rows show, in each other, empty, and with nulls', async () => {
+    const fields = { tags: 'array<string>?', sums: 'array<decimal(9,2)>?', at: 'array<datetime>', deep: 'array<array<integer>>' }
+    const texts = [
+      '{"tags":["a",null,""],"sums":["1.5","-0.25"],"at":["2026-11-22T01:02:03.000004Z"],"deep":[[1,9007199254740993],[],[null]],"found":[1.5,2]}',
+      '{"tags":[],"sums":null,"at":[],"deep":[],"found":null}',
+      '{"tags":null,"at":[],"deep":[[]],"found":[]}',
+    ]
+    const select =
+      'tags::VARCHAR, sums::VARCHAR, "at"::VARCHAR, deep::VARCHAR, found::VARCHAR, typeof(tags), typeof(sums), typeof("at"), typeof(deep), typeof(found)'
+    const types = ['VARCHAR[]', 'DECIMAL(9,2)[]', 'TIMESTAMP WITH TIME ZONE[]', 'BIGINT[][]', 'DOUBLE[]']
+    expect(await readBack(texts, fields, select)).toEqual([
+      [
+        "[a, NULL, '']",
+        '[1.50, -0.25]',
+        "['2026-11-22 01:02:03.000004+00']",
+        '[[1, 9007199254740993], [], [NULL]]',
+        '[1.5, 2.0]',
+        ...types,
+      ],
+      ['[]', 'null', '[]', '[]', 'null', ...types],
+      ['null', 'null', '[]', '[[]]', '[]', ...types],
+    ])
+  })
+
+  it('keeps lists of what has no type in common as the JSON that they are', async () => {
+    expect(await readBack(['{"a":[1,"x"],"o":[{"b":9007199254740993}]}'], undefined, 'a::VARCHAR, o::VARCHAR')).toEqual([
+      ['[1,"x"]', '[{"b":9007199254740993}]'],
+    ])
+  })
+
+  it('refuses a list with an item of another type', async () => {
+    const encoded = await encode(rowsOf(['{"a":[1]}', '{"a":[1,"2"]}']), { a: 'array<integer>' })
+    expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message: 'the member "a" is no array<integer>' }] })
   })
 
   it.each([
@@ -75,7 +141,7 @@ describe('a Parquet file', () => {
     ['on', 'date', '"2026-02-30"'],
     ['b', 'bytes', '"A"'],
   ])('refuses the record whose %s (%s) it can’t hold, naming it', async (name, type, value) => {
-    const encoded = await thread.encode(rowsOf(['{}', `{"${name}":${value}}`]), { [name]: type })
+    const encoded = await encode(rowsOf(['{}', `{"${name}":${value}}`]), { [name]: type })
     expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message: `the member "${name}" is no ${type}` }] })
   })
 })

@@ -5,6 +5,7 @@ import kafkajs from 'kafkajs'
 import { describe, expect, it } from 'vitest'
 import { createMemberScanner } from '../../shared/connectors/encode/json-members.ts'
 import { createRowBuffer, endRow, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
+import { encodeHeaders } from '../../shared/kafka/protocol/record-batch.ts'
 import { createRowEncoder } from '../../shared/connectors/encode/row-encoder.ts'
 import type { RowFormat } from '../../shared/connectors/row-format.ts'
 import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
@@ -31,6 +32,8 @@ function encode(format: RowFormat, text: string | null, key: string | null = nul
     buffer,
     key === null ? -1 : end,
     key === null ? -1 : end + Buffer.byteLength(key),
+    0,
+    0,
     0,
     0,
   )
@@ -149,6 +152,52 @@ describe('a line of JSON', () => {
       }),
     )
     expect(encode({ kind: 'json_lines' }, null, 'text')).toBe('null\n')
+  })
+})
+
+describe('a line of JSON with metadata', () => {
+  const METADATA: RowFormat = { kind: 'json_lines', metadata: ['offset', 'partition', 'timestamp', 'op', 'commit_time'] }
+  const own = { _offset: 7, _partition: 3, _timestamp: '2026-11-22T01:02:03.004Z' }
+
+  function encodeWith(text: string | null, key: string | null, headers: [string, Buffer | null][]): string {
+    const parts = [key ?? '', text ?? ''].map((part) => Buffer.from(part))
+    const source = Buffer.concat([...parts, encodeHeaders(headers)])
+    const keyEnd = parts[0]!.length
+    const valueEnd = keyEnd + parts[1]!.length
+    const buffer = createRowBuffer()
+    buffer.partition = 3
+    const at = [text === null ? -1 : keyEnd, text === null ? -1 : valueEnd, key === null ? -1 : 0, key === null ? -1 : keyEnd] as const
+    const encoder = createRowEncoder(METADATA)
+    encoder(source, at[0], at[1], buffer, at[2], at[3], valueEnd, source.length, 7, Date.parse('2026-11-22T01:02:03.004Z'))
+    endRow(buffer, 7, 0)
+    return Buffer.from(takeRows(buffer).bytes).toString('utf8')
+  }
+
+  it('is the same document with members behind its own', () => {
+    const header = fc.tuple(fc.string({ maxLength: 3 }), fc.option(fc.string({ maxLength: 3 })))
+    fc.assert(
+      fc.property(written, fc.array(header, { maxLength: 3 }), fc.boolean(), ({ value, text }, others, isChange) => {
+        const headers = others.map(([name, each]): [string, Buffer | null] => [name, each === null ? null : Buffer.from(each)])
+        if (isChange) headers.push(['dps.op', Buffer.from('update')], ['dps.commit_time', Buffer.from('2026-11-22T01:02:03.000004Z')])
+        const line = encodeWith(text, null, headers)
+        expect(line.indexOf('\n')).toBe(line.length - 1)
+        const change = { _op: isChange ? 'update' : null, _commit_time: isChange ? '2026-11-22T01:02:03.000004Z' : null }
+        expect(JSON.parse(line)).toEqual({ ...JSON.parse(JSON.stringify(value)), ...own, ...change })
+      }),
+    )
+  })
+
+  it('tells a deletion by the key, and keeps what is no object as its member value', () => {
+    const none = { _op: null, _commit_time: null }
+    expect(JSON.parse(encodeWith(null, '{"id":1}', [['dps.op', Buffer.from('delete')]]))).toEqual({
+      id: 1,
+      _deleted: true,
+      ...own,
+      ...none,
+      _op: 'delete',
+    })
+    expect(JSON.parse(encodeWith(' [1, 2]\n', null, []))).toEqual({ value: [1, 2], ...own, ...none })
+    expect(JSON.parse(encodeWith(null, 'text', []))).toEqual({ value: null, ...own, ...none })
   })
 })
 

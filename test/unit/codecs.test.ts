@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import { openCodec } from '../../shared/registry/codecs.ts'
 import { fieldsOf } from '../../shared/registry/fields.ts'
 import { readSchema, SchemaRefused, type ReadRegistry } from '../../shared/registry/read-schemas.ts'
-import { timeParts } from '../../shared/connectors/storage-bucket/time-parts.ts'
 
 const avro = (...fields: object[]) =>
   openCodec('avro', { text: JSON.stringify({ type: 'record', name: 'R', namespace: 'n', fields }), references: [] })
@@ -227,17 +226,5 @@ describe('what a schema refers to', () => {
         1,
       ),
     ).rejects.toThrow(SchemaRefused)
-  })
-})
-
-describe('a record’s time', () => {
-  it('may be any 64-bit number', () => {
-    for (const time of [-1, -9e15, 9e15, 2 ** 63])
-      expect(() =>
-        timeParts(
-          [{ bytes: new Uint8Array(1), count: 1, ends: Uint32Array.of(1), offsets: Float64Array.of(0), times: Float64Array.of(time) }],
-          '{date}',
-        ),
-      ).not.toThrow()
   })
 })

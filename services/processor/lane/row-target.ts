@@ -15,7 +15,7 @@ function encoderOf({ rows, sinkCodec, sinkRecordBytesMax }: LaneChain): RowEncod
   if (!sinkCodec) return undefined
   const codec = openCodec(sinkCodec.format, sinkCodec.schema)
   const put = createRecordEncoder()
-  return (source, from, to, into, keyFrom, keyTo, headersFrom, recordEnd) => {
+  return (source, from, to, into, keyFrom, keyTo, headersFrom, recordEnd, offset, timeMs) => {
     let value: Buffer | undefined
     try {
       if (from >= 0) value = codec.fromJson(Buffer.from(source.buffer, source.byteOffset + from, to - from).toString('utf8'))
@@ -39,6 +39,8 @@ function encoderOf({ rows, sinkCodec, sinkRecordBytesMax }: LaneChain): RowEncod
       keyFrom < 0 ? -1 : key.length,
       headersAt,
       record.length,
+      offset,
+      timeMs,
     )
   }
 }
@@ -53,7 +55,7 @@ export function openRowTarget(spec: LaneChain): { rows: RowTarget; buffer: RowBu
     rows: {
       add(source, from, to, offset, timeMs, keyFrom, keyTo, headersFrom, end) {
         const before = buffer.used
-        const fault = encode(source, from, to, buffer, keyFrom, keyTo, headersFrom, end)
+        const fault = encode(source, from, to, buffer, keyFrom, keyTo, headersFrom, end, offset, timeMs)
         if (fault) buffer.used = before
         else endRow(buffer, offset, timeMs)
         return fault

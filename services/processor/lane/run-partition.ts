@@ -95,7 +95,10 @@ export async function runPartition(
   const rows: Rows[] = []
   const deadLetters: DeadLetter[] = []
   const letterOffsets: bigint[] = []
-  if (rowBuffer) clearRows(rowBuffer)
+  if (rowBuffer) {
+    clearRows(rowBuffer)
+    rowBuffer.partition = input.partition
+  }
   const isAborted = createAbortedFilter(spec.mutation === 'count_aborted' ? [] : input.aborted)
   let position = input.position
   let lastTime = 0n

@@ -15,6 +15,8 @@ export type RowBuffer = {
   /** What was kept: behind it lies what may still be dropped. */
   usedKept: number
   countKept: number
+  /** Of the source, whose records the rows are of. */
+  partition: number
 }
 
 const FIRST_BYTES = 1 << 20
@@ -30,6 +32,7 @@ export function createRowBuffer(): RowBuffer {
     times: new Float64Array(FIRST_ROWS),
     usedKept: 0,
     countKept: 0,
+    partition: 0,
   }
 }
 

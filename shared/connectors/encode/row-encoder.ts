@@ -4,12 +4,16 @@ import { createCopyEncoder } from './copy-rows.ts'
 import { createCsvEncoder } from './csv-rows.ts'
 import { createRecordEncoder } from './whole-records.ts'
 import { createJsonLinesEncoder } from './json-lines.ts'
+import { createMetadataEncoder } from './row-metadata.ts'
 import type { RowBuffer } from './row-buffer.ts'
 
 /** Why a value makes no row. */
 export type RowFault = { code: string; message: string }
 
-/** Writes the value at `[from, to)` behind `into.used`; `from` is -1 for a null, `keyFrom` for no key. The row is not ended. */
+/**
+ * Writes the value at `[from, to)` behind `into.used`; `from` is -1 for a null, `keyFrom` for no key. `offset` and `timeMs` are the
+ * record's. The row is not ended.
+ */
 export type RowEncoder = (
   source: Uint8Array,
   from: number,
@@ -19,11 +23,13 @@ export type RowEncoder = (
   keyTo: number,
   headersFrom: number,
   recordEnd: number,
+  offset: number,
+  timeMs: number,
 ) => RowFault | undefined
 
 export function createRowEncoder(format: RowFormat): RowEncoder {
   if (format.kind === 'copy') return createCopyEncoder(format)
   if (format.kind === 'records') return createRecordEncoder()
   if (format.kind === 'csv') return createCsvEncoder(format)
-  return createJsonLinesEncoder()
+  return format.metadata ? createMetadataEncoder(format.metadata) : createJsonLinesEncoder()
 }

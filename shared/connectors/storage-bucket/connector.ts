@@ -1,7 +1,11 @@
 /** The connector `storage-bucket`: objects of an S3-compatible store, or of a folder, as records; and records as objects. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
+import { TYPE_NAMES } from '../../model/stream-schema.ts'
+import { RowMetadata } from '../row-format.ts'
 import { Secret } from '../secret.ts'
+import { parseTemplate, PART_NAMES } from './folders.ts'
+import { isColumnType } from './parquet-columns.ts'
 
 const Place = {
   bucket: z
@@ -108,8 +112,6 @@ export const BucketSourceConfig = z
   .refine(hasOwnKeys, together)
 export type BucketSourceConfig = z.output<typeof BucketSourceConfig>
 
-const KEY_PARTS = new Set(['stream', 'pipeline', 'partition', 'date', 'year', 'month', 'day', 'hour'])
-
 export const BucketSinkConfig = z
   .strictObject({
     ...Place,
@@ -118,13 +120,11 @@ export const BucketSinkConfig = z
       .min(1)
       .max(500)
       .default('{pipeline}')
-      .refine((key) => [...key.matchAll(/\{([^}]*)\}/g)].every(([, name]) => KEY_PARTS.has(name!)), {
-        message: `may hold ${[...KEY_PARTS].map((part) => `{${part}}`).join(', ')}`,
-      })
+      .refine((key) => parseTemplate(key) !== undefined, { message: `may hold ${PART_NAMES.join(', ')}` })
       .describe(
-        'folder of the objects, below the prefix: may hold {stream} (the source stream’s name), {pipeline}, {partition}, and of the records’ own time, in UTC, {date} (2026-11-21), {year}, {month}, {day}, {hour}',
+        'folder of the objects, below the prefix: may hold {stream} (the source stream’s name), {pipeline}, {partition}, and of the records’ own time, in UTC, {date} (2026-11-21), {year}, {month}, {day}, {hour}; {value.city} is a member of the record, {value.created|date} (or year, month, day, hour) of its time, text or milliseconds; a record without it is in __HIVE_DEFAULT_PARTITION__',
       )
-      .meta({ title: 'Key', examples: ['{stream}/dt={date}'] }),
+      .meta({ title: 'Key', examples: ['{stream}/dt={value.created|date}'] }),
     format: z.enum(['ndjson', 'csv', 'parquet']).default('ndjson').meta({ title: 'Format' }),
     compression: z
       .enum(['none', 'gzip', 'zstd'])
@@ -139,6 +139,26 @@ export const BucketSinkConfig = z
       .describe('members that become columns of csv, in this order')
       .meta({ title: 'Columns' }),
     delimiter: Delimiter,
+    types: z
+      .record(
+        z.string().min(1).max(200),
+        z.string().refine(isColumnType, { message: `must be one of ${TYPE_NAMES.join(', ')}, decimal(38,18)` }),
+      )
+      .optional()
+      .describe(
+        'types of members as parquet columns, as in a stream’s schema, and decimal(38,18), which decimal stands for; what is left out has its type in the source stream, or is found in the rows',
+      )
+      .meta({ title: 'Types', examples: [{ amount: 'decimal(12,2)', created: 'datetime' }] }),
+    metadata: z
+      .array(RowMetadata)
+      .min(1)
+      .max(RowMetadata.options.length)
+      .refine((kinds) => new Set(kinds).size === kinds.length, 'must not name one twice')
+      .optional()
+      .describe(
+        'members that every row gets behind its own: _offset, _partition and _timestamp of its record, and of changes of a table _op (snapshot, insert, update, delete) and _commit_time',
+      )
+      .meta({ title: 'Metadata', examples: [['offset', 'partition']] }),
     object_bytes: z
       .number()
       .int()

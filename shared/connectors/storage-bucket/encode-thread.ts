@@ -1,49 +1,53 @@
-/** Encodes Parquet beside the main thread, which heartbeats and moves other pipelines' records: a file takes it a second. */
+/**
+ * Makes files beside the main thread, which heartbeats and moves other pipelines' records: a file of Parquet takes a second, rows that
+ * have to be looked into tenths of one.
+ */
 import { Worker } from 'node:worker_threads'
 import type { Rows } from '../sink.ts'
-import type { Encoded } from './parquet.ts'
+import { TooManyFolders } from './folders.ts'
+import type { FileSpec, ObjectFiles } from './object-files.ts'
 
-export type ParquetThread = {
-  /** Rejects when the thread ends; the next call gets another one. */
-  encode(rows: readonly Rows[], fields: Readonly<Record<string, string>> | undefined): Promise<Encoded>
+export type EncodeThread = {
+  /** Rejects with TooManyFolders, or when the thread ends; the next call gets another one. */
+  encode(rows: readonly Rows[], spec: FileSpec): Promise<ObjectFiles>
   close(): Promise<void>
 }
 
-type Answer = { id: number; encoded: Encoded } | { id: number; error: string }
+type Answer = { id: number; made: ObjectFiles } | { id: number; error: string; isFinal: boolean }
 
-export function openParquetThread(): ParquetThread {
+export function openEncodeThread(): EncodeThread {
   let worker: Worker | undefined
   let next = 1
-  const waiting = new Map<number, PromiseWithResolvers<Encoded>>()
+  const waiting = new Map<number, PromiseWithResolvers<ObjectFiles>>()
 
   function start(): Worker {
-    const started = new Worker(new URL('./parquet-worker.ts', import.meta.url), { name: 'parquet' })
+    const started = new Worker(new URL('./encode-worker.ts', import.meta.url), { name: 'encode' })
     started.on('message', (answer: Answer) => {
       const settled = waiting.get(answer.id)
       waiting.delete(answer.id)
-      if ('error' in answer) settled?.reject(new Error(answer.error))
-      else settled?.resolve(answer.encoded)
+      if ('error' in answer) settled?.reject(answer.isFinal ? new TooManyFolders(answer.error) : new Error(answer.error))
+      else settled?.resolve(answer.made)
     })
     const end = (reason: string) => {
       if (worker === started) worker = undefined
       for (const settled of waiting.values()) settled.reject(new Error(reason))
       waiting.clear()
     }
-    started.on('error', (error) => end(`the Parquet thread failed: ${error.message}`))
-    started.on('exit', () => end('the Parquet thread ended'))
+    started.on('error', (error) => end(`the encoding thread failed: ${error.message}`))
+    started.on('exit', () => end('the encoding thread ended'))
     // It must not keep the process alive.
     started.unref()
     return started
   }
 
   return {
-    encode(rows, fields) {
+    encode(rows, spec) {
       worker ??= start()
       const id = next++
-      const settled = Promise.withResolvers<Encoded>()
+      const settled = Promise.withResolvers<ObjectFiles>()
       waiting.set(id, settled)
       // Copied, not handed over: the rows are written again when the store is away.
-      worker.postMessage({ id, rows, fields })
+      worker.postMessage({ id, rows, spec })
       return settled.promise
     },
     close: async () => void (await worker?.terminate()),

@@ -1,13 +1,15 @@
-/** The thread of `parquet-thread.ts`: rows in, a file or faults out. */
+/** The thread of `encode-thread.ts`: rows in, files or faults out. */
 import { parentPort } from 'node:worker_threads'
 import type { Rows } from '../sink.ts'
-import { encodeParquet } from './parquet.ts'
+import { TooManyFolders } from './folders.ts'
+import { filesOf, type FileSpec } from './object-files.ts'
 
-parentPort!.on('message', ({ id, rows, fields }: { id: number; rows: Rows[]; fields?: Record<string, string> }) => {
+parentPort!.on('message', ({ id, rows, spec }: { id: number; rows: Rows[]; spec: FileSpec }) => {
   try {
-    const encoded = encodeParquet(rows, fields)
-    parentPort!.postMessage({ id, encoded }, 'file' in encoded ? [encoded.file.buffer as ArrayBuffer] : [])
+    const made = filesOf(rows, spec)
+    parentPort!.postMessage({ id, made })
   } catch (error) {
-    parentPort!.postMessage({ id, error: error instanceof Error ? error.message : String(error) })
+    const message = error instanceof Error ? error.message : String(error)
+    parentPort!.postMessage({ id, error: message, isFinal: error instanceof TooManyFolders })
   }
 })

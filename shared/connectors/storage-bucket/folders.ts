@@ -1,58 +1,186 @@
-/** Rows of one range by the hour or day of their records, where the key's template tells times apart. What a record's time is never changes, so that a replay makes the same parts. */
-import type { Rows } from '../sink.ts'
+/**
+ * Rows of one range by their folders, where the key's template tells records apart: by their own time, or by a member of their values. What
+ * a record's folder is depends on the record alone, so that a replay makes the same parts.
+ */
+import { daysOf, unitsOf } from '../../model/times.ts'
+import { ABSENT, createMemberScanner, ESCAPED, NESTED, NULL, STRING, unescapeText, type MemberScanner } from '../encode/json-members.ts'
+import type { RefusedRecord, Rows } from '../sink.ts'
 
-const HOUR_MS = 3_600_000
+/** Parts of a key that are the same for all records of a range. */
+export const RANGE_PARTS = ['stream', 'pipeline', 'partition'] as const
+const TIME_PARTS = ['date', 'year', 'month', 'day', 'hour'] as const
+type TimePart = (typeof TIME_PARTS)[number]
+
+/** What stands for a member that a record does not have; Hive's name, which readers of partitioned folders know. */
+export const NO_VALUE = '__HIVE_DEFAULT_PARTITION__'
+/** Folders that one range may make: each is an object of its own. */
+export const FOLDERS_MAX = 1000
+const VALUE_CHARACTERS_MAX = 200
+
 /** The last millisecond of the year 9999: a producer may write any 64-bit number. */
 const LAST_MS = 253_402_300_799_999
+const HOUR_MS = 3_600_000
 
 /** A time that a calendar has: records without one (-1), and those from before 1970, count as its first day. */
 const inCalendar = (timeMs: number): number => Math.min(Math.max(timeMs, 0), LAST_MS)
 
-/** Rows that go into one object, and its folder: the template with the parts of their time. */
-export type TimePart = { folder: string; rows: Rows[] }
+/** `{date}` is of the record's own time, `{value.created|date}` of its member; `{value.city}` is the member itself. */
+type Part =
+  | { kind: 'fixed'; text: string }
+  | { kind: 'time'; part: TimePart }
+  | { kind: 'member'; path: string[]; part: TimePart | undefined }
 
-/** How long the times are that the template puts into one folder, in milliseconds; undefined when it shows none. */
-function grainOf(template: string): number | undefined {
-  if (template.includes('{hour}')) return HOUR_MS
-  return /\{(date|year|month|day)\}/.test(template) ? 24 * HOUR_MS : undefined
+const isTimePart = (name: string): name is TimePart => (TIME_PARTS as readonly string[]).includes(name)
+const MEMBER = /^value\.([^{}|]+)(?:\|([a-z]+))?$/
+
+function partOf(name: string): Part | undefined {
+  if ((RANGE_PARTS as readonly string[]).includes(name)) return { kind: 'fixed', text: `{${name}}` }
+  if (isTimePart(name)) return { kind: 'time', part: name }
+  const [, path, part] = MEMBER.exec(name) ?? []
+  if (path === undefined || (part !== undefined && !isTimePart(part))) return undefined
+  const members = path.split('.')
+  return members.includes('') ? undefined : { kind: 'member', path: members, part: part as TimePart | undefined }
 }
 
-/** The template with the parts of a time, UTC. */
-export function withTime(template: string, timeMs: number): string {
-  const [date, time] = new Date(inCalendar(timeMs)).toISOString().split('T') as [string, string]
-  const [year, month, day] = date.split('-') as [string, string, string]
-  const parts: Record<string, string> = { date, year, month, day, hour: time.slice(0, 2) }
-  return template.replace(/\{(date|year|month|day|hour)\}/g, (_whole, name: string) => parts[name]!)
+/** The template's parts; undefined where one of them is none. Parts of the range stay as they are. */
+export function parseTemplate(template: string): Part[] | undefined {
+  const parts: Part[] = []
+  let at = 0
+  for (const found of template.matchAll(/\{([^}]*)\}/g)) {
+    const part = partOf(found[1]!)
+    if (!part) return undefined
+    parts.push({ kind: 'fixed', text: template.slice(at, found.index) }, part)
+    at = found.index + found[0].length
+  }
+  return [...parts, { kind: 'fixed', text: template.slice(at) }]
 }
 
-/**
- * No copies: the rows of a part are views. Parts are in the order of their first rows, one a folder: a template without a year, for one, puts
- * the same day of every year into one.
- */
-export function timeParts(pieces: readonly Rows[], template: string): TimePart[] {
-  const grainMs = grainOf(template)
-  if (grainMs === undefined) return [{ folder: template, rows: [...pieces] }]
-  const parts = new Map<string, TimePart>()
-  for (const piece of pieces) {
-    for (let from = 0, to = 0; from < piece.count; from = to) {
-      const slot = Math.floor(inCalendar(piece.times[from]!) / grainMs)
-      for (to = from + 1; to < piece.count && Math.floor(inCalendar(piece.times[to]!) / grainMs) === slot; to++);
-      const folder = withTime(template, slot * grainMs)
-      const part = parts.get(folder) ?? { folder, rows: [] }
-      parts.set(folder, part)
-      part.rows.push(from === 0 && to === piece.count ? piece : sliceOf(piece, from, to))
+export const PART_NAMES = [...RANGE_PARTS, ...TIME_PARTS, 'value.member', 'value.member|date'].map((name) => `{${name}}`)
+
+/** True where records have to be looked into. */
+export const hasMembers = (template: string): boolean => parseTemplate(template)?.some(({ kind }) => kind === 'member') ?? false
+
+/** That part of a time, in UTC. */
+function timeText(part: TimePart, timeMs: number): string {
+  const [date, time] = new Date(timeMs).toISOString().split('T') as [string, string]
+  if (part === 'date') return date
+  if (part === 'hour') return time.slice(0, 2)
+  return date.split('-')[['year', 'month', 'day'].indexOf(part)]!
+}
+
+/** A value as a part of a key that makes no folders; readers of partitioned folders undo the percent signs. */
+const asFolder = (text: string): string => encodeURIComponent(text.toWellFormed()).replace(/^\.+/, (dots) => '%2E'.repeat(dots.length))
+
+class Misfit extends Error {}
+
+/** Milliseconds since 1970 of a member: a date or time as text, or a number of milliseconds. */
+function timeOf(text: string, isText: boolean, path: string): number {
+  const days = isText ? daysOf(text) : undefined
+  const ms =
+    days !== undefined ? days * 24 * HOUR_MS : isText ? Number(unitsOf(text.replace(/(\.\d{9})\d+/, '$1'), 9) ?? NaN) / 1e6 : Number(text)
+  if (!(ms >= -62_135_596_800_000 && ms <= LAST_MS))
+    throw new Misfit(`the member "${path}" is no time: text such as 2026-11-22T10:00:00Z, or milliseconds`)
+  return Math.floor(ms)
+}
+
+/** Reads one member of each document it is given. */
+function createMemberReader(path: string[], part: TimePart | undefined): (source: Uint8Array, from: number, to: number) => string {
+  const scanners: MemberScanner[] = path.map((name) => createMemberScanner([name], true))
+  const shown = path.join('.')
+  return (source, from, to) => {
+    let [start, end, sort] = [from, to, NESTED]
+    for (const scanner of scanners) {
+      if (sort !== NESTED || scanner.scan(source, start, end) !== undefined) return NO_VALUE
+      sort = scanner.sorts[0]!
+      start = scanner.starts[0]!
+      end = scanner.ends[0]!
+    }
+    if (sort === ABSENT || sort === NULL || start === end) return NO_VALUE
+    if (sort === NESTED) throw new Misfit(`the member "${shown}" is an object or array, which names no folder`)
+    const text = sort === ESCAPED ? unescapeText(source, start, end) : Buffer.from(source.subarray(start, end)).toString('utf8')
+    if (part) return timeText(part, timeOf(text, sort === STRING || sort === ESCAPED, shown))
+    if (text.length > VALUE_CHARACTERS_MAX)
+      throw new Misfit(`the member "${shown}" has more than ${VALUE_CHARACTERS_MAX} characters, too many for a folder`)
+    return asFolder(text)
+  }
+}
+
+/** The folder of every row; one that has none throws a Misfit. */
+function createFolderOf(template: string): (rows: Rows, row: number) => string {
+  const parts = parseTemplate(template)!
+  const texts = parts.map((part): ((rows: Rows, row: number) => string) => {
+    if (part.kind === 'fixed') return () => part.text
+    if (part.kind === 'time') return ({ times }, row) => timeText(part.part, inCalendar(times[row]!))
+    const read = createMemberReader(part.path, part.part)
+    return ({ bytes, ends }, row) => read(bytes, row === 0 ? 0 : ends[row - 1]!, ends[row]!)
+  })
+  const join = (rows: Rows, row: number) => texts.map((text) => text(rows, row)).join('')
+  if (parts.some(({ kind }) => kind === 'member')) return join
+  // Records mostly come in the order of their times: one look a hour.
+  let slot = -1
+  let folder = ''
+  return (rows, row) => {
+    const own = Math.floor(inCalendar(rows.times[row]!) / HOUR_MS)
+    if (own !== slot) folder = join(rows, row)
+    slot = own
+    return folder
+  }
+}
+
+/** Rows that go into one object, and its folder: the template with the parts of its records. */
+export type FolderPart = { folder: string; rows: Rows[] }
+export type FolderParts = { parts: FolderPart[] } | { faults: RefusedRecord[] }
+
+/** Parts are in the order of their first rows, one a folder. Throws where the template makes more than `FOLDERS_MAX`. */
+export function partsByFolder(pieces: readonly Rows[], template: string): FolderParts {
+  if (parseTemplate(template)!.every(({ kind }) => kind === 'fixed')) return { parts: [{ folder: template, rows: [...pieces] }] }
+  const folderOf = createFolderOf(template)
+  const faults: RefusedRecord[] = []
+  const folders = new Map<string, { index: number; rows: number; bytes: number }>()
+  const placesOf = pieces.map((piece) => {
+    const places = new Uint16Array(piece.count)
+    for (let row = 0; row < piece.count; row++) {
+      try {
+        const name = folderOf(piece, row)
+        let folder = folders.get(name)
+        if (!folder) folders.set(name, (folder = { index: folders.size, rows: 0, bytes: 0 }))
+        if (folders.size > FOLDERS_MAX)
+          throw new TooManyFolders(`the key ${template} makes more than ${FOLDERS_MAX} folders of one range of records`)
+        places[row] = folder.index
+        folder.rows++
+        folder.bytes += piece.ends[row]! - (row === 0 ? 0 : piece.ends[row - 1]!)
+      } catch (error) {
+        if (!(error instanceof Misfit)) throw error
+        faults.push({ offset: BigInt(piece.offsets[row]!), code: 'no_folder', message: error.message })
+      }
+    }
+    return places
+  })
+  if (faults.length > 0) return { faults }
+  if (folders.size <= 1) return { parts: [...folders.keys()].map((folder) => ({ folder, rows: [...pieces] })) }
+  const targets = [...folders.values()].map(({ rows, bytes }): Rows => ({
+    bytes: new Uint8Array(bytes),
+    count: rows,
+    ends: new Uint32Array(rows),
+    offsets: new Float64Array(rows),
+    times: new Float64Array(rows),
+  }))
+  const next = new Uint32Array(targets.length)
+  for (const [index, piece] of pieces.entries()) {
+    for (let row = 0; row < piece.count; row++) {
+      const place = placesOf[index]![row]!
+      const target = targets[place]!
+      const to = next[place]!++
+      const start = row === 0 ? 0 : piece.ends[row - 1]!
+      const at = to === 0 ? 0 : target.ends[to - 1]!
+      target.bytes.set(piece.bytes.subarray(start, piece.ends[row]), at)
+      target.ends[to] = at + piece.ends[row]! - start
+      target.offsets[to] = piece.offsets[row]!
+      target.times[to] = piece.times[row]!
     }
   }
-  return [...parts.values()]
+  return { parts: [...folders.keys()].map((folder, index) => ({ folder, rows: [targets[index]!] })) }
 }
 
-function sliceOf({ bytes, ends, offsets, times }: Rows, from: number, to: number): Rows {
-  const start = from === 0 ? 0 : ends[from - 1]!
-  return {
-    bytes: bytes.subarray(start, ends[to - 1]),
-    count: to - from,
-    ends: ends.slice(from, to).map((end) => end - start),
-    offsets: offsets.subarray(from, to),
-    times: times.subarray(from, to),
-  }
-}
+/** The template tells too much apart: another key is needed. */
+export class TooManyFolders extends Error {}

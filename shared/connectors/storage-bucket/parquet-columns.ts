@@ -4,10 +4,12 @@
  */
 import type { ParquetWriteOptions } from 'hyparquet-writer'
 import { isRawJSON } from '../../model/exact-json.ts'
+import { isTypeName } from '../../model/stream-schema.ts'
+import { daysOf, unitsOf } from '../../model/times.ts'
 
 export type SchemaElement = NonNullable<ParquetWriteOptions['schema']>[number]
-/** `cells` has undefined for nulls; `faults` are the places of values that the column can't hold. */
-export type Column = { element: SchemaElement; cells: unknown[]; faults: number[] }
+/** `elements` is the column's tree, itself first. `cells` has undefined for nulls; `faults` are the places of values that it can't hold. */
+export type Column = { elements: SchemaElement[]; cells: unknown[]; faults: number[] }
 
 const isNumber = (value: unknown): boolean => typeof value === 'number' || isRawJSON(value)
 const sourceOf = (value: unknown): string => (isRawJSON(value) ? value.rawJSON : String(value))
@@ -27,28 +29,6 @@ const asDouble = (value: unknown): number | undefined => (isNumber(value) ? Numb
 const isDouble = (value: unknown): boolean =>
   typeof value === 'number' || (isRawJSON(value) && String(Number(value.rawJSON)) === value.rawJSON.replace(/\.?0+$/, ''))
 
-const DATE = /^(\d{4})-(\d\d)-(\d\d)$/
-const DAY_MS = 86_400_000
-
-function asDate(value: unknown): number | undefined {
-  const parts = typeof value === 'string' ? DATE.exec(value) : null
-  const time = parts ? Date.UTC(Number(parts[1]), Number(parts[2]) - 1, Number(parts[3])) : Number.NaN
-  return Number.isNaN(time) || new Date(time).toISOString().slice(0, 10) !== value ? undefined : time / DAY_MS
-}
-
-const TIME = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:?\d\d|[+-]\d\d)?$/
-
-/** Microseconds since 1970; undefined for a time with more digits than that. */
-function asMicroseconds(value: unknown): bigint | undefined {
-  const parts = typeof value === 'string' ? TIME.exec(value) : null
-  if (!parts) return undefined
-  const [, day, time, fraction = '', zone = 'Z'] = parts
-  if (/[1-9]/.test(fraction.slice(6))) return undefined
-  const offset = /^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone
-  const seconds = Date.parse(`${day}T${time}${offset.toUpperCase()}`)
-  return Number.isNaN(seconds) ? undefined : BigInt(seconds) * 1000n + BigInt(fraction.slice(0, 6).padEnd(6, '0'))
-}
-
 function asBytes(value: unknown): Uint8Array | undefined {
   if (typeof value !== 'string') return undefined
   const bytes = Buffer.from(value, 'base64')
@@ -59,7 +39,8 @@ const asText = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : value === undefined || value === null ? undefined : JSON.stringify(value)
 
 const OPTIONAL = { repetition_type: 'OPTIONAL' } as const
-type Kind = { element: Omit<SchemaElement, 'name'>; read(value: unknown): unknown }
+/** `read` answers undefined for a value that is none of the kind. `below` are the elements under its own. */
+type Kind = { element: Omit<SchemaElement, 'name'>; below?: SchemaElement[]; read(value: unknown): unknown }
 
 const TEXT: Kind = { element: { ...OPTIONAL, type: 'BYTE_ARRAY', converted_type: 'UTF8' }, read: asText }
 /** What is no plain value is kept as the JSON that it is. */
@@ -68,71 +49,116 @@ const JSON_TEXT: Kind = {
   read: (value) => (value === undefined || value === null ? undefined : JSON.stringify(value)),
 }
 
+/** With the digits that count: without the zeros at either end. */
+const DECIMAL = /^(-?)(?=\d)0*(\d*?)(?:\.(?=\d)(\d*?)0*)?$/
+/** Longer than any that fits, but for zeros. */
+const DECIMAL_TEXT_MAX = 200
+const DECIMAL_DIGITS = 38
+const DECIMAL_BYTES = 16
+
+/** One precision and scale for all files: readers of several take those of the first one, and would cut the digits of the others. */
+function decimalKind(precision: number, scale: number): Kind {
+  return {
+    element: { ...OPTIONAL, type: 'FIXED_LEN_BYTE_ARRAY', type_length: DECIMAL_BYTES, converted_type: 'DECIMAL', precision, scale },
+    read(value) {
+      const text = isNumber(value) ? sourceOf(value) : String(value)
+      const found = text.length <= DECIMAL_TEXT_MAX ? DECIMAL.exec(text) : null
+      if (!found) return undefined
+      const [, sign, whole = '', fraction = ''] = found
+      if (whole.length > precision - scale || fraction.length > scale) return undefined
+      const digits = BigInt(`0${whole}${fraction.padEnd(scale, '0')}`)
+      return sign === '-' ? -digits : digits
+    },
+  }
+}
+
+/** Spark's choice where nothing is said: twenty digits before the point, eighteen behind it. */
+const DEFAULT_DECIMAL = decimalKind(DECIMAL_DIGITS, 18)
+const DECIMAL_TYPE = /^decimal\((\d+),\s*(\d+)\)$/
+
 const KINDS: Record<string, Kind> = {
   string: TEXT,
   uuid: TEXT,
   integer: { element: { ...OPTIONAL, type: 'INT64' }, read: asInteger },
   number: { element: { ...OPTIONAL, type: 'DOUBLE' }, read: asDouble },
   boolean: { element: { ...OPTIONAL, type: 'BOOLEAN' }, read: (value) => (typeof value === 'boolean' ? value : undefined) },
-  date: { element: { ...OPTIONAL, type: 'INT32', converted_type: 'DATE' }, read: asDate },
+  date: { element: { ...OPTIONAL, type: 'INT32', converted_type: 'DATE' }, read: daysOf },
   datetime: {
     element: { ...OPTIONAL, type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' } },
-    read: asMicroseconds,
+    read: (value) => unitsOf(value, 6),
   },
   bytes: { element: { ...OPTIONAL, type: 'BYTE_ARRAY' }, read: asBytes },
+  decimal: DEFAULT_DECIMAL,
 }
 
-const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
-const DECIMAL_DIGITS = 38
-const DECIMAL_BYTES = 16
+/** `decimal(12,2)` beside a stream's type names. */
+export function isColumnType(name: string): boolean {
+  const [, precision, scale] = DECIMAL_TYPE.exec(name) ?? []
+  if (precision === undefined) return isTypeName(name)
+  return Number(precision) >= 1 && Number(precision) <= DECIMAL_DIGITS && Number(scale) <= Number(precision)
+}
 
-/** A decimal column with as many places as the file's values need; undefined where they have more than 38 digits, or are none. */
-function decimalKind(values: readonly unknown[]): Kind | undefined {
-  const parts = values.map((value) => DECIMAL.exec(isNumber(value) ? sourceOf(value) : String(value)))
-  let scale = 0
-  let whole = 0
-  for (const each of parts) {
-    if (!each) return undefined
-    scale = Math.max(scale, each[3]?.length ?? 0)
-    whole = Math.max(whole, each[2]!.length)
-  }
-  if (scale + whole > DECIMAL_DIGITS) return undefined
+/** A list in three levels, as LogicalTypes.md has it: itself, its repeated group, and its elements, any of which may be null. */
+function listKind(items: Kind): Kind {
+  const { element, below = [], read } = items
+  // Items that are nothing but JSON: so is the list.
+  if (items === JSON_TEXT) return JSON_TEXT
   return {
-    element: {
-      ...OPTIONAL,
-      type: 'FIXED_LEN_BYTE_ARRAY',
-      type_length: DECIMAL_BYTES,
-      converted_type: 'DECIMAL',
-      precision: DECIMAL_DIGITS,
-      scale,
-    },
+    element: { ...OPTIONAL, converted_type: 'LIST', num_children: 1 },
+    below: [{ name: 'list', repetition_type: 'REPEATED', num_children: 1 }, { name: 'element', ...element }, ...below],
     read(value) {
-      const found = DECIMAL.exec(isNumber(value) ? sourceOf(value) : String(value))
-      return found ? BigInt(`${found[1]}${found[2]}${(found[3] ?? '').padEnd(scale, '0')}`) : undefined
+      if (!Array.isArray(value)) return undefined
+      const items: unknown[] = []
+      for (const each of value) {
+        const item = each === null ? null : read(each)
+        if (item === undefined) return undefined
+        items.push(item)
+      }
+      return items
     },
   }
 }
+
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null
+const itemsOf = (lists: readonly unknown[]): unknown[] => lists.flatMap((list) => (Array.isArray(list) ? list : [])).filter(isPresent)
 
 /** What all of the values are; text where they differ. */
 function kindOf(present: readonly unknown[]): Kind {
   if (present.length === 0) return TEXT
   if (present.every((value) => typeof value === 'boolean')) return KINDS.boolean!
   if (present.every((value) => asInteger(value) !== undefined)) return KINDS.integer!
-  if (present.every(isNumber)) return present.every(isDouble) ? KINDS.number! : (decimalKind(present) ?? JSON_TEXT)
+  if (present.every(isNumber)) {
+    if (present.every(isDouble)) return KINDS.number!
+    return present.every((value) => DEFAULT_DECIMAL.read(value) !== undefined) ? DEFAULT_DECIMAL : JSON_TEXT
+  }
+  if (present.every((value) => Array.isArray(value))) {
+    const items = itemsOf(present)
+    return items.length === 0 ? JSON_TEXT : listKind(kindOf(items))
+  }
   return present.every((value) => typeof value === 'string') ? TEXT : JSON_TEXT
+}
+
+const ARRAY = /^array<(.+)>$/
+
+/** The kind of a known type; what no kind stands for is kept as JSON. */
+function kindOfType(type: string): Kind {
+  const plain = type.replace(/\?$/, '')
+  const inner = ARRAY.exec(plain)?.[1]
+  if (inner !== undefined) return listKind(kindOfType(inner))
+  const [, precision, scale] = DECIMAL_TYPE.exec(plain) ?? []
+  return precision === undefined ? (KINDS[plain] ?? JSON_TEXT) : decimalKind(Number(precision), Number(scale))
 }
 
 /** `type` is the field's type name, where it is known. */
 export function columnOf(name: string, values: readonly unknown[], type: string | undefined): Column {
-  const present = values.filter((value) => value !== undefined && value !== null)
-  const plain = type?.replace(/\?$/, '')
-  const kind = plain === undefined ? kindOf(present) : plain === 'decimal' ? (decimalKind(present) ?? TEXT) : (KINDS[plain] ?? JSON_TEXT)
+  const present = values.filter(isPresent)
+  const kind = type === undefined ? kindOf(present) : kindOfType(type)
   const faults: number[] = []
   const cells = values.map((value, index) => {
-    if (value === undefined || value === null) return undefined
+    if (!isPresent(value)) return undefined
     const cell = kind.read(value)
     if (cell === undefined) faults.push(index)
     return cell
   })
-  return { element: { name, ...kind.element }, cells, faults }
+  return { elements: [{ name, ...kind.element }, ...(kind.below ?? [])], cells, faults }
 }

@@ -47,12 +47,12 @@ export function encodeParquet(rows: readonly Rows[], fields: Readonly<Record<str
       faults.push({
         offset: documents[index]!.offset,
         code: 'wrong_type',
-        message: `the member "${name}" is no ${fields?.[name] ?? column.element.type}`,
+        message: `the member "${name}" is no ${fields?.[name] ?? column.elements[0]!.type}`,
       })
     return column
   })
   if (faults.length > 0) return { faults }
-  const columnData = columns.map(({ element, cells }): ColumnSource => ({ name: element.name, data: cells as ColumnSource['data'] }))
-  const schema = [{ name: 'root', num_children: columns.length }, ...columns.map(({ element }) => element)]
+  const columnData = columns.map(({ elements, cells }): ColumnSource => ({ name: elements[0]!.name, data: cells as ColumnSource['data'] }))
+  const schema = [{ name: 'root', num_children: columns.length }, ...columns.flatMap(({ elements }) => elements)]
   return { file: new Uint8Array(parquetWriteBuffer({ columnData, schema, codec: 'SNAPPY' })) }
 }

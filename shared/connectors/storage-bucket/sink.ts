@@ -5,10 +5,13 @@
 import { promisify } from 'node:util'
 import { gzip, zstdCompress } from 'node:zlib'
 import type { ConnectorContext } from '../connector.ts'
-import { deliveryNameOf, type Delivery, type OpenSink, type RefusedRecord, type Rows, type Written } from '../sink.ts'
+import { deliveryNameOf, type Delivery, type OpenSink, type Written } from '../sink.ts'
+import type { RowMetadata } from '../row-format.ts'
 import type { BucketSinkConfig } from './connector.ts'
+import { METADATA_FIELDS } from '../encode/row-metadata.ts'
 import { openObjectStore } from './open-store.ts'
-import { timeParts } from './time-parts.ts'
+import { hasMembers, TooManyFolders } from './folders.ts'
+import { filesOf, type FileSpec } from './object-files.ts'
 
 const compressors = { gzip: promisify(gzip), zstd: promisify(zstdCompress) }
 const EXTENSIONS = { none: '', gzip: '.gz', zstd: '.zst' }
@@ -53,15 +56,19 @@ function isSame(found: Record<string, string>, wanted: Record<string, string>): 
 
 export async function openBucketSink(config: BucketSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const store = await openObjectStore(config, context)
-  const { format, compression } = config
-  const parquet = format === 'parquet' ? (await import('./parquet-thread.ts')).openParquetThread() : undefined
-  const header = format === 'csv' ? Buffer.from(`${config.columns!.map(quoteField).join(config.delimiter)}\r\n`) : undefined
-
-  async function encode(rows: readonly Rows[]): Promise<{ file: Uint8Array } | { faults: RefusedRecord[] }> {
-    if (parquet) return parquet.encode(rows, context.fields)
-    const plain = Buffer.concat([...(header ? [header] : []), ...rows.map(({ bytes }) => bytes)])
-    return { file: compression === 'none' ? plain : await compressors[compression](plain) }
+  const { format, compression, metadata } = config
+  // Rows of csv come encoded by the lanes, where nothing of the records has to be looked at here.
+  const isCsvRows = format === 'csv' && !metadata && !hasMembers(config.key)
+  const spec: FileSpec = {
+    key: config.key,
+    format,
+    delimiter: config.delimiter,
+    columns: [...(config.columns ?? []), ...(metadata ?? []).map((kind) => METADATA_FIELDS[kind].name)],
+    isEncoded: isCsvRows,
+    fields: { ...context.fields, ...config.types, ...Object.fromEntries((metadata ?? []).map(fieldOf)) },
   }
+  const isSlow = format === 'parquet' || hasMembers(config.key) || (format === 'csv' && !isCsvRows)
+  const thread = isSlow ? (await import('./encode-thread.ts')).openEncodeThread() : undefined
 
   async function put(key: string, file: Uint8Array, metadata: Record<string, string>, signal: AbortSignal): Promise<Written> {
     const both = AbortSignal.any([signal, AbortSignal.timeout(WRITE_TIMEOUT_MS)])
@@ -78,32 +85,37 @@ export async function openBucketSink(config: BucketSinkConfig, context: Connecto
   }
 
   return {
-    rows: format === 'csv' ? { kind: 'csv', columns: config.columns!, delimiter: config.delimiter } : { kind: 'json_lines' },
+    rows: isCsvRows ? { kind: 'csv', columns: spec.columns, delimiter: config.delimiter } : { kind: 'json_lines', metadata },
     boundaries: { bytesMax: config.object_bytes, recordsMax: RECORDS_MAX, intervalMs: config.interval_ms },
     async write(delivery, rows, signal) {
-      const files: { key: string; file: Uint8Array }[] = []
-      const faults: RefusedRecord[] = []
-      for (const part of timeParts(rows, config.key)) {
-        const encoded = await encode(part.rows)
-        if ('faults' in encoded) faults.push(...encoded.faults)
-        else files.push({ key: keyOf(config, delivery, context.origin, part.folder), file: encoded.file })
+      let made
+      try {
+        made = thread ? await thread.encode(rows, spec) : filesOf(rows, spec)
+      } catch (error) {
+        if (error instanceof TooManyFolders) return { kind: 'permanent', reason: error.message }
+        throw error
       }
       // Nothing of the range is written while a record of it is at fault.
-      if (faults.length > 0) return { kind: 'at_fault', records: faults }
-      for (const { key, file } of files) {
-        const written = await put(key, file, metadataOf(delivery), signal)
+      if ('faults' in made) return { kind: 'at_fault', records: made.faults }
+      for (const { folder, file } of made.files) {
+        const key = keyOf(config, delivery, context.origin, folder)
+        const body = format === 'parquet' || compression === 'none' ? file : await compressors[compression](file)
+        const written = await put(key, body, metadataOf(delivery), signal)
         if (written.kind !== 'delivered') return written
       }
       return { kind: 'delivered' }
     },
     async close() {
-      await parquet?.close()
+      await thread?.close()
       store.close()
     },
   }
 }
 
-const quoteField = (name: string): string => (/["\r\n,;\t|]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name)
+function fieldOf(kind: RowMetadata): [string, string] {
+  const { name, type } = METADATA_FIELDS[kind]
+  return [name, type]
+}
 
 /** What a store says that no repetition mends: no such bucket, no right to write. */
 const PERMANENT = new Set([
