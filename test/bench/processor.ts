@@ -35,6 +35,8 @@ export type BenchProcessorOptions = {
   cache: string
   partitions: number
   flags?: string[]
+  /** Of the service's topics; 1 when left out. */
+  replicationFactor?: number
   env?: Record<string, string>
 }
 
@@ -50,7 +52,7 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
   const admin = kafka.admin()
   const producer = kafka.producer()
   await Promise.all([admin.connect(), producer.connect()])
-  await ensureServiceTopics(admin, names, 1)
+  await ensureServiceTopics(admin, names, options.replicationFactor ?? 1)
   await admin.disconnect()
   const send = async (key: string, value: Buffer | string) =>
     void (await producer.send({ topic: names.definitions, messages: [{ key, value }], acks: -1 }))

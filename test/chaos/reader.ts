@@ -21,11 +21,11 @@ const FETCH_BYTES = 8 << 20
 /** Kafka's control records: version, then type; 0 aborts (KIP-98). */
 const ABORT = 0
 
-/** Reads every partition from its first record to the end it has at the start. */
-export async function readCommitted(cluster: Cluster, topic: string, onRecord: OnRecord): Promise<void> {
+/** Reads every partition, or those that are given, from its first record to the end it has at the start. */
+export async function readCommitted(cluster: Cluster, topic: string, onRecord: OnRecord, only?: number[]): Promise<void> {
   const layout = await cluster.describeTopic(topic)
   if (!layout) throw new Error(`topic ${topic} does not exist`)
-  const partitions = [...layout.leaders.keys()]
+  const partitions = only ?? [...layout.leaders.keys()]
   const first = await cluster.offsets(layout, partitions, 'earliest')
   const ends = await cluster.offsets(layout, partitions, 'latest')
   const connections = cluster.openConnections('oracle')

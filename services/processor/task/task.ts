@@ -130,7 +130,7 @@ export function startTask(options: TaskOptions): Task {
     })
     const { revision, steps } = definition
     const accounting = running?.accounting.forRevision(revision, steps.length) ?? createAccounting(revision, steps.length)
-    return { definition, chain: opened, accounting }
+    return { definition, chain: opened, accounting, isByKey }
   }
 
   /** Takes the next revision over; nothing is under way. Throws ChainFailed when its chain does not start. */

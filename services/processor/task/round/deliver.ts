@@ -56,6 +56,15 @@ function leaderOf(targets: Targets, { topic, partition }: Lane): number {
   return layout?.leaders[partition] ?? -1
 }
 
+/**
+ * Source partitions whose records have nowhere to go, because the partition of the dead letters, or of the sink where each source partition
+ * has one, has no leader. They wait, so that the task's others go on.
+ */
+export function withoutTarget(partitions: readonly number[], { sink, deadLetter }: Targets, hasOwnSinkPartition: boolean): number[] {
+  const targets = hasOwnSinkPartition ? [sink, deadLetter] : [deadLetter]
+  return partitions.filter((partition) => targets.some(({ leaders }) => (leaders[partition % leaders.length] ?? -1) < 0))
+}
+
 /** The `index`-th batch of each lane as one request per leader. */
 function requestsFor(lanes: Lane[], index: number, targets: Targets): Map<number, ProduceTopic[]> {
   const requests = new Map<number, ProduceTopic[]>()

@@ -55,6 +55,8 @@ export type FetcherOptions = {
   connections: Connections
   layout: TopicLayout
   positions: Map<number, bigint>
+  /** Partitions that are not read for the moment, like those without a leader. */
+  aside?: readonly number[]
   budget: ByteBudget
   roundBytesMax: number
   /** Ends of a job or of a planned range: partitions are read up to the batch there and no further. */
@@ -238,6 +240,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     }
   }
 
+  for (const partition of options.aside ?? []) if (isBeforeEnd(partition)) setAside(partition, KAFKA_ERRORS.leaderNotAvailable)
   for (const [nodeId, owned] of Map.groupBy(positions.keys(), (partition) => layout.leaders[partition] ?? -1)) {
     if (nodeId < 0) for (const partition of owned.filter(isBeforeEnd)) setAside(partition, KAFKA_ERRORS.leaderNotAvailable)
     else {

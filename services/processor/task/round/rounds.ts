@@ -20,13 +20,19 @@ import { ledgerBatch } from '../ledger.ts'
 import type { Producer } from '../producer.ts'
 import { createCommitPace } from './commit-pace.ts'
 import { commitRound, type GroupCoordinator } from './commit.ts'
-import { deliver, type Targets } from './deliver.ts'
+import { deliver, withoutTarget, type Targets } from './deliver.ts'
 import { openRowWriter, type RowWriter } from './row-writer.ts'
 import type { RoundSize } from './round-size.ts'
 import { openFetcher, type FetchedRound, type Fetcher, type Skipping } from './fetch.ts'
 
 /** One revision at work; replaced as a whole at a round's border. */
-export type Running = { definition: PipelineDefinition; chain: OpenChain; accounting: Accounting }
+export type Running = {
+  definition: PipelineDefinition
+  chain: OpenChain
+  accounting: Accounting
+  /** Records of each source partition may go to any of the sink's. */
+  isByKey: boolean
+}
 
 export type RoundsOptions = {
   cluster: Cluster
@@ -99,6 +105,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     connections: options.fetchConnections,
     layout,
     positions: new Map(positions),
+    aside: withoutTarget(owned.partitions, targets, options.rows === undefined && !options.running().isByKey),
     budget: options.budget,
     roundBytesMax: rate === null ? options.roundBytesMax : SLOW_ROUND_BYTES,
     skipping: {

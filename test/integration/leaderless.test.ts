@@ -1,0 +1,98 @@
+/** A broker is away that alone has one partition of the sink: the pipeline's other partitions go on, and nothing of that one is lost. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { cacheFolder } from '../../deploy/local/cache.ts'
+import { openReaper } from '../../deploy/local/child.ts'
+import { temporaryHomeAt } from '../../deploy/local/home.ts'
+import { startKafka, type LocalKafka } from '../../deploy/local/kafka.ts'
+import { createKafka } from '../../shared/kafka/admin/admin.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
+import { frame } from '../../shared/registry/framing.ts'
+import { startBenchProcessor } from '../bench/processor.ts'
+import { readCommitted } from '../chaos/reader.ts'
+import { eventually } from '../harness/client.ts'
+
+const reaper = openReaper()
+let folder: string
+let kafka: LocalKafka
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dps-leaderless-'))
+  reaper.watchFolder(folder)
+  kafka = await startKafka(temporaryHomeAt(folder, reaper), { count: 3 })
+}, 120_000)
+afterAll(async () => {
+  await Promise.all(kafka?.children.map((child) => child.stop()) ?? [])
+  await rm(folder, { recursive: true, force: true })
+  reaper.close()
+})
+
+it('one partition of the sink without a leader holds up only the records that go there', { timeout: 120_000 }, async () => {
+  const { brokers } = kafka
+  const client = createKafka(brokers, 'leaderless')
+  const cluster = openCluster({ brokers, clientId: 'leaderless', now: () => Date.now() })
+  const admin = client.admin()
+  const producer = client.producer()
+  await Promise.all([admin.connect(), producer.connect()])
+  const processor = await startBenchProcessor({
+    kafka: client,
+    brokers,
+    prefix: 'leaderless',
+    cache: cacheFolder(),
+    partitions: 3,
+    replicationFactor: 3,
+    env: { REPLICATION_FACTOR: '3' },
+  })
+  try {
+    // One broker leads the whole source, so that one fetch brings records of all partitions.
+    const create = (topic: string, replicasOf: (partition: number) => number[]) => {
+      const replicaAssignment = [0, 1, 2].map((partition) => ({ partition, replicas: replicasOf(partition) }))
+      return { topic, numPartitions: -1, replicationFactor: -1, replicaAssignment }
+    }
+    const topics = [create('source', () => [1, 2, 3]), create('dead', () => [1, 2, 3]), create('sink', (partition) => [partition + 1])]
+    await admin.createTopics({ topics, waitForLeaders: true })
+    const written: string[][] = [[], [], []]
+    const write = async (count: number) => {
+      const messages = Array.from({ length: count * 3 }, (_, index) => {
+        const partition = index % 3
+        const value = `{"n":${written[partition]!.length}}`
+        written[partition]!.push(value)
+        return { partition, value: frame(7, value) }
+      })
+      await producer.send({ topic: 'source', messages, acks: -1 })
+    }
+    const found = async (partition: number) => {
+      const values: string[] = []
+      await readCommitted(cluster, 'sink', (_partition, _offset, _key, value) => values.push(value.toString('utf8', 5)), [partition])
+      return values
+    }
+    const arrived = (partition: number) =>
+      eventually(`partition ${partition} has everything`, async () => (await found(partition)).length >= written[partition]!.length, 20_000)
+
+    const definition = processor.definition('pl_leaderless', [], { source_topic: 'source', sink_topic: 'sink', dead_letter_topic: 'dead' })
+    await cluster.ensureStartOffsets(definition.group_id, (await cluster.describeTopic('source'))!)
+    await processor.publish(definition, 'running')
+    await write(100)
+    for (const partition of [0, 1, 2]) await arrived(partition)
+
+    const before = written[2]!.length
+    await kafka.nodes[2]!.child().stop()
+    await eventually('the partition has no leader', async () => (await cluster.describeTopic('sink'))!.leaders[2]! < 0, 20_000)
+    for (let turn = 0; turn < 5; turn++) {
+      await write(100)
+      for (const partition of [0, 1]) await arrived(partition)
+    }
+
+    await kafka.nodes[2]!.restart()
+    await write(100)
+    for (const partition of [0, 1, 2]) await arrived(partition)
+    expect(written[2]!.length).toBe(before + 600)
+    for (const partition of [0, 1, 2]) expect(await found(partition)).toEqual(written[partition])
+  } finally {
+    await processor.close()
+    await Promise.all([admin.disconnect(), producer.disconnect()])
+    await cluster.close()
+  }
+})
