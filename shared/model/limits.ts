@@ -27,6 +27,7 @@ export const LIMITS = {
   topic_batch_bytes_max: 8 << 20,
   /** Dead letters keep key, value and headers and add headers of their own. */
   dead_letter_batch_bytes_max: (8 << 20) + (64 << 10),
+  dead_letter_headers_bytes: 64 << 10,
 } as const
 
 /** Requests per minute by account type (spec §8). */

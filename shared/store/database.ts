@@ -6,6 +6,7 @@ import * as connectors from './migrations/0003-connectors.ts'
 import * as streamSchemas from './migrations/0004-stream-schemas.ts'
 import * as adoptedStreams from './migrations/0005-adopted-streams.ts'
 import * as fencing from './migrations/0006-fencing.ts'
+import * as streamIndex from './migrations/0007-stream-index.ts'
 
 export type Database = Knex
 export type Transaction = Knex.Transaction
@@ -19,6 +20,7 @@ const MIGRATIONS = [
   { name: '0004-stream-schemas', migration: streamSchemas },
   { name: '0005-adopted-streams', migration: adoptedStreams },
   { name: '0006-fencing', migration: fencing },
+  { name: '0007-stream-index', migration: streamIndex },
 ]
 
 /** Opens a pool of at most `connectionsMax`. Waits for a free connection 5 s at most. */

@@ -1,14 +1,16 @@
 /** The sparse index of a stream's records: per partition, how many records lie before an offset. Numbers are exact below 2^53. */
 import type { Database, Queryable } from './database.ts'
 
-/** Up to where a partition is indexed: `records` lie before `nextOffset`. */
-export type IndexHead = { partition: number; records: number; nextOffset: bigint }
+/** Up to where a partition is indexed: `records` lie before `nextOffset`. `builtAt`: when the counting began. */
+export type IndexHead = { topicId: string; partition: number; records: number; nextOffset: bigint; builtAt: Date }
 export type IndexEntry = { records: number; offset: bigint }
 
-const toHead = (row: { partition: number; records: string; next_offset: string }): IndexHead => ({
+const toHead = (row: { topic_id: string; partition: number; records: string; next_offset: string; built_at: Date }): IndexHead => ({
+  topicId: row.topic_id,
   partition: row.partition,
   records: Number(row.records),
   nextOffset: BigInt(row.next_offset),
+  builtAt: row.built_at,
 })
 const toEntry = (row: { records: string; first_offset: string } | undefined): IndexEntry | undefined =>
   row && { records: Number(row.records), offset: BigInt(row.first_offset) }
@@ -35,6 +37,16 @@ export async function findEntryFrom(db: Queryable, streamId: string, partition: 
   )
 }
 
+/** Forgets what was counted of a partition, unless another writer has begun anew already. */
+export async function dropIndex(db: Database, streamId: string, { partition, topicId, builtAt }: IndexHead): Promise<void> {
+  await db.transaction(async (trx) => {
+    const head = await trx('stream_index_heads').where({ stream_id: streamId, partition }).forUpdate().first()
+    if (!head || head.topic_id !== topicId || head.built_at.getTime() !== builtAt.getTime()) return
+    await trx('stream_index').where({ stream_id: streamId, partition }).delete()
+    await trx('stream_index_heads').where({ stream_id: streamId, partition }).delete()
+  })
+}
+
 /** Moves a head on and adds the entries passed, in one transaction. False when another writer moved it first: nothing is changed then. */
 export async function extendIndex(
   db: Database,
@@ -44,10 +56,17 @@ export async function extendIndex(
   entries: IndexEntry[],
 ): Promise<boolean> {
   return db.transaction(async (trx) => {
-    const row = { stream_id: streamId, partition: after.partition, records: after.records, next_offset: String(after.nextOffset) }
+    const row = {
+      stream_id: streamId,
+      partition: after.partition,
+      topic_id: after.topicId,
+      records: after.records,
+      next_offset: String(after.nextOffset),
+      built_at: after.builtAt,
+    }
     const moved = before
       ? await trx('stream_index_heads')
-          .where({ stream_id: streamId, partition: after.partition, next_offset: String(before.nextOffset) })
+          .where({ stream_id: streamId, partition: after.partition, topic_id: before.topicId, next_offset: String(before.nextOffset) })
           .update({ records: row.records, next_offset: row.next_offset })
       : (await trx('stream_index_heads').insert(row).onConflict().ignore().returning('partition')).length
     if (moved === 0) return false

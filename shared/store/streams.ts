@@ -27,6 +27,8 @@ export type StreamRow = {
   schema_text: SchemaText | null
   /** `max.message.bytes` of an adopted topic; null is the service's own limit. */
   batch_bytes_max: number | null
+  /** Of an adopted topic: the broker removes records whose key came again. */
+  is_compacted: boolean
   created_at: Date
   updated_at: Date
 }
@@ -71,7 +73,20 @@ export async function updateStream(
     schema,
     schema_text,
     ...change
-  }: Partial<Pick<StreamRow, 'status' | 'status_reason' | 'schema_id' | 'description' | 'schema' | 'schema_text' | 'partitions'>>,
+  }: Partial<
+    Pick<
+      StreamRow,
+      | 'status'
+      | 'status_reason'
+      | 'schema_id'
+      | 'description'
+      | 'schema'
+      | 'schema_text'
+      | 'partitions'
+      | 'batch_bytes_max'
+      | 'is_compacted'
+    >
+  >,
 ): Promise<StreamRow> {
   const [row] = await db('streams')
     .where({ id })

@@ -1,10 +1,15 @@
 /** Streams over topics that were there before, and schemas given by their id: topic and schemas are made by kafkajs and the registry. */
 import kafkajs, { type Admin, type Producer } from 'kafkajs'
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
 import { createStream, readAll, waitForTotal, write, type NewStream } from '../harness/pipelines.ts'
+import { createRecordIndex } from '../../services/control-plane/stream-data/record-index.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openAvro } from '../../shared/registry/avro.ts'
+import { openDatabase } from '../../shared/store/database.ts'
+import { readCommitted } from '../chaos/reader.ts'
 
 let client: Client
 let other: Client
@@ -38,13 +43,15 @@ const framed = (id: number, value: Buffer | string) => {
   prefix.writeInt32BE(id, 1)
   return Buffer.concat([prefix, Buffer.from(value as string)])
 }
-async function newTopic(partitions = 3): Promise<string> {
-  const topic = unique('theirs')
-  await admin.createTopics({
-    topics: [{ topic, numPartitions: partitions, configEntries: [{ name: 'retention.ms', value: '123456789' }] }],
-    waitForLeaders: true,
-  })
+async function newTopic(partitions = 3, settings: Record<string, string> = {}, topic = unique('theirs')): Promise<string> {
+  const configEntries = Object.entries({ 'retention.ms': '123456789', ...settings }).map(([name, value]) => ({ name, value }))
+  await admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }], waitForLeaders: true })
   return topic
+}
+/** Every record that a consumer would get. */
+async function readTopic(topic: string, onValue: (value: Buffer) => void): Promise<void> {
+  const cluster = openCluster({ brokers: service().brokers, clientId: 'adopted-test', now: () => Date.now() })
+  await readCommitted(cluster, topic, (_partition, _offset, _key, value) => onValue(value)).finally(() => cluster.close())
 }
 const adopt = (body: Record<string, unknown>) =>
   client.call<{ id: string; error?: { details?: { path: string; message: string }[] } }>('POST', '/v1/streams', {
@@ -123,6 +130,113 @@ describe('a topic with JSON values', () => {
     const id = await connect(client, stream(from.id), [], stream(made.id))
     await waitForTotal(client, made.id, 320)
     expect((await lettersOf(client, id)).total).toBe(0)
+  })
+
+  it('of many megabytes becomes a dead letter as a whole', async () => {
+    const topic = await newTopic(1, { 'max.message.bytes': String(24 << 20) })
+    const schema_id = await register(
+      `${topic}-value`,
+      'JSON',
+      '{"type":"object","properties":{"id":{"type":"integer"},"n":{"type":"integer"}}}',
+    )
+    const made = await adopted({ topic, schema_id })
+    const sink = await createStream(client, { id: 'integer' })
+    const filter = { name: 'dps/filter', config: { field: 'id', operator: 'gte', value: 0 } }
+    const id = await connect(client, stream(made.id), [filter], stream(sink.id))
+    // Random, so that no compression makes it fit.
+    const large = framed(schema_id, `{"id":1,"text":"${randomBytes(9 << 20).toString('base64')}"}`)
+    await producer.send({
+      topic,
+      messages: [{ value: framed(schema_id, '{"id":0}') }, { value: large }, { value: framed(schema_id, '{"id":2}') }],
+    })
+    await waitForTotal(client, sink.id, 2)
+    const letters = await eventually('the dead letter', async () => {
+      const found = await lettersOf(client, id)
+      return found.total === 1 && found
+    })
+    expect(letters.dead_letters[0]!.offset).toBe(1)
+    const name = (await admin.listTopics()).find((each) => each.includes(id) && each.endsWith('dead-letters'))!
+    const sizes: number[] = []
+    await readTopic(name, (value) => sizes.push(value.length))
+    expect(sizes).toEqual([large.length])
+  })
+
+  it('is counted anew when the topic was made anew', async () => {
+    const topic = await newTopic()
+    const schema_id = await register(
+      `${topic}-value`,
+      'JSON',
+      '{"type":"object","properties":{"id":{"type":"integer"},"n":{"type":"integer"}}}',
+    )
+    const made = await adopted({ topic, schema_id })
+    const send = (count: number) =>
+      producer.send({
+        topic,
+        messages: Array.from({ length: count }, (_, n) => ({ key: String(n), value: framed(schema_id, `{"n":${n}}`) })),
+      })
+    await send(50)
+    expect(await readAll(client, made.id)).toHaveLength(50)
+    await admin.deleteTopics({ topics: [topic] })
+    await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic))
+    await newTopic(3, {}, topic)
+    await eventually('the topic takes records again', () => send(20))
+    const read = () => client.call<{ data: unknown[]; pagination: { total: number } }>('GET', `/v1/streams/${made.id}/data?limit=100`)
+    const page = await eventually('the records are there', async () => {
+      const { status, body } = await read()
+      return status === 200 && body.data.length >= 20 && body
+    })
+    expect([page.pagination.total, page.data.length]).toEqual([20, 20])
+    await send(5)
+    expect((await read()).body.pagination.total).toBe(25)
+  })
+
+  it('is counted again while compaction takes its records', { timeout: 120_000 }, async () => {
+    const settings = {
+      'cleanup.policy': 'compact',
+      'segment.ms': '100',
+      'min.cleanable.dirty.ratio': '0.01',
+      'max.compaction.lag.ms': '100',
+    }
+    const topic = await newTopic(1, settings)
+    const schema_id = await register(
+      `${topic}-value`,
+      'JSON',
+      '{"type":"object","properties":{"id":{"type":"integer"},"n":{"type":"integer"}}}',
+    )
+    const made = await adopted({ topic, schema_id })
+    const send = (key: string, n: number) => producer.send({ topic, messages: [{ key, value: framed(schema_id, `{"n":${n}}`) }] })
+    for (let n = 0; n < 100; n++) await send(`k${n % 4}`, n)
+    const db = openDatabase(service().databaseUrl, 2)
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'index-test', now: () => Date.now() })
+    const connections = cluster.openConnections('index-test')
+    const counted = async (laterMs: number) => {
+      const index = createRecordIndex(db, cluster, connections, () => Date.now() + laterMs)
+      const counts = await index.count({ ...made, is_compacted: true }, (await cluster.describeTopic(topic))!)
+      return counts.reduce((sum, { records, estimated }) => sum + records + estimated, 0)
+    }
+    try {
+      expect(await counted(0)).toBe(100)
+      // A segment is cleaned once another one has begun.
+      const left = await eventually(
+        'most records are compacted away',
+        async () => {
+          await send('other', 0)
+          let records = 0
+          await readTopic(topic, () => records++)
+          return records < 60 && records
+        },
+        60_000,
+      )
+      const found = await counted(700_000)
+      expect(found).toBeLessThanOrEqual(left)
+      let records = 0
+      await readTopic(topic, () => records++)
+      expect(Math.abs(found - records)).toBeLessThanOrEqual(5)
+    } finally {
+      await connections.close()
+      await cluster.close()
+      await db.destroy()
+    }
   })
 })
 

@@ -8,7 +8,7 @@ import { findStream } from '../../../shared/store/streams.ts'
 import type { z } from 'zod'
 import type { Deps } from '../deps.ts'
 import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'
-import { sinkBytesMaxOf, sinkCodecOf } from '../routes/pipelines/resolve-endpoint.ts'
+import { bytesMaxOf, sinkCodecOf } from '../routes/pipelines/resolve-endpoint.ts'
 import { resolvePlace } from './places.ts'
 
 export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<typeof ReplayRequest>): Promise<JobRow> {
@@ -44,7 +44,7 @@ export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<t
       pipeline,
       job,
       { topic: source_topic, partitions: layout.leaders.length },
-      sink && { sink_topic: sink.topic, sink_schema_id: sink.schema_id ?? 0, sink_bytes_max: sinkBytesMaxOf(sink), ...sinkCodecOf(sink) },
+      sink && { sink_topic: sink.topic, sink_schema_id: sink.schema_id ?? 0, sink_bytes_max: bytesMaxOf(sink), ...sinkCodecOf(sink) },
     ),
     job,
   }

@@ -1,4 +1,5 @@
 /** What others do to an adopted topic: they add partitions, and register schemas that its readers must know. */
+import { describeTopicConfig } from '../../../shared/kafka/admin/topic-config.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { fieldsOf } from '../../../shared/registry/fields.ts'
@@ -43,20 +44,27 @@ function fieldsOrNothing(format: StreamFormat, text: SchemaText): Record<string,
   }
 }
 
-/** Keys of what is written over HTTP must go where other clients put them. */
-async function learnPartitions({ db, cluster }: Pick<Deps, 'db' | 'cluster'>, stream: StreamRow): Promise<void> {
+/** Keys of what is written over HTTP must go where other clients put them, batches must fit, and counts of a compacted topic grow old. */
+async function learnTopic({ db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster' | 'withAdmin'>, stream: StreamRow): Promise<void> {
   const layout = await cluster.describeTopic(stream.topic)
-  if (layout && layout.leaders.length !== stream.partitions) await updateStream(db, stream.id, { partitions: layout.leaders.length })
+  if (!layout) return
+  const { batch_bytes_max, is_compacted } = await withAdmin((admin) => describeTopicConfig(admin, stream.topic))
+  const found = { partitions: layout.leaders.length, batch_bytes_max, is_compacted }
+  const isSame =
+    found.partitions === stream.partitions && batch_bytes_max === stream.batch_bytes_max && is_compacted === stream.is_compacted
+  if (!isSame) await updateStream(db, stream.id, found)
 }
 
 /** Follows all adopted streams, a pass at a time; pipelines that read them get their next revision with a new schema. */
-export function createAdoptedFollower(deps: Pick<Deps, 'db' | 'cluster' | 'registry' | 'log' | 'pokePublisher'>): () => Promise<void> {
+export function createAdoptedFollower(
+  deps: Pick<Deps, 'db' | 'cluster' | 'registry' | 'withAdmin' | 'log' | 'pokePublisher'>,
+): () => Promise<void> {
   const { db, registry, log, pokePublisher } = deps
   /** By stream, the newest version that was looked at, whether it could be read or not. */
   const lookedAt = new Map<string, number>()
 
   async function follow(stream: StreamRow): Promise<void> {
-    await learnPartitions(deps, stream)
+    await learnTopic(deps, stream)
     const newest = stream.format === 'json' ? undefined : await registry.newestOf(subjectOf(stream.topic))
     if (newest === undefined || lookedAt.get(stream.id) === newest) return
     const hasLearnt = await db.transaction(async (trx) => {

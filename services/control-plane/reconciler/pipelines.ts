@@ -58,7 +58,7 @@ export async function finishPipeline(
           topic: definition.dead_letter_topic,
           partitions: source.leaders.length,
           replicationFactor,
-          config: { 'max.message.bytes': String(LIMITS.dead_letter_batch_bytes_max), 'retention.ms': '-1' },
+          config: { 'max.message.bytes': String(definition.dead_letter_bytes_max), 'retention.ms': '-1' },
         },
       ]),
     ),

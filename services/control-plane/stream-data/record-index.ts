@@ -4,7 +4,15 @@
  */
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Database } from '../../../shared/store/database.ts'
-import { extendIndex, findEntry, findEntryFrom, listHeads, type IndexEntry, type IndexHead } from '../../../shared/store/stream-index.ts'
+import {
+  dropIndex,
+  extendIndex,
+  findEntry,
+  findEntryFrom,
+  listHeads,
+  type IndexEntry,
+  type IndexHead,
+} from '../../../shared/store/stream-index.ts'
 import { fetchCounted } from './read-records.ts'
 
 /** One partition as pages see it. `base` records were before the first that is still there. `estimated` lie behind the index's head. */
@@ -24,11 +32,21 @@ const FETCH_BYTES = 8 << 20
 const REQUEST_BYTES_MAX = 256 << 20
 const REQUEST_MS_MAX = 4000
 
-type Stream = { id: string; topic: string }
+/** Compaction takes records that were counted: so long a count holds. */
+const COMPACTED_MS = 600_000
+
+type Stream = { id: string; topic: string; is_compacted?: boolean }
 
 export function createRecordIndex(db: Database, cluster: Cluster, connections: Connections, now: () => number) {
   /** One extension per stream at a time. */
   const extending = new Map<string, Promise<boolean>>()
+
+  /** A count of another topic of that name, or of records that compaction may have taken since. */
+  const isStale = ({ topicId, builtAt }: IndexHead, stream: Stream, layout: TopicLayout): boolean =>
+    topicId !== layout.topicId || (stream.is_compacted === true && now() - builtAt.getTime() > COMPACTED_MS)
+
+  const headsOf = async (stream: Stream, layout: TopicLayout): Promise<IndexHead[]> =>
+    (await listHeads(db, stream.id)).filter((head) => !isStale(head, stream, layout))
 
   /** Moves one head towards `end`; true when it is there. */
   async function extendPartition(
@@ -40,9 +58,12 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     end: bigint,
     isSpent: (bytes: number) => boolean,
   ): Promise<boolean> {
+    const { topicId } = layout
+    const builtAt = known?.builtAt ?? new Date(now())
     let before = known
     // Retention may have deleted what was never counted: it goes on at the first offset that is there.
-    let head: IndexHead = known && known.nextOffset >= start ? known : { partition, records: known?.records ?? 0, nextOffset: start }
+    let head: IndexHead =
+      known && known.nextOffset >= start ? known : { topicId, partition, records: known?.records ?? 0, nextOffset: start, builtAt }
     let lastEntry = Number.NEGATIVE_INFINITY
     if (!before || before.nextOffset < start) {
       if (!(await extendIndex(db, stream.id, before, head, [{ records: head.records, offset: head.nextOffset }]))) return false
@@ -61,7 +82,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
         }
         records += header.recordCount
       }
-      const next = { partition, records, nextOffset }
+      const next = { topicId, partition, records, nextOffset, builtAt }
       // Entries of the same count would collide; a head is written with its first entry, so the first one may be there already.
       const fresh = entries.filter((entry) => entry.records > (before?.records ?? -1) || (entry.records === 0 && before === undefined))
       if (!(await extendIndex(db, stream.id, before, next, fresh))) return false
@@ -74,11 +95,13 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
 
   async function extendOnce(stream: Stream, layout: TopicLayout, bytesMax: number, msMax: number): Promise<boolean> {
     const partitions = layout.leaders.map((_, partition) => partition)
-    const [starts, ends, heads] = await Promise.all([
+    const [starts, ends, known] = await Promise.all([
       cluster.offsets(layout, partitions, 'earliest'),
       cluster.offsets(layout, partitions, 'latest'),
       listHeads(db, stream.id),
     ])
+    for (const head of known) if (isStale(head, stream, layout)) await dropIndex(db, stream.id, head)
+    const heads = known.filter((head) => !isStale(head, stream, layout))
     const deadline = now() + msMax
     let bytes = 0
     const isSpent = (more: number): boolean => (bytes += more) > bytesMax || now() > deadline
@@ -123,18 +146,24 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
       const [starts, ends, known] = await Promise.all([
         cluster.offsets(layout, partitions, 'earliest'),
         cluster.offsets(layout, partitions, 'latest'),
-        listHeads(db, stream.id),
+        headsOf(stream, layout),
       ])
       const isWhole = partitions.every(
         (partition) => (ends.get(partition) ?? 0n) <= (known.find((head) => head.partition === partition)?.nextOffset ?? 0n),
       )
       if (!isWhole) await extend(stream, layout)
-      const heads = isWhole ? known : await listHeads(db, stream.id)
+      const heads = isWhole ? known : await headsOf(stream, layout)
       return Promise.all(
         partitions.map(async (partition) => {
           const start = starts.get(partition) ?? 0n
           const end = ends.get(partition) ?? 0n
-          const head = heads.find((each) => each.partition === partition) ?? { partition, records: 0, nextOffset: start }
+          const head = heads.find((each) => each.partition === partition) ?? {
+            topicId: layout.topicId,
+            partition,
+            records: 0,
+            nextOffset: start,
+            builtAt: new Date(now()),
+          }
           const base = head.nextOffset <= start ? head.records : await baseOf(stream, layout, head, start)
           // Records that arrived since the count are on the next page; only a head that gave up is an estimate.
           const behind = end - head.nextOffset

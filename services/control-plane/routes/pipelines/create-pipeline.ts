@@ -20,7 +20,7 @@ import {
   orderedForSink,
   resolveConfig,
   resolveEndpoint,
-  sinkBytesMaxOf,
+  bytesMaxOf,
   sinkCodecOf,
   sourceCodecOf,
   type ResolvedEndpoint,
@@ -72,6 +72,10 @@ async function resolveInput(
   }
 }
 
+/** A dead letter keeps its record whole, which an adopted topic may have large. */
+const deadLetterBytesMaxOf = (source: ResolvedEndpoint): number =>
+  Math.max(LIMITS.dead_letter_batch_bytes_max, source.kind === 'stream' ? bytesMaxOf(source.stream) + LIMITS.dead_letter_headers_bytes : 0)
+
 /** Everything checked and, unless it is only an examination, stored in one transaction; the streams, secrets and SmartModules in use are locked against deletion meanwhile. */
 async function store(
   deps: Deps,
@@ -115,8 +119,8 @@ async function store(
       source_topic: input.topic,
       sink_topic: sink.kind === 'stream' ? sink.stream.topic : deadLetterTopic,
       sink_schema_id: sink.kind === 'stream' ? (sink.stream.schema_id ?? 0) : 0,
-      sink_bytes_max: sink.kind === 'stream' ? sinkBytesMaxOf(sink.stream) : LIMITS.topic_batch_bytes_max,
-      dead_letter_bytes_max: LIMITS.dead_letter_batch_bytes_max,
+      sink_bytes_max: sink.kind === 'stream' ? bytesMaxOf(sink.stream) : LIMITS.topic_batch_bytes_max,
+      dead_letter_bytes_max: deadLetterBytesMaxOf(source),
       dead_letter_topic: deadLetterTopic,
       group_id: names.pipelineGroup(id),
       steps,

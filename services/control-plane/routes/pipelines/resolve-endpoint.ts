@@ -97,7 +97,7 @@ export function sourceCodecOf(
   const texts = [...schemas].map(([id, schema]) => [String(id), schemaTextOf({ name, format, ...schema })])
   return { source_codec: { format, schemas: Object.fromEntries(texts) } }
 }
-export const sinkBytesMaxOf = ({ batch_bytes_max }: StreamRow): number => batch_bytes_max ?? LIMITS.topic_batch_bytes_max
+export const bytesMaxOf = ({ batch_bytes_max }: StreamRow): number => batch_bytes_max ?? LIMITS.topic_batch_bytes_max
 export function sinkCodecOf(stream: StreamRow): Pick<PipelineDefinition, 'sink_codec'> {
   return { sink_codec: stream.format === 'json' ? undefined : { format: stream.format, schema: schemaTextOf(stream) } }
 }

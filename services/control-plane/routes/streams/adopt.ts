@@ -49,6 +49,7 @@ export type AdoptedTopic = {
   partitions: number
   retention_ms: number
   batch_bytes_max: number
+  is_compacted: boolean
   compatibility: string
   schema_id: number
 }

@@ -23,6 +23,7 @@ async function describe(deps: Deps, accountId: string, id: string, body: StreamR
     compatibility: body.compatibility ?? STREAM_DEFAULTS.compatibility,
     schema_id: null,
     batch_bytes_max: null,
+    is_compacted: false,
   }
   const place = { ...(adopted ?? own), is_adopted: adopted !== undefined }
   if (body.schema !== undefined || schemaId === undefined)
