@@ -14,5 +14,8 @@ export const ingestContract = contract({
   isIdempotent: true,
   documentedBody: z.unknown().describe('one record, or an array of them: any JSON'),
   request: { params: z.object({ pipeline: z.string() }), body: z.unknown() },
-  responses: { 202: z.object({ records: z.number().int() }) },
+  responses: {
+    200: z.object({ challenge: z.string() }).describe('to Slack, which asks whether somebody is there before it sends events'),
+    202: z.object({ records: z.number().int() }),
+  },
 })

@@ -75,6 +75,13 @@ function wholeRecords(body: Buffer): RawRecords {
     : { bytes: body, spans: Int32Array.from([0, body.length]), values: [document] }
 }
 
+/** What Slack wants to hear when an address is entered there (https://docs.slack.dev/reference/events/url_verification); it is no record. */
+function challengeIn({ values: [first] }: RawRecords): string | undefined {
+  if (typeof first !== 'object' || first === null) return undefined
+  const { type, challenge } = first as { type?: unknown; challenge?: unknown }
+  return type === 'url_verification' && typeof challenge === 'string' ? challenge : undefined
+}
+
 /** `limit` counts the request towards the pipeline's account. Throws 401 for whatever is not signed. */
 export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit: (caller: Caller) => Promise<void>): Promise<Reply> {
   const body = await readBytes(ctx)
@@ -88,6 +95,8 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
   if (!account) throw refused()
   await limit({ accountId: row.account_id, accountType: account.type, keyId: row.id, scopes: [] })
   const records = await recordsOf(ctx, body)
+  const challenge = config.scheme === 'slack' ? challengeIn(records) : undefined
+  if (challenge !== undefined) return { status: 200, body: { challenge } }
   const target = {
     id: row.id,
     topic: row.definition.source_topic,
