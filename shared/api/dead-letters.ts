@@ -11,7 +11,13 @@ export const DEAD_LETTER_STATUSES = ['pending', 'redriving', 'redriven'] as cons
 /** Bytes, and what they look like as text where they are UTF-8. */
 export const KeyBytes = z.object({ base64: z.string(), text: z.string().nullable() }).nullable()
 /** Bytes, and the JSON in them where there is some (behind the registry's prefix, if there is one). */
-export const ValueBytes = z.object({ base64: z.string(), json: z.unknown() }).nullable()
+export const ValueBytes = z
+  .object({
+    base64: z.string(),
+    json: z.unknown(),
+    truncated: z.literal(true).optional().describe('only its beginning: the answer had no room for it'),
+  })
+  .nullable()
 export const HeaderBytes = z.object({ key: z.string(), base64: z.string().nullable() })
 
 export const DeadLetterItem = z

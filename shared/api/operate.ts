@@ -176,5 +176,11 @@ export const previewContract = contract({
   tag: 'Operation',
   scope: 'pipelines:read',
   request: { params: IdParams, body: PreviewRequest.optional() },
-  responses: { 200: z.object({ pipeline_id: Id, records: z.array(Trace) }) },
+  responses: {
+    200: z.object({
+      pipeline_id: Id,
+      records: z.array(Trace),
+      truncated: z.literal(true).optional().describe('there was no room for as many records as were asked for'),
+    }),
+  },
 })

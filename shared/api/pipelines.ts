@@ -63,12 +63,13 @@ export const PipelineRequest = z
   })
   .meta({ id: 'PipelineRequest' })
 
-/** What is left out stays; source and sink are fixed. */
+/** What is left out stays; the source is fixed, and the sink's connector. */
 export const PipelineChange = z
   .strictObject({
     name: Name.optional(),
     description: Description.optional(),
     processors: Processors.optional(),
+    sink: Endpoint.optional().describe('of the same connector, with its whole config; what says where the sink keeps its position stays'),
     tasks: Tasks.optional(),
     on_error: OnErrorRequest.optional(),
     failure_threshold: FailureThreshold.optional(),
@@ -112,6 +113,8 @@ export const Pipeline = PipelineItem.extend({
   on_lost_position: OnLostPosition,
 }).meta({ id: 'Pipeline' })
 
+const Check = z.enum(['true', 'false']).default('true').describe('connect to source and sink first')
+
 export const createPipelineContract = contract({
   id: 'createPipeline',
   method: 'POST',
@@ -122,7 +125,7 @@ export const createPipelineContract = contract({
   isIdempotent: true,
   locatedBy: 201,
   request: {
-    query: z.object({ check: z.enum(['true', 'false']).default('true').describe('connect to source and sink first') }),
+    query: z.object({ check: Check }),
     body: PipelineRequest,
   },
   responses: { 201: z.object({ pipeline_id: Id, name: z.string(), status: Status, created_at: Timestamp }) },
@@ -158,7 +161,7 @@ export const updatePipelineContract = contract({
   scope: 'pipelines:write',
   isConditional: true,
   isTagged: true,
-  request: { params: IdParams, body: PipelineChange },
+  request: { params: IdParams, query: z.object({ check: Check }), body: PipelineChange },
   responses: { 200: Pipeline },
 })
 export const deletePipelineContract = contract({

@@ -22,6 +22,8 @@ export type Direction<Open> = {
   open?: () => Promise<(config: unknown, context: ConnectorContext) => Promise<Open>>
   /** Really connects, with metadata alone: nothing is read or written. */
   check?: () => Promise<CheckConnector<unknown>>
+  /** Members of a sink's config that say where it keeps its position: elsewhere there is none, so that a pipeline can't change them. */
+  holdsPosition?: readonly string[]
   /** Undoes what opening made on the other side, when the pipeline is deleted. */
   dispose?: () => Promise<(config: unknown, context: ConnectorContext) => Promise<void>>
 }
@@ -32,13 +34,15 @@ export type TypedDirection<Open, Config extends z.ZodObject> = {
   fields?: (config: z.output<Config>) => Record<string, string> | undefined
   open: () => Promise<(config: z.output<Config>, context: ConnectorContext) => Promise<Open>>
   check?: () => Promise<CheckConnector<z.output<Config>>>
+  holdsPosition?: readonly (string & keyof z.output<Config>)[]
   dispose?: () => Promise<(config: z.output<Config>, context: ConnectorContext) => Promise<void>>
 }
 
 export function direction<Open, Config extends z.ZodObject>(typed: TypedDirection<Open, Config>): Direction<Open> {
-  const { config, fields, check, dispose } = typed
+  const { config, fields, check, holdsPosition, dispose } = typed
   return {
     config,
+    ...(holdsPosition ? { holdsPosition } : {}),
     ...(fields ? { fields: (given) => fields(config.parse(given)) } : {}),
     async open() {
       const open = await typed.open()

@@ -134,7 +134,19 @@ function filtered(db: Queryable, pipelineId: string, filter: DeadLetterFilter & 
 
 const CURSOR = /^(\d{1,16}):(\d{1,6}):(\d{1,18})$/
 
-/** One page; `next_cursor` while more follows. */
+/** Keys, values and headers of one page: shown in base64 and as JSON they are two and a half times as much. */
+const PAGE_BYTES_MAX = 6 << 20
+
+type Place = Pick<DeadLetterRow, 'failed_at' | 'letter_partition' | 'letter_offset'>
+
+/** As many places as have room on a page; one always has. */
+function fittingOf(places: (Place & { bytes: string })[]): Place[] {
+  let bytes = 0
+  const end = places.findIndex((place, index) => (bytes += Number(place.bytes)) > PAGE_BYTES_MAX && index > 0)
+  return end < 0 ? places : places.slice(0, end)
+}
+
+/** One page; `next_cursor` while more follows, be it that the page had no room for all that was asked for. */
 export async function listDeadLetters(
   db: Queryable,
   pipelineId: string,
@@ -144,10 +156,12 @@ export async function listDeadLetters(
   const [{ count }] = (await scope.clone().count('* as count')) as [{ count: string }]
   const isDescending = query.sort.startsWith('-')
   const order = isDescending ? 'desc' : 'asc'
+  const sort = ['failed_at', 'letter_partition', 'letter_offset'].map((column) => ({ column, order }))
+  const size = `coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0) + octet_length(headers::text) AS bytes`
   const page = scope
     .clone()
-    .select('*')
-    .orderBy(['failed_at', 'letter_partition', 'letter_offset'].map((column) => ({ column, order })))
+    .select('failed_at', 'letter_partition', 'letter_offset', db.raw(size))
+    .orderBy(sort)
     .limit(query.page_size + 1)
   if (query.cursor === undefined) void page.offset((query.page - 1) * query.page_size)
   else {
@@ -161,9 +175,16 @@ export async function listDeadLetters(
       parts[3]!,
     ])
   }
-  const rows: DeadLetterRow[] = await page
-  const items = rows.slice(0, query.page_size)
-  const last = rows.length > items.length ? items.at(-1) : undefined
+  const places = (await page) as (Place & { bytes: string })[]
+  const shown = fittingOf(places.slice(0, query.page_size))
+  const items: DeadLetterRow[] = await db('dead_letters')
+    .where({ pipeline_id: pipelineId })
+    .whereIn(
+      ['letter_partition', 'letter_offset'],
+      shown.map(({ letter_partition, letter_offset }) => [letter_partition, letter_offset]),
+    )
+    .orderBy(sort)
+  const last = places.length > shown.length ? shown.at(-1) : undefined
   const nextCursor = last && Buffer.from(`${last.failed_at.getTime()}:${last.letter_partition}:${last.letter_offset}`).toString('base64url')
   return { items, total: Number(count), nextCursor }
 }
@@ -179,9 +200,12 @@ export async function findDeadLetter(db: Queryable, pipelineId: string, id: stri
   )
 }
 
+type Failure = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset' | 'step' | 'error_code' | 'error_message'>
+
 /** Those of one source record, oldest first. */
-export async function listLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<DeadLetterRow[]> {
+export async function listLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<Failure[]> {
   return db('dead_letters')
+    .select('letter_partition', 'letter_offset', 'step', 'error_code', 'error_message')
     .where({ pipeline_id: pipelineId, partition, record_offset: offset })
     .whereNot('status', 'copy')
     .orderBy('failed_at')

@@ -35,11 +35,11 @@ export async function insertPipeline(db: Queryable, pipeline: NewPipeline, uses:
   return row
 }
 
-/** Replaces the SmartModules that a pipeline uses by those of its next revision. */
-export async function replaceSmartModuleUses(db: Queryable, pipelineId: string, moduleIds: string[]): Promise<void> {
-  await db('pipeline_uses').where({ pipeline_id: pipelineId, kind: 'smartmodule' }).delete()
-  const rows = [...new Set(moduleIds)].map((used_id) => ({ pipeline_id: pipelineId, kind: 'smartmodule', used_id }))
-  if (rows.length > 0) await db('pipeline_uses').insert(rows)
+/** Replaces what of these kinds a pipeline uses by what its next revision does. */
+export async function replaceUses(db: Queryable, pipelineId: string, kinds: Use['kind'][], uses: Use[]): Promise<void> {
+  await db('pipeline_uses').where({ pipeline_id: pipelineId }).whereIn('kind', kinds).delete()
+  const rows = uses.map(({ kind, used_id }) => ({ pipeline_id: pipelineId, kind, used_id }))
+  if (rows.length > 0) await db('pipeline_uses').insert(rows).onConflict().ignore()
 }
 
 export type RevisionRow = { pipeline_id: string; revision: number; definition: PipelineDefinition; created_at: Date }

@@ -311,6 +311,12 @@ describe('a webhook', () => {
     for (const secret of ['the new key', 'the old key'])
       expect((await push(id, body, { ...headersOf(body, secret), 'X-Event': 'push' })).status).toBe(202)
     expect((await push(id, body, headersOf(body, 'another key'))).status).toBe(401)
+    const challenge = '{"type":"url_verification","challenge":"are you there?"}'
+    if (scheme === 'slack') {
+      const answer = await push(id, challenge, headersOf(challenge, 'the new key'))
+      expect([answer.status, await answer.json()]).toEqual([200, { challenge: 'are you there?' }])
+      expect((await push(id, challenge, headersOf(challenge, 'another key'))).status).toBe(401)
+    }
     expect((await push(id, '{"n":2}', headersOf(body, 'the new key'))).status).toBe(401)
     if (late !== undefined) expect((await push(id, body, headersOf(body, 'the new key', late))).status).toBe(401)
     await waitForTotal(client, to.id, 2)

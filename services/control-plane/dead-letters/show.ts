@@ -15,9 +15,22 @@ function textOf(bytes: Uint8Array): string | undefined {
 
 export const showKey = (key: Buffer | null) => key && { base64: key.toString('base64'), text: textOf(key) ?? null }
 
-/** `json` is null where there is none. */
-export function showValue(value: Buffer | null) {
+/** Bytes of values that one answer may still show whole. */
+export type ShownBytes = { left: number }
+/** In base64, and as JSON again. */
+const SHOWN_TIMES = 2.5
+/** Of a value that there is no room for. */
+const BEGINNING_BYTES = 4096
+
+export const shownBytes = (): ShownBytes => ({ left: (16 << 20) / SHOWN_TIMES })
+
+/** `json` is null where there is none. Where `room` is given and does not suffice, only the value's beginning is shown, and `truncated`. */
+export function showValue(value: Buffer | null, room?: ShownBytes) {
   if (value === null) return null
+  if (room && value.length > BEGINNING_BYTES) {
+    if (value.length > room.left) return { base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const }
+    room.left -= value.length
+  }
   const bare = value.length >= FRAMING_BYTES && value[0] === 0 ? value.subarray(FRAMING_BYTES) : value
   let json: unknown = null
   try {

@@ -7,28 +7,69 @@ const FETCH_BYTES = 1 << 20
 /** Looking back for the newest records reads at most so many offsets of a partition. */
 const BACK_MAX = 100_000n
 
+/** Keys, values and headers that a reading keeps; the first record is kept however large it is. */
+const KEPT_BYTES_MAX = 16 << 20
+
 export type SourceReader = {
   /** The record at exactly this offset; undefined when there is none (a marker, an aborted or a compacted one, outside of the topic). */
   at(layout: TopicLayout, partition: number, offset: bigint): Promise<SourceRecord | undefined>
-  /** Up to `limit` records of a partition from an offset on. */
+  /** Up to `limit` records of a partition from an offset on, as many as have room. */
   from(layout: TopicLayout, partition: number, offset: bigint, limit: number): Promise<SourceRecord[]>
-  /** The newest `limit` records of a partition. */
+  /** The newest `limit` records of a partition, as many as have room. */
   newest(layout: TopicLayout, partition: number, limit: number): Promise<SourceRecord[]>
   close(): Promise<void>
+}
+
+export const bytesOf = ({ record: { key, value, headers } }: SourceRecord): number =>
+  headers.reduce((sum, [name, bytes]) => sum + name.length + (bytes?.length ?? 0), (key?.length ?? 0) + (value?.length ?? 0))
+
+/** As many of the records as have room, from their beginning on or up to their end; one always. */
+export function fitting(records: SourceRecord[], bytesMax: number, side: 'first' | 'last'): SourceRecord[] {
+  const inTurn = side === 'first' ? records : records.toReversed()
+  let bytes = 0
+  const end = inTurn.findIndex((record, index) => (bytes += bytesOf(record)) > bytesMax && index > 0)
+  const kept = end < 0 ? inTurn : inTurn.slice(0, end)
+  return side === 'first' ? kept : kept.toReversed()
+}
+
+const copied = (bytes: Buffer | null): Buffer | null => bytes && Buffer.from(bytes)
+/** In memory of its own: a small record must not keep the whole batch that it came in. */
+const detached = (source: SourceRecord): SourceRecord => {
+  const { key, value, headers, ...rest } = source.record
+  const own = {
+    key: copied(key),
+    value: copied(value),
+    headers: headers.map(([name, bytes]): [string, Buffer | null] => [name, copied(bytes)]),
+  }
+  return { ...source, record: { ...rest, ...own } }
 }
 
 export function openSourceReader(cluster: Cluster): SourceReader {
   const connections = cluster.openConnections('source-reader')
 
-  async function from(layout: TopicLayout, partition: number, offset: bigint, limit: number, until?: bigint): Promise<SourceRecord[]> {
-    const found: SourceRecord[] = []
-    for (let position = offset; found.length < limit && (until === undefined || position < until);) {
+  /** The first or the last records from `offset` up to `until`. */
+  async function read(
+    layout: TopicLayout,
+    partition: number,
+    [offset, until]: readonly [bigint, bigint | undefined],
+    limit: number,
+    side: 'first' | 'last',
+  ): Promise<SourceRecord[]> {
+    let kept: SourceRecord[] = []
+    for (let position = offset; until === undefined || position < until;) {
       const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
-      for (const batch of batches) found.push(...wholeRecordsOf(batch, position).map((each) => ({ ...each, partition })))
+      for (const batch of batches) {
+        const found = wholeRecordsOf(batch, position).map((each) => ({ ...each, partition }))
+        const some = side === 'first' ? found.slice(0, limit - kept.length) : found.slice(-limit)
+        kept = [...kept, ...some.map(detached)]
+        if (side === 'last') kept = fitting(kept.slice(-limit), KEPT_BYTES_MAX, side)
+        else if (kept.length >= limit || fitting(kept, KEPT_BYTES_MAX, side).length < kept.length)
+          return fitting(kept, KEPT_BYTES_MAX, side)
+      }
       if (nextOffset === position) break
       position = nextOffset
     }
-    return found.slice(0, limit)
+    return kept
   }
 
   const bounds = async (layout: TopicLayout, partition: number) =>
@@ -41,17 +82,18 @@ export function openSourceReader(cluster: Cluster): SourceReader {
     async at(layout, partition, offset) {
       const [first, end] = await bounds(layout, partition)
       if (offset < first || offset >= end) return undefined
-      const [found] = await from(layout, partition, offset, 1)
+      const [found] = await read(layout, partition, [offset, undefined], 1, 'first')
       return found?.offset === offset ? found : undefined
     },
-    from,
+    from: (layout, partition, offset, limit) => read(layout, partition, [offset, undefined], limit, 'first'),
     async newest(layout, partition, limit) {
       const [first, end] = await bounds(layout, partition)
       // Markers and aborted records take offsets too: look further back until enough are found.
       for (let back = BigInt(limit) * 2n; ; back *= 4n) {
         const start = end - back > first ? end - back : first
-        const found = await from(layout, partition, start, Number.MAX_SAFE_INTEGER, end)
-        if (found.length >= limit || start === first || back > BACK_MAX) return found.slice(-limit)
+        const found = await read(layout, partition, [start, end], limit, 'last')
+        const isFull = found.length >= limit || found.reduce((sum, record) => sum + bytesOf(record), 0) * 2 > KEPT_BYTES_MAX
+        if (isFull || start === first || back > BACK_MAX) return found
       }
     },
     close: () => connections.close(),

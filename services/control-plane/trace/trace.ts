@@ -10,7 +10,7 @@ import { runInSandbox, type SandboxStep } from '../../../shared/smartmodule/sand
 import type { Traced, TracedRecord } from '../../../shared/smartmodule/trace.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
 import { getBinary } from '../../../shared/store/smartmodules.ts'
-import { showHeader, showKey, showValue } from '../dead-letters/show.ts'
+import { showHeader, showKey, showValue, shownBytes, type ShownBytes } from '../dead-letters/show.ts'
 
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
 type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec' | 'sink' | 'sink_codec'>
@@ -75,14 +75,15 @@ export async function traceThrough(db: Queryable, cache: string, chain: Chain, f
   )
   if (!('traced' in answer))
     throw new ServiceError('conflict', `the chain could not be run: ${'refused' in answer ? answer.refused : 'no answer'}`)
-  return answer.traced.map((traced, index) => describe(chain, records[index]!, traced))
+  const room = shownBytes()
+  return answer.traced.map((traced, index) => describe(chain, records[index]!, traced, room))
 }
 
-const show = ({ timestamp, key, value, headers }: TracedRecord) => ({
+const show = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes) => ({
   // Producers may write any 64-bit number.
   timestamp: new Date(Math.min(Math.max(Number(timestamp), -TIME_MAX_MS), TIME_MAX_MS)).toISOString(),
   key: showKey(key && Buffer.from(key)),
-  value: showValue(value && Buffer.from(value)),
+  value: showValue(value && Buffer.from(value), room),
   headers: headers.map(([name, bytes]) => showHeader([name, bytes && Buffer.from(bytes)])),
 })
 
@@ -94,21 +95,29 @@ function isSame(a: TracedRecord, b: TracedRecord): boolean {
   return sameBytes(a.key, b.key) && sameBytes(bare(a.value), bare(b.value))
 }
 
-function describe(chain: Chain, source: SourceRecord, traced: Traced): Trace {
+function describe(chain: Chain, source: SourceRecord, traced: Traced, room: ShownBytes): Trace {
+  const shown = (record: TracedRecord) => show(record, room)
+  const input = shown({ ...source.record, timestamp: source.timestamp })
+  const outputs = traced.outputs.map(shown)
   const steps = chain.steps.map((step, index): Trace['steps'][number] => {
     const ran = traced.steps[index]
     const told = { step: index + 1, module: step.name, version: step.version, config: step.config }
     if (!ran) return { ...told, outcome: 'not_reached', reason: 'the record did not come this far', in: [], out: [], error: null }
-    const shown = { in: ran.in.map(show), out: ran.out.map(show), error: ran.error ?? null }
+    const records = { in: ran.in.map(shown), out: ran.out.map(shown), error: ran.error ?? null }
     if (ran.error)
-      return { ...told, ...shown, outcome: 'failed', reason: `${step.name} failed the record (${ran.error.code}): ${ran.error.message}` }
+      return { ...told, ...records, outcome: 'failed', reason: `${step.name} failed the record (${ran.error.code}): ${ran.error.message}` }
     if (ran.out.length === 0)
-      return { ...told, ...shown, outcome: 'filtered', reason: `${step.name} answered nothing for the record: with its config it drops it` }
+      return {
+        ...told,
+        ...records,
+        outcome: 'filtered',
+        reason: `${step.name} answered nothing for the record: with its config it drops it`,
+      }
     const same = ran.out.length === ran.in.length && ran.out.every((record, at) => isSame(record, ran.in[at]!))
-    if (same) return { ...told, ...shown, outcome: 'passed', reason: `${step.name} let the record pass unchanged` }
+    if (same) return { ...told, ...records, outcome: 'passed', reason: `${step.name} let the record pass unchanged` }
     return {
       ...told,
-      ...shown,
+      ...records,
       outcome: 'changed',
       reason: `${step.name} made ${ran.out.length === 1 ? 'a changed record' : `${ran.out.length} records`} of it`,
     }
@@ -123,8 +132,8 @@ function describe(chain: Chain, source: SourceRecord, traced: Traced): Trace {
     offset: Number(source.offset),
     outcome,
     reason,
-    input: show({ ...source.record, timestamp: source.timestamp }),
-    outputs: traced.outputs.map(show),
+    input,
+    outputs,
     steps,
   }
 }

@@ -1,21 +1,30 @@
 /** Ranges that were planned and perhaps not written: the revision that planned them finishes them, whatever came after it. */
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import type { LaneChain } from '../lane/messages.ts'
 import { readLettered } from './lettered.ts'
 import type { Planned } from './places.ts'
 import type { Targets } from './round/deliver.ts'
-import type { Running } from './round/rounds.ts'
+import type { Revision, Running } from './running.ts'
 
 /** An earlier revision; undefined where it is not known any more. */
-export type Earlier = (revision: number) => Promise<{ definition: PipelineDefinition; chain: LaneChain } | undefined>
+export type Earlier = (revision: number) => Promise<Revision | undefined>
 
-export function createPlanners(earlier: Earlier, warn: (message: string) => void) {
+/** `openSink`: what a revision writes to where that is no topic. */
+export function createPlanners(
+  earlier: Earlier,
+  openSink: (definition: PipelineDefinition) => Promise<OpenSink | undefined>,
+  warn: (message: string) => void,
+) {
   let planner: Running | undefined
+  let ownSink: OpenSink | undefined
 
-  function close(): void {
+  async function close(): Promise<void> {
     planner?.chain.close()
     planner = undefined
+    const sink = ownSink
+    ownSink = undefined
+    await sink?.close().catch(() => {})
   }
 
   return {
@@ -23,14 +32,18 @@ export function createPlanners(earlier: Earlier, warn: (message: string) => void
     async open(
       revision: number,
       current: Running,
-      openRunning: (found: { definition: PipelineDefinition; chain: LaneChain }) => Promise<Running>,
+      openRunning: (found: Revision, sink: OpenSink | undefined) => Promise<Running>,
     ): Promise<Running> {
       if (revision === current.definition.revision) return current
       // What it knows of records that the sink has refused must outlive an attempt.
       if (planner?.definition.revision === revision) return planner
-      close()
+      await close()
       const found = await earlier(revision)
-      if (found) return (planner = await openRunning(found))
+      if (found) {
+        const isSameSink = JSON.stringify(found.definition.sink) === JSON.stringify(current.definition.sink)
+        if (!isSameSink) ownSink = await openSink(found.definition)
+        return (planner = await openRunning(found, ownSink ?? current.sink))
+      }
       warn(`revision ${revision}, which has planned a range, is not known any more: revision ${current.definition.revision} writes it`)
       return current
     },

@@ -17,19 +17,19 @@ import { ChainFailed, RetryLater, RoundLost } from '../lane/ends.ts'
 import type { Lanes } from '../lane/lanes.ts'
 import type { LaneChain } from '../lane/messages.ts'
 import type { Mutation } from '../mutation.ts'
-import { createAccounting } from './accounting.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import { isEnvironment, isFinal, reasonOf } from './failures.ts'
 import { createFailureThreshold, ThresholdPassed } from './failure-threshold.ts'
 import { loadPositions, openTargets, PartitionsChanged, sourceLayout, type Loaded } from './places.ts'
 import { createPlanners, tellLettered, type Earlier } from './planners.ts'
+import { openRevision, type Revision, type Running } from './running.ts'
 import { openSink, SinkMoved, SinkUnavailable } from './sinks.ts'
 import { createProducer, TakenOver, type Producer } from './producer.ts'
 import { AssignmentLost, commitRound, type GroupCoordinator } from './round/commit.ts'
 import type { Targets } from './round/deliver.ts'
 import type { Fetcher } from './round/fetch.ts'
 import { createRoundSize } from './round/round-size.ts'
-import { runRounds, type Running } from './round/rounds.ts'
+import { runRounds } from './round/rounds.ts'
 import type { Task, TaskEnd, TaskStatus } from './task-view.ts'
 
 export type TaskOptions = {
@@ -79,7 +79,7 @@ export function startTask(options: TaskOptions): Task {
   let fetcher: Fetcher | undefined
   let running: Running | undefined
   let sink: OpenSink | undefined
-  let next: { definition: PipelineDefinition; chain: LaneChain } | undefined
+  let next: Revision | undefined
   let threshold = createFailureThreshold(first.failure_threshold, now)
   let positions = new Map<number, bigint>()
   let recordsDone = 0
@@ -87,7 +87,11 @@ export function startTask(options: TaskOptions): Task {
   let hasRun = false
   let wake: (() => void) | undefined
   const size = createRoundSize(options.roundBytesMax)
-  const planners = createPlanners(options.earlier, (message) => options.log('warn', message))
+  const planners = createPlanners(
+    options.earlier,
+    (definition) => openSink(definition, { ...options.connectors, fields: definition.sink?.fields }),
+    (message) => options.log('warn', message),
+  )
 
   function become(to: TaskStatus, why: string | null = null): void {
     if (status === to && reason === why) return
@@ -119,19 +123,8 @@ export function startTask(options: TaskOptions): Task {
   const isHeld = () => paused || heldBack !== undefined
   const isReset = () => next !== undefined && running !== undefined && next.definition.reset_revision > running.definition.reset_revision
 
-  async function openRunning(definition: PipelineDefinition, chain: LaneChain, targets: Targets, partitions: number): Promise<Running> {
-    // Where each source partition has its own partition of the sink, order holds as it is; else records go by their keys.
-    const isByKey = !sink && (targets.sink.leaders.length !== partitions || definition.steps.some(({ changes_keys }) => changes_keys))
-    const opened = await lanes.open({
-      ...chain,
-      mutation,
-      ...(isByKey ? { partitions: targets.sink.leaders.length } : {}),
-      ...(sink ? { rows: sink.rows, sinkOnError: definition.sink?.on_error } : {}),
-    })
-    const { revision, steps } = definition
-    const accounting = running?.accounting.forRevision(revision, steps.length) ?? createAccounting(revision, steps.length)
-    return { definition, chain: opened, accounting, isByKey }
-  }
+  const openRunning = (revision: Revision, to: OpenSink | undefined, targets: Targets, partitions: number): Promise<Running> =>
+    openRevision({ lanes, mutation, before: running?.accounting }, revision, to, targets, partitions)
 
   /** Takes the next revision over; nothing is under way. Throws ChainFailed when its chain does not start. */
   async function swap(targets: Targets, partitions: number): Promise<void> {
@@ -139,7 +132,7 @@ export function startTask(options: TaskOptions): Task {
     if (!coming || !running) return
     next = undefined
     const before = running
-    running = await openRunning(coming.definition, coming.chain, targets, partitions)
+    running = await openRunning(coming, sink, targets, partitions)
     before.chain.close()
     threshold = createFailureThreshold(coming.definition.failure_threshold, now)
     options.log('info', `revision ${coming.definition.revision} took over from ${before.definition.revision}`)
@@ -162,7 +155,7 @@ export function startTask(options: TaskOptions): Task {
       const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
       if (loaded.unmirrored.length > 0) await commitRound(cluster, connections, coordinator, target, loaded.unmirrored, producer)
     }
-    const rounds = (ranges: ReadonlyMap<number, bigint>, withLetters: ReadonlySet<number>, current = () => running!) =>
+    const rounds = (ranges: ReadonlyMap<number, bigint>, withLetters: ReadonlySet<number>, to = sink, current = () => running!) =>
       runRounds({
         cluster,
         connections,
@@ -184,7 +177,7 @@ export function startTask(options: TaskOptions): Task {
         // Positions that were set from outside are loaded anew, not taken over between two rounds.
         isMine: () => assignment === owned && !isHeld() && !stopping && !isReset(),
         isOwner: () => assignment === owned,
-        rows: sink && { sink, planned: ranges, withLetters },
+        rows: to && { sink: to, planned: ranges, withLetters },
         onWaiting: (why) => become('running', why === null ? null : `retrying: ${why}`),
         onSkipped: (partition, from, to) => options.log('warn', `partition ${partition}: ${from} to ${to} had expired and were skipped`),
         onFetcher: (open) => (fetcher = open),
@@ -198,11 +191,11 @@ export function startTask(options: TaskOptions): Task {
       })
     // Ranges that were planned and perhaps written go first, exactly as they were planned.
     for (const [revision, ranges] of Map.groupBy(planned, ([, { revision: own }]) => own)) {
-      const at = await planners.open(revision, running!, (earlier) => openRunning(earlier.definition, earlier.chain, targets, partitions))
+      const at = await planners.open(revision, running!, (found, to) => openRunning(found, to, targets, partitions))
       await tellLettered(cluster, connections, at, { layout, targets, positions }, ranges)
       const withLetters = ranges.filter(([, { lettersFrom }]) => lettersFrom !== undefined).map(([partition]) => partition)
-      await rounds(new Map(ranges.map(([partition, { to }]) => [partition, to])), new Set(withLetters), () => at)
-      planners.close()
+      await rounds(new Map(ranges.map(([partition, { to }]) => [partition, to])), new Set(withLetters), at.sink, () => at)
+      await planners.close()
       if (assignment !== owned || isHeld() || stopping) return false
     }
     return rounds(new Map(), new Set())
@@ -229,7 +222,7 @@ export function startTask(options: TaskOptions): Task {
       const targets = await openTargets(cluster, first, options.ledgerTopic, now)
       const partitions = (await sourceLayout(cluster, first, now)).leaders.length
       sink = await openSink(first, options.connectors)
-      running = await openRunning(first, options.chain, targets, partitions)
+      running = await openRunning({ definition: first, chain: options.chain }, sink, targets, partitions)
       membership = await openMembership({
         brokers: options.brokers,
         clientId: options.clientId,
@@ -261,7 +254,7 @@ export function startTask(options: TaskOptions): Task {
       clearInterval(poll)
       assignment = undefined
       running?.chain.close()
-      planners.close()
+      await planners.close()
       await membership?.close()
       await sink?.close().catch(() => {})
       await Promise.allSettled([connections.close(), fetchConnections.close()])

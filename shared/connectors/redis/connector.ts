@@ -73,6 +73,7 @@ export const redisConnector: Connector = {
   }),
   sink: direction({
     config: RedisSinkConfig,
+    holdsPosition: ['url'],
     open: async () => (await import('./sink.ts')).openRedisSink,
     check: async () => (await import('./check.ts')).checkRedis,
     dispose: async () => (await import('./sink.ts')).disposeRedisSink,

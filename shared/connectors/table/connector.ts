@@ -94,5 +94,6 @@ export const tableConnector: Connector = {
     config: TableSinkConfig,
     open: async () => (await import('./sink.ts')).openTableSink,
     check: async () => (await import('./check.ts')).checkTable,
+    holdsPosition: ['connection'],
   }),
 }

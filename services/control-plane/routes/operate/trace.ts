@@ -4,7 +4,10 @@ import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from
 import { deadLetterId, listLettersOf } from '../../../../shared/store/dead-letters.ts'
 import { listLedger, listRevisions } from '../../../../shared/store/pipelines.ts'
 import { resolvePlace } from '../../jobs/places.ts'
+import { fitting } from '../../trace/source-records.ts'
 import { traceThrough, type SourceRecord } from '../../trace/trace.ts'
+import type { TopicLayout } from '../../../../shared/kafka/cluster.ts'
+import type { Deps } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 import { assertChainStarts, resolveSteps } from '../pipelines/resolve-steps.ts'
@@ -68,18 +71,40 @@ export const preview = operation(previewContract, async (deps, caller, { params,
   const named = typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
   const partitions = partition === undefined ? named : [partition]
   const start = from === 'latest' ? undefined : await resolvePlace(deps.cluster, layout, from, '/from')
-  const read = await Promise.all(
-    partitions.map((each) =>
-      start ? deps.sourceReader.from(layout, each, start.get(each) ?? 0n, limit) : deps.sourceReader.newest(layout, each, limit),
-    ),
-  )
-  const records = inOrder(read.flat())
-  const chosen = start ? records.slice(0, limit) : records.slice(-limit)
-  return {
-    status: 200,
-    body: { pipeline_id: pipeline.id, records: await traceThrough(deps.db, deps.cacheFolder, { ...pipeline.definition, steps }, chosen) },
-  }
+  const { records, isCut } = await choose(deps, layout, partitions, start, limit, PREVIEW_BYTES_MAX / (1 + steps.length))
+  const traces = await traceThrough(deps.db, deps.cacheFolder, { ...pipeline.definition, steps }, records)
+  return { status: 200, body: { pipeline_id: pipeline.id, records: traces, ...(isCut ? { truncated: true as const } : {}) } }
 })
+
+/** Of records and what the steps make of them, which is kept until the answer is made. */
+const PREVIEW_BYTES_MAX = 8 << 20
+/** Partitions that a preview reads at once. */
+const READ_AT_ONCE = 8
+
+/** The first `limit` records from `start` on, or the newest where there is none, oldest first; `isCut`: there was no room for all. */
+async function choose(
+  { sourceReader }: Deps,
+  layout: TopicLayout,
+  partitions: number[],
+  start: ReadonlyMap<number, bigint> | undefined,
+  limit: number,
+  bytesMax: number,
+): Promise<{ records: SourceRecord[]; isCut: boolean }> {
+  let records: SourceRecord[] = []
+  let found = 0
+  for (let next = 0; next < partitions.length; next += READ_AT_ONCE) {
+    const some = partitions.slice(next, next + READ_AT_ONCE)
+    const read = await Promise.all(
+      some.map((each) =>
+        start ? sourceReader.from(layout, each, start.get(each) ?? 0n, limit) : sourceReader.newest(layout, each, limit),
+      ),
+    )
+    found += read.flat().length
+    const ordered = inOrder([...records, ...read.flat()])
+    records = start ? fitting(ordered.slice(0, limit), bytesMax, 'first') : fitting(ordered.slice(-limit), bytesMax, 'last')
+  }
+  return { records, isCut: records.length < Math.min(limit, found) }
+}
 
 /** Oldest first. */
 const inOrder = (records: SourceRecord[]): SourceRecord[] =>

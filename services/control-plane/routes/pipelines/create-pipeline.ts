@@ -1,6 +1,6 @@
 /** A request resolved to a definition: connectors, streams, SmartModules and configs checked, every fault named; then made real. */
 import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
-import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
+import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { invalidRequest, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
@@ -21,8 +21,9 @@ import {
   resolveConfig,
   resolveEndpoint,
   bytesMaxOf,
-  sinkCodecOf,
+  sinkPartOf,
   sourceCodecOf,
+  usesOf,
   type ResolvedEndpoint,
 } from './resolve-endpoint.ts'
 import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
@@ -117,39 +118,23 @@ async function store(
       desired: body.autostart ? 'running' : 'stopped',
       tasks: body.tasks,
       source_topic: input.topic,
-      sink_topic: sink.kind === 'stream' ? sink.stream.topic : deadLetterTopic,
-      sink_schema_id: sink.kind === 'stream' ? (sink.stream.schema_id ?? 0) : 0,
-      sink_bytes_max: sink.kind === 'stream' ? bytesMaxOf(sink.stream) : LIMITS.topic_batch_bytes_max,
       dead_letter_bytes_max: deadLetterBytesMaxOf(source),
       dead_letter_topic: deadLetterTopic,
       group_id: names.pipelineGroup(id),
       steps,
       source_partitions: input.partitions,
-      compression: sink.kind === 'stream' ? (StreamConfig.parse(body.sink.config).compression ?? 'none') : 'none',
       failure_threshold: body.failure_threshold,
       on_lost_position: body.on_lost_position,
       reset_revision: 0,
       ...(source.kind === 'stream' ? sourceCodecOf(source.stream, await schemasOf(trx, source.stream.id)) : {}),
-      ...(sink.kind === 'stream' ? sinkCodecOf(sink.stream) : {}),
       ...(source.kind === 'connector' ? { source: { connector_id: source.connector_id, config: source.config } } : {}),
-      ...(sink.kind === 'connector'
-        ? {
-            sink: {
-              connector_id: sink.connector_id,
-              config: sink.config,
-              fields: fieldsBehind(source, steps),
-              ...(source.kind === 'stream' ? { origin: source.stream.name } : {}),
-              on_error: body.on_error,
-            },
-          }
-        : {}),
+      ...sinkPartOf(sink, body.sink.config, deadLetterTopic, {
+        fields: fieldsBehind(source, steps),
+        ...(source.kind === 'stream' ? { origin: source.stream.name } : {}),
+        on_error: body.on_error,
+      }),
     }
-    const used = [source, sink].flatMap((each): Use[] =>
-      each.kind === 'stream'
-        ? [{ kind: 'stream', used_id: each.stream.id }]
-        : each.secretIds.map((used_id): Use => ({ kind: 'secret', used_id })),
-    )
-    const uses: Use[] = [...used, ...steps.map((step): Use => ({ kind: 'smartmodule', used_id: step.module_id }))]
+    const uses: Use[] = [...usesOf([source, sink]), ...steps.map((step): Use => ({ kind: 'smartmodule', used_id: step.module_id }))]
     return insertPipeline(
       trx,
       {

@@ -11,6 +11,7 @@ import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { schemaTextOf } from '../../../../shared/model/schema-text.ts'
 import type { Queryable } from '../../../../shared/store/database.ts'
+import type { Use } from '../../../../shared/store/pipelines.ts'
 import { lockSecret } from '../../../../shared/store/secrets.ts'
 import { lockStream, type StreamRow, type StreamSchemaRow } from '../../../../shared/store/streams.ts'
 import { validated } from '../../middleware/validate.ts'
@@ -101,6 +102,36 @@ export const bytesMaxOf = ({ batch_bytes_max }: StreamRow): number => batch_byte
 export function sinkCodecOf(stream: StreamRow): Pick<PipelineDefinition, 'sink_codec'> {
   return { sink_codec: stream.format === 'json' ? undefined : { format: stream.format, schema: schemaTextOf(stream) } }
 }
+
+/** What a definition says of its sink. `rest`: of a connector's. */
+export function sinkPartOf(
+  sink: ResolvedEndpoint,
+  streamConfig: unknown,
+  deadLetterTopic: string,
+  rest: Pick<NonNullable<PipelineDefinition['sink']>, 'fields' | 'origin' | 'on_error'>,
+): Pick<PipelineDefinition, 'sink_topic' | 'sink_schema_id' | 'sink_bytes_max' | 'compression' | 'sink_codec' | 'sink'> {
+  if (sink.kind === 'connector') {
+    const { connector_id, config } = sink
+    const place = { sink_topic: deadLetterTopic, sink_schema_id: 0, sink_bytes_max: LIMITS.topic_batch_bytes_max }
+    return { ...place, compression: 'none', sink: { connector_id, config, ...rest } }
+  }
+  const { stream } = sink
+  return {
+    sink_topic: stream.topic,
+    sink_schema_id: stream.schema_id ?? 0,
+    sink_bytes_max: bytesMaxOf(stream),
+    compression: StreamConfig.parse(streamConfig).compression ?? 'none',
+    ...sinkCodecOf(stream),
+  }
+}
+
+/** Streams and secrets that the endpoints keep from being deleted. */
+export const usesOf = (endpoints: readonly ResolvedEndpoint[]): Use[] =>
+  endpoints.flatMap((each): Use[] =>
+    each.kind === 'stream'
+      ? [{ kind: 'stream', used_id: each.stream.id }]
+      : each.secretIds.map((used_id): Use => ({ kind: 'secret', used_id })),
+  )
 
 /** Built-in SmartModules that leave a record's members as they are, but for one that they may add. */
 const KEEPS_FIELDS = new Set(['dps/filter', 'dps/text-classifier'])

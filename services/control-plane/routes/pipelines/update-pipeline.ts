@@ -3,30 +3,24 @@ import { updatePipelineContract, type PipelineRequest } from '../../../../shared
 import { invalidRequest, notFound, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { transition } from '../../../../shared/model/pipeline-status.ts'
-import { isUniqueViolation, type Queryable } from '../../../../shared/store/database.ts'
-import { lockPipeline, replaceSmartModuleUses, updatePipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
+import { isUniqueViolation } from '../../../../shared/store/database.ts'
+import { lockPipeline, replaceUses, updatePipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 import { showPipeline } from './pipelines.ts'
-import { fieldsBehind, resolveEndpoint } from './resolve-endpoint.ts'
+import { assertSinkReachable, sinkOf } from './change-sink.ts'
 import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
 
 type Change = Partial<
-  Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'tasks' | 'on_error' | 'failure_threshold' | 'on_lost_position'>
+  Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'sink' | 'tasks' | 'on_error' | 'failure_threshold' | 'on_lost_position'>
 >
 
-/** Types of the members that records have behind the chain now. */
-async function fieldsOf(trx: Queryable, row: PipelineRow, steps: PipelineDefinition['steps']): Promise<Record<string, string> | undefined> {
-  const source = await resolveEndpoint(trx, row.account_id, 'source', (row.request as PipelineRequest).source, [])
-  return source && fieldsBehind(source, steps)
-}
-
 /** What runs changes, not only what it is called. */
-const makesRevision = ({ processors, tasks, on_error, failure_threshold, on_lost_position }: Change): boolean =>
-  [processors, tasks, on_error, failure_threshold, on_lost_position].some((member) => member !== undefined)
+const makesRevision = ({ processors, sink, tasks, on_error, failure_threshold, on_lost_position }: Change): boolean =>
+  [processors, sink, tasks, on_error, failure_threshold, on_lost_position].some((member) => member !== undefined)
 
 async function change(deps: Deps, caller: Caller, id: string, asked: Change): Promise<PipelineRow> {
   await getPipeline(deps, caller, id)
@@ -54,10 +48,12 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
       const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
       if (details.length > 0) throw invalidRequest(details)
       steps = resolved.map((step) => step.definition)
-      await replaceSmartModuleUses(
+      const modules = new Set(steps.map(({ module_id }) => module_id))
+      await replaceUses(
         trx,
         id,
-        steps.map(({ module_id }) => module_id),
+        ['smartmodule'],
+        [...modules].map((used_id) => ({ kind: 'smartmodule', used_id })),
       )
     } else if (details.length > 0) throw invalidRequest(details)
     const next: PipelineDefinition = {
@@ -68,23 +64,16 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
       failure_threshold: request.failure_threshold,
       on_lost_position: request.on_lost_position ?? 'fail',
       steps: withPolicies(steps, request.processors, request.on_error),
-      ...(definition.sink
-        ? {
-            sink: {
-              ...definition.sink,
-              on_error: request.on_error,
-              fields: asked.processors ? await fieldsOf(trx, row, steps) : definition.sink.fields,
-            },
-          }
-        : {}),
+      ...(await sinkOf(trx, row, request, asked, steps)),
     }
-    // The sink is opened with the fields: what it is told changes with a new start alone.
-    const isOpenedAnew = JSON.stringify(next.sink?.fields) !== JSON.stringify(definition.sink?.fields)
+    // The sink is opened with its config and the fields: what it is told changes with a new start alone.
+    const isOpenedAnew = asked.sink !== undefined || JSON.stringify(next.sink?.fields) !== JSON.stringify(definition.sink?.fields)
     return publishRevision(trx, row, next, { name, description, request, ...(isOpenedAnew ? { attempt: row.attempt + 1 } : {}) })
   })
 }
 
-export const updatePipelineOperation = operation(updatePipelineContract, async (deps, caller, { params, body }) => {
+export const updatePipelineOperation = operation(updatePipelineContract, async (deps, caller, { params, query, body }) => {
+  if (body.sink && query.check === 'true') await assertSinkReachable(deps, caller, params.id, body.sink)
   const row = await change(deps, caller, params.id, body).catch((error: unknown) => {
     if (isUniqueViolation(error))
       throw new ServiceError('conflict', `a pipeline named "${body.name}" exists already`, {

@@ -7,32 +7,22 @@
 import type { Cluster, Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
 import type { FetchBatches } from '../../../../shared/kafka/wire/fetch.ts'
-import type { LedgerEntry, PipelineDefinition } from '../../../../shared/model/definition.ts'
+import type { LedgerEntry } from '../../../../shared/model/definition.ts'
 import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import type { OpenSink } from '../../../../shared/connectors/sink.ts'
-import type { OpenChain } from '../../lane/lanes.ts'
 import type { PartitionOutcome, RoundPartition } from '../../lane/messages.ts'
 import { freezeAt, type Mutation } from '../../mutation.ts'
-import type { Accounting } from '../accounting.ts'
 import type { ByteBudget } from '../byte-budget.ts'
 import type { FailureThreshold } from '../failure-threshold.ts'
 import { ledgerBatch } from '../ledger.ts'
 import type { Producer } from '../producer.ts'
+import type { Running } from '../running.ts'
 import { createCommitPace } from './commit-pace.ts'
 import { commitRound, type GroupCoordinator } from './commit.ts'
 import { deliver, withoutTarget, type Targets } from './deliver.ts'
 import { openRowWriter, type RowWriter } from './row-writer.ts'
 import type { RoundSize } from './round-size.ts'
 import { openFetcher, type FetchedRound, type Fetcher, type Skipping } from './fetch.ts'
-
-/** One revision at work; replaced as a whole at a round's border. */
-export type Running = {
-  definition: PipelineDefinition
-  chain: OpenChain
-  accounting: Accounting
-  /** Records of each source partition may go to any of the sink's. */
-  isByKey: boolean
-}
 
 export type RoundsOptions = {
   cluster: Cluster

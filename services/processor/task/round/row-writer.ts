@@ -17,7 +17,7 @@ import { SinkMoved, SinkRefused, SinkUnavailable } from '../sinks.ts'
 import { commitRound, type GroupCoordinator } from './commit.ts'
 import { deliver, type Targets } from './deliver.ts'
 import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
-import type { Running } from './rounds.ts'
+import type { Running } from '../running.ts'
 
 export type RowWriterOptions = {
   sink: OpenSink

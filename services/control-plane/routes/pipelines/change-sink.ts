@@ -1,0 +1,77 @@
+/** The sink of a pipeline's next revision: another config of the same connector, as long as the position stays where it is. */
+import { isDeepStrictEqual } from 'node:util'
+import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import { findConnector } from '../../../../shared/connectors/catalogue.ts'
+import { invalidRequest, type Detail } from '../../../../shared/errors/service-error.ts'
+import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import type { Queryable } from '../../../../shared/store/database.ts'
+import { replaceUses, type PipelineRow } from '../../../../shared/store/pipelines.ts'
+import { checkEndpoint } from '../../connectors/check-endpoint.ts'
+import type { Caller, Deps } from '../../deps.ts'
+import { getPipeline } from '../get-pipeline.ts'
+import { connectorIdOf, fieldsBehind, orderedForSink, resolveConfig, resolveEndpoint, sinkPartOf, usesOf } from './resolve-endpoint.ts'
+
+type Endpoint = PipelineRequest['sink']
+
+/** What can't change, and the config as it will be. Throws invalidRequest. */
+function assertSamePlace(before: Endpoint, after: Endpoint): Record<string, unknown> {
+  const connectorId = connectorIdOf(before)
+  if (connectorIdOf(after) !== connectorId)
+    throw invalidRequest([{ path: '/sink/connector_id', message: `can't be changed: the pipeline's sink is ${connectorId}` }])
+  const details: Detail[] = []
+  const config = resolveConfig('sink', after, details)
+  if (!config) throw invalidRequest(details)
+  const known = resolveConfig('sink', before, []) ?? before.config
+  for (const member of findConnector(connectorId)?.sink?.holdsPosition ?? [])
+    if (!isDeepStrictEqual(config[member], known[member]))
+      details.push({ path: `/sink/config/${member}`, message: "can't be changed: the sink keeps the pipeline's position there" })
+  if (details.length > 0) throw invalidRequest(details)
+  return config
+}
+
+const sinkOfRequest = ({ request }: PipelineRow): Endpoint => (request as PipelineRequest).sink
+
+/** Really connects to the new sink, outside of any transaction. Throws invalidRequest. */
+export async function assertSinkReachable(deps: Deps, caller: Caller, id: string, sink: Endpoint): Promise<void> {
+  const row = await getPipeline(deps, caller, id)
+  const config = assertSamePlace(sinkOfRequest(row), sink)
+  const faults = await checkEndpoint(deps, caller.accountId, 'sink', { connector_id: connectorIdOf(sink), config }, '/sink/config')
+  if (faults.length > 0) throw invalidRequest(faults)
+}
+
+/** What the next revision says of its sink. Throws invalidRequest where the sink that is asked for can't be. */
+export async function sinkOf(
+  trx: Queryable,
+  row: PipelineRow,
+  request: PipelineRequest,
+  asked: Partial<Pick<PipelineRequest, 'sink' | 'processors'>>,
+  steps: PipelineDefinition['steps'],
+): Promise<Partial<PipelineDefinition>> {
+  const { definition, account_id } = row
+  if (!asked.sink && !definition.sink) return {}
+  const details: Detail[] = []
+  const source = asked.sink || asked.processors ? await resolveEndpoint(trx, account_id, 'source', request.source, details) : undefined
+  const fields = source ? fieldsBehind(source, steps) : definition.sink?.fields
+  if (!asked.sink) return { sink: { ...definition.sink!, on_error: request.on_error, fields } }
+  const before = sinkOfRequest(row)
+  assertSamePlace(before, asked.sink)
+  const sink = await resolveEndpoint(trx, account_id, 'sink', asked.sink, details)
+  if (sink?.kind === 'stream' && sink.stream.topic === definition.source_topic)
+    details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
+  const ordered = source && sink && orderedForSink(source, sink)
+  if (ordered?.kind === 'connector' && !isDeepStrictEqual(ordered.config, definition.source?.config))
+    details.push({
+      path: '/sink/config/mode',
+      message: 'needs records in the order of their keys, which this pipeline’s source does not keep',
+    })
+  if (details.length > 0 || !source || !sink) throw invalidRequest(details)
+  // A range that was planned is finished with the sink before, whose secrets stay until the next change.
+  const previous = await resolveEndpoint(trx, account_id, 'sink', before, [])
+  await replaceUses(trx, row.id, ['stream', 'secret'], usesOf([source, previous, sink].filter((each) => each !== undefined)))
+  const { origin } = definition.sink ?? {}
+  return sinkPartOf(sink, asked.sink.config, definition.dead_letter_topic, {
+    fields,
+    ...(origin === undefined ? {} : { origin }),
+    on_error: request.on_error,
+  })
+}

@@ -1,0 +1,194 @@
+/** PATCH changes a sink's config: every record is in the old place or the new one, once; what would lose the position is refused. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { bucket, connect, openS3, openWarehouse, stream, table, waitForRows, type Endpoint } from '../harness/connectors.ts'
+import { createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
+import { killProcessors } from '../harness/processes.ts'
+
+let client: Client
+let warehouse: pg.Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.other)
+  warehouse = await openWarehouse()
+})
+afterAll(() => warehouse.end())
+
+type Refusal = { error: { details?: { path: string; message: string }[] } }
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
+const change = (id: string, sink: Endpoint, query = '') => client.call<Refusal>('PATCH', `/v1/pipelines/${id}${query}`, { sink })
+
+type Stored = { body: Buffer; headers: Record<string, string> }
+
+/** A store that takes objects, and ends the connection in place of an answer until it is told to answer. */
+async function openDeafStore() {
+  const objects = new Map<string, Stored>()
+  let isDeaf = true
+  const server = createServer(async (request, response) => {
+    const key = decodeURIComponent(request.url!.split('?')[0]!.slice('/any'.length))
+    const parts: Buffer[] = []
+    for await (const part of request) parts.push(part as Buffer)
+    const isThere = objects.has(key)
+    if (request.method === 'PUT') {
+      const headers = Object.entries(request.headers).filter(([name]) => name.startsWith('x-amz-meta-')) as [string, string][]
+      if (!isThere) objects.set(key, { body: Buffer.concat(parts), headers: Object.fromEntries(headers) })
+      if (isDeaf) return void request.socket.destroy()
+      if (isThere)
+        return void response.writeHead(412, { 'content-type': 'application/xml' }).end('<Error><Code>PreconditionFailed</Code></Error>')
+    }
+    response.writeHead(200, objects.get(key)?.headers).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    objects,
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    answer: () => (isDeaf = false),
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+/** From then on records go to the new place. */
+const waitForRevision = (id: string, revision: number) =>
+  eventually(`revision ${revision} runs`, async () => {
+    const { tasks } = (await client.call<{ tasks: { revision: number; status: string }[] }>('GET', `/v1/pipelines/${id}/status`)).body
+    return tasks.every((task) => task.revision === revision && task.status === 'running')
+  })
+
+describe('another config of the sink', () => {
+  it(
+    'sends objects elsewhere and in another format, through kills, each record in one of the two places',
+    { timeout: 120_000 },
+    async () => {
+      const [before, after] = [`${unique('before')}/`, `${unique('after')}/`]
+      const from = await createStream(client, { n: 'integer' }, { partitions: 2 })
+      const id = await connect(client, stream(from.id), [], bucket({ prefix: before, object_bytes: 5000, interval_ms: 300 }))
+      const s3 = openS3()
+      const found = async (prefix: string) => {
+        const values: number[] = []
+        for (const key of await s3.keys(prefix))
+          for (const line of Buffer.from(await s3.get(key))
+            .toString()
+            .trim()
+            .split(/\r?\n/)) {
+            const n = line.startsWith('{') ? (JSON.parse(line) as { n: number }).n : Number(line)
+            if (!Number.isNaN(n)) values.push(n)
+          }
+        return values
+      }
+      for (let at = 0; at < 2000; at += 500) await write(client, from.id, numbers(at, at + 500))
+      await eventually('some objects are there', async () => (await s3.keys(before)).length > 0)
+      await killProcessors()
+      const changed = await change(id, bucket({ prefix: after, format: 'csv', columns: ['n'], object_bytes: 5000, interval_ms: 300 }))
+      expect(changed.status).toBe(200)
+      for (let at = 2000; at < 4000; at += 500) await write(client, from.id, numbers(at, at + 500))
+      const all = async () => [...(await found(before)), ...(await found(after))].toSorted((a, b) => a - b)
+      await eventually('all records are in objects', async () => (await all()).length >= 4000, 60_000)
+      expect(await all()).toEqual(numbers(0, 4000).map(({ n }) => n))
+      expect((await found(after)).length).toBeGreaterThanOrEqual(2000)
+      const shown = (await client.call<{ sink: Endpoint }>('GET', `/v1/pipelines/${id}`)).body.sink
+      expect(shown.config).toMatchObject({ prefix: after, format: 'csv' })
+      s3.close()
+    },
+  )
+
+  it('finishes a range that was planned in the place that it was planned for, when the answer to its object was lost', async () => {
+    const store = await openDeafStore()
+    const [access, secret] = [unique('access'), unique('secret')]
+    for (const name of [access, secret]) expect((await client.call('POST', '/v1/secrets', { name, value: name })).status).toBe(201)
+    const keys = { access_key: { $secret: access }, secret_key: { $secret: secret } }
+    const place = { endpoint: store.endpoint, bucket: 'any', ...keys, interval_ms: 100 }
+    const from = await createStream(client, { n: 'integer' })
+    const id = await connect(client, stream(from.id), [], bucket({ ...place, prefix: 'before/' }))
+    await write(client, from.id, numbers(0, 100))
+    await eventually('the object is there, and nobody was told', async () => store.objects.size > 0)
+    expect((await change(id, bucket({ ...place, prefix: 'after/' }))).status).toBe(200)
+    await write(client, from.id, numbers(100, 200))
+    await waitForRevision(id, 2)
+    store.answer()
+    const all = () =>
+      [...store.objects].flatMap(([key, { body }]) =>
+        body
+          .toString()
+          .trim()
+          .split('\n')
+          .map((line) => [key.split('/')[1], JSON.parse(line).n]),
+      )
+    await eventually('all records are in objects', async () => all().length >= 200)
+    expect(
+      all()
+        .map(([, n]) => n)
+        .toSorted((a, b) => a - b),
+    ).toEqual(numbers(0, 200).map(({ n }) => n))
+    expect(
+      all()
+        .filter(([, n]) => n < 100)
+        .every(([folder]) => folder === 'before'),
+    ).toBe(true)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    store.close()
+  })
+
+  it('writes rows into another table from the position on', async () => {
+    const [first, second] = [unique('first'), unique('second')].map((name) => name.replaceAll('-', '_').toLowerCase()) as [string, string]
+    const from = await createStream(client, { n: 'integer' })
+    const id = await connect(client, stream(from.id), [], table({ table: first }))
+    await write(client, from.id, numbers(0, 300))
+    await waitForRows(warehouse, first, 300)
+    expect((await change(id, table({ table: second, mode: 'upsert', key: ['n'] }))).status).toBe(200)
+    await waitForRevision(id, 2)
+    await write(client, from.id, numbers(300, 500))
+    await eventually(
+      'the new table is there',
+      async () => (await warehouse.query('SELECT to_regclass($1) AS found', [second])).rows[0].found !== null,
+    )
+    await waitForRows(warehouse, second, 200)
+    const { rows } = await warehouse.query(
+      `SELECT (SELECT count(*)::int FROM ${first}) AS first, (SELECT min(n)::int FROM ${second}) AS least`,
+    )
+    expect(rows).toEqual([{ first: 300, least: 300 }])
+  })
+
+  it('sends records into another stream, which is in use from then on', async () => {
+    const from = await createStream(client, { n: 'integer' })
+    const [first, second] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await connect(client, stream(from.id), [], stream(first.id))
+    await write(client, from.id, numbers(0, 100))
+    await waitForTotal(client, first.id, 100)
+    expect((await change(id, stream(second.id))).status).toBe(200)
+    await waitForRevision(id, 2)
+    await write(client, from.id, numbers(100, 150))
+    await waitForTotal(client, second.id, 50)
+    expect((await readAll(client, second.id)).map(({ n }) => n)).toEqual(numbers(100, 150).map(({ n }) => n))
+    expect((await client.call('DELETE', `/v1/streams/${second.id}`)).status).toBe(409)
+  })
+
+  it.each<[what: string, from: () => Endpoint, to: () => Endpoint, path: string]>([
+    ['another connector', () => table({ table: 'refused_a' }), () => bucket({ prefix: 'refused/' }), '/sink/connector_id'],
+    [
+      'the database that holds the position',
+      () => table({ table: 'refused_b' }),
+      () => table({ table: 'refused_b', connection: { $secret: 'elsewhere' } }),
+      '/sink/config/connection',
+    ],
+    ['a member that is none', () => table({ table: 'refused_c' }), () => table({ table: 'refused_c', tabel: 'x' }), '/sink/config/tabel'],
+    [
+      'a place that is not there',
+      () => bucket({ prefix: 'refused/' }),
+      () => bucket({ prefix: 'refused/', bucket: 'no-such-bucket-here' }),
+      '/sink/config/bucket',
+    ],
+  ])('is refused where it is %s, and leaves the pipeline as it was', async (_what, before, after, path) => {
+    const from = await createStream(client, { n: 'integer' })
+    const id = await connect(client, stream(from.id), [], before())
+    const { status, body } = await change(id, after())
+    expect([status, body.error.details?.[0]?.path]).toEqual([400, path])
+    expect((await client.call('GET', `/v1/pipelines/${id}`)).body).toMatchObject({ revision: 1, sink: before() })
+  })
+})
