@@ -69,11 +69,11 @@ export async function compileSmartModule(source: string): Promise<Uint8Array<Arr
 }
 
 /** Files of the host's own kernel, in `host/kernel`. */
-export const KERNEL_FILES = ['kernel.ts', 'build.ts', 'reader.ts', 'bytes.ts'] as const
+export const KERNEL_FILES = ['kernel.ts', 'build.ts', 'gather.ts', 'reader.ts', 'bytes.ts'] as const
 
 /** Compiles the host's own kernel. */
 export async function compileKernel(): Promise<Uint8Array<ArrayBuffer>> {
-  const files = new Map([['entry.ts', "export * from './kernel'\nexport * from './build'\n"]])
+  const files = new Map([['entry.ts', "export * from './kernel'\nexport * from './build'\nexport * from './gather'\n"]])
   for (const name of KERNEL_FILES) files.set(name, await readFile(join(ROOM, 'host', 'kernel', name), 'utf8'))
   return assemble(files, KERNEL_OPTIONS)
 }

@@ -32,6 +32,7 @@ import { CorruptBatch, type BatchSink, type ChainOutput, type RecordFailure } fr
 import type { BufferPool } from '../task/buffer-pool.ts'
 import type { JobInput } from '../../../shared/model/definition.ts'
 import type { SectionDecoder } from './codec-input.ts'
+import { createGatherer } from './gathered.ts'
 import { deadLetterBatches, deadLetterRecord, type DeadLetter } from './dead-letter.ts'
 import { selectRecords, type Selected } from './job-input.ts'
 import type { LaneChain, OutputBatch, PartitionOutcome, RoundPartition } from './messages.ts'
@@ -136,6 +137,7 @@ export async function runPartition(
     header: BatchHeader,
     selected: Selected | undefined,
   ): Promise<void> {
+    if (rowBuffer) rowBuffer.originOf = selected && ((offset) => selected.originOf(Number(BigInt(offset) - header.baseOffset)))
     await chain.run(
       {
         section: decode ? decode(section, count, nowMs) : section,
@@ -194,6 +196,28 @@ export async function runPartition(
     return undefined
   }
 
+  /** The batch by itself, up to the end that was set. Answers like `runBatch`. */
+  async function runWhole(section: Buffer, header: BatchHeader, lastOffset: bigint): Promise<bigint | undefined> {
+    const selected = spec.job && selectForJob(section, header, input.partition, spec.job)
+    const whole = { section: selected?.section ?? section, count: selected?.count ?? header.recordCount }
+    const part = isBeyond(lastOffset)
+      ? readRecords(header, () => sectionBefore(whole.section, whole.count, Number(input.until! - header.baseOffset)))
+      : whole
+    return part.count === 0 ? undefined : runBatch(part.section, part.count, header, selected)
+  }
+
+  // Neither where offsets matter to what is run, nor where values are decoded one by one.
+  const gatherer = spec.job || decode || input.doubts ? undefined : createGatherer(kernel)
+  /** Behind all that was looked at; the position follows once what was gathered has run. */
+  let reached = position
+
+  async function runGathered(): Promise<void> {
+    if (!gatherer?.isOpen) return
+    const { section, header } = gatherer.take()
+    await runSlice(section, header.recordCount, 0, header, undefined)
+    position = reached
+  }
+
   for (let at = 0, header = readBatchHeader(bytes, at); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
     if (header.magic !== 2) throw new CorruptBatch(`the batch at offset ${header.baseOffset} has the retired format v${header.magic}`)
     const lastOffset = header.baseOffset + BigInt(header.lastOffsetDelta)
@@ -205,24 +229,28 @@ export async function runPartition(
     if (header.maxTimestamp > lastTime) lastTime = header.maxTimestamp
     if ((header.attributes & CONTROL) === 0 && !isOut && header.recordCount > 0) {
       const section = openSection(bytes.subarray(at, at + header.size), header)
-      const selected = spec.job && selectForJob(section, header, input.partition, spec.job)
-      const whole = { section: selected?.section ?? section, count: selected?.count ?? header.recordCount }
-      const part = isBeyond(lastOffset)
-        ? readRecords(header, () => sectionBefore(whole.section, whole.count, Number(input.until! - header.baseOffset)))
-        : whole
-      const left = part.count === 0 ? undefined : await runBatch(part.section, part.count, header, selected)
+      const mayGather = gatherer && header.baseOffset >= position && !isBeyond(lastOffset)
+      let isGathered = mayGather && gatherer.add(section, header)
+      if (!isGathered && gatherer?.isOpen) {
+        await runGathered()
+        isGathered = mayGather && gatherer.add(section, header)
+      }
+      const left = isGathered ? undefined : await runWhole(section, header, lastOffset)
       if (left !== undefined) {
         position = left
         isCut = true
         break
       }
     }
-    position = isBeyond(lastOffset) ? input.until! : lastOffset + 1n
+    reached = isBeyond(lastOffset) ? input.until! : lastOffset + 1n
+    if (gatherer?.isFull()) await runGathered()
+    if (!gatherer?.isOpen) position = reached
     if (outputBytes >= outputBytesMax && at + header.size < input.length) {
       isCut = true
       break
     }
   }
+  if (!isCut) await runGathered()
   if (rowBuffer && rowBuffer.count > 0) handRows(rowBuffer)
   if (spec.sinkCodec) sink.push(...encodedBatches(rows.splice(0), spec, input.sinkPartition, lastTime))
   for (let slot = 0; slot < slots; slot++) {

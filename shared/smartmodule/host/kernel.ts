@@ -21,6 +21,10 @@ export type Kernel = {
   dropFailed(): number
   hasFailed(): number
   reframe(from: number, schemaId: number): number
+  gatherBegin(): void
+  /** Of the section copied in last; -1 when it is malformed, else the bytes gathered. */
+  gather(length: number, count: number, lastDelta: number, offsetShift: number, timestampShift: bigint): number
+  gatheredAt(): number
   /** Takes another partition's batch; 0 is selected at first. */
   select(slot: number): void
   selected(): number
