@@ -9,16 +9,17 @@ import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 export const DEAD_LETTER_STATUSES = ['pending', 'redriving', 'redriven'] as const
 
 /** Bytes, and what they look like as text where they are UTF-8. */
-export const KeyBytes = z.object({ base64: z.string(), text: z.string().nullable() }).nullable()
+const Truncated = z.literal(true).optional().describe('only its beginning: the answer had no room for it')
+export const KeyBytes = z.object({ base64: z.string(), text: z.string().nullable(), truncated: Truncated }).nullable()
 /** Bytes, and the JSON in them where there is some (behind the registry's prefix, if there is one). */
 export const ValueBytes = z
   .object({
     base64: z.string(),
     json: z.unknown(),
-    truncated: z.literal(true).optional().describe('only its beginning: the answer had no room for it'),
+    truncated: Truncated,
   })
   .nullable()
-export const HeaderBytes = z.object({ key: z.string(), base64: z.string().nullable() })
+export const HeaderBytes = z.object({ key: z.string(), base64: z.string().nullable(), truncated: Truncated })
 
 export const DeadLetterItem = z
   .object({
@@ -88,7 +89,11 @@ export const listDeadLettersContract = contract({
   tag: 'Dead letters',
   scope: 'pipelines:read',
   request: { params: Params, query: DeadLetterQuery },
-  responses: { 200: listOf('dead_letters', DeadLetterItem) },
+  responses: {
+    200: listOf('dead_letters', DeadLetterItem).extend({
+      truncated: z.literal(true).optional().describe('the page had no room for all that was asked for: next_cursor goes on behind it'),
+    }),
+  },
 })
 
 export const getDeadLetterContract = contract({

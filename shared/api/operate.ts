@@ -138,6 +138,7 @@ export const Trace = z
     input: TraceRecord,
     outputs: z.array(TraceRecord),
     steps: z.array(TraceStep),
+    truncated: z.literal(true).optional().describe('there was no room for all records of its steps'),
   })
   .meta({ id: 'Trace' })
 export type Trace = z.output<typeof Trace>

@@ -161,7 +161,11 @@ export const updatePipelineContract = contract({
   scope: 'pipelines:write',
   isConditional: true,
   isTagged: true,
-  request: { params: IdParams, query: z.object({ check: Check }), body: PipelineChange },
+  request: {
+    params: IdParams,
+    query: z.object({ check: Check.describe('connect to the sink first, where it changes') }),
+    body: PipelineChange,
+  },
   responses: { 200: Pipeline },
 })
 export const deletePipelineContract = contract({

@@ -13,8 +13,8 @@ export const RowMetadata = z.enum(['offset', 'partition', 'timestamp', 'op', 'co
 export type RowMetadata = z.infer<typeof RowMetadata>
 
 export const RowFormat = z.discriminatedUnion('kind', [
-  /** One JSON document a line; `metadata`: members that are added to it, as `encode/row-metadata.ts` names them. */
-  z.object({ kind: z.literal('json_lines'), metadata: z.array(RowMetadata).optional() }),
+  /** One JSON document a line; `metadata`: members that are added to it, as `encode/row-metadata.ts` names them. `onlyObjects`: anything else, a deletion too, is refused. */
+  z.object({ kind: z.literal('json_lines'), metadata: z.array(RowMetadata).optional(), onlyObjects: z.boolean().optional() }),
   /** Postgres COPY, text format. `isWhole`: the one column takes the whole document. `deletes`: one more column tells records without a value. */
   z.object({
     kind: z.literal('copy'),

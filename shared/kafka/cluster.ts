@@ -16,7 +16,7 @@ import {
   type ConnectionOptions,
 } from '@platformatic/kafka'
 import { ignoreLateErrors } from './late-errors.ts'
-import { brokerErrorCode, isRetriable, kafkaErrorName } from './wire/error-codes.ts'
+import { brokerErrorCode, isRetriable, KAFKA_ERRORS, kafkaErrorName } from './wire/error-codes.ts'
 
 export type TopicLayout = {
   topic: string
@@ -96,7 +96,8 @@ export function openCluster(options: ClusterOptions) {
   async function addressOf(nodeId: number): Promise<Address> {
     if (!addresses.has(nodeId)) await refreshAddresses([])
     const address = addresses.get(nodeId)
-    if (!address) throw new Error(`broker ${nodeId} is not in the cluster's metadata`)
+    // -1 stands for no leader; a broker that is away is in no metadata.
+    if (!address) throw new KafkaError(KAFKA_ERRORS.leaderNotAvailable)
     return address
   }
 

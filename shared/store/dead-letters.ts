@@ -151,7 +151,7 @@ export async function listDeadLetters(
   db: Queryable,
   pipelineId: string,
   query: DeadLetterQuery,
-): Promise<{ items: DeadLetterRow[]; total: number; nextCursor: string | undefined }> {
+): Promise<{ items: DeadLetterRow[]; total: number; nextCursor: string | undefined; isCut: boolean }> {
   const scope = filtered(db, pipelineId, query)
   const [{ count }] = (await scope.clone().count('* as count')) as [{ count: string }]
   const isDescending = query.sort.startsWith('-')
@@ -186,7 +186,7 @@ export async function listDeadLetters(
     .orderBy(sort)
   const last = places.length > shown.length ? shown.at(-1) : undefined
   const nextCursor = last && Buffer.from(`${last.failed_at.getTime()}:${last.letter_partition}:${last.letter_offset}`).toString('base64url')
-  return { items, total: Number(count), nextCursor }
+  return { items, total: Number(count), nextCursor, isCut: shown.length < Math.min(places.length, query.page_size) }
 }
 
 export async function findDeadLetter(db: Queryable, pipelineId: string, id: string): Promise<DeadLetterRow | undefined> {

@@ -35,11 +35,16 @@ export async function insertPipeline(db: Queryable, pipeline: NewPipeline, uses:
   return row
 }
 
+/** Keeps these from being deleted too. */
+export async function addUses(db: Queryable, pipelineId: string, uses: Use[]): Promise<void> {
+  const rows = uses.map(({ kind, used_id }) => ({ pipeline_id: pipelineId, kind, used_id }))
+  if (rows.length > 0) await db('pipeline_uses').insert(rows).onConflict().ignore()
+}
+
 /** Replaces what of these kinds a pipeline uses by what its next revision does. */
 export async function replaceUses(db: Queryable, pipelineId: string, kinds: Use['kind'][], uses: Use[]): Promise<void> {
   await db('pipeline_uses').where({ pipeline_id: pipelineId }).whereIn('kind', kinds).delete()
-  const rows = uses.map(({ kind, used_id }) => ({ pipeline_id: pipelineId, kind, used_id }))
-  if (rows.length > 0) await db('pipeline_uses').insert(rows).onConflict().ignore()
+  await addUses(db, pipelineId, uses)
 }
 
 export type RevisionRow = { pipeline_id: string; revision: number; definition: PipelineDefinition; created_at: Date }

@@ -1,11 +1,11 @@
 /** The sparse index of a stream's records: per partition, how many records lie before an offset. Numbers are exact below 2^53. */
 import type { Database, Queryable } from './database.ts'
 
-/** Up to where a partition is indexed: `records` lie before `nextOffset`. `builtAt`: when the counting began. */
-export type IndexHead = { topicId: string; partition: number; records: number; nextOffset: bigint; builtAt: Date }
+/** Up to where a partition is indexed: `records` lie before `nextOffset`. `builtAt`: when the counting came to the end for the first time. */
+export type IndexHead = { topicId: string; partition: number; records: number; nextOffset: bigint; builtAt: Date | null }
 export type IndexEntry = { records: number; offset: bigint }
 
-const toHead = (row: { topic_id: string; partition: number; records: string; next_offset: string; built_at: Date }): IndexHead => ({
+const toHead = (row: { topic_id: string; partition: number; records: string; next_offset: string; built_at: Date | null }): IndexHead => ({
   topicId: row.topic_id,
   partition: row.partition,
   records: Number(row.records),
@@ -41,7 +41,7 @@ export async function findEntryFrom(db: Queryable, streamId: string, partition: 
 export async function dropIndex(db: Database, streamId: string, { partition, topicId, builtAt }: IndexHead): Promise<void> {
   await db.transaction(async (trx) => {
     const head = await trx('stream_index_heads').where({ stream_id: streamId, partition }).forUpdate().first()
-    if (!head || head.topic_id !== topicId || head.built_at.getTime() !== builtAt.getTime()) return
+    if (!head || head.topic_id !== topicId || head.built_at?.getTime() !== builtAt?.getTime()) return
     await trx('stream_index').where({ stream_id: streamId, partition }).delete()
     await trx('stream_index_heads').where({ stream_id: streamId, partition }).delete()
   })
@@ -66,8 +66,15 @@ export async function extendIndex(
     }
     const moved = before
       ? await trx('stream_index_heads')
-          .where({ stream_id: streamId, partition: after.partition, topic_id: before.topicId, next_offset: String(before.nextOffset) })
-          .update({ records: row.records, next_offset: row.next_offset })
+          .where({
+            stream_id: streamId,
+            partition: after.partition,
+            topic_id: before.topicId,
+            next_offset: String(before.nextOffset),
+            // One that was begun anew may stand at the same offset.
+            records: before.records,
+          })
+          .update({ records: row.records, next_offset: row.next_offset, built_at: row.built_at })
       : (await trx('stream_index_heads').insert(row).onConflict().ignore().returning('partition')).length
     if (moved === 0) return false
     if (entries.length > 0) {

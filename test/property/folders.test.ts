@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRowBuffer, endRow, reserve, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
-import { FOLDERS_MAX, NO_VALUE, partsByFolder, TooManyFolders, type FolderPart } from '../../shared/connectors/storage-bucket/folders.ts'
+import { FOLDERS_MAX, NO_VALUE, partsByFolder, type FolderPart } from '../../shared/connectors/storage-bucket/folders.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
 
 type Row = { text: string; timeMs: number }
@@ -177,9 +177,43 @@ describe('folders by a member of the record', () => {
     },
   )
 
-  it('have an end in number', () => {
-    const texts = Array.from({ length: FOLDERS_MAX + 1 }, (_, index) => ({ text: `{"id":${index}}`, timeMs: 0 }))
-    expect(parts([rowsOf(texts.slice(1), 0)], '{value.id}')).toHaveLength(FOLDERS_MAX)
-    expect(() => partsByFolder([rowsOf(texts, 0)], '{value.id}')).toThrow(TooManyFolders)
+  it('have an end in number: records of further ones are refused', () => {
+    const texts = Array.from({ length: FOLDERS_MAX + 2 }, (_, index) => ({ text: `{"id":${index % (FOLDERS_MAX + 1)}}`, timeMs: 0 }))
+    expect(parts([rowsOf(texts.slice(0, FOLDERS_MAX), 0)], '{value.id}')).toHaveLength(FOLDERS_MAX)
+    const found = partsByFolder([rowsOf(texts, 0)], '{value.id}')
+    expect('faults' in found && found.faults.map(({ offset }) => offset)).toEqual([BigInt(FOLDERS_MAX)])
+  })
+
+  it.each([
+    ['an escape that is none', '{"c":"a\\x"}'],
+    ['half an escape', '{"c":"\\u12"}'],
+    ['more bytes than a key takes', `{"c":"${'水'.repeat(40)}"}`],
+  ])('refuse %s, and that record alone', (_what, text) => {
+    const found = partsByFolder(
+      [
+        rowsOf(
+          [
+            { text: '{"c":"b"}', timeMs: 0 },
+            { text, timeMs: 0 },
+          ],
+          5,
+        ),
+      ],
+      '{value.c}',
+    )
+    expect(found).toMatchObject({ faults: [{ offset: 6n, code: 'no_folder' }] })
+  })
+
+  it('keep the last nanosecond of a day in it', () => {
+    const texts = ['2026-12-31T23:59:59.999999999Z', '1969-12-31T23:59:59.999999999Z'].map((at) => ({
+      text: JSON.stringify({ at }),
+      timeMs: 0,
+    }))
+    expect(parts([rowsOf(texts, 0)], '{value.at|date}').map(({ folder }) => folder)).toEqual(['2026-12-31', '1969-12-31'])
+  })
+
+  it('of times alone have no end in number', () => {
+    const hours = Array.from({ length: 1500 }, (_, index) => ({ text: '{}', timeMs: index * 3_600_000 }))
+    expect(parts([rowsOf(hours, 0)], '{date}/{hour}')).toHaveLength(1500)
   })
 })

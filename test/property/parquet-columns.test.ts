@@ -130,6 +130,30 @@ describe('a Parquet file', () => {
     ])
   })
 
+  it('holds members that are named like what every object inherits', async () => {
+    const texts = ['{"constructor":"x","__proto__":"y","toString":1}', '{"a":2}']
+    expect(await readBack(texts, {}, '"constructor", "__proto__", "toString"::VARCHAR, a::VARCHAR')).toEqual([
+      ['x', 'y', '1', 'null'],
+      ['null', 'null', 'null', '2'],
+    ])
+  })
+
+  it('keeps lists in lists in lists, and deeper ones, as JSON', async () => {
+    const deep = `${'['.repeat(3000)}1${']'.repeat(3000)}`
+    const [[text]] = (await readBack([`{"a":${deep}}`], {}, 'a::VARCHAR')) as [[string]]
+    expect(text.replaceAll(/[^1]/g, '')).toBe('1')
+  })
+
+  it('takes numbers that JavaScript prints with an exponent as the decimals that they are', async () => {
+    expect(await readBack(['{"d":0.0000001}', '{"d":-1.25e-7}', '{"d":12e3}'], { d: 'decimal(20,10)' }, 'd::VARCHAR')).toEqual([
+      ['0.0000001000'],
+      ['-0.0000001250'],
+      ['12000.0000000000'],
+    ])
+    for (const value of ['["1.5"]', '1e999', 'true'])
+      expect(await encode(rowsOf([`{"d":${value}}`]), { d: 'decimal' })).toMatchObject({ faults: [{ code: 'wrong_type' }] })
+  })
+
   it('refuses a list with an item of another type', async () => {
     const encoded = await encode(rowsOf(['{"a":[1]}', '{"a":[1,"2"]}']), { a: 'array<integer>' })
     expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message: 'the member "a" is no array<integer>' }] })

@@ -187,6 +187,18 @@ describe('a line of JSON with metadata', () => {
     )
   })
 
+  it('has no commit time that is none, whoever wrote the header, and a null for an empty value', () => {
+    expect(JSON.parse(encodeWith('{}', null, [['dps.commit_time', Buffer.from('soon')]]))).toMatchObject({ _commit_time: null })
+    expect(JSON.parse(encodeWith('', null, []))).toMatchObject({ value: null, ...own })
+  })
+
+  it('refuses what is no object where only objects are wanted', () => {
+    const only: RowFormat = { kind: 'json_lines', onlyObjects: true }
+    for (const text of ['[1,2]', '"text"', '5', '', null])
+      expect(encode(only, text, '{"id":1}')).toMatchObject({ code: 'not_a_json_object' })
+    expect(encode(only, ' {"a":1}')).toBe(' {"a":1}\n')
+  })
+
   it('tells a deletion by the key, and keeps what is no object as its member value', () => {
     const none = { _op: null, _commit_time: null }
     expect(JSON.parse(encodeWith(null, '{"id":1}', [['dps.op', Buffer.from('delete')]]))).toEqual({

@@ -13,24 +13,36 @@ function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-export const showKey = (key: Buffer | null) => key && { base64: key.toString('base64'), text: textOf(key) ?? null }
-
-/** Bytes of values that one answer may still show whole. */
+/** Bytes that one answer may still show whole. */
 export type ShownBytes = { left: number }
-/** In base64, and as JSON again. */
+/** In base64, and as text or JSON again. */
 const SHOWN_TIMES = 2.5
-/** Of a value that there is no room for. */
+/** Of what there is no room for. */
 const BEGINNING_BYTES = 4096
 
 export const shownBytes = (): ShownBytes => ({ left: (16 << 20) / SHOWN_TIMES })
 
+/** Takes the bytes from the room; false where there is none for them. */
+function isRoomFor(bytes: number, room: ShownBytes | undefined): boolean {
+  if (!room) return true
+  if (bytes > BEGINNING_BYTES && bytes > room.left) {
+    room.left -= BEGINNING_BYTES
+    return false
+  }
+  room.left -= bytes
+  return true
+}
+
+export function showKey(key: Buffer | null, room?: ShownBytes) {
+  if (key === null) return null
+  if (!isRoomFor(key.length, room)) return { base64: key.toString('base64', 0, BEGINNING_BYTES), text: null, truncated: true as const }
+  return { base64: key.toString('base64'), text: textOf(key) ?? null }
+}
+
 /** `json` is null where there is none. Where `room` is given and does not suffice, only the value's beginning is shown, and `truncated`. */
 export function showValue(value: Buffer | null, room?: ShownBytes) {
   if (value === null) return null
-  if (room && value.length > BEGINNING_BYTES) {
-    if (value.length > room.left) return { base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const }
-    room.left -= value.length
-  }
+  if (!isRoomFor(value.length, room)) return { base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const }
   const bare = value.length >= FRAMING_BYTES && value[0] === 0 ? value.subarray(FRAMING_BYTES) : value
   let json: unknown = null
   try {
@@ -54,7 +66,11 @@ function isDeeperThan(value: unknown, most: number): boolean {
   return false
 }
 
-export const showHeader = ([key, value]: [string, Buffer | null]) => ({ key, base64: value?.toString('base64') ?? null })
+export function showHeader([key, value]: [string, Buffer | null], room?: ShownBytes) {
+  if (value && !isRoomFor(value.length, room))
+    return { key, base64: value.toString('base64', 0, BEGINNING_BYTES), truncated: true as const }
+  return { key, base64: value?.toString('base64') ?? null }
+}
 
 export const showDeadLetter = (row: DeadLetterRow) => ({
   id: deadLetterId(row),

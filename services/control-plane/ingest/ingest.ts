@@ -76,8 +76,9 @@ function wholeRecords(body: Buffer): RawRecords {
 }
 
 /** What Slack wants to hear when an address is entered there (https://docs.slack.dev/reference/events/url_verification); it is no record. */
-function challengeIn({ values: [first] }: RawRecords): string | undefined {
-  if (typeof first !== 'object' || first === null) return undefined
+function challengeIn({ values }: RawRecords): string | undefined {
+  const [first] = values
+  if (values.length > 1 || typeof first !== 'object' || first === null) return undefined
   const { type, challenge } = first as { type?: unknown; challenge?: unknown }
   return type === 'url_verification' && typeof challenge === 'string' ? challenge : undefined
 }

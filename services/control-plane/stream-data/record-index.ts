@@ -43,7 +43,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
 
   /** A count of another topic of that name, or of records that compaction may have taken since. */
   const isStale = ({ topicId, builtAt }: IndexHead, stream: Stream, layout: TopicLayout): boolean =>
-    topicId !== layout.topicId || (stream.is_compacted === true && now() - builtAt.getTime() > COMPACTED_MS)
+    topicId !== layout.topicId || (stream.is_compacted === true && builtAt !== null && now() - builtAt.getTime() > COMPACTED_MS)
 
   const headsOf = async (stream: Stream, layout: TopicLayout): Promise<IndexHead[]> =>
     (await listHeads(db, stream.id)).filter((head) => !isStale(head, stream, layout))
@@ -59,7 +59,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     isSpent: (bytes: number) => boolean,
   ): Promise<boolean> {
     const { topicId } = layout
-    const builtAt = known?.builtAt ?? new Date(now())
+    const builtAt = known?.builtAt ?? null
     let before = known
     // Retention may have deleted what was never counted: it goes on at the first offset that is there.
     let head: IndexHead =
@@ -82,7 +82,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
         }
         records += header.recordCount
       }
-      const next = { topicId, partition, records, nextOffset, builtAt }
+      const next = { topicId, partition, records, nextOffset, builtAt: builtAt ?? (nextOffset >= end ? new Date(now()) : null) }
       // Entries of the same count would collide; a head is written with its first entry, so the first one may be there already.
       const fresh = entries.filter((entry) => entry.records > (before?.records ?? -1) || (entry.records === 0 && before === undefined))
       if (!(await extendIndex(db, stream.id, before, next, fresh))) return false

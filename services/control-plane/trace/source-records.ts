@@ -10,13 +10,16 @@ const BACK_MAX = 100_000n
 /** Keys, values and headers that a reading keeps; the first record is kept however large it is. */
 const KEPT_BYTES_MAX = 16 << 20
 
+/** `isCut`: there was no room for more of what was asked for. */
+export type ReadRecords = { records: SourceRecord[]; isCut: boolean }
+
 export type SourceReader = {
   /** The record at exactly this offset; undefined when there is none (a marker, an aborted or a compacted one, outside of the topic). */
   at(layout: TopicLayout, partition: number, offset: bigint): Promise<SourceRecord | undefined>
   /** Up to `limit` records of a partition from an offset on, as many as have room. */
-  from(layout: TopicLayout, partition: number, offset: bigint, limit: number): Promise<SourceRecord[]>
+  from(layout: TopicLayout, partition: number, offset: bigint, limit: number): Promise<ReadRecords>
   /** The newest `limit` records of a partition, as many as have room. */
-  newest(layout: TopicLayout, partition: number, limit: number): Promise<SourceRecord[]>
+  newest(layout: TopicLayout, partition: number, limit: number): Promise<ReadRecords>
   close(): Promise<void>
 }
 
@@ -54,22 +57,23 @@ export function openSourceReader(cluster: Cluster): SourceReader {
     [offset, until]: readonly [bigint, bigint | undefined],
     limit: number,
     side: 'first' | 'last',
-  ): Promise<SourceRecord[]> {
-    let kept: SourceRecord[] = []
+  ): Promise<ReadRecords> {
+    let records: SourceRecord[] = []
+    let isCut = false
     for (let position = offset; until === undefined || position < until;) {
       const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
       for (const batch of batches) {
         const found = wholeRecordsOf(batch, position).map((each) => ({ ...each, partition }))
-        const some = side === 'first' ? found.slice(0, limit - kept.length) : found.slice(-limit)
-        kept = [...kept, ...some.map(detached)]
-        if (side === 'last') kept = fitting(kept.slice(-limit), KEPT_BYTES_MAX, side)
-        else if (kept.length >= limit || fitting(kept, KEPT_BYTES_MAX, side).length < kept.length)
-          return fitting(kept, KEPT_BYTES_MAX, side)
+        const some = side === 'first' ? found.slice(0, limit - records.length) : found.slice(-limit)
+        const kept = [...records, ...some.map(detached)].slice(side === 'first' ? 0 : -limit)
+        records = fitting(kept, KEPT_BYTES_MAX, side)
+        isCut ||= records.length < kept.length
+        if (side === 'first' && (isCut || records.length >= limit)) return { records, isCut }
       }
       if (nextOffset === position) break
       position = nextOffset
     }
-    return kept
+    return { records, isCut }
   }
 
   const bounds = async (layout: TopicLayout, partition: number) =>
@@ -82,7 +86,7 @@ export function openSourceReader(cluster: Cluster): SourceReader {
     async at(layout, partition, offset) {
       const [first, end] = await bounds(layout, partition)
       if (offset < first || offset >= end) return undefined
-      const [found] = await read(layout, partition, [offset, undefined], 1, 'first')
+      const [found] = (await read(layout, partition, [offset, undefined], 1, 'first')).records
       return found?.offset === offset ? found : undefined
     },
     from: (layout, partition, offset, limit) => read(layout, partition, [offset, undefined], limit, 'first'),
@@ -92,7 +96,7 @@ export function openSourceReader(cluster: Cluster): SourceReader {
       for (let back = BigInt(limit) * 2n; ; back *= 4n) {
         const start = end - back > first ? end - back : first
         const found = await read(layout, partition, [start, end], limit, 'last')
-        const isFull = found.length >= limit || found.reduce((sum, record) => sum + bytesOf(record), 0) * 2 > KEPT_BYTES_MAX
+        const isFull = found.records.length >= limit || found.isCut
         if (isFull || start === first || back > BACK_MAX) return found
       }
     },

@@ -82,9 +82,9 @@ export async function traceThrough(db: Queryable, cache: string, chain: Chain, f
 const show = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes) => ({
   // Producers may write any 64-bit number.
   timestamp: new Date(Math.min(Math.max(Number(timestamp), -TIME_MAX_MS), TIME_MAX_MS)).toISOString(),
-  key: showKey(key && Buffer.from(key)),
+  key: showKey(key && Buffer.from(key), room),
   value: showValue(value && Buffer.from(value), room),
-  headers: headers.map(([name, bytes]) => showHeader([name, bytes && Buffer.from(bytes)])),
+  headers: headers.map(([name, bytes]) => showHeader([name, bytes && Buffer.from(bytes)], room)),
 })
 
 const sameBytes = (a: Uint8Array | null, b: Uint8Array | null): boolean => (a === null || b === null ? a === b : Buffer.compare(a, b) === 0)
@@ -95,15 +95,32 @@ function isSame(a: TracedRecord, b: TracedRecord): boolean {
   return sameBytes(a.key, b.key) && sameBytes(bare(a.value), bare(b.value))
 }
 
+/** What a record takes in an answer beside its bytes. */
+const RECORD_BYTES = 100
+
 function describe(chain: Chain, source: SourceRecord, traced: Traced, room: ShownBytes): Trace {
   const shown = (record: TracedRecord) => show(record, room)
+  // A step may make any number of records, each of which takes some room whatever is in it.
+  let isCut = false
+  const list = (records: readonly TracedRecord[]) => {
+    const kept: ReturnType<typeof show>[] = []
+    for (const record of records) {
+      if (room.left <= 0) {
+        isCut = true
+        break
+      }
+      room.left -= RECORD_BYTES
+      kept.push(shown(record))
+    }
+    return kept
+  }
   const input = shown({ ...source.record, timestamp: source.timestamp })
-  const outputs = traced.outputs.map(shown)
+  const outputs = list(traced.outputs)
   const steps = chain.steps.map((step, index): Trace['steps'][number] => {
     const ran = traced.steps[index]
     const told = { step: index + 1, module: step.name, version: step.version, config: step.config }
     if (!ran) return { ...told, outcome: 'not_reached', reason: 'the record did not come this far', in: [], out: [], error: null }
-    const records = { in: ran.in.map(shown), out: ran.out.map(shown), error: ran.error ?? null }
+    const records = { in: list(ran.in), out: list(ran.out), error: ran.error ?? null }
     if (ran.error)
       return { ...told, ...records, outcome: 'failed', reason: `${step.name} failed the record (${ran.error.code}): ${ran.error.message}` }
     if (ran.out.length === 0)
@@ -135,6 +152,7 @@ function describe(chain: Chain, source: SourceRecord, traced: Traced, room: Show
     input,
     outputs,
     steps,
+    ...(isCut ? { truncated: true as const } : {}),
   }
 }
 

@@ -4,7 +4,8 @@ import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { readLettered } from './lettered.ts'
 import type { Planned } from './places.ts'
-import type { Targets } from './round/deliver.ts'
+import { SinkRefused } from './sinks.ts'
+import { leaderOf, type Targets } from './round/deliver.ts'
 import type { Revision, Running } from './running.ts'
 
 /** An earlier revision; undefined where it is not known any more. */
@@ -18,6 +19,8 @@ export function createPlanners(
 ) {
   let planner: Running | undefined
   let ownSink: OpenSink | undefined
+  /** Revisions whose sink refuses for good: what they have planned is written by the revision at work. */
+  const refused = new Set<number>()
 
   async function close(): Promise<void> {
     planner?.chain.close()
@@ -27,6 +30,12 @@ export function createPlanners(
     await sink?.close().catch(() => {})
   }
 
+  /** Its sink is another one now, and takes nothing any more: waiting for it would stop the pipeline for ever. */
+  function giveUp(revision: number, error: Error): void {
+    refused.add(revision)
+    warn(`the sink of revision ${revision}, which has planned a range, refuses it (${error.message}): the revision at work writes it`)
+  }
+
   return {
     /** The revision at work where it is the one; else that one, opened beside it until `close`. */
     async open(
@@ -34,18 +43,29 @@ export function createPlanners(
       current: Running,
       openRunning: (found: Revision, sink: OpenSink | undefined) => Promise<Running>,
     ): Promise<Running> {
-      if (revision === current.definition.revision) return current
+      if (revision === current.definition.revision || refused.has(revision)) return current
       // What it knows of records that the sink has refused must outlive an attempt.
       if (planner?.definition.revision === revision) return planner
       await close()
       const found = await earlier(revision)
       if (found) {
         const isSameSink = JSON.stringify(found.definition.sink) === JSON.stringify(current.definition.sink)
-        if (!isSameSink) ownSink = await openSink(found.definition)
+        if (!isSameSink) {
+          ownSink = await openSink(found.definition).catch((error: unknown) => {
+            if (error instanceof SinkRefused) giveUp(revision, error)
+            throw error
+          })
+        }
         return (planner = await openRunning(found, ownSink ?? current.sink))
       }
       warn(`revision ${revision}, which has planned a range, is not known any more: revision ${current.definition.revision} writes it`)
       return current
+    },
+    /** True where the range of that revision may be written by the one at work after all; then it is. */
+    mayGoOn(at: Running, error: unknown): boolean {
+      if (at !== planner || !ownSink || !(error instanceof SinkRefused)) return false
+      giveUp(at.definition.revision, error)
+      return true
     },
     close,
   }
@@ -63,6 +83,7 @@ export async function tellLettered(
     if (lettersFrom === undefined) continue
     const range = { topic: layout.topic, partition, from: positions.get(partition)!, to }
     const place = partition % targets.deadLetter.leaders.length
+    leaderOf(targets.deadLetter, place)
     chain.addLettered(partition, await readLettered(cluster, connections, targets.deadLetter, place, lettersFrom, range))
   }
 }

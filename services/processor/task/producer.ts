@@ -14,6 +14,17 @@ export class TakenOver extends Error {}
 /** The transaction's outcome is unknown or refused; `initialise` must run before the next one. */
 export class TransactionBroken extends Error {}
 
+/** A partition that is written to has no leader. */
+export class TargetAway extends TransactionBroken {
+  readonly topic: string
+  readonly partition: number
+  constructor(topic: string, partition: number) {
+    super(`the partition ${partition} of ${topic} has no leader`)
+    this.topic = topic
+    this.partition = partition
+  }
+}
+
 /** The broker refuses a batch for what it is: no repetition mends that. */
 export class Undeliverable extends Error {}
 

@@ -22,11 +22,12 @@ import { isEnvironment, isFinal, reasonOf } from './failures.ts'
 import { createFailureThreshold, ThresholdPassed } from './failure-threshold.ts'
 import { loadPositions, openTargets, PartitionsChanged, sourceLayout, type Loaded } from './places.ts'
 import { createPlanners, tellLettered, type Earlier } from './planners.ts'
+import { watchPartitions } from './watch-partitions.ts'
 import { openRevision, type Revision, type Running } from './running.ts'
 import { openSink, SinkMoved, SinkUnavailable } from './sinks.ts'
-import { createProducer, TakenOver, type Producer } from './producer.ts'
+import { createProducer, TakenOver, TargetAway, type Producer } from './producer.ts'
 import { AssignmentLost, commitRound, type GroupCoordinator } from './round/commit.ts'
-import type { Targets } from './round/deliver.ts'
+import { findAside, type AwayDeadLetters, type Targets } from './round/deliver.ts'
 import type { Fetcher } from './round/fetch.ts'
 import { createRoundSize } from './round/round-size.ts'
 import { runRounds } from './round/rounds.ts'
@@ -59,8 +60,6 @@ const BACKOFF_MAX_MS = 5000
 const REPLAY_AFTER_MS = 20
 /** Failures in a row that are no matter of the brokers, before the pipeline is failed with their cause. */
 const FAILURES_MAX = 20
-/** Nothing tells a member that a topic grew. */
-const LAYOUT_POLL_MS = 15_000
 
 export function startTask(options: TaskOptions): Task {
   const { cluster, lanes, now, mutation } = options
@@ -85,6 +84,7 @@ export function startTask(options: TaskOptions): Task {
   let recordsDone = 0
   let inFlight = 0
   let hasRun = false
+  const awayDeadLetters: AwayDeadLetters = new Set()
   let wake: (() => void) | undefined
   const size = createRoundSize(options.roundBytesMax)
   const planners = createPlanners(
@@ -155,6 +155,7 @@ export function startTask(options: TaskOptions): Task {
       const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
       if (loaded.unmirrored.length > 0) await commitRound(cluster, connections, coordinator, target, loaded.unmirrored, producer)
     }
+    const aside = await findAside(owned.partitions, targets, !sink && !running!.isByKey, awayDeadLetters)
     const rounds = (ranges: ReadonlyMap<number, bigint>, withLetters: ReadonlySet<number>, to = sink, current = () => running!) =>
       runRounds({
         cluster,
@@ -167,6 +168,7 @@ export function startTask(options: TaskOptions): Task {
         coordinator,
         producer,
         targets,
+        aside,
         threshold: () => threshold,
         layout,
         owned,
@@ -190,29 +192,24 @@ export function startTask(options: TaskOptions): Task {
         mutation,
       })
     // Ranges that were planned and perhaps written go first, exactly as they were planned.
-    for (const [revision, ranges] of Map.groupBy(planned, ([, { revision: own }]) => own)) {
+    const reachable = [...planned].filter(([partition]) => layout.leaders[partition]! >= 0 && !aside.includes(partition))
+    for (const [revision, ranges] of Map.groupBy(reachable, ([, { revision: own }]) => own)) {
       const at = await planners.open(revision, running!, (found, to) => openRunning(found, to, targets, partitions))
       await tellLettered(cluster, connections, at, { layout, targets, positions }, ranges)
       const withLetters = ranges.filter(([, { lettersFrom }]) => lettersFrom !== undefined).map(([partition]) => partition)
-      await rounds(new Map(ranges.map(([partition, { to }]) => [partition, to])), new Set(withLetters), at.sink, () => at)
+      await rounds(new Map(ranges.map(([partition, { to }]) => [partition, to])), new Set(withLetters), at.sink, () => at).catch(
+        (error: unknown) => {
+          // Written by the revision at work, from the start of a run.
+          throw planners.mayGoOn(at, error) ? new SinkMoved('a planned range goes to the sink as it is now') : error
+        },
+      )
       await planners.close()
       if (assignment !== owned || isHeld() || stopping) return false
     }
+    await planners.close()
     return rounds(new Map(), new Set())
   }
 
-  /** Looks now and then whether the source or the sink has got more partitions: then the task starts anew and the group shares them. */
-  function pollLayouts(partitions: number, sinkPartitions: number): NodeJS.Timeout {
-    return setInterval(() => {
-      void Promise.all([cluster.describeTopic(first.source_topic), cluster.describeTopic(first.sink_topic)])
-        .then(([source, sink]) => {
-          if (!source || !sink || (source.leaders.length === partitions && sink.leaders.length === sinkPartitions)) return
-          partitionsChanged = true
-          interrupt()
-        })
-        .catch(() => {})
-    }, LAYOUT_POLL_MS)
-  }
   let partitionsChanged = false
 
   async function run(): Promise<TaskEnd> {
@@ -245,7 +242,10 @@ export function startTask(options: TaskOptions): Task {
       const producer = createProducer(cluster, connections, options.transactionalId, mutation)
       await producer.initialise(true)
       hasRun = true
-      poll = pollLayouts(partitions, targets.sink.leaders.length)
+      poll = watchPartitions(cluster, first, partitions, targets.sink.leaders.length, () => {
+        partitionsChanged = true
+        interrupt()
+      })
       return await runAssignments(producer, targets, partitions)
     } catch (error) {
       if (error instanceof TakenOver) return { kind: 'taken_over' }
@@ -285,6 +285,7 @@ export function startTask(options: TaskOptions): Task {
         failures = 0
       } catch (error) {
         if (error instanceof TakenOver) throw error
+        if (error instanceof TargetAway && error.topic === first.dead_letter_topic) awayDeadLetters.add(error.partition)
         if (recordsDone > before) [backoffMs, failures] = [100, 0]
         // Nothing was being written: the round before was committed, this one only runs again. Lost lanes are bounded by the quarantine.
         if (error instanceof RetryLater || error instanceof RoundLost) {

@@ -17,6 +17,8 @@ export type RowBuffer = {
   countKept: number
   /** Of the source, whose records the rows are of. */
   partition: number
+  /** Where a record was first that comes again from the dead letters, by its offset there. */
+  originOf: ((offset: number) => { partition: number; offset: bigint } | undefined) | undefined
 }
 
 const FIRST_BYTES = 1 << 20
@@ -33,6 +35,7 @@ export function createRowBuffer(): RowBuffer {
     usedKept: 0,
     countKept: 0,
     partition: 0,
+    originOf: undefined,
   }
 }
 

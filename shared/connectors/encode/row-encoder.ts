@@ -31,5 +31,17 @@ export function createRowEncoder(format: RowFormat): RowEncoder {
   if (format.kind === 'copy') return createCopyEncoder(format)
   if (format.kind === 'records') return createRecordEncoder()
   if (format.kind === 'csv') return createCsvEncoder(format)
-  return format.metadata ? createMetadataEncoder(format.metadata) : createJsonLinesEncoder()
+  const encode = format.metadata ? createMetadataEncoder(format.metadata) : createJsonLinesEncoder()
+  return format.onlyObjects ? onlyObjects(encode) : encode
+}
+
+const NOT_AN_OBJECT: RowFault = { code: 'not_a_json_object', message: 'the value is not one JSON object' }
+const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+function onlyObjects(encode: RowEncoder): RowEncoder {
+  return (source, from, to, ...rest) => {
+    let at = from
+    while (at >= 0 && at < to && isBlank(source[at]!)) at++
+    return from < 0 || at >= to || source[at] !== 0x7b ? NOT_AN_OBJECT : encode(source, from, to, ...rest)
+  }
 }

@@ -3,6 +3,7 @@
  * it was committed. The members come behind those of the value; a value that is no object is their member `value`.
  */
 import { CHANGE_HEADERS } from '../../model/change-headers.ts'
+import { unitsOf } from '../../model/times.ts'
 import type { RowMetadata } from '../row-format.ts'
 import { createJsonLinesEncoder } from './json-lines.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
@@ -47,12 +48,24 @@ function headerOf(source: Uint8Array, from: number, name: string): string | unde
 
 const quotedOrNull = (value: string | undefined): string => (value === undefined ? 'null' : JSON.stringify(value))
 
-function memberOf(kind: RowMetadata, partition: number, offset: number, timeMs: number, source: Uint8Array, headersFrom: number): string {
+function memberOf(
+  kind: RowMetadata,
+  partition: number,
+  offset: number | bigint,
+  timeMs: number,
+  source: Uint8Array,
+  headersFrom: number,
+): string {
   if (kind === 'offset') return String(offset)
   if (kind === 'partition') return String(partition)
   if (kind === 'timestamp') return timeMs >= 0 && timeMs <= LAST_MS ? `"${new Date(timeMs).toISOString()}"` : 'null'
-  return quotedOrNull(headerOf(source, headersFrom, kind === 'op' ? CHANGE_HEADERS.op : CHANGE_HEADERS.commitTime))
+  if (kind === 'op') return quotedOrNull(headerOf(source, headersFrom, CHANGE_HEADERS.op))
+  const commitTime = headerOf(source, headersFrom, CHANGE_HEADERS.commitTime)
+  // Anybody may write a header of that name.
+  return quotedOrNull(unitsOf(commitTime, 6) === undefined ? undefined : commitTime)
 }
+
+const NULL = encoder.encode('null')
 
 export function createMetadataEncoder(metadata: readonly RowMetadata[]): RowEncoder {
   const encodeLine = createJsonLinesEncoder()
@@ -65,14 +78,15 @@ export function createMetadataEncoder(metadata: readonly RowMetadata[]): RowEnco
 
   return (source, from, to, into, keyFrom, keyTo, headersFrom, recordEnd, offset, timeMs) => {
     const start = into.used
+    const { partition: at, offset: place } = into.originOf?.(offset) ?? { partition: into.partition, offset }
     const fault = encodeLine(source, from, to, into, keyFrom, keyTo, headersFrom, recordEnd, offset, timeMs)
     if (fault) return fault
     const members = metadata
-      .map((kind) => `"${METADATA_FIELDS[kind].name}":${memberOf(kind, into.partition, offset, timeMs, source, headersFrom)}`)
+      .map((kind) => `"${METADATA_FIELDS[kind].name}":${memberOf(kind, at, place, timeMs, source, headersFrom)}`)
       .join(',')
     const isBlank = (at: number): boolean => into.bytes[at] === 0x20 || into.bytes[at] === 0x09 || into.bytes[at] === 0x0a
     let first = start
-    while (isBlank(first)) first++
+    while (first < into.used && isBlank(first)) first++
     let last = into.used - 1
     while (last > first && isBlank(last)) last--
     if (into.bytes[first] === 0x7b && into.bytes[last] === 0x7d) {
@@ -81,7 +95,7 @@ export function createMetadataEncoder(metadata: readonly RowMetadata[]): RowEnco
       into.used = last
       put(encoder.encode(`${before > first ? ',' : ''}${members}}\n`), into)
     } else {
-      const value = into.bytes.slice(first, last + 1)
+      const value = first > last ? NULL : into.bytes.slice(first, last + 1)
       into.used = start
       put(encoder.encode('{"value":'), into)
       put(value, into)

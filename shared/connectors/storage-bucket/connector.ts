@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 import { TYPE_NAMES } from '../../model/stream-schema.ts'
+import { METADATA_FIELDS } from '../encode/row-metadata.ts'
 import { RowMetadata } from '../row-format.ts'
 import { Secret } from '../secret.ts'
 import { parseTemplate, PART_NAMES } from './folders.ts'
@@ -178,6 +179,10 @@ export const BucketSinkConfig = z
   })
   .refine(hasOwnKeys, together)
   .refine(({ format, columns }) => format !== 'csv' || columns !== undefined, { path: ['columns'], message: 'is required for csv' })
+  .refine(({ columns = [], metadata = [] }) => !metadata.some((kind) => columns.includes(METADATA_FIELDS[kind].name)), {
+    path: ['columns'],
+    message: 'must not name what metadata adds',
+  })
 export type BucketSinkConfig = z.output<typeof BucketSinkConfig>
 
 /** The members of a line of text; other formats bring their own. */

@@ -4,16 +4,15 @@
  */
 import { Worker } from 'node:worker_threads'
 import type { Rows } from '../sink.ts'
-import { TooManyFolders } from './folders.ts'
 import type { FileSpec, ObjectFiles } from './object-files.ts'
 
 export type EncodeThread = {
-  /** Rejects with TooManyFolders, or when the thread ends; the next call gets another one. */
+  /** Rejects when the thread ends; the next call gets another one. */
   encode(rows: readonly Rows[], spec: FileSpec): Promise<ObjectFiles>
   close(): Promise<void>
 }
 
-type Answer = { id: number; made: ObjectFiles } | { id: number; error: string; isFinal: boolean }
+type Answer = { id: number; made: ObjectFiles } | { id: number; error: string }
 
 export function openEncodeThread(): EncodeThread {
   let worker: Worker | undefined
@@ -25,7 +24,7 @@ export function openEncodeThread(): EncodeThread {
     started.on('message', (answer: Answer) => {
       const settled = waiting.get(answer.id)
       waiting.delete(answer.id)
-      if ('error' in answer) settled?.reject(answer.isFinal ? new TooManyFolders(answer.error) : new Error(answer.error))
+      if ('error' in answer) settled?.reject(new Error(answer.error))
       else settled?.resolve(answer.made)
     })
     const end = (reason: string) => {

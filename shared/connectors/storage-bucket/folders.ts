@@ -13,9 +13,10 @@ type TimePart = (typeof TIME_PARTS)[number]
 
 /** What stands for a member that a record does not have; Hive's name, which readers of partitioned folders know. */
 export const NO_VALUE = '__HIVE_DEFAULT_PARTITION__'
-/** Folders that one range may make: each is an object of its own. */
-export const FOLDERS_MAX = 1000
-const VALUE_CHARACTERS_MAX = 200
+/** Folders that members may make of one range, each with an object of its own; records of further ones are refused. */
+export const FOLDERS_MAX = 10_000
+/** Of a member as a part of a key: a store's key has 1,024 bytes at most, a folder's name in a file system 255. */
+const VALUE_BYTES_MAX = 200
 
 /** The last millisecond of the year 9999: a producer may write any 64-bit number. */
 const LAST_MS = 253_402_300_799_999
@@ -76,11 +77,26 @@ class Misfit extends Error {}
 /** Milliseconds since 1970 of a member: a date or time as text, or a number of milliseconds. */
 function timeOf(text: string, isText: boolean, path: string): number {
   const days = isText ? daysOf(text) : undefined
+  const nanos = isText && days === undefined ? unitsOf(text.replace(/(\.\d{9})\d+/, '$1'), 9) : undefined
   const ms =
-    days !== undefined ? days * 24 * HOUR_MS : isText ? Number(unitsOf(text.replace(/(\.\d{9})\d+/, '$1'), 9) ?? NaN) / 1e6 : Number(text)
-  if (!(ms >= -62_135_596_800_000 && ms <= LAST_MS))
+    days !== undefined ? days * 24 * HOUR_MS : nanos !== undefined ? floorMs(nanos) : isText ? Number.NaN : Math.floor(Number(text))
+  if (!(ms >= FIRST_MS && ms <= LAST_MS))
     throw new Misfit(`the member "${path}" is no time: text such as 2026-11-22T10:00:00Z, or milliseconds`)
-  return Math.floor(ms)
+  return ms
+}
+
+/** Before any rounding: the last nanosecond of a day belongs to it. */
+const floorMs = (nanos: bigint): number => Number((nanos - (((nanos % MS) + MS) % MS)) / MS)
+const MS = 1_000_000n
+/** The first millisecond of the year 1. */
+const FIRST_MS = -62_135_596_800_000
+
+function unescaped(source: Uint8Array, from: number, to: number, path: string): string {
+  try {
+    return unescapeText(source, from, to)
+  } catch {
+    throw new Misfit(`the member "${path}" holds an escape that JSON does not know`)
+  }
 }
 
 /** Reads one member of each document it is given. */
@@ -97,11 +113,12 @@ function createMemberReader(path: string[], part: TimePart | undefined): (source
     }
     if (sort === ABSENT || sort === NULL || start === end) return NO_VALUE
     if (sort === NESTED) throw new Misfit(`the member "${shown}" is an object or array, which names no folder`)
-    const text = sort === ESCAPED ? unescapeText(source, start, end) : Buffer.from(source.subarray(start, end)).toString('utf8')
+    const text = sort === ESCAPED ? unescaped(source, start, end, shown) : Buffer.from(source.subarray(start, end)).toString('utf8')
     if (part) return timeText(part, timeOf(text, sort === STRING || sort === ESCAPED, shown))
-    if (text.length > VALUE_CHARACTERS_MAX)
-      throw new Misfit(`the member "${shown}" has more than ${VALUE_CHARACTERS_MAX} characters, too many for a folder`)
-    return asFolder(text)
+    const folder = asFolder(text)
+    if (folder.length > VALUE_BYTES_MAX)
+      throw new Misfit(`the member "${shown}" takes ${folder.length} bytes of a key, more than ${VALUE_BYTES_MAX}`)
+    return folder
   }
 }
 
@@ -131,21 +148,24 @@ function createFolderOf(template: string): (rows: Rows, row: number) => string {
 export type FolderPart = { folder: string; rows: Rows[] }
 export type FolderParts = { parts: FolderPart[] } | { faults: RefusedRecord[] }
 
-/** Parts are in the order of their first rows, one a folder. Throws where the template makes more than `FOLDERS_MAX`. */
+/** Parts are in the order of their first rows, one a folder. */
 export function partsByFolder(pieces: readonly Rows[], template: string): FolderParts {
   if (parseTemplate(template)!.every(({ kind }) => kind === 'fixed')) return { parts: [{ folder: template, rows: [...pieces] }] }
   const folderOf = createFolderOf(template)
+  const byMember = hasMembers(template)
   const faults: RefusedRecord[] = []
   const folders = new Map<string, { index: number; rows: number; bytes: number }>()
   const placesOf = pieces.map((piece) => {
-    const places = new Uint16Array(piece.count)
+    const places = new Uint32Array(piece.count)
     for (let row = 0; row < piece.count; row++) {
       try {
         const name = folderOf(piece, row)
         let folder = folders.get(name)
-        if (!folder) folders.set(name, (folder = { index: folders.size, rows: 0, bytes: 0 }))
-        if (folders.size > FOLDERS_MAX)
-          throw new TooManyFolders(`the key ${template} makes more than ${FOLDERS_MAX} folders of one range of records`)
+        if (!folder) {
+          if (byMember && folders.size >= FOLDERS_MAX)
+            throw new Misfit(`the key ${template} makes more than ${FOLDERS_MAX} folders at once`)
+          folders.set(name, (folder = { index: folders.size, rows: 0, bytes: 0 }))
+        }
         places[row] = folder.index
         folder.rows++
         folder.bytes += piece.ends[row]! - (row === 0 ? 0 : piece.ends[row - 1]!)
@@ -181,6 +201,3 @@ export function partsByFolder(pieces: readonly Rows[], template: string): Folder
   }
   return { parts: [...folders.keys()].map((folder, index) => ({ folder, rows: [targets[index]!] })) }
 }
-
-/** The template tells too much apart: another key is needed. */
-export class TooManyFolders extends Error {}

@@ -56,13 +56,24 @@ const DECIMAL_TEXT_MAX = 200
 const DECIMAL_DIGITS = 38
 const DECIMAL_BYTES = 16
 
+/** A number without an exponent, which JavaScript prints of small and large ones; undefined for one that is longer than any that fits. */
+function plainNumber(text: string): string | undefined {
+  const [, sign = '', whole = '', fraction = '', exponent] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
+  if (exponent === undefined) return text
+  const shift = Number(exponent)
+  if (Math.abs(shift) > DECIMAL_TEXT_MAX) return undefined
+  const digits = `${'0'.repeat(Math.max(0, -shift))}${whole}${fraction}${'0'.repeat(Math.max(0, shift))}`
+  const point = Math.max(0, -shift) + whole.length + shift
+  return `${sign}${digits.slice(0, point) || '0'}.${digits.slice(point) || '0'}`
+}
+
 /** One precision and scale for all files: readers of several take those of the first one, and would cut the digits of the others. */
 function decimalKind(precision: number, scale: number): Kind {
   return {
     element: { ...OPTIONAL, type: 'FIXED_LEN_BYTE_ARRAY', type_length: DECIMAL_BYTES, converted_type: 'DECIMAL', precision, scale },
     read(value) {
-      const text = isNumber(value) ? sourceOf(value) : String(value)
-      const found = text.length <= DECIMAL_TEXT_MAX ? DECIMAL.exec(text) : null
+      const text = isNumber(value) ? plainNumber(sourceOf(value)) : value
+      const found = typeof text === 'string' && text.length <= DECIMAL_TEXT_MAX ? DECIMAL.exec(text) : null
       if (!found) return undefined
       const [, sign, whole = '', fraction = ''] = found
       if (whole.length > precision - scale || fraction.length > scale) return undefined
@@ -99,6 +110,8 @@ export function isColumnType(name: string): boolean {
 }
 
 /** A list in three levels, as LogicalTypes.md has it: itself, its repeated group, and its elements, any of which may be null. */
+const LISTS_DEEP_MAX = 8
+
 function listKind(items: Kind): Kind {
   const { element, below = [], read } = items
   // Items that are nothing but JSON: so is the list.
@@ -123,7 +136,7 @@ const isPresent = (value: unknown): boolean => value !== undefined && value !== 
 const itemsOf = (lists: readonly unknown[]): unknown[] => lists.flatMap((list) => (Array.isArray(list) ? list : [])).filter(isPresent)
 
 /** What all of the values are; text where they differ. */
-function kindOf(present: readonly unknown[]): Kind {
+function kindOf(present: readonly unknown[], depth = 0): Kind {
   if (present.length === 0) return TEXT
   if (present.every((value) => typeof value === 'boolean')) return KINDS.boolean!
   if (present.every((value) => asInteger(value) !== undefined)) return KINDS.integer!
@@ -131,9 +144,9 @@ function kindOf(present: readonly unknown[]): Kind {
     if (present.every(isDouble)) return KINDS.number!
     return present.every((value) => DEFAULT_DECIMAL.read(value) !== undefined) ? DEFAULT_DECIMAL : JSON_TEXT
   }
-  if (present.every((value) => Array.isArray(value))) {
+  if (depth < LISTS_DEEP_MAX && present.every((value) => Array.isArray(value))) {
     const items = itemsOf(present)
-    return items.length === 0 ? JSON_TEXT : listKind(kindOf(items))
+    return items.length === 0 ? JSON_TEXT : listKind(kindOf(items, depth + 1))
   }
   return present.every((value) => typeof value === 'string') ? TEXT : JSON_TEXT
 }

@@ -38,16 +38,15 @@ export function encodeParquet(rows: readonly Rows[], fields: Readonly<Record<str
   const names = new Set(Object.keys(fields ?? {}))
   for (const { document } of documents) for (const name of Object.keys(document)) names.add(name)
   const columns = [...names].map((name) => {
-    const column = columnOf(
-      name,
-      documents.map(({ document }) => document[name]),
-      fields?.[name],
-    )
+    const type = fields && Object.hasOwn(fields, name) ? fields[name] : undefined
+    // A member may have the name of something that every object inherits.
+    const valueIn = ({ document }: Source) => (Object.hasOwn(document, name) ? document[name] : undefined)
+    const column = columnOf(name, documents.map(valueIn), type)
     for (const index of column.faults)
       faults.push({
         offset: documents[index]!.offset,
         code: 'wrong_type',
-        message: `the member "${name}" is no ${fields?.[name] ?? column.elements[0]!.type}`,
+        message: `the member "${name}" is no ${type ?? column.elements[0]!.type}`,
       })
     return column
   })

@@ -10,12 +10,14 @@ import type { RowMetadata } from '../row-format.ts'
 import type { BucketSinkConfig } from './connector.ts'
 import { METADATA_FIELDS } from '../encode/row-metadata.ts'
 import { openObjectStore } from './open-store.ts'
-import { hasMembers, TooManyFolders } from './folders.ts'
+import { hasMembers } from './folders.ts'
 import { filesOf, type FileSpec } from './object-files.ts'
 
 const compressors = { gzip: promisify(gzip), zstd: promisify(zstdCompress) }
 const EXTENSIONS = { none: '', gzip: '.gz', zstd: '.zst' }
 const RECORDS_MAX = 1_000_000
+/** Objects of one range that are on their way together. */
+const PUTS_AT_ONCE = 8
 /** Longest that one object may take. */
 const WRITE_TIMEOUT_MS = 60_000
 
@@ -85,23 +87,23 @@ export async function openBucketSink(config: BucketSinkConfig, context: Connecto
   }
 
   return {
-    rows: isCsvRows ? { kind: 'csv', columns: spec.columns, delimiter: config.delimiter } : { kind: 'json_lines', metadata },
+    rows: isCsvRows
+      ? { kind: 'csv', columns: spec.columns, delimiter: config.delimiter }
+      : { kind: 'json_lines', metadata, onlyObjects: format === 'csv' },
     boundaries: { bytesMax: config.object_bytes, recordsMax: RECORDS_MAX, intervalMs: config.interval_ms },
     async write(delivery, rows, signal) {
-      let made
-      try {
-        made = thread ? await thread.encode(rows, spec) : filesOf(rows, spec)
-      } catch (error) {
-        if (error instanceof TooManyFolders) return { kind: 'permanent', reason: error.message }
-        throw error
-      }
+      const made = thread ? await thread.encode(rows, spec) : filesOf(rows, spec)
       // Nothing of the range is written while a record of it is at fault.
       if ('faults' in made) return { kind: 'at_fault', records: made.faults }
-      for (const { folder, file } of made.files) {
-        const key = keyOf(config, delivery, context.origin, folder)
-        const body = format === 'parquet' || compression === 'none' ? file : await compressors[compression](file)
-        const written = await put(key, body, metadataOf(delivery), signal)
-        if (written.kind !== 'delivered') return written
+      for (let next = 0; next < made.files.length; next += PUTS_AT_ONCE) {
+        const written = await Promise.all(
+          made.files.slice(next, next + PUTS_AT_ONCE).map(async ({ folder, file }) => {
+            const body = format === 'parquet' || compression === 'none' ? file : await compressors[compression](file)
+            return put(keyOf(config, delivery, context.origin, folder), body, metadataOf(delivery), signal)
+          }),
+        )
+        const failed = written.find(({ kind }) => kind !== 'delivered')
+        if (failed) return failed
       }
       return { kind: 'delivered' }
     },
@@ -125,10 +127,13 @@ const PERMANENT = new Set([
   'SignatureDoesNotMatch',
   'InvalidBucketName',
   'EntityTooLarge',
+  'KeyTooLongError',
 ])
 
 function refusal(error: unknown, key: string) {
-  const { name, message } = error instanceof Error ? error : new Error(String(error))
+  const { name, message, code } = (error instanceof Error ? error : new Error(String(error))) as NodeJS.ErrnoException
   const reason = `the object ${key} can't be written: ${message || name}`
-  return PERMANENT.has(name) ? ({ kind: 'permanent', reason } as const) : ({ kind: 'retry', afterMs: 0, reason } as const)
+  return PERMANENT.has(name) || code === 'ENAMETOOLONG'
+    ? ({ kind: 'permanent', reason } as const)
+    : ({ kind: 'retry', afterMs: 0, reason } as const)
 }

@@ -5,7 +5,7 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     ALTER TABLE streams ADD is_compacted boolean NOT NULL DEFAULT false;
     -- What was counted before is counted once more: of which topic it was is not known.
-    ALTER TABLE stream_index_heads ADD topic_id text NOT NULL DEFAULT '', ADD built_at timestamptz NOT NULL DEFAULT now();
+    ALTER TABLE stream_index_heads ADD topic_id text NOT NULL DEFAULT '', ADD built_at timestamptz;
   `)
 }
 

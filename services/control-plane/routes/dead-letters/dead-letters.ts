@@ -12,7 +12,9 @@ import { operation } from '../operation.ts'
 export const listDeadLettersOperation = operation(listDeadLettersContract, async (deps, caller, { params, query }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   await deps.deadLetters.catchUp(pipeline)
-  return listReply('dead_letters', await listDeadLetters(deps.db, pipeline.id, query), query, showDeadLetter)
+  const page = await listDeadLetters(deps.db, pipeline.id, query)
+  const reply = listReply('dead_letters', page, query, showDeadLetter)
+  return page.isCut ? { ...reply, body: { ...reply.body, truncated: true as const } } : reply
 })
 
 export const getDeadLetterOperation = operation(getDeadLetterContract, async (deps, caller, { params }) => {

@@ -91,7 +91,7 @@ async function choose(
   bytesMax: number,
 ): Promise<{ records: SourceRecord[]; isCut: boolean }> {
   let records: SourceRecord[] = []
-  let found = 0
+  let isCut = false
   for (let next = 0; next < partitions.length; next += READ_AT_ONCE) {
     const some = partitions.slice(next, next + READ_AT_ONCE)
     const read = await Promise.all(
@@ -99,11 +99,12 @@ async function choose(
         start ? sourceReader.from(layout, each, start.get(each) ?? 0n, limit) : sourceReader.newest(layout, each, limit),
       ),
     )
-    found += read.flat().length
-    const ordered = inOrder([...records, ...read.flat()])
-    records = start ? fitting(ordered.slice(0, limit), bytesMax, 'first') : fitting(ordered.slice(-limit), bytesMax, 'last')
+    const ordered = inOrder([...records, ...read.flatMap((each) => each.records)])
+    const wanted = start ? ordered.slice(0, limit) : ordered.slice(-limit)
+    records = fitting(wanted, bytesMax, start ? 'first' : 'last')
+    isCut ||= records.length < wanted.length || (records.length < limit && read.some((each) => each.isCut))
   }
-  return { records, isCut: records.length < Math.min(limit, found) }
+  return { records, isCut }
 }
 
 /** Oldest first. */

@@ -5,7 +5,8 @@ import { findConnector } from '../../../../shared/connectors/catalogue.ts'
 import { invalidRequest, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import type { Queryable } from '../../../../shared/store/database.ts'
-import { replaceUses, type PipelineRow } from '../../../../shared/store/pipelines.ts'
+import { listUnfinishedJobsOf } from '../../../../shared/store/jobs.ts'
+import { addUses, replaceUses, type PipelineRow } from '../../../../shared/store/pipelines.ts'
 import { checkEndpoint } from '../../connectors/check-endpoint.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
@@ -59,15 +60,23 @@ export async function sinkOf(
   if (sink?.kind === 'stream' && sink.stream.topic === definition.source_topic)
     details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
   const ordered = source && sink && orderedForSink(source, sink)
-  if (ordered?.kind === 'connector' && !isDeepStrictEqual(ordered.config, definition.source?.config))
+  // Only a sink that needs an order makes another source of it.
+  if (ordered !== source && ordered?.kind === 'connector' && ordered.config.key !== definition.source?.config.key)
     details.push({
       path: '/sink/config/mode',
       message: 'needs records in the order of their keys, which this pipeline’s source does not keep',
     })
   if (details.length > 0 || !source || !sink) throw invalidRequest(details)
-  // A range that was planned is finished with the sink before, whose secrets stay until the next change.
-  const previous = await resolveEndpoint(trx, account_id, 'sink', before, [])
-  await replaceUses(trx, row.id, ['stream', 'secret'], usesOf([source, previous, sink].filter((each) => each !== undefined)))
+  // Ranges that were planned, and jobs under way, go on with a sink before: its secrets stay as long as the pipeline does.
+  await addUses(trx, row.id, usesOf([sink]))
+  const hasJobs = (await listUnfinishedJobsOf(trx, row.id)).length > 0
+  if (!hasJobs && sink.kind === 'stream')
+    await replaceUses(
+      trx,
+      row.id,
+      ['stream'],
+      usesOf([source, sink]).filter(({ kind }) => kind === 'stream'),
+    )
   const { origin } = definition.sink ?? {}
   return sinkPartOf(sink, asked.sink.config, definition.dead_letter_topic, {
     fields,

@@ -22,6 +22,9 @@ type Change = Partial<
 const makesRevision = ({ processors, sink, tasks, on_error, failure_threshold, on_lost_position }: Change): boolean =>
   [processors, sink, tasks, on_error, failure_threshold, on_lost_position].some((member) => member !== undefined)
 
+/** A new attempt runs what had failed, and is shown so. */
+const afterFailure = ({ status }: PipelineRow) => (status === 'failed' ? ({ status: 'starting', status_reason: null } as const) : {})
+
 async function change(deps: Deps, caller: Caller, id: string, asked: Change): Promise<PipelineRow> {
   await getPipeline(deps, caller, id)
   const faults: Detail[] = []
@@ -68,7 +71,12 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
     }
     // The sink is opened with its config and the fields: what it is told changes with a new start alone.
     const isOpenedAnew = asked.sink !== undefined || JSON.stringify(next.sink?.fields) !== JSON.stringify(definition.sink?.fields)
-    return publishRevision(trx, row, next, { name, description, request, ...(isOpenedAnew ? { attempt: row.attempt + 1 } : {}) })
+    return publishRevision(trx, row, next, {
+      name,
+      description,
+      request,
+      ...(isOpenedAnew ? { attempt: row.attempt + 1, ...afterFailure(row) } : {}),
+    })
   })
 }
 

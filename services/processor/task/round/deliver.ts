@@ -10,7 +10,7 @@ import { KAFKA_ERRORS, hasMoved, isRetriable, kafkaErrorName } from '../../../..
 import { produceBatches, type ProduceTopic } from '../../../../shared/kafka/wire/produce.ts'
 import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
 import type { Mutation } from '../../mutation.ts'
-import { TakenOver, TransactionBroken, Undeliverable, type Producer } from '../producer.ts'
+import { TakenOver, TargetAway, TransactionBroken, Undeliverable, type Producer } from '../producer.ts'
 
 /** Layouts of the topics a task writes to; replaced by `refresh` when a leader moved. */
 export type Targets = { sink: TopicLayout; deadLetter: TopicLayout; ledger: TopicLayout; refresh(): Promise<void> }
@@ -51,18 +51,40 @@ function stampBatches(
 /** Where a batch's attributes stand; only a mutation writes them here. */
 const ATTRIBUTES_AT = 21
 
-function leaderOf(targets: Targets, { topic, partition }: Lane): number {
-  const layout = [targets.sink, targets.deadLetter, targets.ledger].find((each) => each.topic === topic)
-  return layout?.leaders[partition] ?? -1
+/** Throws TargetAway where there is none. */
+export function leaderOf({ topic, leaders }: TopicLayout, partition: number): number {
+  const leader = leaders[partition] ?? -1
+  if (leader < 0) throw new TargetAway(topic, partition)
+  return leader
 }
 
+const layoutOf = ({ sink, deadLetter, ledger }: Targets, { topic }: Lane): TopicLayout =>
+  topic === sink.topic ? sink : topic === deadLetter.topic ? deadLetter : ledger
+
+/** Partitions of the dead-letter topic that could not be written to, until they have a leader again. */
+export type AwayDeadLetters = Set<number>
+
 /**
- * Source partitions whose records have nowhere to go, because the partition of the dead letters, or of the sink where each source partition
- * has one, has no leader. They wait, so that the task's others go on.
+ * Source partitions whose records have nowhere to go: the partition of the sink has no leader, where each source partition has one of its
+ * own, or that of the dead letters, once one was to be written there. They wait, so that the task's others go on. Where there are some,
+ * the leaders are looked up first.
  */
-export function withoutTarget(partitions: readonly number[], { sink, deadLetter }: Targets, hasOwnSinkPartition: boolean): number[] {
-  const targets = hasOwnSinkPartition ? [sink, deadLetter] : [deadLetter]
-  return partitions.filter((partition) => targets.some(({ leaders }) => (leaders[partition % leaders.length] ?? -1) < 0))
+export async function findAside(
+  partitions: readonly number[],
+  targets: Targets,
+  hasOwnSinkPartition: boolean,
+  away: AwayDeadLetters,
+): Promise<number[]> {
+  const isLed = ({ leaders }: TopicLayout, partition: number) => (leaders[partition % leaders.length] ?? -1) >= 0
+  const find = () =>
+    partitions.filter((partition) => {
+      if (hasOwnSinkPartition && !isLed(targets.sink, partition)) return true
+      return away.has(partition % targets.deadLetter.leaders.length) && !isLed(targets.deadLetter, partition)
+    })
+  if (find().length > 0) await targets.refresh().catch(() => {})
+  const found = find()
+  if (found.length === 0) away.clear()
+  return found
 }
 
 /** The `index`-th batch of each lane as one request per leader. */
@@ -71,7 +93,7 @@ function requestsFor(lanes: Lane[], index: number, targets: Targets): Map<number
   for (const lane of lanes) {
     const batch = lane.batches[index]
     if (!batch) continue
-    const leader = leaderOf(targets, lane)
+    const leader = leaderOf(layoutOf(targets, lane), lane.partition)
     let topics = requests.get(leader)
     if (!topics) requests.set(leader, (topics = []))
     let topic = topics.find((each) => each.topic === lane.topic)
@@ -96,7 +118,7 @@ async function sendFirst(connections: Connections, lanes: Lane[], targets: Targe
     let moved = false
     const answers = await Promise.all(
       [...requestsFor(open, 0, targets)].map(async ([leader, topics]) =>
-        produceBatches(await connectionTo(connections, leader), transactionalId, topics),
+        produceBatches(await connections.leader(leader), transactionalId, topics),
       ),
     )
     for (const { topic, partition, errorCode, errorMessage } of answers.flat()) {
@@ -110,11 +132,6 @@ async function sendFirst(connections: Connections, lanes: Lane[], targets: Targe
     if (moved) await targets.refresh()
     await new Promise((resolve) => setTimeout(resolve, Math.min(1 + attempt, 50)))
   }
-}
-
-async function connectionTo(connections: Connections, leader: number) {
-  if (leader < 0) throw new TransactionBroken('a target partition has no leader')
-  return connections.leader(leader)
 }
 
 /**
@@ -142,7 +159,8 @@ export async function deliver(
     for (let index = 1; index < longest; index++) {
       for (const [leader, topics] of requestsFor(lanes, index, targets)) {
         inFlight.push(
-          connectionTo(connections, leader)
+          connections
+            .leader(leader)
             .then((connection) => produceBatches(connection, transactionalId, topics))
             .then((answers) => {
               const bad = answers.find(({ errorCode }) => errorCode !== 0 && errorCode !== KAFKA_ERRORS.duplicateSequence)

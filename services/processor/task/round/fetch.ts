@@ -29,6 +29,9 @@ export type FetchedRound = { batches: FetchedBatches[]; bytes: number; release()
 /** The position lies outside of what the topic still holds: never reset silently. */
 export class PositionLost extends Error {}
 
+/** Some partitions are not read for want of a leader: who leads them is to be looked up, and the rest may be given up. */
+export class PartitionsAside extends KafkaError {}
+
 export type Fetcher = {
   /**
    * Resolves with everything that has arrived, once something has; with undefined when interrupted, or when every partition has come to
@@ -153,8 +156,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   function setAside(partition: number, errorCode: number): void {
     aside.add(partition)
     const isAlone = [...positions.keys()].every((each) => aside.has(each) || !isBeforeEnd(each))
-    if (isAlone) return fail(new KafkaError(errorCode))
-    asideTimer ??= setTimeout(() => fail(new KafkaError(errorCode)), ASIDE_MS)
+    if (isAlone) return fail(new PartitionsAside(errorCode))
+    asideTimer ??= setTimeout(() => fail(new PartitionsAside(errorCode)), ASIDE_MS)
   }
 
   function collect(answers: FetchedPartition[], starts?: ReadonlyMap<number, bigint>): FetchedBatches[] {

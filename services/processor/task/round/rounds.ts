@@ -19,10 +19,10 @@ import type { Producer } from '../producer.ts'
 import type { Running } from '../running.ts'
 import { createCommitPace } from './commit-pace.ts'
 import { commitRound, type GroupCoordinator } from './commit.ts'
-import { deliver, withoutTarget, type Targets } from './deliver.ts'
+import { deliver, type Targets } from './deliver.ts'
 import { openRowWriter, type RowWriter } from './row-writer.ts'
 import type { RoundSize } from './round-size.ts'
-import { openFetcher, type FetchedRound, type Fetcher, type Skipping } from './fetch.ts'
+import { openFetcher, PartitionsAside, type FetchedRound, type Fetcher, type Skipping } from './fetch.ts'
 
 export type RoundsOptions = {
   cluster: Cluster
@@ -36,6 +36,8 @@ export type RoundsOptions = {
   coordinator: GroupCoordinator
   producer: Producer
   targets: Targets
+  /** Of the owned partitions, those whose records have nowhere to go at the moment. */
+  aside: readonly number[]
   /** Of the revision at work. */
   threshold(): FailureThreshold
   layout: TopicLayout
@@ -95,7 +97,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     connections: options.fetchConnections,
     layout,
     positions: new Map(positions),
-    aside: withoutTarget(owned.partitions, targets, options.rows === undefined && !options.running().isByKey),
+    aside: options.aside,
     budget: options.budget,
     roundBytesMax: rate === null ? options.roundBytesMax : SLOW_ROUND_BYTES,
     skipping: {
@@ -289,6 +291,8 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   } catch (error) {
     // A fetcher closed by an interrupt, or by a failed commit, is no failure of its own.
     await committing
+    // What the others have made must not be made again and again while some partitions are looked for.
+    if (error instanceof PartitionsAside && rowWriter && options.isOwner()) await rowWriter.flush(options.running(), true)
     if (isMine()) throw error
   } finally {
     clearInterval(timer)

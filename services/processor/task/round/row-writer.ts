@@ -15,7 +15,7 @@ import type { ByteBudget } from '../byte-budget.ts'
 import type { Producer } from '../producer.ts'
 import { SinkMoved, SinkRefused, SinkUnavailable } from '../sinks.ts'
 import { commitRound, type GroupCoordinator } from './commit.ts'
-import { deliver, type Targets } from './deliver.ts'
+import { deliver, leaderOf, type Targets } from './deliver.ts'
 import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
 import type { Running } from '../running.ts'
 
@@ -88,6 +88,12 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
     return bytes >= boundaries.bytesMax || count >= boundaries.recordsMax || now() - since >= boundaries.intervalMs
   }
 
+  /** A range that was planned is written as a whole. */
+  function isWhole(partition: number, { to }: Held): boolean {
+    const end = planned.get(partition)
+    return end === undefined || to >= end
+  }
+
   function deliveryOf(running: Running, partition: number, { to, counts }: Held): Delivery {
     return {
       runId: runIdOf(running.definition),
@@ -150,6 +156,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
   async function letterEnds(partitions: number[]): Promise<Map<number, bigint>> {
     const { deadLetter } = options.targets
     const placeOf = (partition: number) => partition % deadLetter.leaders.length
+    for (const partition of partitions) leaderOf(deadLetter, placeOf(partition))
     const ends = await options.cluster.offsets(deadLetter, [...new Set(partitions.map(placeOf))], 'latest')
     return new Map(partitions.map((partition) => [partition, ends.get(placeOf(partition)) ?? 0n]))
   }
@@ -225,7 +232,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
     isDue: () => [...held.values()].some(isFull),
     isEmpty: () => held.size === 0,
     async flush(running, isAll) {
-      const parts = [...held].filter(([, each]) => isAll || isFull(each))
+      const parts = [...held].filter(([partition, each]) => (isAll || isFull(each)) && isWhole(partition, each))
       if (parts.length === 0) return
       await prepare(running, parts)
       const written = await Promise.all(
