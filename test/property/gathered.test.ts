@@ -60,13 +60,19 @@ const record = fc.record({
   value: fc.option(bytes),
   isFramed: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
 })
-const small = fc.record({
-  gap: fc.constantFrom(0, 0, 0, 2, 100_000),
-  time: fc.oneof(fc.bigInt({ min: 1_700_000_000_000n, max: 1_700_000_100_000n }), fc.constantFrom(-1n, 0n, 1n << 50n)),
-  isLogAppend: fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
-  isCompressed: fc.boolean(),
-  records: fc.array(record, { minLength: 1, maxLength: 12 }),
-})
+/** A broker that writes the time itself has one. */
+const TIME = 1_700_000_000_000n
+const small = fc
+  .record({
+    gap: fc.constantFrom(0, 0, 0, 2, 100_000),
+    time: fc.oneof(fc.bigInt({ min: 1_700_000_000_000n, max: 1_700_000_100_000n }), fc.constantFrom(-1n, 0n, 1n << 50n)),
+    isLogAppend: fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+    isCompressed: fc.boolean(),
+    records: fc.array(record, { minLength: 1, maxLength: 12 }),
+  })
+  .map((batch) =>
+    batch.isLogAppend ? { ...batch, time: TIME, records: batch.records.map((each) => ({ ...each, delta: Math.abs(each.delta) })) } : batch,
+  )
 
 type Expected = { offset: bigint; time: bigint; key: Buffer | null; value: Buffer | null; isFramed: boolean }
 
