@@ -23,12 +23,18 @@ export type LetterHeader = (typeof LETTER_HEADERS)[number]
 
 type Header = [key: string, value: Buffer | null]
 
+/** Before them, where a redrive wrote the letter: its job, and the offset of the letter that it had read. */
+export const JOB_HEADERS = ['dps.job', 'dps.job_offset'] as const
+export type JobHeader = (typeof JOB_HEADERS)[number]
+
 /** The record's own headers, and what the letter's tell; nothing is told of a record that is no letter of ours. */
-export function splitLetterHeaders(headers: Header[]): { own: Header[]; told: Partial<Record<LetterHeader, string>> } {
+export function splitLetterHeaders(headers: Header[]): { own: Header[]; told: Partial<Record<LetterHeader | JobHeader, string>> } {
   const from = headers.length - LETTER_HEADERS.length
-  if (from < 0 || LETTER_HEADERS.some((name, index) => headers[from + index]![0] !== name)) return { own: headers, told: {} }
-  const told = LETTER_HEADERS.map((name, index) => [name, headers[from + index]![1]?.toString('utf8') ?? ''])
-  return { own: headers.slice(0, from), told: Object.fromEntries(told) }
+  const isAt = (at: number, names: readonly string[]) => at >= 0 && names.every((name, index) => headers[at + index]![0] === name)
+  if (!isAt(from, LETTER_HEADERS)) return { own: headers, told: {} }
+  const before = isAt(from - JOB_HEADERS.length, JOB_HEADERS) ? from - JOB_HEADERS.length : from
+  const told = headers.slice(before).map(([name, value]) => [name, value?.toString('utf8') ?? ''])
+  return { own: headers.slice(0, before), told: Object.fromEntries(told) }
 }
 
 /**

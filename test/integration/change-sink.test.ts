@@ -1,12 +1,10 @@
 /** PATCH changes a sink's config: every record is in the old place or the new one, once; what would lose the position is refused. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, openS3, openWarehouse, stream, table, waitForRows, type Endpoint } from '../harness/connectors.ts'
 import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { openStore, placeAt } from '../harness/object-store.ts'
 import { killProcessors } from '../harness/processes.ts'
 
 let client: Client
@@ -20,47 +18,6 @@ afterAll(() => warehouse.end())
 type Refusal = { error: { details?: { path: string; message: string }[] } }
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
 const change = (id: string, sink: Endpoint, query = '') => client.call<Refusal>('PATCH', `/v1/pipelines/${id}${query}`, { sink })
-
-type Stored = { body: Buffer; headers: Record<string, string> }
-
-/** A store that takes objects, and ends the connection in place of an answer until it is told to answer; or that takes none. */
-async function openStore(mood: 'deaf' | 'refuses') {
-  const objects = new Map<string, Stored>()
-  let isDeaf = mood === 'deaf'
-  const server = createServer(async (request, response) => {
-    const key = decodeURIComponent(request.url!.split('?')[0]!.slice('/any'.length))
-    const parts: Buffer[] = []
-    for await (const part of request) parts.push(part as Buffer)
-    const isThere = objects.has(key)
-    if (request.method === 'PUT' && mood === 'refuses')
-      return void response.writeHead(403, { 'content-type': 'application/xml' }).end('<Error><Code>AccessDenied</Code></Error>')
-    if (request.method === 'PUT') {
-      const headers = Object.entries(request.headers).filter(([name]) => name.startsWith('x-amz-meta-')) as [string, string][]
-      if (!isThere) objects.set(key, { body: Buffer.concat(parts), headers: Object.fromEntries(headers) })
-      if (isDeaf) return void request.socket.destroy()
-      if (isThere)
-        return void response.writeHead(412, { 'content-type': 'application/xml' }).end('<Error><Code>PreconditionFailed</Code></Error>')
-    }
-    response.writeHead(200, objects.get(key)?.headers).end()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    objects,
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    answer: () => (isDeaf = false),
-    close() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
-}
-
-async function placeAt(endpoint: string) {
-  const [access, secret] = [unique('access'), unique('secret')]
-  for (const name of [access, secret]) expect((await client.call('POST', '/v1/secrets', { name, value: name })).status).toBe(201)
-  return { endpoint, bucket: 'any', access_key: { $secret: access }, secret_key: { $secret: secret } }
-}
 
 /** From then on records go to the new place. */
 const waitForRevision = (id: string, revision: number) =>
@@ -108,7 +65,7 @@ describe('another config of the sink', () => {
 
   it('finishes a range that was planned in the place that it was planned for, when the answer to its object was lost', async () => {
     const store = await openStore('deaf')
-    const place = { ...(await placeAt(store.endpoint)), interval_ms: 100 }
+    const place = { ...(await placeAt(client, store.endpoint)), interval_ms: 100 }
     const from = await createStream(client, { n: 'integer' })
     const id = await connect(client, stream(from.id), [], bucket({ ...place, prefix: 'before/' }))
     await write(client, from.id, numbers(0, 100))
@@ -144,7 +101,7 @@ describe('another config of the sink', () => {
     const store = await openStore('refuses')
     const prefix = `${unique('mended')}/`
     const from = await createStream(client, { n: 'integer' })
-    const id = await connect(client, stream(from.id), [], bucket({ ...(await placeAt(store.endpoint)), interval_ms: 100 }))
+    const id = await connect(client, stream(from.id), [], bucket({ ...(await placeAt(client, store.endpoint)), interval_ms: 100 }))
     await write(client, from.id, numbers(0, 100))
     await waitForStatus(client, id, 'failed')
     expect((await change(id, bucket({ prefix, interval_ms: 100 }))).status).toBe(200)

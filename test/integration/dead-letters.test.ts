@@ -4,8 +4,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKafka } from '../../shared/kafka/admin/admin.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
+import { readCommitted } from '../chaos/reader.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
+import { deployModule, filterOverN } from '../harness/modules.ts'
+import { openStore, placeAt } from '../harness/object-store.ts'
 import { createStream, write } from '../harness/pipelines.ts'
 import { killProcessors } from '../harness/processes.ts'
 
@@ -19,6 +24,17 @@ afterAll(() => warehouse.end())
 
 const nameOf = (kind: string) => unique(kind).replaceAll('-', '_').toLowerCase()
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
+
+async function lettersOnTopic(id: string): Promise<number> {
+  const admin = createKafka(service().brokers, 'letters').admin()
+  await admin.connect()
+  const topic = (await admin.listTopics()).find((name) => name.endsWith(`${id}.dead-letters`))!
+  await admin.disconnect()
+  const cluster = openCluster({ brokers: service().brokers, clientId: 'letters', now: () => Date.now() })
+  let letters = 0
+  await readCommitted(cluster, topic, () => letters++).finally(() => cluster.close())
+  return letters
+}
 
 async function redriven(id: string): Promise<number> {
   const job = await client.call<{ id: string; count: number }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {})
@@ -178,6 +194,44 @@ describe('a record with a dead letter', () => {
       web.close()
     },
   )
+})
+
+describe('a record that a redrive has failed again', () => {
+  it('has one letter more, also when the redrive is killed and comes again', { timeout: 120_000 }, async () => {
+    const store = await openStore('deaf')
+    const module = await deployModule(client, filterOverN(`record.fail('not yet')\n  return true`))
+    const from = await createStream(client, { n: 'integer', v: 'any' }, { partitions: 1 })
+    await write(
+      client,
+      from.id,
+      numbers(0, 20).map(({ n }) => ({ n, v: n === 13 ? 'no integer' : n })),
+    )
+    const config = { ...(await placeAt(client, store.endpoint)), format: 'parquet', types: { v: 'integer' }, interval_ms: 100 }
+    const step = { name: module.name, config: {} }
+    const id = await connect(client, stream(from.id), [step], { connector_id: 'conn_storage_bucket', config }, { failure_threshold: 1 })
+    await eventually('all have failed', async () => (await lettersOf(client, id)).total === 20, 60_000)
+    expect((await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [] })).status).toBe(200)
+    const job = await client.call<{ id: string }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {})
+    expect(job.status).toBe(202)
+    const again = () => lettersOf(client, id).then(({ dead_letters }) => dead_letters.filter(({ redrives }) => redrives === 1))
+    await eventually(
+      'the one is a letter again, and the others wait for an answer',
+      async () => (await again()).length === 1 && store.objects.size === 1,
+      40_000,
+    )
+    await killProcessors()
+    store.answer()
+    await eventually(
+      'the redrive is done',
+      async () => (await client.call('GET', `/v1/jobs/${job.body.id}`)).body.status === 'finished',
+      40_000,
+    )
+    expect(await lettersOnTopic(id)).toBe(21)
+    expect(store.objects.size).toBe(1)
+    expect((await lettersOf(client, id)).dead_letters.filter(({ status }) => status === 'pending')).toHaveLength(1)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    store.close()
+  })
 })
 
 describe('a range that was planned', () => {

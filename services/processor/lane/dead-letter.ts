@@ -1,6 +1,6 @@
 /** A failed record as its dead letter: key, value and headers byte for byte, plus headers that say what happened where. Cold path. */
 import { TRANSACTIONAL, compressBatch, encodeBatch, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
-import { LETTER_HEADERS, refusalIn, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
+import { JOB_HEADERS, LETTER_HEADERS, refusalIn, type JobHeader, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
 import type { Origin } from './job-input.ts'
 import type { LaneChain, OutputBatch } from './messages.ts'
@@ -28,8 +28,10 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
     'dps.timestamp': String(origin.timestamp),
     'dps.failed_at': new Date(nowMs).toISOString(),
   }
+  const job: Record<JobHeader, string> | undefined = origin.job && { 'dps.job': origin.job.id, 'dps.job_offset': String(origin.job.offset) }
   const headers: KafkaRecord['headers'] = [
     ...record.headers,
+    ...(job ? JOB_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(job[name], 'utf8')]) : []),
     ...LETTER_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(told[name], 'utf8')]),
   ]
   const bytes = headers.reduce(

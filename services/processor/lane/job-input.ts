@@ -13,7 +13,10 @@ export type Origin = {
   offset: bigint
   attempts: number
   redrives: number
-  /** Of the record, in milliseconds. */ timestamp: bigint
+  /** Of the record, in milliseconds. */
+  timestamp: bigint
+  /** Of a redrive: the job, and the offset of the letter that it reads. */
+  job?: { id: string; offset: bigint }
 }
 
 export type Selected = { section: Buffer; count: number; records: KafkaRecord[]; originOf(delta: number): Origin | undefined }
@@ -27,7 +30,7 @@ export function selectRecords(section: Buffer, header: BatchHeader, partition: n
     if (!ranges.some(([from, until]) => offset >= from && offset < until)) continue
     if (job.kind === 'redrive') {
       const { own, told } = splitLetterHeaders(record.headers)
-      const origin = originOf(told, header.baseTimestamp + record.timestampDelta)
+      const origin = { ...originOf(told, header.baseTimestamp + record.timestampDelta), job: { id: job.job_id, offset } }
       origins.set(record.offsetDelta, origin)
       kept.push({ ...record, headers: own, timestampDelta: origin.timestamp - header.baseTimestamp })
     } else kept.push(record)

@@ -21,7 +21,15 @@ const WAIT_MS = 100
 /** Longer than any transaction stays open. */
 const OPEN_MS = 20_000
 
-export type Range = { topic: string; partition: number; from: bigint; to: bigint }
+/** `redrive`: the job whose range it is, of letters that are read again. */
+export type Range = { topic: string; partition: number; from: bigint; to: bigint; redrive: string | undefined }
+
+/** The offset, in what the range is of, of the record that the letter is of; undefined for a letter of something else. */
+function offsetIn({ topic, partition, redrive }: Range, told: ReturnType<typeof splitLetterHeaders>['told']): bigint | undefined {
+  if (redrive !== undefined) return told['dps.job'] === redrive ? BigInt(told['dps.job_offset'] ?? -1) : undefined
+  const isOfRange = told['__connect.errors.topic'] === topic && Number(told['__connect.errors.partition']) === partition
+  return isOfRange ? BigInt(told['__connect.errors.offset'] ?? -1) : undefined
+}
 
 /** Offsets of the range's records whose letters lie in the dead-letter partition at `lettersFrom` or behind it. */
 export async function readLettered(
@@ -53,10 +61,8 @@ export async function readLettered(
       if (isAborted(header) || (header.attributes & CONTROL) !== 0) continue
       const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
       for (const { headers } of decodeRecords(section, header.recordCount)) {
-        const { told } = splitLetterHeaders(headers)
-        if (told['__connect.errors.topic'] !== range.topic || Number(told['__connect.errors.partition']) !== range.partition) continue
-        const offset = BigInt(told['__connect.errors.offset'] ?? -1)
-        if (offset >= range.from && offset < range.to) found.push(offset)
+        const offset = offsetIn(range, splitLetterHeaders(headers).told)
+        if (offset !== undefined && offset >= range.from && offset < range.to) found.push(offset)
       }
     }
     if (position > before) continue

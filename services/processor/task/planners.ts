@@ -75,13 +75,14 @@ export function createPlanners(
 export async function tellLettered(
   cluster: Cluster,
   connections: Connections,
-  { chain }: Running,
+  { chain, definition }: Running,
   { layout, targets, positions }: { layout: TopicLayout; targets: Targets; positions: ReadonlyMap<number, bigint> },
   ranges: readonly [number, Planned][],
 ): Promise<void> {
   for (const [partition, { to, lettersFrom }] of ranges) {
     if (lettersFrom === undefined) continue
-    const range = { topic: layout.topic, partition, from: positions.get(partition)!, to }
+    const redrive = definition.job?.kind === 'redrive' ? definition.job.job_id : undefined
+    const range = { topic: layout.topic, partition, from: positions.get(partition)!, to, redrive }
     const place = partition % targets.deadLetter.leaders.length
     leaderOf(targets.deadLetter, place)
     chain.addLettered(partition, await readLettered(cluster, connections, targets.deadLetter, place, lettersFrom, range))

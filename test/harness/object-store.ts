@@ -1,0 +1,50 @@
+/** An S3-compatible store that misbehaves as a test wants it. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { unique, type Client } from './client.ts'
+
+type Stored = { body: Buffer; headers: Record<string, string> }
+
+/** A store that takes objects, and ends the connection in place of an answer until it is told to answer; or that takes none. */
+export async function openStore(mood: 'deaf' | 'refuses') {
+  const objects = new Map<string, Stored>()
+  let isDeaf = mood === 'deaf'
+  const server = createServer(async (request, response) => {
+    const key = decodeURIComponent(request.url!.split('?')[0]!.slice('/any'.length))
+    const parts: Buffer[] = []
+    for await (const part of request) parts.push(part as Buffer)
+    const isThere = objects.has(key)
+    if (request.method === 'PUT' && mood === 'refuses')
+      return void response.writeHead(403, { 'content-type': 'application/xml' }).end('<Error><Code>AccessDenied</Code></Error>')
+    if (request.method === 'PUT') {
+      const headers = Object.entries(request.headers).filter(([name]) => name.startsWith('x-amz-meta-')) as [string, string][]
+      if (!isThere) objects.set(key, { body: Buffer.concat(parts), headers: Object.fromEntries(headers) })
+      if (isDeaf) return void request.socket.destroy()
+      if (isThere)
+        return void response.writeHead(412, { 'content-type': 'application/xml' }).end('<Error><Code>PreconditionFailed</Code></Error>')
+    }
+    response.writeHead(200, objects.get(key)?.headers).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    objects,
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    answer: () => (isDeaf = false),
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+/** What a bucket's config says of it, with secrets of its own. */
+export async function placeAt(client: Client, endpoint: string) {
+  const [access, secret] = [unique('access'), unique('secret')]
+  for (const name of [access, secret]) {
+    const { status } = await client.call('POST', '/v1/secrets', { name, value: name })
+    if (status !== 201) throw new Error(`making a secret answered ${status}`)
+  }
+  return { endpoint, bucket: 'any', access_key: { $secret: access }, secret_key: { $secret: secret } }
+}
