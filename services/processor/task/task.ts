@@ -76,6 +76,7 @@ export function startTask(options: TaskOptions): Task {
   let stopping = false
   let assignment: Assignment | undefined
   let fetcher: Fetcher | undefined
+  const knownEnds = new Map<number, bigint>()
   let running: Running | undefined
   let sink: OpenSink | undefined
   let next: Revision | undefined
@@ -156,6 +157,7 @@ export function startTask(options: TaskOptions): Task {
       if (loaded.unmirrored.length > 0) await commitRound(cluster, connections, coordinator, target, loaded.unmirrored, producer)
     }
     const aside = await findAside(owned.partitions, targets, !sink && !running!.isByKey, awayDeadLetters)
+    if (aside.length > 0) become('running', `waiting: what partitions ${aside.join(', ')} write to has no leader; the others go on`)
     const rounds = (ranges: ReadonlyMap<number, bigint>, withLetters: ReadonlySet<number>, to = sink, current = () => running!) =>
       runRounds({
         cluster,
@@ -182,7 +184,11 @@ export function startTask(options: TaskOptions): Task {
         rows: to && { sink: to, planned: ranges, withLetters },
         onWaiting: (why) => become('running', why === null ? null : `retrying: ${why}`),
         onSkipped: (partition, from, to) => options.log('warn', `partition ${partition}: ${from} to ${to} had expired and were skipped`),
-        onFetcher: (open) => (fetcher = open),
+        onFetcher(open) {
+          // A partition that is not read at the moment lags all the same.
+          for (const [partition, end] of fetcher?.ends ?? []) knownEnds.set(partition, end)
+          fetcher = open
+        },
         onInFlight: (records) => (inFlight = records),
         onCommit(records) {
           recordsDone += records
@@ -363,7 +369,7 @@ export function startTask(options: TaskOptions): Task {
       partitions: (running?.accounting.snapshot() ?? []).map(({ partition, steps, totals }) => ({
         partition,
         position: positions.get(partition) ?? 0n,
-        end: fetcher?.ends.get(partition) ?? positions.get(partition) ?? 0n,
+        end: fetcher?.ends.get(partition) ?? knownEnds.get(partition) ?? positions.get(partition) ?? 0n,
         steps,
         totals,
       })),
