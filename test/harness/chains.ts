@@ -15,9 +15,23 @@ import { openChain } from '../../shared/smartmodule/host/chain.ts'
 import type { ChainOutput, Doubts, RecordFailure, StepSpec } from '../../shared/smartmodule/host/spec.ts'
 import { openKernel } from '../../shared/smartmodule/host/kernel.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
+import type { LaneChain } from '../../services/processor/lane/messages.ts'
 import type { Step } from './pipelines.ts'
 
 const CATALOGUE = join(import.meta.dirname, '..', '..', 'shared', 'smartmodule', 'catalogue')
+
+/** A chain without steps, as a lane is told of it. */
+export const BARE_CHAIN: LaneChain = {
+  pipelineId: 'pl_test',
+  revision: 1,
+  sourceTopic: 't',
+  steps: [],
+  reframeSchemaId: 1,
+  sinkBatchBytesMax: 1 << 20,
+  sinkRecordBytesMax: 8 << 20,
+  deadLetterBytesMax: 8 << 20,
+  compression: 'none',
+}
 
 export type ChainResult = {
   values: (string | null)[]

@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
 import { runPartition } from '../../services/processor/lane/run-partition.ts'
-import type { LaneChain } from '../../services/processor/lane/messages.ts'
 import { createBufferPool } from '../../services/processor/task/buffer-pool.ts'
 import {
   BATCH_HEADER_BYTES,
@@ -19,18 +18,7 @@ import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain, type Chain } from '../../shared/smartmodule/host/chain.ts'
 import { openKernel, type Kernel } from '../../shared/smartmodule/host/kernel.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
-
-const SPEC: LaneChain = {
-  pipelineId: 'pl_test',
-  revision: 1,
-  sourceTopic: 't',
-  steps: [],
-  reframeSchemaId: 1,
-  sinkBatchBytesMax: 1 << 20,
-  sinkRecordBytesMax: 8 << 20,
-  deadLetterBytesMax: 8 << 20,
-  compression: 'none',
-}
+import { BARE_CHAIN } from '../harness/chains.ts'
 
 /** KIP-98. */
 const LAST_OFFSET_DELTA_AT = 23
@@ -117,7 +105,7 @@ async function run(log: { bytes: Buffer; end: bigint }, position: bigint, until?
     length: log.bytes.length,
     aborted: [],
   }
-  const { outcome, retries } = await runPartition(kernel, createBufferPool(0), chain, SPEC, input, 0, [], [])
+  const { outcome, retries } = await runPartition(kernel, createBufferPool(0), chain, BARE_CHAIN, input, 0, [], [])
   expect(retries).toEqual([])
   const out = outcome.sink.flatMap(({ bytes: batch, length }) => {
     const view = Buffer.from(batch, 0, length)

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
 import { runPartition } from '../../services/processor/lane/run-partition.ts'
-import type { LaneChain, OutputBatch } from '../../services/processor/lane/messages.ts'
+import type { OutputBatch } from '../../services/processor/lane/messages.ts'
 import { createBufferPool } from '../../services/processor/task/buffer-pool.ts'
 import { inflate } from '../../shared/kafka/protocol/compression.ts'
 import {
@@ -21,18 +21,8 @@ import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain, type Chain } from '../../shared/smartmodule/host/chain.ts'
 import { openKernel, type Kernel } from '../../shared/smartmodule/host/kernel.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
+import { BARE_CHAIN } from '../harness/chains.ts'
 
-const SPEC: LaneChain = {
-  pipelineId: 'pl_test',
-  revision: 1,
-  sourceTopic: 't',
-  steps: [],
-  reframeSchemaId: 1,
-  sinkBatchBytesMax: 1 << 20,
-  sinkRecordBytesMax: 8 << 20,
-  deadLetterBytesMax: 8 << 20,
-  compression: 'none',
-}
 const recordOf = (value: Buffer, offsetDelta: number) => ({ offsetDelta, timestampDelta: 0n, key: null, value, headers: [] })
 
 type Written = { values: Buffer[]; producer: number; isAborted: boolean }
@@ -84,7 +74,7 @@ async function runInParts({ bytes, end, aborted }: Log, outputBytesMax: number, 
       length: bytes.length,
       aborted,
     }
-    const { outcome, isCut } = await runPartition(kernel, pool, chain, SPEC, input, 0, [], [], { outputBytesMax })
+    const { outcome, isCut } = await runPartition(kernel, pool, chain, BARE_CHAIN, input, 0, [], [], { outputBytesMax })
     parts.push(outcome.sink)
     if (!isCut) {
       expect(outcome.nextOffset).toBe(until ?? end)
