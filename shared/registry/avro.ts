@@ -31,9 +31,16 @@ export function openAvro({ text, references }: SchemaText): Codec {
   const avro = load('avsc') as typeof import('avsc')
   const options = { wrapUnions: 'auto', logicalTypes: logicalTypes(avro.types), registry: {}, typeHook } as never
   const long = exactLong(avro.types)
+  const opened = new Set<object>()
+  /** True when a logical type is to be made of the schema; avsc asks once more then, for the long that it is made of. */
+  function isLogical(schema: Record<string, unknown>): boolean {
+    if (!TIMES.has(String(schema.logicalType)) || opened.delete(schema)) return false
+    opened.add(schema)
+    return true
+  }
   /** Branches that are all text in JSON, or all numbers, can't be told apart, whatever avsc thinks of their bytes. */
   function typeHook(schema: unknown, given: { registry: Record<string, Shape>; namespace?: string }): Type | undefined {
-    if (schema === 'long' || (isObject(schema) && schema.type === 'long' && schema.logicalType === undefined)) return long
+    if (schema === 'long' || (isObject(schema) && schema.type === 'long' && !isLogical(schema))) return long
     if (!Array.isArray(schema)) return undefined
     const isClear = schema.filter((branch) => isText(branch, given)).length < 2 && schema.filter(isNumeric).length < 2
     if (isClear) return undefined
@@ -68,8 +75,9 @@ function asPlain(this: unknown, name: string, member: unknown): unknown {
   return member
 }
 
+const TIMES = new Set(['timestamp-millis', 'timestamp-micros', 'timestamp-nanos'])
 /** Logical types that are texts in JSON. */
-const TEXT_TYPES = new Set(['timestamp-millis', 'timestamp-micros', 'timestamp-nanos', 'date', 'decimal'])
+const TEXT_TYPES = new Set([...TIMES, 'date', 'decimal'])
 const TEXTS = new Set(['string', 'bytes', 'fixed', 'enum'])
 
 /** Whether a branch of a union is a text in JSON. */
