@@ -247,6 +247,32 @@ const PURCHASE = (more = '') =>
   `{"type":"record","name":"Purchase","namespace":"shop","fields":[{"name":"id","type":"long"},{"name":"customer","type":"Customer"},{"name":"kind","type":{"type":"enum","name":"Kind","symbols":["A","B"]}}${more}]}`
 
 describe('a topic with Avro values', () => {
+  it('takes over HTTP what it gives: all digits, nulls, times of any year; and names what its schema does not know', async () => {
+    const topic = await newTopic(1)
+    const fields = `[{"name":"id","type":"long"},{"name":"note","type":["null","string"],"default":null},{"name":"at","type":{"type":"long","logicalType":"timestamp-micros"}}]`
+    await register(`${topic}-value`, 'AVRO', `{"type":"record","name":"Exact","fields":${fields}}`)
+    const made = await adopted({ topic })
+    const url = `${service().apiUrl}/v1/streams/${made.id}/data`
+    const headers = { authorization: `Bearer ${client.token}`, 'content-type': 'application/json' }
+    // JavaScript's own numbers would not do.
+    const post = (records: string) => fetch(url, { method: 'POST', headers, body: `{"records":[${records}]}` })
+    const record = '{"id":9007199254740993,"note":null,"at":"1815-06-18T11:00:00.123457Z"}'
+    expect((await post(record)).status).toBe(201)
+    const text = await eventually('it is there', async () => {
+      const found = await (await fetch(url, { headers })).text()
+      return found.includes('9007199254740993') && found
+    })
+    expect(text).toContain(record)
+    for (const [bad, word] of [
+      ['{"id":1,"at":"1815-06-18T11:00:00Z","more":1}', 'more'],
+      ['{"id":"1","at":"1815-06-18T11:00:00Z"}', 'id'],
+      ['{"id":1,"at":"soon"}', 'at'],
+    ] as const) {
+      const refused = await post(bad)
+      expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining(`\\"${word}\\"`)])
+    }
+  })
+
   it('is read by every version of its schema, those that come later too, references resolved', async () => {
     const topic = await newTopic()
     const customers = unique('customer')

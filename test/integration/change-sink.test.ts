@@ -12,6 +12,7 @@ let warehouse: pg.Client
 beforeAll(async () => {
   client = await loggedIn(service().accounts.other)
   warehouse = await openWarehouse()
+  await warehouse.query('CREATE TABLE IF NOT EXISTS refused_d (n bigint)')
 })
 afterAll(() => warehouse.end())
 
@@ -125,6 +126,35 @@ describe('another config of the sink', () => {
     store.close()
   })
 
+  it('mends a pipeline whose sink never answered', { timeout: 90_000 }, async () => {
+    const prefix = `${unique('answered')}/`
+    const from = await createStream(client, { n: 'integer' })
+    await write(client, from.id, numbers(0, 50))
+    const nowhere = { ...(await placeAt(client, 'http://127.0.0.1:1')), interval_ms: 100 }
+    const made = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines?check=false', {
+      name: unique('unanswered'),
+      source: stream(from.id),
+      processors: [],
+      sink: bucket(nowhere),
+    })
+    const id = made.body.pipeline_id
+    const tasksOf = async () => (await client.call<{ tasks: { reason: string | null }[] }>('GET', `/v1/pipelines/${id}/status`)).body.tasks
+    await eventually('it is tried', async () => (await tasksOf()).some(({ reason }) => reason?.includes('ECONNREFUSED')))
+    expect((await change(id, bucket({ prefix, interval_ms: 100 }))).status).toBe(200)
+    const s3 = openS3()
+    await eventually('the records are there', async () => (await s3.keys(prefix)).length > 0, 60_000)
+    const bodies = await Promise.all(
+      (await s3.keys(prefix)).map(async (key) =>
+        Buffer.from(await s3.get(key))
+          .toString()
+          .trim(),
+      ),
+    )
+    const found = bodies.flatMap((body) => body.split('\n').map((line) => (JSON.parse(line) as { n: number }).n))
+    expect(found.toSorted((a, b) => a - b)).toEqual(numbers(0, 50).map(({ n }) => n))
+    s3.close()
+  })
+
   it('writes rows into another table from the position on', async () => {
     const [first, second] = [unique('first'), unique('second')].map((name) => name.replaceAll('-', '_').toLowerCase()) as [string, string]
     const from = await createStream(client, { n: 'integer' })
@@ -166,6 +196,24 @@ describe('another config of the sink', () => {
       () => table({ table: 'refused_b' }),
       () => table({ table: 'refused_b', connection: { $secret: 'elsewhere' } }),
       '/sink/config/connection',
+    ],
+    [
+      'an upsert by columns that are no key',
+      () => table({ table: 'refused_d' }),
+      () => table({ table: 'refused_d', mode: 'upsert', key: ['n'] }),
+      '/sink/config/key',
+    ],
+    [
+      'a folder outside of the prefix',
+      () => bucket({ prefix: 'refused/' }),
+      () => bucket({ prefix: 'refused/', key: 'a/../../b' }),
+      '/sink/config/key',
+    ],
+    [
+      'half a template',
+      () => bucket({ prefix: 'refused/' }),
+      () => bucket({ prefix: 'refused/', key: '{value.n|date' }),
+      '/sink/config/key',
     ],
     ['a member that is none', () => table({ table: 'refused_c' }), () => table({ table: 'refused_c', tabel: 'x' }), '/sink/config/tabel'],
     [

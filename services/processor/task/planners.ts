@@ -4,23 +4,30 @@ import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { readLettered } from './lettered.ts'
 import type { Planned } from './places.ts'
-import { SinkRefused } from './sinks.ts'
+import { SinkRefused, SinkUnavailable } from './sinks.ts'
 import { leaderOf, type Targets } from './round/deliver.ts'
 import type { Revision, Running } from './running.ts'
 
 /** An earlier revision; undefined where it is not known any more. */
 export type Earlier = (revision: number) => Promise<Revision | undefined>
 
+/** A sink that was changed since may not be there any more. */
+const PATIENCE_MS = 20_000
+
 /** `openSink`: what a revision writes to where that is no topic. */
 export function createPlanners(
   earlier: Earlier,
   openSink: (definition: PipelineDefinition) => Promise<OpenSink | undefined>,
   warn: (message: string) => void,
+  now: () => number,
 ) {
   let planner: Running | undefined
   let ownSink: OpenSink | undefined
-  /** Revisions whose sink refuses for good: what they have planned is written by the revision at work. */
+  /** Revisions whose sink takes nothing any more: what they have planned is written by the revision at work. */
   const refused = new Set<number>()
+  /** Since when their sinks are tried. */
+  const tried = new Map<number, number>()
+  const isOver = (revision: number) => now() - (tried.get(revision) ?? now()) > PATIENCE_MS
 
   async function close(): Promise<void> {
     planner?.chain.close()
@@ -33,7 +40,7 @@ export function createPlanners(
   /** Its sink is another one now, and takes nothing any more: waiting for it would stop the pipeline for ever. */
   function giveUp(revision: number, error: Error): void {
     refused.add(revision)
-    warn(`the sink of revision ${revision}, which has planned a range, refuses it (${error.message}): the revision at work writes it`)
+    warn(`the sink of revision ${revision}, which has planned a range, does not take it (${error.message}): the revision at work writes it`)
   }
 
   return {
@@ -51,8 +58,9 @@ export function createPlanners(
       if (found) {
         const isSameSink = JSON.stringify(found.definition.sink) === JSON.stringify(current.definition.sink)
         if (!isSameSink) {
+          if (!tried.has(revision)) tried.set(revision, now())
           ownSink = await openSink(found.definition).catch((error: unknown) => {
-            if (error instanceof SinkRefused) giveUp(revision, error)
+            if (error instanceof SinkRefused || isOver(revision)) giveUp(revision, error as Error)
             throw error
           })
         }
@@ -61,11 +69,14 @@ export function createPlanners(
       warn(`revision ${revision}, which has planned a range, is not known any more: revision ${current.definition.revision} writes it`)
       return current
     },
+    /** False once an earlier revision's own sink was asked for long enough. */
+    isPatient: (at: Running): boolean => at !== planner || !ownSink || !isOver(at.definition.revision),
     /** True where the range of that revision may be written by the one at work after all; then it is. */
     mayGoOn(at: Running, error: unknown): boolean {
-      if (at !== planner || !ownSink || !(error instanceof SinkRefused)) return false
-      giveUp(at.definition.revision, error)
-      return true
+      if (at !== planner || !ownSink) return false
+      const isGone = error instanceof SinkRefused || (error instanceof SinkUnavailable && isOver(at.definition.revision))
+      if (isGone) giveUp(at.definition.revision, error)
+      return isGone
     },
     close,
   }

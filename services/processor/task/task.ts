@@ -92,6 +92,7 @@ export function startTask(options: TaskOptions): Task {
     options.earlier,
     (definition) => openSink(definition, { ...options.connectors, fields: definition.sink?.fields }),
     (message) => options.log('warn', message),
+    now,
   )
 
   function become(to: TaskStatus, why: string | null = null): void {
@@ -181,7 +182,7 @@ export function startTask(options: TaskOptions): Task {
         // Positions that were set from outside are loaded anew, not taken over between two rounds.
         isMine: () => assignment === owned && !isHeld() && !stopping && !isReset(),
         isOwner: () => assignment === owned,
-        rows: to && { sink: to, planned: ranges, withLetters },
+        rows: to && { sink: to, planned: ranges, withLetters, isPatient: () => planners.isPatient(current()) },
         onWaiting: (why) => become('running', why === null ? null : `retrying: ${why}`),
         onSkipped: (partition, from, to) => options.log('warn', `partition ${partition}: ${from} to ${to} had expired and were skipped`),
         onFetcher(open) {

@@ -5,7 +5,7 @@ import { TYPE_NAMES } from '../../model/stream-schema.ts'
 import { METADATA_FIELDS } from '../encode/row-metadata.ts'
 import { RowMetadata } from '../row-format.ts'
 import { Secret } from '../secret.ts'
-import { parseTemplate, PART_NAMES } from './folders.ts'
+import { isInside, parseTemplate, PART_NAMES } from './folders.ts'
 import { isColumnType } from './parquet-columns.ts'
 
 const Place = {
@@ -116,11 +116,18 @@ export type BucketSourceConfig = z.output<typeof BucketSourceConfig>
 export const BucketSinkConfig = z
   .strictObject({
     ...Place,
+    prefix: Place.prefix
+      .unwrap()
+      .refine(isInside, 'must have no part . or ..')
+      .default('')
+      .describe('keys begin with it')
+      .meta({ title: 'Prefix', examples: ['reviews/'] }),
     key: z
       .string()
       .min(1)
       .max(500)
       .default('{pipeline}')
+      .refine(isInside, 'must have no part . or ..')
       .refine((key) => parseTemplate(key) !== undefined, { message: `may hold ${PART_NAMES.join(', ')}` })
       .describe(
         'folder of the objects, below the prefix: may hold {stream} (the source stream’s name), {pipeline}, {partition}, and of the records’ own time, in UTC, {date} (2026-11-21), {year}, {month}, {day}, {hour}; {value.city} is a member of the record, {value.created|date} (or year, month, day, hour) of its time, text or milliseconds; a record without it is in __HIVE_DEFAULT_PARTITION__',

@@ -53,8 +53,16 @@ export function parseTemplate(template: string): Part[] | undefined {
     parts.push({ kind: 'fixed', text: template.slice(at, found.index) }, part)
     at = found.index + found[0].length
   }
-  return [...parts, { kind: 'fixed', text: template.slice(at) }]
+  parts.push({ kind: 'fixed', text: template.slice(at) })
+  // A brace that is left over was meant to be a part.
+  return parts.some((part) => part.kind === 'fixed' && isWritten(part.text) && /[{}]/.test(part.text)) ? undefined : parts
 }
+
+/** Not one of the range's parts, which stay as they are. */
+const isWritten = (text: string): boolean => !(RANGE_PARTS as readonly string[]).includes(text.slice(1, -1))
+
+/** No part that file systems take for this folder or the one above. */
+export const isInside = (path: string): boolean => !path.split('/').some((part) => part === '..' || part === '.')
 
 export const PART_NAMES = [...RANGE_PARTS, ...TIME_PARTS, 'value.member', 'value.member|date'].map((name) => `{${name}}`)
 

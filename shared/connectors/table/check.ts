@@ -43,8 +43,23 @@ export const checkTable: CheckConnector<TableSinkConfig> = (config, context) =>
     ])
     if (!rows[0]?.may) return [{ path: '/table', message: 'may not be inserted into by this user' }]
     const missing = (config.key ?? []).filter((name) => !found.columns.some((column) => column.name === name))
-    return missing.map((name) => ({ path: '/key', message: `the table has no column ${name}` }))
+    if (missing.length > 0) return missing.map((name) => ({ path: '/key', message: `the table has no column ${name}` }))
+    return config.mode === 'insert' || (await isUnique(client, config.table, config.key ?? []))
+      ? []
+      : [{ path: '/key', message: `the table has no primary key or unique constraint on ${config.key?.join(', ')}, which this mode needs` }]
   })
+
+/** Whether a row can be found by these columns: ON CONFLICT takes a unique index that is whole, on columns alone, and not deferrable. */
+async function isUnique(client: pg.Client, table: string, key: readonly string[]): Promise<boolean> {
+  const { rows } = await client.query(
+    `SELECT 1 FROM pg_index i, LATERAL (SELECT array_agg(a.attname::text) AS names FROM pg_attribute a
+       WHERE a.attrelid = i.indrelid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])) k
+     WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL
+       AND k.names @> $2::text[] AND k.names <@ $2::text[]`,
+    [quotedTable(table), key],
+  )
+  return rows.length > 0
+}
 
 export const checkTableSource: CheckConnector<TableSourceConfig> = (config, context) =>
   withDatabase(config, context, async (client) => {

@@ -52,7 +52,7 @@ export type RoundsOptions = {
   /** The assignment holds, even while the task is being paused or stopped. */
   isOwner(): boolean
   /** Where the sink is no topic. `planned`: these ranges, by the offsets they end at, are to be written before anything else. */
-  rows?: { sink: OpenSink; planned: ReadonlyMap<number, bigint>; withLetters: ReadonlySet<number> }
+  rows?: { sink: OpenSink; planned: ReadonlyMap<number, bigint>; withLetters: ReadonlySet<number>; isPatient(): boolean }
   /** The sink is away, and why; null once it has answered. */
   onWaiting(reason: string | null): void
   /** Records that had expired were passed over. */

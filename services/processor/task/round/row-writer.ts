@@ -33,6 +33,8 @@ export type RowWriterOptions = {
   planned: ReadonlyMap<number, bigint>
   /** Those of them whose plan says where their dead letters lie. */
   withLetters: ReadonlySet<number>
+  /** False once a sink that is away was asked for long enough: then what it says is said. */
+  isPatient(): boolean
   ledgerOf(running: Running, partitions: number[]): OutputBatch | undefined
   onWritten(records: number): void
   budget: ByteBudget
@@ -167,7 +169,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
     if (rows.length === 0 && !sink.position) return { kind: 'delivered' }
     for (let backoffMs = RETRY_MIN_MS; ; backoffMs = Math.min(backoffMs * 2, RETRY_MAX_MS)) {
       const written = await sink.write(delivery, rows, options.signal)
-      if (written.kind !== 'retry') return written
+      if (written.kind !== 'retry' || !options.isPatient()) return written
       options.onWaiting(written.reason)
       // The backoff is ours, unless the sink asks for a longer one.
       for (const until = now() + Math.max(backoffMs, written.afterMs); now() < until;) {
