@@ -58,7 +58,8 @@ for (const connector of CONNECTORS) {
 }
 const text = `# Connectors
 
-Written by \`make docs\` from the connectors' own schemas. [A connector of your own](connectors-writing.md).
+Written by \`make docs\` from the connectors' own schemas. A secret is named as \`{"$secret": "name"}\`
+(\`POST /secrets\`), never written out. [A connector of your own](connectors-writing.md).
 
 ${parts.join('\n')}`
 await writePage('connectors.md', text)

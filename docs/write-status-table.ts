@@ -21,7 +21,7 @@ nothing (200 for an action), \`409\` is refused.
 |---|${PIPELINE_EVENTS.map(() => '---').join('|')}|
 ${rows.join('\n')}
 
-Reports count for the current attempt only; \`start\`, \`restart\`, and \`resume\` after a pipeline has paused itself, make a new one. A task that
+An update that opens the sink anew starts a failed pipeline again. Reports count for the current attempt only; \`start\`, \`restart\`, and \`resume\` after a pipeline has paused itself, make a new one. A task that
 fails for what is no matter of the brokers is tried again with backoff, twenty rounds or ten starts in a row, then the pipeline is \`failed\` with
 the cause; brokers that are away are waited for without end.
 `
