@@ -33,11 +33,14 @@ export function createGatherer(kernel: Kernel): Gatherer {
   let lastOffset = 0n
   let maxTimestamp = 0n
 
-  function put(section: Buffer, header: BatchHeader, base: BatchHeader): boolean {
+  /** False for a section that is malformed: then nothing of it was added. */
+  function put(section: Buffer, { recordCount, lastOffsetDelta, baseOffset, baseTimestamp }: BatchHeader, base: BatchHeader): boolean {
     fillSection(kernel, section)
-    const { recordCount, lastOffsetDelta, baseOffset, baseTimestamp } = header
     const offsetShift = Number(baseOffset - base.baseOffset)
-    return (bytes = kernel.gather(section.length, recordCount, lastOffsetDelta, offsetShift, baseTimestamp - base.baseTimestamp)) >= 0
+    const total = kernel.gather(section.length, recordCount, lastOffsetDelta, offsetShift, baseTimestamp - base.baseTimestamp)
+    if (total < 0) return false
+    bytes = total
+    return true
   }
 
   return {
@@ -60,20 +63,12 @@ export function createGatherer(kernel: Kernel): Gatherer {
         bytes = section.length
         count = header.recordCount
       } else {
-        const before = bytes
         if (only) {
           kernel.gatherBegin()
-          const isSound = put(only, first, first)
-          if (!isSound) {
-            bytes = before
-            return false
-          }
+          if (!put(only, first, first)) return false
           only = undefined
         }
-        if (!put(section, header, first)) {
-          bytes = before
-          return false
-        }
+        if (!put(section, header, first)) return false
         count += header.recordCount
       }
       lastOffset = last
