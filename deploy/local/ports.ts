@@ -11,7 +11,7 @@ const LOWEST = 15_000
 const BEYOND = 32_000
 const ATTEMPTS = 200
 
-/** A server that holds the port, or undefined when somebody listens there. */
+/** A server that listens on the port, undefined when the port is taken. */
 async function hold(port: number): Promise<Server | undefined> {
   const server = createServer()
   const isFree = await new Promise<boolean>((resolve) => {

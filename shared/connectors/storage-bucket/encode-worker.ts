@@ -6,7 +6,10 @@ import { filesOf, type FileSpec } from './object-files.ts'
 parentPort!.on('message', ({ id, rows, spec }: { id: number; rows: Rows[]; spec: FileSpec }) => {
   try {
     const made = filesOf(rows, spec)
-    parentPort!.postMessage({ id, made })
+    // Handed over, not copied; small ones may lie in a buffer that others share.
+    const files = 'files' in made ? made.files.map(({ file }) => file) : []
+    const own = files.filter(({ byteLength, buffer }) => byteLength === buffer.byteLength).map(({ buffer }) => buffer as ArrayBuffer)
+    parentPort!.postMessage({ id, made }, own)
   } catch (error) {
     parentPort!.postMessage({ id, error: error instanceof Error ? error.message : String(error) })
   }

@@ -32,6 +32,7 @@ type Part =
   | { kind: 'member'; path: string[]; part: TimePart | undefined }
 
 const isTimePart = (name: string): name is TimePart => (TIME_PARTS as readonly string[]).includes(name)
+const PART = /\{([^}]*)\}/g
 const MEMBER = /^value\.([^{}|]+)(?:\|([a-z]+))?$/
 
 function partOf(name: string): Part | undefined {
@@ -45,21 +46,18 @@ function partOf(name: string): Part | undefined {
 
 /** The template's parts; undefined where one of them is none. Parts of the range stay as they are. */
 export function parseTemplate(template: string): Part[] | undefined {
+  // A brace that is left over was meant to be a part.
+  if (/[{}]/.test(template.replaceAll(PART, ''))) return undefined
   const parts: Part[] = []
   let at = 0
-  for (const found of template.matchAll(/\{([^}]*)\}/g)) {
+  for (const found of template.matchAll(PART)) {
     const part = partOf(found[1]!)
     if (!part) return undefined
     parts.push({ kind: 'fixed', text: template.slice(at, found.index) }, part)
     at = found.index + found[0].length
   }
-  parts.push({ kind: 'fixed', text: template.slice(at) })
-  // A brace that is left over was meant to be a part.
-  return parts.some((part) => part.kind === 'fixed' && isWritten(part.text) && /[{}]/.test(part.text)) ? undefined : parts
+  return [...parts, { kind: 'fixed', text: template.slice(at) }]
 }
-
-/** Not one of the range's parts, which stay as they are. */
-const isWritten = (text: string): boolean => !(RANGE_PARTS as readonly string[]).includes(text.slice(1, -1))
 
 /** No part that file systems take for this folder or the one above. */
 export const isInside = (path: string): boolean => !path.split('/').some((part) => part === '..' || part === '.')

@@ -39,7 +39,7 @@ async function reset(deps: Deps, caller: Caller, id: string, start: StreamPlace)
   const layout = await deps.cluster.describeTopic(definition.source_topic)
   if (!layout) throw unavailable('the source’s topic')
   const found = await resolvePlace(deps.cluster, layout, start, '/start')
-  // Partitions that nobody has named stay where they are.
+  // Partitions that the request does not name stay where they are.
   const named = typeof start === 'object' && 'offsets' in start ? start.offsets : undefined
   const offsets = new Map([...found].filter(([partition]) => named === undefined || named[String(partition)] !== undefined))
   const row = await deps.db.transaction(async (trx) => {
