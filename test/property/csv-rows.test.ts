@@ -2,14 +2,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createBlockBuilder, REFUSED, SPAN, type RecordBlock } from '../../shared/connectors/record-block.ts'
-import { columnNames, openCsv } from '../../shared/connectors/storage-bucket/format-csv.ts'
+import { columnNames, openCsv, type CsvOptions } from '../../shared/connectors/storage-bucket/format-csv.ts'
 
 const textOf = ({ bytes, spans }: RecordBlock, i: number): string => bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3])
+const headersOf = ({ bytes, spans }: RecordBlock, i: number): string => bytes.toString('utf8', spans[i * SPAN + 4], spans[i * SPAN + 5])
 const isRefused = ({ spans }: RecordBlock, i: number): boolean => spans[i * SPAN + 1] === REFUSED
 
-async function read(text: string, chunk = 1 << 16): Promise<{ rows: Record<string, string>[]; refused: string[]; order: string }> {
+type Read = { rows: Record<string, string | null>[]; refused: string[]; reasons: string[]; order: string }
+
+async function read(text: string, chunk = 1 << 16, empty: CsvOptions['empty'] = 'text'): Promise<Read> {
   const builder = createBlockBuilder()
-  const reader = openCsv('o.csv', { delimiter: ',', header: true, quote: true }, builder)
+  const reader = openCsv('o.csv', { delimiter: ',', header: true, quote: true, empty }, builder)
   reader.begin(0, 0)
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; at += chunk) await reader.add(bytes.subarray(at, at + chunk))
@@ -17,8 +20,9 @@ async function read(text: string, chunk = 1 << 16): Promise<{ rows: Record<strin
   const block = builder.take()
   const places = Array.from({ length: block.count }, (_, i) => i)
   return {
-    rows: places.filter((i) => !isRefused(block, i)).map((i) => JSON.parse(textOf(block, i)) as Record<string, string>),
+    rows: places.filter((i) => !isRefused(block, i)).map((i) => JSON.parse(textOf(block, i)) as Record<string, string | null>),
     refused: places.filter((i) => isRefused(block, i)).map((i) => textOf(block, i)),
+    reasons: places.filter((i) => isRefused(block, i)).map((i) => headersOf(block, i)),
     order: places.map((i) => (isRefused(block, i) ? 'x' : '.')).join(''),
   }
 }
@@ -40,6 +44,21 @@ describe('a CSV object', () => {
       expect(refused).toEqual([row])
       expect(order).toBe('.x..')
     }
+  })
+
+  it('names the row that is malformed, and no line of some part of the object beside it', async () => {
+    const { reasons } = await read('a,b\n1,2\n3,4\n5" pipe,6\n')
+    expect(reasons[0]).toContain('row 3 of the object o.csv: Invalid Opening Quote')
+    expect(reasons[0]).not.toContain('line')
+  })
+
+  it('has null for an empty cell where that is asked for, and a text for one in quotes', async () => {
+    expect((await read('a,b,c\n1,,""\n,,\n', 3, 'null')).rows).toEqual([
+      { a: '1', b: null, c: '' },
+      { a: null, b: null, c: null },
+    ])
+    expect((await read('a,b,c\n1,,""\n')).rows).toEqual([{ a: '1', b: '', c: '' }])
+    expect((await read('a,,b\n1,2,\n', 3, 'null')).rows).toEqual([{ a: '1', column2: '2', b: null }])
   })
 
   it('loses one line to a quote that is closed far away, and none of megabytes behind it', async () => {

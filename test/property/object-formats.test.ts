@@ -19,7 +19,7 @@ import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
 const valuesOf = ({ bytes, spans, count }: RecordBlock): string[] =>
   Array.from({ length: count }, (_, i) => bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3]))
 
-const CSV = { delimiter: ',', header: true, quote: true }
+const CSV = { delimiter: ',', header: true, quote: true, empty: 'text' as const }
 
 /** Reads the object in chunks; after `stopAfter` chunks the reading is given up and taken up again at the place it had. */
 async function read(format: FormatName, object: Buffer, cuts: number[], stopAfter: number): Promise<string[]> {

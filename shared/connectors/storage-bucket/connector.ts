@@ -73,6 +73,10 @@ export const BucketSourceConfig = z
         delimiter: Delimiter,
         header: z.boolean().default(true).describe('the first row names the fields; without it they are column1, column2, …'),
         quote: z.boolean().default(true).describe('fields may stand in double quotes'),
+        empty: z
+          .enum(['text', 'null'])
+          .default('text')
+          .describe('what an empty cell becomes: a text without characters, or null unless it stands in quotes'),
       })
       .optional(),
     key: z

@@ -4,11 +4,20 @@
  * because the names stand at the first byte.
  */
 import { parse } from 'csv-parse/sync'
-import type { CsvError } from 'csv-parse'
+import type { CastingContext, CsvError } from 'csv-parse'
 import type { BlockBuilder } from '../record-block.ts'
 import { ObjectMalformed, type FormatReader } from './format-reader.ts'
 
-export type CsvOptions = { delimiter: string; header: boolean; quote: boolean }
+export type CsvOptions = { delimiter: string; header: boolean; quote: boolean; empty: 'text' | 'null' }
+
+/** A cell as it becomes a member. */
+type Cell = string | null
+
+/** As in COPY of Postgres: nothing between two delimiters is null, "" is a text without characters. */
+const emptyAsNull = (value: string, { quoting }: CastingContext): Cell => (value === '' && !quoting ? null : value)
+
+/** csv-parse counts the lines of what it was given; ours are counted by row. */
+const withoutLine = (message: string): string => message.replace(/ (?:at|on) line \d+/g, '')
 
 /** A quote that is never closed takes no more with it than its line; this is how far its end is looked for. */
 const ROW_BYTES_MAX = 1 << 20
@@ -43,7 +52,7 @@ function lineEnd(bytes: Buffer, from: number, isAll: boolean): { end: number; ne
   return isAll && from < bytes.length ? { end: bytes.length, next: bytes.length } : { end: -1, next: -1 }
 }
 
-export function openCsv(object: string, { delimiter, header, quote }: CsvOptions, into: BlockBuilder): FormatReader {
+export function openCsv(object: string, { delimiter, header, quote, empty }: CsvOptions, into: BlockBuilder): FormatReader {
   const options = {
     delimiter,
     // Files that were put together of others have several of them.
@@ -51,6 +60,7 @@ export function openCsv(object: string, { delimiter, header, quote }: CsvOptions
     quote: quote ? '"' : null,
     skip_empty_lines: true,
     relax_column_count: true,
+    ...(empty === 'null' ? { cast: emptyAsNull } : {}),
   }
   const separator = delimiter.charCodeAt(0)
   let names: string[] | undefined
@@ -71,13 +81,13 @@ export function openCsv(object: string, { delimiter, header, quote }: CsvOptions
     return false
   }
 
-  function addRow(row: string[]): void {
+  function addRow(row: Cell[]): void {
     if (header && !names) {
-      names = columnNames(row)
+      names = columnNames(row.map((name) => name ?? ''))
       return
     }
     if (isBehind()) return
-    const members = row.map((value, index): [string, string] => [names?.[index] ?? `column${index + 1}`, value])
+    const members = row.map((value, index): [string, Cell] => [names?.[index] ?? `column${index + 1}`, value])
     into.add(null, Buffer.from(JSON.stringify(Object.fromEntries(members))))
   }
 
@@ -90,7 +100,7 @@ export function openCsv(object: string, { delimiter, header, quote }: CsvOptions
   /** Whole rows at once; where one of them is not well formed, row by row. */
   function addRows(bytes: Buffer, starts: number[], end: number): void {
     if (starts.length === 0) return
-    let rows: string[][]
+    let rows: Cell[][]
     try {
       rows = parse(bytes.subarray(starts[0], end), options)
     } catch (error) {
@@ -106,7 +116,7 @@ export function openCsv(object: string, { delimiter, header, quote }: CsvOptions
   /** The first line is at fault; what was thought to belong to it may be rows of their own. */
   function addMalformed(row: Buffer, error: CsvError): void {
     const { end, next } = lineEnd(row, 0, true)
-    refuse(row.subarray(0, end), error.message)
+    refuse(row.subarray(0, end), withoutLine(error.message))
     if (next < row.length) split(row.subarray(next), true)
   }
 

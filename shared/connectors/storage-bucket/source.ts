@@ -88,7 +88,7 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
     const { format, isTabbed } = describeObject(object.key, config)
     const reader = openFormat(
       format,
-      { object: object.key, csv: { header: true, quote: true, delimiter: isTabbed ? '\t' : ',', ...config.csv } },
+      { object: object.key, csv: { header: true, quote: true, empty: 'text', delimiter: isTabbed ? '\t' : ',', ...config.csv } },
       into,
     )
     // A format that can't begin in the middle begins anew and lets the first records fall.
