@@ -46,6 +46,12 @@ export function parseDeadLetterId(id: string): { letter_partition: number; lette
   return parts ? { letter_partition: Number(parts[1]), letter_offset: parts[2]! } : undefined
 }
 
+/** The offset that the projection of the partition goes on at; another one may move it at any time. */
+export async function findLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {
+  const row = await db('dead_letter_positions').where({ pipeline_id: pipelineId, partition }).first()
+  return BigInt(row?.next_offset ?? 0)
+}
+
 /** Locks the partition's position, so that one projection at a time moves it. */
 export async function lockLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {
   await db('dead_letter_positions').insert({ pipeline_id: pipelineId, partition, next_offset: 0 }).onConflict().ignore()
@@ -213,22 +219,28 @@ export async function listLettersOf(db: Queryable, pipelineId: string, partition
 
 export type Selection = { ids?: string[]; filter?: DeadLetterFilter; redrivesMax: number }
 
-/** Pending rows of the selection, locked, in the order of the topic. `redrivesMax` guards against letters that go round for ever. */
-export async function lockPending(
-  db: Queryable,
-  pipelineId: string,
-  { ids, filter, redrivesMax }: Selection,
-): Promise<Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>[]> {
+/** Dead letters of the selection that may be redriven, in the order of the topic. */
+export async function listPending(db: Queryable, pipelineId: string, selection: Selection): Promise<DeadLetterPlace[]> {
+  return pending(db, pipelineId, selection)
+}
+
+/** The same, locked until the transaction ends, so that one job takes each of them. */
+export async function lockPending(trx: Queryable, pipelineId: string, selection: Selection): Promise<DeadLetterPlace[]> {
+  return pending(trx, pipelineId, selection).forUpdate()
+}
+
+type DeadLetterPlace = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>
+
+function pending(db: Queryable, pipelineId: string, { ids, filter, redrivesMax }: Selection) {
   const query = filtered(db, pipelineId, { ...filter, status: 'pending' }).where('redrives', '<', redrivesMax)
   if (ids) {
     const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
-    if (places.length === 0) return []
     void query.whereRaw(`(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`, [
       places.map(({ letter_partition }) => letter_partition),
       places.map(({ letter_offset }) => letter_offset),
     ])
   }
-  return query.select('letter_partition', 'letter_offset').orderBy(['letter_partition', 'letter_offset']).forUpdate()
+  return query.select('letter_partition', 'letter_offset').orderBy(['letter_partition', 'letter_offset'])
 }
 
 /** Which of these ids name a dead letter of the pipeline, whatever its status. */

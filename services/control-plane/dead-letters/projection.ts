@@ -8,7 +8,7 @@ import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { splitLetterHeaders, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { Database } from '../../../shared/store/database.ts'
-import { addDeadLetters, lockLetterPosition, type NewDeadLetter } from '../../../shared/store/dead-letters.ts'
+import { addDeadLetters, findLetterPosition, lockLetterPosition, type NewDeadLetter } from '../../../shared/store/dead-letters.ts'
 import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
 
 type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic'> }
@@ -74,13 +74,15 @@ export function createDeadLetterProjection(
       if (end === 0n) continue
       for (let isDone = false; !isDone;) {
         if (now() > deadline) throw unavailable('the list of dead letters, which is catching up with its topic,')
+        const position = await findLetterPosition(db, pipelineId, partition)
+        if (position >= end) break
+        const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
+        const rows = batches.flatMap((batch) =>
+          wholeRecordsOf(batch, position).map(({ offset, record }) => parseLetter(pipelineId, partition, offset, record)),
+        )
         isDone = await db.transaction(async (trx) => {
-          const position = await lockLetterPosition(trx, pipelineId, partition)
-          if (position >= end) return true
-          const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
-          const rows = batches.flatMap((batch) =>
-            wholeRecordsOf(batch, position).map(({ offset, record }) => parseLetter(pipelineId, partition, offset, record)),
-          )
+          // Another projection may have come first: its rows are there, and this one looks again.
+          if ((await lockLetterPosition(trx, pipelineId, partition)) !== position) return false
           await addDeadLetters(trx, pipelineId, partition, rows, nextOffset)
           return nextOffset >= end || nextOffset === position
         })

@@ -58,14 +58,15 @@ export async function storeJob(trx: Queryable, definition: PipelineDefinition & 
   return row
 }
 
-/** The first offset of each partition's ranges becomes the committed one; partitions without any stand where nothing is left to do. */
+/** Commits the offset that the job's group starts at in each partition; partitions that `first` leaves out start at 0. */
 export async function commitJobStart(
-  { cluster }: Pick<Deps, 'cluster'>,
-  definition: PipelineDefinition & { job: JobInput },
+  { cluster, names }: Pick<Deps, 'cluster' | 'names'>,
+  jobId: string,
   layout: TopicLayout,
+  first: ReadonlyMap<number, bigint>,
 ): Promise<void> {
-  const start = new Map(layout.leaders.map((_, partition) => [partition, BigInt(definition.job.ranges[String(partition)]?.[0]?.[0] ?? 0)]))
-  await cluster.ensureStartOffsets(definition.group_id, layout, start)
+  const start = new Map(layout.leaders.map((_, partition) => [partition, first.get(partition) ?? 0n]))
+  await cluster.ensureStartOffsets(names.pipelineGroup(jobId), layout, start)
 }
 
 const FINAL: readonly JobStatus[] = ['finished', 'cancelled', 'failed']

@@ -7,6 +7,7 @@ import {
   deadLetterId,
   listKnownIds,
   listOthers,
+  listPending,
   lockPending,
   parseDeadLetterId,
   takeForJob,
@@ -55,14 +56,22 @@ export async function redrive(
   const unknown = (ids ?? []).findIndex((id) => parseDeadLetterId(id) === undefined)
   if (unknown >= 0) throw invalidRequest([{ path: `/ids/${unknown}`, message: 'is not the id of a dead letter' }])
   await deps.deadLetters.catchUp(pipeline)
+  const { names } = deps
   const { dead_letter_topic } = pipeline.definition
   const layout = await deps.cluster.describeTopic(dead_letter_topic)
   if (!layout) throw new Error(`topic ${dead_letter_topic} does not exist`)
+  const redrivesMax = LIMITS.redrives_max
+  const found = await listPending(deps.db, pipeline.id, { ids, filter, redrivesMax })
+  if (ids) await assertAllTaken(deps.db, pipeline.id, ids, found)
+  if (dry_run || found.length === 0) return { count: found.length }
+  const jobId = newId('job')
+  const first = new Map(found.toReversed().map(({ letter_partition, letter_offset }) => [letter_partition, BigInt(letter_offset)]))
+  await commitJobStart(deps, jobId, layout, first)
   const result = await deps.db.transaction(async (trx) => {
-    const taken = await lockPending(trx, pipeline.id, { ids, filter, redrivesMax: LIMITS.redrives_max })
+    // Another job may have taken some of them meanwhile.
+    const taken = await lockPending(trx, pipeline.id, { ids: found.map(deadLetterId), redrivesMax })
     if (ids) await assertAllTaken(trx, pipeline.id, ids, taken)
-    if (dry_run || taken.length === 0) return { count: taken.length }
-    const jobId = newId('job')
+    if (taken.length === 0) return { count: 0 }
     await takeForJob(trx, pipeline.id, jobId, taken)
     const { ranges, count } = rangesOf(taken, await listOthers(trx, pipeline.id, jobId))
     if (count > LIMITS.job_ranges_max)
@@ -72,10 +81,9 @@ export async function redrive(
       )
     const job = { job_id: jobId, kind: 'redrive' as const, ranges, records_per_second_max: null }
     const definition = {
-      ...jobDefinition(deps.names, pipeline, job, { topic: dead_letter_topic, partitions: layout.leaders.length }, undefined),
+      ...jobDefinition(names, pipeline, job, { topic: dead_letter_topic, partitions: layout.leaders.length }, undefined),
       job,
     }
-    await commitJobStart(deps, definition, layout)
     return { count: taken.length, job: await storeJob(trx, definition, taken.length) }
   })
   deps.pokePublisher()
@@ -83,8 +91,8 @@ export async function redrive(
 }
 
 /** Whoever names letters wants all of them: one that is gone, taken already, or went round too often is said. */
-async function assertAllTaken(trx: Queryable, pipelineId: string, ids: string[], taken: Taken[]): Promise<void> {
-  const known = await listKnownIds(trx, pipelineId, ids)
+async function assertAllTaken(db: Queryable, pipelineId: string, ids: string[], taken: Taken[]): Promise<void> {
+  const known = await listKnownIds(db, pipelineId, ids)
   const unknown = ids.flatMap((id, index) =>
     known.has(id) ? [] : [{ path: `/ids/${index}`, message: 'is not the id of a dead letter of the pipeline' }],
   )

@@ -48,7 +48,7 @@ export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<t
     ),
     job,
   }
-  await commitJobStart(deps, definition, layout)
+  await commitJobStart(deps, job.job_id, layout, new Map([...from].filter(([partition]) => ranges[String(partition)])))
   const row = await db.transaction((trx) => storeJob(trx, definition, total))
   deps.pokePublisher()
   return row

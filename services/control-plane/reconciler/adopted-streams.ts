@@ -5,18 +5,26 @@ import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { fieldsOf } from '../../../shared/registry/fields.ts'
 import { subjectOf, type Registry } from '../../../shared/registry/registry.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
-import { listAdoptedStreams, lockStream, saveStreamSchema, schemasOf, updateStream, type StreamRow } from '../../../shared/store/streams.ts'
+import {
+  listAdoptedStreams,
+  lockStream,
+  saveStreamSchema,
+  schemasOf,
+  updateStream,
+  type StreamRow,
+  type StreamSchemaRow,
+} from '../../../shared/store/streams.ts'
 import type { Deps } from '../deps.ts'
 import { teachReaders } from '../routes/streams/teach-readers.ts'
 
-type Learning = { db: Queryable; registry: Registry }
+export type NewSchemas = ReadonlyMap<number, StreamSchemaRow>
 
-/** Saves the versions of the topic's subject that are not known yet; true when there were any. A version that can't be read is left out. */
-export async function learnSchemas({ db, registry }: Learning, { id, format, topic }: StreamRow): Promise<boolean> {
-  if (format === 'json') return false
+/** The versions of the topic's subject that the stream does not know yet, by schema id. A version that can't be read is left out. */
+export async function findNewSchemas(db: Queryable, registry: Registry, { id, format, topic }: StreamRow): Promise<NewSchemas> {
+  const learnt = new Map<number, StreamSchemaRow>()
+  if (format === 'json') return learnt
   const known = await schemasOf(db, id)
   let bytes = [...known.values()].reduce((sum, { schema_text }) => sum + bytesOf(schema_text), 0)
-  let hasLearnt = false
   // The newest first: those that there is no room for are the oldest.
   for (const schemaId of (await registry.idsOf(subjectOf(topic))).toReversed()) {
     const found = known.has(schemaId) ? undefined : await registry.find(schemaId)
@@ -24,10 +32,13 @@ export async function learnSchemas({ db, registry }: Learning, { id, format, top
     if (!found || !schema) continue
     bytes += bytesOf(found.text)
     if (bytes > SCHEMAS_BYTES_MAX) break
-    await saveStreamSchema(db, id, schemaId, { schema, schema_text: found.text })
-    hasLearnt = true
+    learnt.set(schemaId, { schema, schema_text: found.text })
   }
-  return hasLearnt
+  return learnt
+}
+
+export async function saveSchemas(db: Queryable, streamId: string, schemas: NewSchemas): Promise<void> {
+  for (const [schemaId, schema] of schemas) await saveStreamSchema(db, streamId, schemaId, schema)
 }
 
 /** All schemas of a stream travel in the definitions of the pipelines that read it, which are one record each. */
@@ -67,10 +78,12 @@ export function createAdoptedFollower(
     await learnTopic(deps, stream)
     const newest = stream.format === 'json' ? undefined : await registry.newestOf(subjectOf(stream.topic))
     if (newest === undefined || lookedAt.get(stream.id) === newest) return
+    const schemas = await findNewSchemas(db, registry, stream)
     const hasLearnt = await db.transaction(async (trx) => {
-      // A pipeline that is being made meanwhile knows the new schema or is among those that are taught.
-      const locked = await lockStream(trx, stream.account_id, stream.id)
-      if (!locked || !(await learnSchemas({ db: trx, registry }, locked))) return false
+      // A pipeline that is being created meanwhile knows the new schemas or is among those that are taught.
+      const locked = schemas.size > 0 ? await lockStream(trx, stream.account_id, stream.id) : undefined
+      if (!locked) return false
+      await saveSchemas(trx, stream.id, schemas)
       await teachReaders(trx, locked)
       return true
     })

@@ -5,7 +5,7 @@ import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts
 import { subjectOf, type Registry } from '../../../shared/registry/registry.ts'
 import { deleteStreamRow, saveStreamSchema, updateStream, type StreamRow } from '../../../shared/store/streams.ts'
 import type { Deps } from '../deps.ts'
-import { learnSchemas } from './adopted-streams.ts'
+import { findNewSchemas, saveSchemas } from './adopted-streams.ts'
 
 type StreamDeps = Pick<Deps, 'db' | 'withAdmin' | 'registry' | 'replicationFactor'>
 
@@ -26,7 +26,7 @@ export async function finishStream(deps: StreamDeps, stream: StreamRow): Promise
   const { db, withAdmin, registry, replicationFactor } = deps
   if (stream.is_adopted) {
     await saveStreamSchema(db, stream.id, stream.schema_id!, stream)
-    await learnSchemas(deps, stream)
+    await saveSchemas(db, stream.id, await findNewSchemas(db, registry, stream))
     await updateStream(db, stream.id, { status: 'active' })
     return
   }

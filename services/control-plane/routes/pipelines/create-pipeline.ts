@@ -1,12 +1,12 @@
 /** A request resolved to a definition: connectors, streams, SmartModules and configs checked, every fault named; then made real. */
 import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
-import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
+import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { invalidRequest, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { isUniqueViolation } from '../../../../shared/store/database.ts'
-import { schemasOf } from '../../../../shared/store/streams.ts'
+import { findStream, schemasOf } from '../../../../shared/store/streams.ts'
 import { insertPipeline, updatePipeline, type PipelineRow, type Use } from '../../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../jobs/places.ts'
@@ -28,21 +28,21 @@ import {
 } from './resolve-endpoint.ts'
 import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
 
-/** Where the pipeline starts in each partition; faults are added to `details`. */
-async function resolveStart(
-  { cluster }: Deps,
-  topic: string,
-  start: PipelineRequest['start'],
-  details: Detail[],
-): Promise<Map<number, bigint> | undefined> {
-  const layout = await cluster.describeTopic(topic)
+/** Offset of each partition that the pipeline starts at, or what is wrong with the request's start. */
+type Start = { offsets: Map<number, bigint>; faults: Detail[] }
+
+/** Where the pipeline starts in its source's topic, asked of Kafka; undefined where the source is no stream that could be read. */
+async function resolveStart({ db, cluster }: Deps, { accountId }: Caller, { source, start }: PipelineRequest): Promise<Start | undefined> {
+  const config = connectorIdOf(source) === streamConnector.id ? StreamConfig.safeParse(source.config).data : undefined
+  const stream = config && (await findStream(db, accountId, config.stream_id))
+  if (stream?.status !== 'active') return undefined
+  const layout = await cluster.describeTopic(stream.topic)
   if (!layout) throw unavailable('the source’s topic')
   try {
-    return await resolvePlace(cluster, layout, start, '/start')
+    return { offsets: await resolvePlace(cluster, layout, start, '/start'), faults: [] }
   } catch (error) {
     if (!(error instanceof ServiceError) || !error.details) throw error
-    details.push(...error.details)
-    return undefined
+    return { offsets: new Map(), faults: error.details }
   }
 }
 
@@ -50,24 +50,24 @@ async function resolveStart(
 const INTAKE_PARTITIONS = 4
 
 /** Where records are read: a stream's topic, or the intake topic that the source is read into. */
-async function resolveInput(
-  deps: Deps,
-  caller: Caller,
-  id: string,
+function resolveInput(
+  topicOfIntake: string,
   source: ResolvedEndpoint,
+  start: Start | undefined,
   body: PipelineRequest,
   details: Detail[],
-): Promise<{ topic: string; partitions: number; start: Map<number, bigint> } | undefined> {
+): { topic: string; partitions: number; start: Map<number, bigint> } {
   if (source.kind === 'stream') {
     const { topic, partitions } = source.stream
-    const start = await resolveStart(deps, topic, body.start, details)
-    return start && { topic, partitions, start }
+    if (!start) throw new ServiceError('conflict', 'the source’s stream became active meanwhile; try again')
+    details.push(...start.faults)
+    return { topic, partitions, start: start.offsets }
   }
   if (body.start !== 'earliest')
     details.push({ path: '/start', message: 'is for a source that is a stream: others have a start in their config' })
   const partitions = Math.max(INTAKE_PARTITIONS, body.tasks)
   return {
-    topic: deps.names.intakeTopic(caller.accountId, id),
+    topic: topicOfIntake,
     partitions,
     start: new Map(Array.from({ length: partitions }, (_, partition) => [partition, 0n])),
   }
@@ -89,6 +89,7 @@ async function store(
   const unknown: Detail[] = []
   const chain = await resolveSteps(db, caller.accountId, body.processors, unknown)
   const faults = await chainFaults(db, id, chain, unknown.length > 0)
+  const start = await resolveStart(deps, caller, body)
   return db.transaction(async (trx) => {
     const details: Detail[] = []
     const given = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
@@ -98,7 +99,7 @@ async function store(
       details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
     if (source?.kind === 'stream' && body.tasks > source.stream.partitions)
       details.push({ path: '/tasks', message: `must be at most ${source.stream.partitions}, the source's partitions` })
-    const input = source && (await resolveInput(deps, caller, id, source, body, details))
+    const input = source && resolveInput(names.intakeTopic(caller.accountId, id), source, start, body, details)
     const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
     details.push(...faults)
     if (details.length > 0 || !source || !sink || !input) throw invalidRequest(details)

@@ -5,8 +5,8 @@ import type { SchemaText } from '../../../../shared/model/schema-text.ts'
 import { unfitFields, type StreamFormat } from '../../../../shared/model/stream-formats.ts'
 import { schemaFaults, type Compatibility } from '../../../../shared/model/schema-change.ts'
 import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
-import { lockStream, saveStreamSchema, updateStream, type StreamRow } from '../../../../shared/store/streams.ts'
-import type { Deps } from '../../deps.ts'
+import { findStream, lockStream, saveStreamSchema, updateStream, type StreamRow } from '../../../../shared/store/streams.ts'
+import type { Caller, Deps } from '../../deps.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { registerSchema } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
@@ -77,20 +77,29 @@ async function register({ registry }: Deps, stream: StreamRow, change: Change): 
   })
 }
 
+/** Throws 404, 409 and 412 for a stream that can't be changed by this request. */
+function assertChangeable(caller: Caller, stream: StreamRow | undefined): asserts stream is StreamRow {
+  if (!stream) throw notFound('the stream')
+  assertIfMatch(caller, etagOf(stream))
+  if (stream.status !== 'active') throw new ServiceError('conflict', `the stream is ${stream.status}, not active`)
+}
+
 export const updateStreamOperation = operation(updateStreamContract, async (deps, caller, { params, body }) => {
   const { db } = deps
+  // The registry is asked before the row is locked: what was found holds only for the schema that it was compared with.
+  const found = await findStream(db, caller.accountId, params.id)
+  assertChangeable(caller, found)
+  const change = await changeOf(deps, found, body)
+  const schemaId = change && (await register(deps, found, change))
   const row = await db.transaction(async (trx) => {
     const stream = await lockStream(trx, caller.accountId, params.id)
-    if (!stream) throw notFound('the stream')
-    assertIfMatch(caller, etagOf(stream))
-    if (stream.status !== 'active') throw new ServiceError('conflict', `the stream is ${stream.status}, not active`)
+    assertChangeable(caller, stream)
     const { description = stream.description } = body
-    const change = await changeOf(deps, stream, body)
-    if (!change) return updateStream(trx, stream.id, { description })
-    const schema_id = await register(deps, stream, change)
+    if (!change || schemaId === undefined) return updateStream(trx, stream.id, { description })
+    if (stream.schema_id !== found.schema_id) throw new ServiceError('conflict', 'another request changed the schema meanwhile; try again')
     const { schema, schema_text } = change
-    const updated = await updateStream(trx, stream.id, { description, schema, schema_text, schema_id })
-    await saveStreamSchema(trx, stream.id, schema_id, change)
+    const updated = await updateStream(trx, stream.id, { description, schema, schema_text, schema_id: schemaId })
+    await saveStreamSchema(trx, stream.id, schemaId, change)
     await teachReaders(trx, updated)
     return updated
   })
