@@ -7,7 +7,6 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { connectorDefaultsOf, kafkaSecurityOf, loadProcessorConfig } from '../../shared/config/config.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
-import { createFetch } from '../../shared/kafka/wire/fetch.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
@@ -16,15 +15,14 @@ import { watchLiveness } from '../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
-import { openLanes } from './lane/lanes.ts'
+import { createBufferPool } from './lane/buffer-pool.ts'
 import { registerTaskMetrics } from './metrics.ts'
-import type { Mutation } from './mutation.ts'
+import { openPhases } from './phases.ts'
 import { openDeclined, type Declined } from './supervisor/declined.ts'
 import { openDefinitions } from './supervisor/definitions.ts'
 import { openFleet } from './supervisor/fleet.ts'
 import { openObserver, type Observer } from './supervisor/observer.ts'
 import { openSupervisor, type Supervisor } from './supervisor/supervisor.ts'
-import { createBufferPool } from './task/buffer-pool.ts'
 import { openByteBudget } from './task/byte-budget.ts'
 
 const config = loadProcessorConfig()
@@ -57,7 +55,8 @@ await withRetries(log, 'waiting for Kafka', async () => {
 
 /** Fetched bytes go to a lane and come back when their round is done. */
 const inputs = createBufferPool(config.FETCH_BUDGET_BYTES)
-const lanes = openLanes({
+const phases = await openPhases(config.DPS_FAULTS)
+const lanes = phases.openLanes({
   inputs,
   count: config.LANES,
   kernel: await WebAssembly.compile(await kernelBinary(config.DPS_CACHE)),
@@ -92,7 +91,7 @@ declined = openDeclined(cluster, names.fleet, processorId, now, () => supervisor
 await declined.caughtUp
 supervisor = openSupervisor({
   declined,
-  mutation: config.DPS_MUTATION as Mutation | undefined,
+  phases,
   processorId,
   brokers: config.KAFKA_BROKERS,
   cluster,
@@ -100,7 +99,7 @@ supervisor = openSupervisor({
   fleet,
   lanes,
   budget: openByteBudget(config.FETCH_BUDGET_BYTES),
-  fetch: createFetch(inputs.take),
+  fetch: phases.createFetch(inputs.take),
   roundBytesMax: config.ROUND_BYTES_MAX,
   sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
   names,

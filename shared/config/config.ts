@@ -78,8 +78,8 @@ const ProcessorSchema = z.object({
   FETCH_BUDGET_BYTES: integer(256 << 20, 16 << 20, 1 << 40),
   CALL_TIMEOUT_MS: integer(5000, 100, 600_000),
   SESSION_TIMEOUT_MS: integer(6000, 6000, 300_000),
-  /** A deliberate fault, for the chaos harness; refused unless NODE_ENV is test. */
-  DPS_MUTATION: z.string().optional(),
+  /** Path of a module that breaks something on purpose, for the chaos harness; refused unless NODE_ENV is test. */
+  DPS_FAULTS: z.string().optional(),
   NODE_ENV: z.string().optional(),
 })
 
@@ -123,8 +123,8 @@ function load<T>(schema: z.ZodType<T>, env: NodeJS.ProcessEnv): Readonly<T> {
 /** Throws naming every setting that is missing or wrong. */
 export function loadProcessorConfig(env: NodeJS.ProcessEnv = process.env): ProcessorConfig {
   const config = load(ProcessorSchema, env)
-  if (config.DPS_MUTATION !== undefined && config.NODE_ENV !== 'test')
-    throw new Error('the environment is not usable:\n  DPS_MUTATION: is for tests alone (NODE_ENV=test)')
+  if (config.DPS_FAULTS !== undefined && config.NODE_ENV !== 'test')
+    throw new Error('the environment is not usable:\n  DPS_FAULTS: is for tests alone (NODE_ENV=test)')
   return config
 }
 

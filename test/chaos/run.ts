@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openArena } from './arena.ts'
 import { runChaos } from './chaos.ts'
-import { MUTATIONS } from '../../services/processor/mutation.ts'
+import { MUTATIONS, type Mutation } from './faults/mutations.ts'
 import { runTrials } from './trials.ts'
 
 const minutes = Number(process.env.MINUTES || 5)
@@ -23,7 +23,7 @@ let isGreen = false
 try {
   const result = await runChaos(arena, { seed, loadSeconds: loadSecondsOf(minutes), recordsPerSecond, say })
   say('the harness on trial: one broken rule at a time, and a control')
-  const trials = await runTrials(arena, ['none', ...MUTATIONS], 5, say)
+  const trials = await runTrials(arena, ['none', ...(Object.keys(MUTATIONS) as Mutation[])], 5, say)
   const control = trials.find(({ mutation }) => mutation === 'none')!
   const mutated = trials.filter(({ mutation }) => mutation !== 'none')
   const { verdict } = result

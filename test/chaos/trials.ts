@@ -5,7 +5,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import type { Mutation } from '../../services/processor/mutation.ts'
+import { environmentOf } from './faults/faults.ts'
+import type { Mutation } from './faults/mutations.ts'
 import { ensureServiceTopics, ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import { parseCommitMetadata } from '../../shared/model/commit-metadata.ts'
 import { definitionKeys, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
@@ -42,7 +43,7 @@ function startProcessor(arena: Arena, prefix: string, mutation: Mutation | 'none
       LOG_LEVEL: process.env.TRIAL_LOG ?? 'silent',
       NODE_ENV: 'test',
       REPLICATION_FACTOR: '1',
-      ...(mutation === 'none' ? {} : { DPS_MUTATION: mutation }),
+      ...(mutation === 'none' ? {} : environmentOf(mutation)),
     },
     stdio: ['ignore', 'inherit', 'inherit'],
   })

@@ -5,14 +5,16 @@ import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaper, startChild, type Child, type Reaper } from '../../deploy/local/child.ts'
 import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
-import { FREEZES } from '../../services/processor/mutation.ts'
 import { weight } from '../../services/processor/supervisor/placement.ts'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/registry/framing.ts'
+import { environmentOf } from '../chaos/faults/faults.ts'
+import { FREEZES as FREEZERS, type Freeze } from '../chaos/faults/freezes.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 
+const FREEZES = Object.keys(FREEZERS) as Freeze[]
 /** One task for each, and some for the fleet as it is. */
 const TASKS = FREEZES.length + 3
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -41,14 +43,14 @@ function ownerOf(pipelineId: string, task: number): string {
   }
 }
 
-async function startFreezing(name: string, moment: string): Promise<Child> {
+async function startFreezing(name: string, moment: Freeze): Promise<Child> {
   const child = await startChild(
     {
       name,
       command: process.execPath,
       args: ['--no-warnings', ...PROCESSOR_NODE_FLAGS, join(ROOT, 'services', 'processor', 'main.ts')],
       cwd: ROOT,
-      env: { ...service().env, PROCESSOR_ID: name, DPS_MUTATION: moment, NODE_ENV: 'test', METRICS_PORT: '0' },
+      env: { ...service().env, PROCESSOR_ID: name, ...environmentOf(moment), METRICS_PORT: '0' },
       logFile: join(service().logFolder, `${name}.log`),
     },
     reaper,

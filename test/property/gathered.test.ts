@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
 import { runPartition } from '../../services/processor/lane/run-partition.ts'
-import { createBufferPool } from '../../services/processor/task/buffer-pool.ts'
+import { createBufferPool } from '../../services/processor/lane/buffer-pool.ts'
 import {
   BATCH_HEADER_BYTES,
   LOG_APPEND_TIME,

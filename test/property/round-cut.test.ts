@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
 import { runPartition } from '../../services/processor/lane/run-partition.ts'
 import type { OutputBatch } from '../../services/processor/lane/messages.ts'
-import { createBufferPool } from '../../services/processor/task/buffer-pool.ts'
+import { createBufferPool } from '../../services/processor/lane/buffer-pool.ts'
 import { inflate } from '../../shared/kafka/protocol/compression.ts'
 import {
   BATCH_HEADER_BYTES,

@@ -1,6 +1,7 @@
 /** What the splits of a source have seen, in a compacted topic of the pipeline's: for sources whose position is a set, not a place. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { TRANSACTIONAL, encodeBatch } from '../../../shared/kafka/protocol/record-batch.ts'
+import type { SourceRead } from '../../../shared/connectors/source.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
 import type { OutputBatch } from '../lane/messages.ts'
 import { isLong } from './split-position.ts'
@@ -49,6 +50,14 @@ export async function readSeen(cluster: Cluster, topic: string, splits: readonly
 }
 
 const READ_MAX_MS = 60_000
+
+/** Takes over what a read that was committed has seen. */
+export function remember(seen: Map<string, string>, { seen: entries = [] }: SourceRead): void {
+  for (const { key, value } of entries) {
+    if (value === null) seen.delete(key)
+    else seen.set(key, value)
+  }
+}
 
 /** For the transaction of the reads. */
 export function seenBatch(reads: readonly SplitRead[], nowMs: number): OutputBatch | undefined {

@@ -14,7 +14,7 @@ import type { RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
 import { UnknownSchema } from '../../../shared/registry/codecs.ts'
 import { openDecoder, type SectionDecoder } from './codec-input.ts'
 import { openRowTarget } from './row-target.ts'
-import { createBufferPool } from '../task/buffer-pool.ts'
+import { createBufferPool } from './buffer-pool.ts'
 import { ownThreadId } from './priority.ts'
 import { runPartition } from './run-partition.ts'
 

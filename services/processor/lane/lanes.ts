@@ -6,9 +6,9 @@
 import { Worker } from 'node:worker_threads'
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import { callUnderWay, callWatchOver, lastChain, WATCH_BYTES } from '../../../shared/smartmodule/host/call-watch.ts'
-import type { BufferPool } from '../task/buffer-pool.ts'
+import { Interrupted } from '../interruption.ts'
+import type { BufferPool } from './buffer-pool.ts'
 import { createDoubtBook } from './doubts.ts'
-import { ChainFailed, RetryLater, RoundLost } from './ends.ts'
 import type { Job, Lane, LaneRound, Registered } from './lane-record.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, RoundPartition, ToLane } from './messages.ts'
 import { stepBack } from './priority.ts'
@@ -23,7 +23,7 @@ export type OpenChain = {
   /** Dead letters of these records are in their topic already. */
   addLettered(partition: number, offsets: readonly bigint[]): void
   /**
-   * Runs one round, until about `outputBytesMax` were made of it; rejects with RoundLost, RetryLater or ChainFailed. The buffers of
+   * Runs one round, until about `outputBytesMax` were made of it; rejects with `round_lost`, `retry_later` or `failed`. The buffers of
    * `partitions` are gone afterwards.
    */
   run(partitions: RoundPartition[], outputBytesMax: number): Promise<LaneRound>
@@ -102,7 +102,8 @@ export function openLanes(options: LanesOptions): Lanes {
     worker.on('error', (error) => {
       const chain = lane.running?.chain ?? lane.chains.get(lastChain(lane.watch))
       const message = `a lane failed: ${error.message}`
-      if (chain && ++chain.crashes >= CRASHES_MAX) chain.failure = new ChainFailed(`gave up after ${CRASHES_MAX} lanes: ${message}`)
+      if (chain && ++chain.crashes >= CRASHES_MAX)
+        chain.failure = new Interrupted('failed', `gave up after ${CRASHES_MAX} lanes: ${message}`)
       loseLane(lane, message)
     })
     return lane
@@ -122,7 +123,7 @@ export function openLanes(options: LanesOptions): Lanes {
     if (message.type === 'refused') {
       const chain = lane.chains.get(message.chainId)
       if (!chain) return
-      chain.failure = new ChainFailed(message.message)
+      chain.failure = new Interrupted('failed', message.message)
       return chain.opening.reject(chain.failure)
     }
     const job = lane.running
@@ -183,12 +184,14 @@ export function openLanes(options: LanesOptions): Lanes {
         options.inputs.give(message.inputs)
         addLosses(chain, message.lost)
         chain.doubts.addAttempts(message.retries)
-        return settled.reject(new RetryLater(message.backoffMs))
+        return settled.reject(
+          new Interrupted({ kind: 'retry_later', afterMs: message.backoffMs }, 'records failed whose policy is to try again'),
+        )
       case 'trapped':
         chain.failure = quarantined(chain.spec, message.step, message.message)
         return settled.reject(chain.failure)
       default:
-        return settled.reject(message.isFinal ? new ChainFailed(message.message) : new RoundLost(message.message))
+        return settled.reject(new Interrupted(message.isFinal ? 'failed' : 'round_lost', message.message))
     }
   }
 
@@ -196,11 +199,11 @@ export function openLanes(options: LanesOptions): Lanes {
     for (const [step, count] of lost.entries()) if (count > 0) quarantine.add(spec.steps[step]!.sha256, count)
   }
 
-  function quarantined(spec: LaneChain, step: number, message: string): ChainFailed {
+  function quarantined(spec: LaneChain, step: number, message: string): Interrupted {
     const { name, version, sha256 } = spec.steps[step]!
-    return new ChainFailed(
+    return new Interrupted(
+      { kind: 'failed', quarantined: sha256 },
       `step ${step + 1}: ${name} ${version} is quarantined: ${QUARANTINE_LOSSES} traps or missed deadlines within ${QUARANTINE_WINDOW_MS / 1000} s (the last: ${message})`,
-      sha256,
     )
   }
 
@@ -247,7 +250,7 @@ export function openLanes(options: LanesOptions): Lanes {
     const chains = new Map([...lane.chains].filter(([, { failure }]) => failure === undefined))
     for (const [id, { failure, opening }] of lane.chains) if (!chains.has(id)) opening.reject(failure)
     replace(lane, chains)
-    giveUp(lane, ({ chain }) => chain.failure ?? new RoundLost(reason))
+    giveUp(lane, ({ chain }) => chain.failure ?? new Interrupted('round_lost', reason))
   }
 
   /** Looks are counted, not time: a process that was paused, or a clock that was set, must not blame the module. */
@@ -269,7 +272,7 @@ export function openLanes(options: LanesOptions): Lanes {
     const where = call.partition < 0 ? 'while starting' : `on a batch of partition ${call.partition}`
     const message = `step ${call.step + 1} (${step?.name ?? 'a SmartModule'}) did not return within ${Math.round(tookMs)} ms ${where}`
     if (chain && step) {
-      if (call.partition < 0) chain.failure = new ChainFailed(message)
+      if (call.partition < 0) chain.failure = new Interrupted('failed', message)
       else if (quarantine.add(step.sha256, 1)) chain.failure = quarantined(chain.spec, call.step, message)
       else chain.doubts.suspect(call.partition, call.first, call.last, call.step, message)
     }
@@ -343,7 +346,7 @@ export function openLanes(options: LanesOptions): Lanes {
       return {
         run(partitions, outputBytesMax) {
           const at = laneOf(chain)
-          if (!at || chain.failure) return Promise.reject(chain.failure ?? new RoundLost('the chain is closed'))
+          if (!at || chain.failure) return Promise.reject(chain.failure ?? new Interrupted('round_lost', 'the chain is closed'))
           const job: Job = {
             chain,
             waiting: partitions,
@@ -374,7 +377,7 @@ export function openLanes(options: LanesOptions): Lanes {
       await Promise.all(
         [...lanes, spare].map(async (lane) => {
           lane.closed = true
-          giveUp(lane, () => new RoundLost('the processor is stopping'))
+          giveUp(lane, () => new Interrupted('round_lost', 'the processor is stopping'))
           await lane.worker.terminate()
         }),
       )

@@ -6,7 +6,6 @@ import type { Compression, JobInput, OnError, PipelineDefinition } from '../../.
 import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import type { Doubts } from '../../../shared/smartmodule/host/spec.ts'
-import type { Mutation } from '../mutation.ts'
 
 /** A step as a lane needs it: the module compiled once per processor, posted by reference. */
 export type LaneStep = {
@@ -43,7 +42,6 @@ export type LaneChain = {
   /** The sink's partitions, where records go by their keys; left out, each source partition has one of them. */
   partitions?: number
   job?: JobInput
-  mutation?: Mutation
 }
 
 /** Fetched bytes of one partition, from `position` on. */

@@ -9,7 +9,7 @@ export type Quarantine = {
   add(sha256: string, losses: number): boolean
 }
 
-/** data-plane.md, "Failure of a record, of a module, of a sink". */
+/** A module that traps now and then is kept; one that does so every few seconds is not. */
 export const QUARANTINE_LOSSES = 20
 export const QUARANTINE_WINDOW_MS = 60_000
 

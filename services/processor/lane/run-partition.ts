@@ -29,7 +29,7 @@ import type { Chain } from '../../../shared/smartmodule/host/chain.ts'
 import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
 import { CorruptBatch, type BatchSink, type ChainOutput, type RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
-import type { BufferPool } from '../task/buffer-pool.ts'
+import type { BufferPool } from './buffer-pool.ts'
 import type { JobInput } from '../../../shared/model/definition.ts'
 import type { SectionDecoder } from './codec-input.ts'
 import { createGatherer } from './gathered.ts'
@@ -100,7 +100,7 @@ export async function runPartition(
     clearRows(rowBuffer)
     rowBuffer.partition = input.partition
   }
-  const isAborted = createAbortedFilter(spec.mutation === 'count_aborted' ? [] : input.aborted)
+  const isAborted = createAbortedFilter(input.aborted)
   let position = input.position
   let lastTime = 0n
   let outputBytes = 0
@@ -258,7 +258,6 @@ export async function runPartition(
     if (kernel.builtRecords() > 0) target.seal()
   }
   kernel.select(0)
-  const letters = spec.mutation === 'drop_failed' ? [] : deadLetters
   return {
     retries: output.retries,
     outputBytes,
@@ -269,7 +268,7 @@ export async function runPartition(
       records: output.counts[0]!,
       sink,
       rows,
-      deadLetters: deadLetterBatches(letters, input.deadLetterPartition, nowMs, spec.sinkBatchBytesMax, spec.deadLetterBytesMax),
+      deadLetters: deadLetterBatches(deadLetters, input.deadLetterPartition, nowMs, spec.sinkBatchBytesMax, spec.deadLetterBytesMax),
       letterOffsets,
       counts: output.counts,
     },

@@ -1,6 +1,6 @@
 /** A place for one task on this processor: the task while it runs, and what happened while it does not. */
 import { runIdOf, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
-import type { Task, TaskView } from '../task/task-view.ts'
+import type { Task, TaskView } from '../member/task-view.ts'
 
 export type Slot = {
   key: string

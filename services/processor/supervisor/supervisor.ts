@@ -15,7 +15,7 @@ import {
 } from '../../../shared/model/definition.ts'
 import type { Lanes } from '../lane/lanes.ts'
 import type { LaneChain } from '../lane/messages.ts'
-import type { Mutation } from '../mutation.ts'
+import type { Phases } from '../phases.ts'
 import type { ByteBudget } from '../task/byte-budget.ts'
 import { startIntake } from '../intake/intake.ts'
 import { startTask } from '../task/task.ts'
@@ -44,7 +44,7 @@ export type SupervisorOptions = {
   now: () => number
   log: (level: 'info' | 'warn', message: string, fields: object) => void
   onChange: () => void
-  mutation?: Mutation
+  phases: Phases
 }
 
 export type Supervisor = {
@@ -119,7 +119,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       now,
       log,
       onChange: options.onChange,
-      mutation: options.mutation,
+      phases: options.phases,
     }
     const { names, lanes, budget, fetch, roundBytesMax } = options
     const earlier = async (revision: number) => {

@@ -4,10 +4,8 @@
  */
 import type { Counters } from '../../../shared/model/definition.ts'
 import { COUNTER_COUNT, namedCounters } from '../../../shared/model/counters.ts'
+import { Interrupted } from '../interruption.ts'
 import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
-
-/** The equation does not hold: a fault of ours, and reason enough to stop. */
-export class Unbalanced extends Error {}
 
 export type Accounting = {
   /** Takes over the counters of a partition from its committed metadata; unknown metadata starts at zero. */
@@ -112,7 +110,9 @@ function chainTotals(counts: Float64Array): number[] {
 function assertBalance(row: number[], partition: number, step: number): void {
   const [input, out, filtered, skipped, failed, absorbed] = row as [number, number, number, number, number, number]
   if (input === out + filtered + skipped + failed + absorbed) return
-  throw new Unbalanced(
+  // A fault of the service, and reason enough to stop.
+  throw new Interrupted(
+    'failed',
     `accounting of partition ${partition}, ${step < 0 ? 'whole chain' : `step ${step + 1}`} does not balance: in ${input}, out ${out}, filtered ${filtered}, skipped ${skipped}, failed ${failed}, absorbed ${absorbed}`,
   )
 }

@@ -2,17 +2,17 @@
  * "The deploy is bad": more than a share of at least a thousand records within a minute failed. Checked before a round is written, so
  * that the pipeline pauses with a sentence instead of filling a topic with dead letters.
  */
+import { Interrupted } from '../interruption.ts'
+
 export type FailureThreshold = {
   /**
    * Adds a round: per partition where it ends, its records, and how many of them failed. A round that comes again is not counted again.
-   * Throws ThresholdPassed when the share was passed; then nothing of the round may be written.
+   * Throws `threshold_passed` when the share was passed; then nothing of the round may be written.
    */
   check(round: readonly [partition: number, nextOffset: bigint, records: number, failed: number][]): void
 }
 
-export class ThresholdPassed extends Error {}
-
-/** data-plane.md, "Failure of a record, of a module, of a sink". */
+/** Below so many records a share says nothing. */
 const RECORDS_MIN = 1000
 const WINDOW_SECONDS = 60
 
@@ -47,7 +47,8 @@ export function createFailureThreshold(share: number, now: () => number): Failur
         sumFailed += bucket.failed
       }
       if (sumRecords >= RECORDS_MIN && sumFailed > sumRecords * share)
-        throw new ThresholdPassed(
+        throw new Interrupted(
+          'threshold_passed',
           `paused: ${sumFailed} of the last ${sumRecords} records failed, more than the threshold of ${Math.round(share * 100)} %; mend or replace the SmartModule, then resume`,
         )
       const last = buckets.at(-1)

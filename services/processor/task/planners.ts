@@ -3,9 +3,10 @@ import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cl
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { readLettered } from './lettered.ts'
-import type { Planned } from './places.ts'
-import { SinkRefused, SinkUnavailable } from './sinks.ts'
-import { leaderOf, type Targets } from './round/deliver.ts'
+import type { Planned } from './positions.ts'
+import { interruptionOf, reasonOf } from '../interruption.ts'
+import { leaderOf } from '../transaction/layouts.ts'
+import type { Targets } from './targets.ts'
 import type { Revision, Running } from './running.ts'
 
 /** An earlier revision; undefined where it is not known any more. */
@@ -14,7 +15,9 @@ export type Earlier = (revision: number) => Promise<Revision | undefined>
 /** A sink that was changed since may not be there any more. */
 const PATIENCE_MS = 20_000
 
-/** `openSink`: what a revision writes to where that is no topic. */
+export type Planners = ReturnType<typeof createPlanners>
+
+/** `openSink`: what a revision writes to where that is an external system. */
 export function createPlanners(
   earlier: Earlier,
   openSink: (definition: PipelineDefinition) => Promise<OpenSink | undefined>,
@@ -38,9 +41,11 @@ export function createPlanners(
   }
 
   /** Its sink is another one now, and takes nothing any more: waiting for it would stop the pipeline for ever. */
-  function giveUp(revision: number, error: Error): void {
+  function giveUp(revision: number, error: unknown): void {
     refused.add(revision)
-    warn(`the sink of revision ${revision}, which has planned a range, does not take it (${error.message}): the revision at work writes it`)
+    warn(
+      `the sink of revision ${revision}, which has planned a range, does not take it (${reasonOf(error)}): the revision at work writes it`,
+    )
   }
 
   return {
@@ -60,7 +65,7 @@ export function createPlanners(
         if (!isSameSink) {
           if (!tried.has(revision)) tried.set(revision, now())
           ownSink = await openSink(found.definition).catch((error: unknown) => {
-            if (error instanceof SinkRefused || isOver(revision)) giveUp(revision, error as Error)
+            if (interruptionOf(error).kind === 'sink_refused' || isOver(revision)) giveUp(revision, error)
             throw error
           })
         }
@@ -74,7 +79,8 @@ export function createPlanners(
     /** True where the range of that revision may be written by the one at work after all; then it is. */
     mayGoOn(at: Running, error: unknown): boolean {
       if (at !== planner || !ownSink) return false
-      const isGone = error instanceof SinkRefused || (error instanceof SinkUnavailable && isOver(at.definition.revision))
+      const { kind } = interruptionOf(error)
+      const isGone = kind === 'sink_refused' || (kind === 'sink_away' && isOver(at.definition.revision))
       if (isGone) giveUp(at.definition.revision, error)
       return isGone
     },

@@ -3,9 +3,9 @@ import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { LaneChain } from '../lane/messages.ts'
 import type { Lanes, OpenChain } from '../lane/lanes.ts'
-import type { Mutation } from '../mutation.ts'
-import { createAccounting, type Accounting } from './accounting.ts'
-import type { Targets } from './round/deliver.ts'
+import type { Phases } from '../phases.ts'
+import type { Accounting } from './accounting.ts'
+import type { Targets } from './targets.ts'
 
 /** What a task runs: a definition, and its chain as lanes open it. */
 export type Revision = { definition: PipelineDefinition; chain: LaneChain }
@@ -15,17 +15,21 @@ export type Running = {
   definition: PipelineDefinition
   chain: OpenChain
   accounting: Accounting
-  /** Where that is no topic. */
+  /** What it writes to where that is an external system. */
   sink: OpenSink | undefined
   /** Records of each source partition may go to any of the sink's. */
   isByKey: boolean
 }
 
-type Around = { lanes: Lanes; mutation: Mutation | undefined; /** Of the revision before: totals go on. */ before: Accounting | undefined }
+type Around = {
+  lanes: Lanes
+  phases: Pick<Phases, 'createAccounting'>
+  /** Of the revision before: totals go on. */ before: Accounting | undefined
+}
 
-/** Throws ChainFailed when the chain does not start. `partitions`: the source's. */
+/** Throws `failed` when the chain does not start. `partitions`: the source's. */
 export async function openRevision(
-  { lanes, mutation, before }: Around,
+  { lanes, phases, before }: Around,
   { definition, chain }: Revision,
   sink: OpenSink | undefined,
   targets: Targets,
@@ -35,11 +39,10 @@ export async function openRevision(
   const isByKey = !sink && (targets.sink.leaders.length !== partitions || definition.steps.some(({ changes_keys }) => changes_keys))
   const opened = await lanes.open({
     ...chain,
-    mutation,
     ...(isByKey ? { partitions: targets.sink.leaders.length } : {}),
     ...(sink ? { rows: sink.rows, sinkOnError: definition.sink?.on_error } : {}),
   })
   const { revision, steps } = definition
-  const accounting = before?.forRevision(revision, steps.length) ?? createAccounting(revision, steps.length)
+  const accounting = before?.forRevision(revision, steps.length) ?? phases.createAccounting(revision, steps.length)
   return { definition, chain: opened, accounting, sink, isByKey }
 }

@@ -5,9 +5,10 @@
  */
 import { KafkaError, type Connections, type TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { CONTROL, readBatchHeader } from '../../../../shared/kafka/protocol/record-batch.ts'
-import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
+import { isRetriable, KAFKA_ERRORS, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
 import type { AbortedTransaction } from '../../../../shared/kafka/protocol/aborted.ts'
 import type { FetchBatches, FetchedPartition } from '../../../../shared/kafka/wire/fetch.ts'
+import { Interrupted } from '../../interruption.ts'
 import type { ByteBudget } from '../byte-budget.ts'
 
 /** Complete batches of one partition, from `position` up to `nextOffset`. */
@@ -25,12 +26,6 @@ export type FetchedBatches = {
 
 /** What one round works on. `release` gives its bytes back to the budget; called once, after the commit or when the round is dropped. */
 export type FetchedRound = { batches: FetchedBatches[]; bytes: number; release(): void }
-
-/** The position lies outside of what the topic still holds: never reset silently. */
-export class PositionLost extends Error {}
-
-/** Some partitions are not read for want of a leader: who leads them is to be looked up, and the rest may be given up. */
-export class PartitionsAside extends KafkaError {}
 
 export type Fetcher = {
   /**
@@ -99,7 +94,8 @@ function wholeBatches(answer: FetchedPartition, position: bigint, end: bigint | 
     nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
   }
   if (at === 0 && bytes.length > MAGIC_AT && bytes[MAGIC_AT]! < 2)
-    throw new PositionLost(
+    throw new Interrupted(
+      'failed',
       `the batch at offset ${position} of partition ${answer.partition} has the retired format v${bytes[MAGIC_AT]}, which brokers since 4.0 don't write`,
     )
   if (at === 0 && nextOffset === position) return undefined
@@ -156,8 +152,9 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   function setAside(partition: number, errorCode: number): void {
     aside.add(partition)
     const isAlone = [...positions.keys()].every((each) => aside.has(each) || !isBeforeEnd(each))
-    if (isAlone) return fail(new PartitionsAside(errorCode))
-    asideTimer ??= setTimeout(() => fail(new PartitionsAside(errorCode)), ASIDE_MS)
+    const interrupted = new Interrupted(isRetriable(errorCode) ? 'partitions_aside' : 'unknown', kafkaErrorName(errorCode))
+    if (isAlone) return fail(interrupted)
+    asideTimer ??= setTimeout(() => fail(interrupted), ASIDE_MS)
   }
 
   function collect(answers: FetchedPartition[], starts?: ReadonlyMap<number, bigint>): FetchedBatches[] {
@@ -171,7 +168,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
           batches.push(expired)
           continue
         }
-        throw new PositionLost(
+        throw new Interrupted(
+          'failed',
           `position ${positions.get(answer.partition)} of partition ${answer.partition} is outside of what ${layout.topic} holds`,
         )
       }

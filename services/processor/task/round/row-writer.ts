@@ -1,21 +1,23 @@
 /**
- * Phases 3 and 4 of a round whose sink is no topic: rows gather up to the sink's boundaries, dead letters are written and acknowledged
+ * Outcomes whose sink is an external system: rows gather up to the sink's boundaries, dead letters are written and acknowledged
  * first, then the sink writes the range, then the consumed offsets are committed. One transaction can't span two systems, so that what
  * makes it exact is the sink's: a position of its own, or a range that was planned (committed as metadata, the offset still at its start)
  * before anything of it was written, so that a replay writes the same range under the same name.
  */
 import type { Delivery, OpenSink, Rows, Written } from '../../../../shared/connectors/sink.ts'
-import type { Cluster, Connections } from '../../../../shared/kafka/cluster.ts'
+import type { Cluster } from '../../../../shared/kafka/cluster.ts'
 import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import { withPlan } from '../../../../shared/model/commit-metadata.ts'
 import { runIdOf } from '../../../../shared/model/definition.ts'
-import { RoundLost } from '../../lane/ends.ts'
+import { Interrupted } from '../../interruption.ts'
 import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
 import type { ByteBudget } from '../byte-budget.ts'
-import type { Producer } from '../producer.ts'
-import { SinkMoved, SinkRefused, SinkUnavailable } from '../sinks.ts'
-import { commitRound, type GroupCoordinator } from './commit.ts'
-import { deliver, leaderOf, type Targets } from './deliver.ts'
+import { leaderOf } from '../../transaction/layouts.ts'
+import type { Transactions } from '../../transaction/transactions.ts'
+import { ledgerOf } from '../ledger.ts'
+import type { Targets } from '../targets.ts'
+import type { RoundWriter } from './round-writer.ts'
+import { writesOf } from './topic-writer.ts'
 import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
 import type { Running } from '../running.ts'
 
@@ -23,9 +25,7 @@ export type RowWriterOptions = {
   sink: OpenSink
   topicId: string
   cluster: Cluster
-  connections: Connections
-  coordinator: GroupCoordinator
-  producer: Producer
+  transactions: Transactions
   targets: Targets
   owned: Assignment
   positions: Map<number, bigint>
@@ -35,8 +35,7 @@ export type RowWriterOptions = {
   withLetters: ReadonlySet<number>
   /** False once a sink that is away was asked for long enough: then what it says is said. */
   isPatient(): boolean
-  ledgerOf(running: Running, partitions: number[]): OutputBatch | undefined
-  onWritten(records: number): void
+  onCommit(records: number): void
   budget: ByteBudget
   isMine(): boolean
   hasNext(): boolean
@@ -67,20 +66,8 @@ type Held = {
   since: number
 }
 
-export type RowWriter = {
-  /** Takes a round's outcomes over. */
-  hold(outcomes: readonly PartitionOutcome[]): void
-  /** A partition has come to a boundary; without boundaries, whenever something is held. */
-  isDue(): boolean
-  isEmpty(): boolean
-  /** Writes what is due, or all of it, and commits. */
-  flush(running: Running, isAll: boolean): Promise<void>
-  /** Gives up what is held: it will be read again. */
-  drop(): void
-}
-
-export function openRowWriter(options: RowWriterOptions): RowWriter {
-  const { sink, planned, positions, now } = options
+export function openRowWriter(options: RowWriterOptions): RoundWriter {
+  const { sink, planned, positions, transactions, now } = options
   const { boundaries } = sink
   const held = new Map<number, Held>()
   const noted = new Set(options.withLetters)
@@ -112,7 +99,7 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
   async function commit(running: Running, offsets: { partition: number; offset: bigint; metadata: string }[]): Promise<void> {
     const { group_id, source_topic } = running.definition
     const target = { groupId: group_id, topic: source_topic, assignment: options.owned }
-    await commitRound(options.cluster, options.connections, options.coordinator, target, offsets, options.producer)
+    await transactions.commit(target, offsets)
   }
 
   /**
@@ -135,14 +122,16 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
       metadata: withPlan(running.accounting.metadataWith(partition, none), to, lettersFrom?.get(partition)),
     }))
     // The ledger's entry goes first too: what the sink has written must not lack it, and written twice it is the same entry.
-    const ledger = options.ledgerOf(
+    const ledger = ledgerOf(
       running,
       parts.map(([partition]) => partition),
+      positions,
+      now(),
     )
     if (letters.length === 0 && plans.length === 0 && !ledger) return
-    await deliver(options.connections, letters, ledger, options.targets, options.producer)
+    await transactions.deliver(writesOf(letters, options.targets, ledger))
     if (plans.length > 0) await commit(running, plans)
-    else await options.producer.end(true)
+    else await transactions.commitWithoutOffsets()
     for (const [partition, each] of parts) {
       if (each.letterOffsets.length > 0) running.chain.addLettered(partition, each.letterOffsets)
       each.deadLetters = []
@@ -195,64 +184,75 @@ export function openRowWriter(options: RowWriterOptions): RowWriter {
       running.chain.recycle([outcomeOf(partition, each)])
       records += each.records
     }
-    options.onWritten(records)
+    options.onCommit(records)
   }
 
-  return {
-    hold(outcomes) {
-      for (const outcome of outcomes) {
-        const letters = outcome.deadLetters.reduce((sum, { length }) => sum + length, 0)
-        const bytes = outcome.rows.reduce((sum, rows) => sum + rows.bytes.length, letters)
-        const count = outcome.rows.reduce((sum, rows) => sum + rows.count, 0)
-        options.budget.hold(bytes)
-        const known = held.get(outcome.partition)
-        if (!known) {
-          held.set(outcome.partition, {
-            to: outcome.nextOffset,
-            rows: outcome.rows,
-            bytes,
-            count,
-            records: outcome.records,
-            deadLetters: outcome.deadLetters,
-            letterOffsets: outcome.letterOffsets,
-            plannedTo: undefined,
-            counts: outcome.counts,
-            since: now(),
-          })
-          continue
-        }
-        known.to = outcome.nextOffset
-        known.rows.push(...outcome.rows)
-        known.bytes += bytes
-        known.count += count
-        known.records += outcome.records
-        known.deadLetters.push(...outcome.deadLetters)
-        known.letterOffsets.push(...outcome.letterOffsets)
-        for (let i = 0; i < known.counts.length; i++) known.counts[i]! += outcome.counts[i]!
+  function hold(outcomes: readonly PartitionOutcome[]): void {
+    for (const outcome of outcomes) {
+      const letters = outcome.deadLetters.reduce((sum, { length }) => sum + length, 0)
+      const bytes = outcome.rows.reduce((sum, rows) => sum + rows.bytes.length, letters)
+      const count = outcome.rows.reduce((sum, rows) => sum + rows.count, 0)
+      options.budget.hold(bytes)
+      const known = held.get(outcome.partition)
+      if (!known) {
+        held.set(outcome.partition, {
+          to: outcome.nextOffset,
+          rows: outcome.rows,
+          bytes,
+          count,
+          records: outcome.records,
+          deadLetters: outcome.deadLetters,
+          letterOffsets: outcome.letterOffsets,
+          plannedTo: undefined,
+          counts: outcome.counts,
+          since: now(),
+        })
+        continue
       }
+      known.to = outcome.nextOffset
+      known.rows.push(...outcome.rows)
+      known.bytes += bytes
+      known.count += count
+      known.records += outcome.records
+      known.deadLetters.push(...outcome.deadLetters)
+      known.letterOffsets.push(...outcome.letterOffsets)
+      for (let i = 0; i < known.counts.length; i++) known.counts[i]! += outcome.counts[i]!
+    }
+  }
+
+  async function flush(running: Running, isAll: boolean): Promise<void> {
+    const parts = [...held].filter(([partition, each]) => (isAll || isFull(each)) && isWhole(partition, each))
+    if (parts.length === 0) return
+    await prepare(running, parts)
+    const written = await Promise.all(
+      parts.map(async ([partition, each]) => {
+        const delivery = deliveryOf(running, partition, each)
+        return { partition, each, delivery, result: await write(delivery, each) }
+      }),
+    )
+    options.onWaiting(null)
+    // Those at fault in every partition are remembered before the round is given up.
+    for (const { partition, result } of written) if (result.kind === 'at_fault') running.chain.refuse(partition, result.records)
+    const done = written.filter(({ result }) => result.kind === 'delivered')
+    if (done.length > 0) await settle(running, done)
+    written
+      .map(({ result }) => result)
+      .toSorted((x, y) => SEVERITY[y.kind] - SEVERITY[x.kind])
+      .forEach(assertDelivered)
+  }
+
+  const isDue = () => [...held.values()].some(isFull)
+
+  return {
+    async take(running, outcomes, _inputBytes, release) {
+      hold(outcomes)
+      release()
+      // A range that was planned is written as a whole, at its end.
+      if (planned.size === 0 && isDue()) await flush(running, false)
     },
-    isDue: () => [...held.values()].some(isFull),
-    isEmpty: () => held.size === 0,
-    async flush(running, isAll) {
-      const parts = [...held].filter(([partition, each]) => (isAll || isFull(each)) && isWhole(partition, each))
-      if (parts.length === 0) return
-      await prepare(running, parts)
-      const written = await Promise.all(
-        parts.map(async ([partition, each]) => {
-          const delivery = deliveryOf(running, partition, each)
-          return { partition, each, delivery, result: await write(delivery, each) }
-        }),
-      )
-      options.onWaiting(null)
-      // Those at fault in every partition are remembered before the round is given up.
-      for (const { partition, result } of written) if (result.kind === 'at_fault') running.chain.refuse(partition, result.records)
-      const done = written.filter(({ result }) => result.kind === 'delivered')
-      if (done.length > 0) await settle(running, done)
-      written
-        .map(({ result }) => result)
-        .toSorted((x, y) => SEVERITY[y.kind] - SEVERITY[x.kind])
-        .forEach(assertDelivered)
-    },
+    isDue,
+    flush,
+    waitMs: () => 0,
     drop() {
       for (const { bytes } of held.values()) options.budget.hold(-bytes)
       held.clear()
@@ -267,13 +267,13 @@ function assertDelivered(written: Written): void {
     case 'delivered':
       return
     case 'retry':
-      throw new SinkUnavailable(written.reason, written.afterMs)
+      throw new Interrupted({ kind: 'sink_away', afterMs: written.afterMs }, written.reason)
     case 'moved':
-      throw new SinkMoved(written.reason)
+      throw new Interrupted('sink_moved', written.reason)
     case 'permanent':
-      throw new SinkRefused(written.reason)
+      throw new Interrupted('sink_refused', written.reason)
     case 'at_fault':
-      throw new RoundLost(`the sink refused ${written.records.length} records`)
+      throw new Interrupted('round_lost', `the sink refused ${written.records.length} records`)
   }
 }
 

@@ -5,28 +5,8 @@
 import type { Connection } from '@platformatic/kafka'
 import { KafkaError, type Cluster, type Connections } from '../../../shared/kafka/cluster.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'
-import type { Mutation } from '../mutation.ts'
 import { endTransaction } from '../../../shared/kafka/wire/end-txn.ts'
-
-/** Another holder of the transactional id took over: this task must stop. */
-export class TakenOver extends Error {}
-
-/** The transaction's outcome is unknown or refused; `initialise` must run before the next one. */
-export class TransactionBroken extends Error {}
-
-/** A partition that is written to has no leader. */
-export class TargetAway extends TransactionBroken {
-  readonly topic: string
-  readonly partition: number
-  constructor(topic: string, partition: number) {
-    super(`the partition ${partition} of ${topic} has no leader`)
-    this.topic = topic
-    this.partition = partition
-  }
-}
-
-/** The broker refuses a batch for what it is: no repetition mends that. */
-export class Undeliverable extends Error {}
+import { Interrupted, reasonOf } from '../interruption.ts'
 
 export type Producer = {
   readonly transactionalId: string
@@ -36,15 +16,15 @@ export type Producer = {
   takeSequence(topic: string, partition: number, records: number): number
   /** Takes the id over (a task's start), or continues after something broke (its own id and epoch, so that a zombie can't take it back). */
   initialise(takeOver: boolean): Promise<void>
-  /** Ends the transaction under way. Throws TransactionBroken when it is not certain that it ended as asked. */
+  /** Ends the transaction under way. Throws `transaction_broken` when it is not certain that it ended as asked. */
   end(commit: boolean): Promise<void>
 }
 
-/** data-plane.md, "The transaction's rules". */
+/** Well above the 8 s that a request may take, and short enough that a dead task's transaction does not hold readers up for long. */
 const TRANSACTION_TIMEOUT_MS = 15_000
 const END_RETRIES_MAX = 200
 
-export function createProducer(cluster: Cluster, connections: Connections, transactionalId: string, mutation?: Mutation): Producer {
+export function createProducer(cluster: Cluster, connections: Connections, transactionalId: string): Producer {
   let producerId = -1n
   let producerEpoch = -1
   let coordinator: number | undefined
@@ -77,7 +57,7 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
     },
     takeSequence(topic, partition, records) {
       const key = `${topic}/${partition}`
-      const sequence = mutation === 'no_sequences' ? 0 : (sequences.get(key) ?? 0)
+      const sequence = sequences.get(key) ?? 0
       sequences.set(key, sequence + records)
       return sequence
     },
@@ -93,7 +73,7 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
           error instanceof KafkaError &&
           (error.code === KAFKA_ERRORS.producerFenced || error.code === KAFKA_ERRORS.invalidProducerEpoch)
         ) {
-          throw new TakenOver(`transactional id ${transactionalId} was taken over`)
+          throw new Interrupted('taken_over', `transactional id ${transactionalId} was taken over`)
         }
         throw error
       }
@@ -101,25 +81,22 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
     async end(commit) {
       for (let attempt = 0; ; attempt++) {
         const answer = await endTransaction(await coordinatorConnection(), transactionalId, producerId, producerEpoch, commit).catch(
-          async (error: unknown) => {
-            if (mutation === 'assume_committed') {
-              await this.initialise(false)
-              return { errorCode: 0, producerId, producerEpoch }
-            }
-            // Nobody knows whether it was committed: only a new epoch makes sure that a delayed EndTxn can't end a later transaction.
-            throw new TransactionBroken(`no answer to EndTxn: ${error instanceof Error ? error.message : String(error)}`)
+          (error: unknown) => {
+            // It may have been committed or not: only a new epoch makes sure that a delayed EndTxn can't end a later transaction.
+            throw new Interrupted('transaction_broken', `no answer to EndTxn: ${reasonOf(error)}`)
           },
         )
         if (answer.errorCode === 0) {
           // D1: V2 answers the epoch, or the new producer id, of the next transaction.
           return next(answer.producerId, answer.producerEpoch)
         }
-        if (answer.errorCode === KAFKA_ERRORS.producerFenced) throw new TakenOver(`transactional id ${transactionalId} was taken over`)
+        if (answer.errorCode === KAFKA_ERRORS.producerFenced)
+          throw new Interrupted('taken_over', `transactional id ${transactionalId} was taken over`)
         const waits =
           answer.errorCode === KAFKA_ERRORS.concurrentTransactions ||
           answer.errorCode === KAFKA_ERRORS.coordinatorLoadInProgress ||
           hasMoved(answer.errorCode)
-        if (!waits || attempt >= END_RETRIES_MAX) throw new TransactionBroken(`EndTxn: ${kafkaErrorName(answer.errorCode)}`)
+        if (!waits || attempt >= END_RETRIES_MAX) throw new Interrupted('transaction_broken', `EndTxn: ${kafkaErrorName(answer.errorCode)}`)
         if (hasMoved(answer.errorCode)) coordinator = undefined
         await new Promise((resolve) => setTimeout(resolve, Math.min(5 + attempt, 50)))
       }

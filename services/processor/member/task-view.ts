@@ -1,9 +1,19 @@
-/** A task from outside: what it is told, what it shows, how it ends. Those that run chains and those that read sources alike. */
+/** A task from outside: what it is asked to do, what it shows, how it ends. Tasks that run chains and intakes alike. */
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { LaneChain } from '../lane/messages.ts'
-import type { Accounting } from './accounting.ts'
+import type { Accounting } from '../task/accounting.ts'
 
-export type TaskStatus = 'starting' | 'running' | 'paused' | 'stopped' | 'failed' | 'finished'
+/** Which status may follow which; a task that has ended shows nothing else any more. */
+export const TASK_STATUSES = {
+  starting: ['running', 'paused', 'stopped', 'failed', 'finished'],
+  running: ['starting', 'paused', 'stopped', 'failed', 'finished'],
+  paused: ['starting', 'running', 'stopped', 'failed', 'finished'],
+  stopped: [],
+  failed: [],
+  finished: [],
+} as const satisfies Record<string, readonly string[]>
+
+export type TaskStatus = keyof typeof TASK_STATUSES
 export type TaskEnd =
   | { kind: 'stopped' }
   | { kind: 'taken_over' }

@@ -1,52 +1,11 @@
-/** Where a task reads and writes: layouts of its topics, and the positions to go on from. */
+/** Where a task goes on: the positions of its partitions, and the ranges that were planned there. */
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Assignment } from '../../../shared/kafka/group/membership.ts'
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
-import type { Mutation } from '../mutation.ts'
+import { Interrupted } from '../interruption.ts'
 import type { Accounting } from './accounting.ts'
-import type { Targets } from './round/deliver.ts'
-import { PositionLost } from './round/fetch.ts'
-
-/** The task starts anew, so that the group shares the partitions and records go by the new count. */
-export class PartitionsChanged extends Error {}
-
-/** The partition was handled by a later revision than this processor has heard of; it waits for that one. */
-export class RevisionBehind extends Error {}
-
-const APPEARS_WITHIN_MS = 10_000
-
-export async function layoutOf(cluster: Cluster, topic: string, now: () => number): Promise<TopicLayout> {
-  // A topic made a moment ago may not have reached this broker's metadata yet.
-  for (const deadline = now() + APPEARS_WITHIN_MS; now() < deadline; await new Promise((resolve) => setTimeout(resolve, 200))) {
-    const layout = await cluster.describeTopic(topic)
-    if (layout) return layout
-  }
-  throw new PositionLost(`topic ${topic} does not exist`)
-}
-
-export const sourceLayout = (cluster: Cluster, { source_topic }: PipelineDefinition, now: () => number): Promise<TopicLayout> =>
-  layoutOf(cluster, source_topic, now)
-
-export async function openTargets(
-  cluster: Cluster,
-  definition: PipelineDefinition,
-  ledgerTopic: string,
-  now: () => number,
-): Promise<Targets> {
-  const targets: Targets = {
-    sink: await layoutOf(cluster, definition.sink_topic, now),
-    deadLetter: await layoutOf(cluster, definition.dead_letter_topic, now),
-    ledger: await layoutOf(cluster, ledgerTopic, now),
-    async refresh() {
-      targets.sink = await layoutOf(cluster, definition.sink_topic, now)
-      targets.deadLetter = await layoutOf(cluster, definition.dead_letter_topic, now)
-      targets.ledger = await layoutOf(cluster, ledgerTopic, now)
-    },
-  }
-  return targets
-}
 
 /** A range from the position on. `lettersFrom`: where its dead letters lie in their topic, if it has any. */
 export type Planned = { to: bigint; revision: number; lettersFrom: bigint | undefined }
@@ -71,7 +30,6 @@ export async function loadPositions(
   owned: Assignment,
   accounting: Accounting,
   sink: OpenSink | undefined,
-  mutation?: Mutation,
 ): Promise<Loaded> {
   const planned: Loaded['planned'] = new Map()
   const unmirrored: Loaded['unmirrored'] = []
@@ -85,7 +43,7 @@ export async function loadPositions(
   for (const partition of owned.partitions) {
     const found = committed.get(partition)
     if (!found && !isUnknown(partition))
-      throw new PositionLost(`partition ${partition} of ${definition.source_topic} has no committed position`)
+      throw new Interrupted('failed', `partition ${partition} of ${definition.source_topic} has no committed position`)
     const mirror = { nextOffset: found?.offset ?? starts.get(partition) ?? 0n, note: found?.metadata ?? '' }
     // The position that the sink keeps beside its rows is the truth; the committed offset is its mirror.
     const kept = await sink?.position?.(
@@ -102,10 +60,10 @@ export async function loadPositions(
       planned.set(partition, { to: BigInt(plan.p), revision: plan.r, lettersFrom: plan.d === undefined ? undefined : BigInt(plan.d) })
     const handledBy = accounting.revisionOf(partition) ?? 0
     if (!definition.job && handledBy > definition.revision)
-      throw new RevisionBehind(
+      throw new Interrupted(
+        'revision_behind',
         `partition ${partition} was handled by revision ${handledBy} already; this processor still has ${definition.revision}`,
       )
   }
-  if (mutation === 'start_at_end') return { positions: await cluster.offsets(layout, [...owned.partitions], 'latest'), planned, unmirrored }
   return { positions: loaded, planned, unmirrored }
 }

@@ -1,0 +1,138 @@
+/**
+ * A member's life after it has joined: one assignment after the other, and what follows when the work on one is interrupted.
+ *
+ *   running ─ anything in doubt ─▶ start over, go on from the committed offsets ─▶ running       running ◀──▶ paused
+ *   running ─ too many records fail ─▶ held back (paused)      any ─ stop() ─▶ stopped      any ─ fenced ─▶ taken over
+ *   any ─ refused config or record, quarantine, lost position ─▶ failed      a job ─ at its end ─▶ finished
+ *   other partitions ─▶ broken: the supervisor starts the task again
+ */
+import type { Assignment } from '../../../shared/kafka/group/membership.ts'
+import { interruptionOf, isPassing, reasonOf } from '../interruption.ts'
+import type { Member } from './member.ts'
+import type { TaskEnd } from './task-view.ts'
+
+export type Work = {
+  /** Something is to be prepared even while nothing is assigned. */
+  isPreparing(): boolean
+  /** Called before each assignment, with nothing under way. */
+  prepare(): Promise<void>
+  /** Works on one assignment until it is void, the member pauses or stops. True when the work is done for good. */
+  run(owned: Assignment): Promise<boolean>
+  /** Makes sure that nothing of an interrupted transaction can count; false where that must be tried again. */
+  startOver(): Promise<boolean>
+  /** Grows with every commit: an interruption after progress starts the backoff anew. */
+  recordsDone(): number
+  /** A partition that was to be written to has no leader. */
+  onTargetAway?(topic: string, partition: number): void
+}
+
+export type Backoff = { minMs: number; maxMs: number }
+
+const REPLAY_AFTER_MS = 20
+/** Failures in a row that no broker, sink or source explains, before the pipeline is failed with their cause. */
+const FAILURES_MAX = 20
+
+/** Resolves with how the task ends; rejects where it can't start over (`endOf` says what that means). */
+export async function runAssignments(
+  member: Member,
+  work: Work,
+  backoff: Backoff,
+  log: (level: 'warn', message: string) => void,
+): Promise<TaskEnd> {
+  let backoffMs = backoff.minMs
+  let failures = 0
+  let isBroken = false
+  while (!member.isStopping) {
+    member.become(member.isHeld() ? 'paused' : 'running', member.heldBack ?? null)
+    await member.waitUntil(() => member.isStopping || work.isPreparing() || (member.assignment !== undefined && !member.isHeld()))
+    if (member.isStopping) break
+    await work.prepare()
+    const owned = member.assignment
+    if (!owned || member.isHeld()) continue
+    const before = work.recordsDone()
+    try {
+      if (isBroken) isBroken = !(await work.startOver())
+      if (isBroken) {
+        await backOff()
+        continue
+      }
+      member.become('running')
+      if (await work.run(owned)) return { kind: 'finished' }
+      backoffMs = backoff.minMs
+      failures = 0
+    } catch (error) {
+      if (work.recordsDone() > before) [backoffMs, failures] = [backoff.minMs, 0]
+      const interruption = interruptionOf(error)
+      const reason = reasonOf(error)
+      switch (interruption.kind) {
+        case 'taken_over':
+        case 'failed':
+        case 'sink_refused':
+        case 'partitions_changed':
+          return endOf(error)
+        case 'threshold_passed':
+          member.holdBack(reason)
+          continue
+        // Nothing was being written: the round before was committed, this one only runs again. Lost lanes are bounded by the quarantine.
+        case 'retry_later':
+          await member.pause(interruption.afterMs)
+          continue
+        case 'round_lost':
+          await member.pause(REPLAY_AFTER_MS)
+          continue
+        case 'sink_moved':
+          member.become('running', `retrying: ${reason}`)
+          await backOff(REPLAY_AFTER_MS)
+          continue
+        case 'sink_away':
+          // The backoff is the task's own, unless the sink asks for a longer one.
+          member.become('running', `retrying: ${reason}`)
+          await backOff(Math.max(backoffMs, interruption.afterMs))
+          continue
+        case 'source_away':
+          member.become('running', `retrying: ${reason}`)
+          await backOff()
+          continue
+        case 'unknown':
+          if (++failures >= FAILURES_MAX) return { kind: 'failed', reason: `gave up after ${FAILURES_MAX} attempts: ${reason}` }
+          break
+        case 'assignment_lost':
+          member.dropAssignment(owned)
+          break
+        case 'transaction_broken':
+          if (interruption.away) work.onTargetAway?.(interruption.away.topic, interruption.away.partition)
+          break
+        case 'brokers_away':
+        case 'partitions_aside':
+        case 'revision_behind':
+          break
+      }
+      member.become('running', `retrying: ${reason}`)
+      log('warn', `round dropped, replaying from the committed offsets: ${reason}`)
+      isBroken = !(await work.startOver())
+      await backOff()
+    }
+  }
+  return { kind: 'stopped' }
+
+  async function backOff(ms = backoffMs): Promise<void> {
+    await member.pause(ms)
+    backoffMs = Math.min(backoffMs * 2, backoff.maxMs)
+  }
+}
+
+/** How a task ends that can't go on by itself. */
+export function endOf(error: unknown): TaskEnd {
+  const interruption = interruptionOf(error)
+  const reason = reasonOf(error)
+  switch (interruption.kind) {
+    case 'taken_over':
+      return { kind: 'taken_over' }
+    case 'failed':
+      return { kind: 'failed', reason, ...(interruption.quarantined ? { quarantined: interruption.quarantined } : {}) }
+    case 'sink_refused':
+      return { kind: 'failed', reason }
+    default:
+      return { kind: 'broken', reason, isEnvironment: isPassing(interruption) }
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * The phases of a round as one object. `make chaos` wraps some of them with faults on purpose (`test/chaos/faults/`), to see that its oracle
+ * notices; nothing else replaces one.
+ */
+import { createFetch } from '../../shared/kafka/wire/fetch.ts'
+import { openLanes } from './lane/lanes.ts'
+import { createAccounting } from './task/accounting.ts'
+import { loadPositions } from './task/positions.ts'
+import { commitRound } from './transaction/commit.ts'
+import { deliver } from './transaction/deliver.ts'
+import { createProducer } from './transaction/producer.ts'
+
+const PHASES = { createFetch, openLanes, createAccounting, loadPositions, createProducer, deliver, commitRound }
+export type Phases = typeof PHASES
+
+/** A module of `test/chaos/faults/`. */
+export type Faults = { wrap(phases: Phases): Phases }
+
+/** `faults`: path of a module that wraps the phases; undefined in production. */
+export async function openPhases(faults: string | undefined): Promise<Phases> {
+  if (faults === undefined) return PHASES
+  const { wrap }: Faults = await import(faults)
+  return wrap(PHASES)
+}

@@ -1,0 +1,33 @@
+/** Rounds that were fetched and not committed: their bytes go back to the budget, and their records count as in flight. */
+import type { FetchedRound } from './fetch.ts'
+
+export function createOpenRounds(onInFlight: (records: number) => void) {
+  const open = new Set<FetchedRound>()
+  let committed = 0
+  function report(): void {
+    let records = 0
+    for (const { batches } of open) for (const batch of batches) records += batch.records
+    onInFlight(Math.max(0, records - committed))
+  }
+  return {
+    add(round: FetchedRound): void {
+      open.add(round)
+      report()
+    },
+    /** So many records of the oldest round have been run, which is cut into parts. */
+    setDone(records: number): void {
+      committed = records
+    },
+    /** All of it has been run and committed, or handed over. */
+    close(round: FetchedRound): void {
+      round.release()
+      open.delete(round)
+      report()
+    },
+    closeAll(): void {
+      for (const round of open) round.release()
+      open.clear()
+      onInFlight(0)
+    },
+  }
+}

@@ -1,0 +1,102 @@
+/** Outcomes whose sink is a topic: written, with their dead letters, in the transaction that commits their offsets. */
+import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
+import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
+import type { PartitionOutcome } from '../../lane/messages.ts'
+import type { TopicWrite } from '../../transaction/deliver.ts'
+import type { Transactions } from '../../transaction/transactions.ts'
+import type { ByteBudget } from '../byte-budget.ts'
+import { ledgerOf } from '../ledger.ts'
+import type { Running } from '../running.ts'
+import type { Targets } from '../targets.ts'
+import { createCommitPace } from './commit-pace.ts'
+import type { RoundSize } from './round-size.ts'
+import type { RoundWriter } from './round-writer.ts'
+
+export type TopicWriterOptions = {
+  transactions: Transactions
+  targets: Targets
+  owned: Assignment
+  /** By partition; moves with every commit. */
+  positions: Map<number, bigint>
+  size: RoundSize
+  budget: ByteBudget
+  onCommit(records: number): void
+  now: () => number
+}
+
+/** An idle task commits its first round at once, later ones below this size at the task's pace (a transaction has a price at the broker). */
+const SMALL_ROUND_BYTES = 256 << 10
+/** Progress over control batches alone is committed once a minute. */
+const QUIET_COMMIT_MS = 60_000
+
+const bytesOf = (batches: readonly { length: number }[]): number => batches.reduce((sum, { length }) => sum + length, 0)
+
+export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
+  const { transactions, targets, owned, positions, now } = options
+  const pace = createCommitPace()
+  /** Next offsets that are not committed yet: of the round under way, and behind control batches. */
+  const uncommitted = new Map<number, bigint>()
+  let lastCommitAt = 0
+
+  async function write(running: Running, outcomes: PartitionOutcome[], inputBytes: number): Promise<void> {
+    const { definition, accounting } = running
+    const none = new Float64Array(Math.max(1, definition.steps.length) * COUNTER_COUNT)
+    const countsOf = new Map(outcomes.map(({ partition, counts }) => [partition, counts]))
+    const offsets = [...uncommitted].map(([partition, offset]) => ({
+      partition,
+      offset,
+      metadata: accounting.metadataWith(partition, countsOf.get(partition) ?? none),
+    }))
+    const ledger = ledgerOf(running, [...uncommitted.keys()], positions, now())
+    const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
+    // D1: the offsets join the transaction of the output, after all of it was acknowledged.
+    const firstMs = await transactions.deliver(writesOf(outcomes, targets, ledger))
+    if (firstMs !== undefined && inputBytes < SMALL_ROUND_BYTES) pace.firstTook(firstMs)
+    await transactions.commit(target, offsets)
+    for (const { partition, offset } of offsets) {
+      accounting.add(partition, countsOf.get(partition) ?? none)
+      positions.set(partition, offset)
+    }
+    uncommitted.clear()
+    lastCommitAt = now()
+    running.chain.recycle(outcomes)
+  }
+
+  return {
+    async take(running, outcomes, inputBytes, release) {
+      for (const { partition, nextOffset } of outcomes) uncommitted.set(partition, nextOffset)
+      const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
+      if (records > 0 || now() - lastCommitAt > QUIET_COMMIT_MS) {
+        const bytes = outcomes.reduce((sum, { sink, deadLetters }) => sum + bytesOf(sink) + bytesOf(deadLetters), 0)
+        const startedAt = now()
+        options.budget.use(bytes)
+        try {
+          await write(running, outcomes, inputBytes)
+        } finally {
+          options.budget.give(bytes)
+          options.size.took(now() - startedAt)
+        }
+      }
+      release()
+      options.onCommit(records)
+    },
+    isDue: () => false,
+    // Control batches alone: behind them retention may move the log's start, and nothing was lost.
+    async flush(running, isAll) {
+      if (isAll && uncommitted.size > 0) await write(running, [], 0)
+    },
+    waitMs: (inputBytes) => (inputBytes < SMALL_ROUND_BYTES ? pace.intervalMs() - (now() - lastCommitAt) : 0),
+    drop() {},
+  }
+}
+
+/** Batches for the sink's topic and dead letters of each outcome, and the ledger's. */
+export function writesOf(outcomes: readonly PartitionOutcome[], targets: Targets, ledger: TopicWrite['batch'] | undefined): TopicWrite[] {
+  const writes: TopicWrite[] = []
+  for (const { sink, deadLetters } of outcomes) {
+    for (const batch of sink) writes.push({ topic: targets.sink.topic, batch })
+    for (const batch of deadLetters) writes.push({ topic: targets.deadLetter.topic, batch })
+  }
+  if (ledger) writes.push({ topic: targets.ledger.topic, batch: ledger })
+  return writes
+}

@@ -1,0 +1,54 @@
+/** The topics that a task writes to, and which of its partitions have to wait because nobody leads what they write to. */
+import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { openLayouts, type Layouts } from '../transaction/layouts.ts'
+
+/** Layouts as they are now: `refresh` replaces them when a leader has moved. */
+export type Targets = Layouts & { readonly sink: TopicLayout; readonly deadLetter: TopicLayout; readonly ledger: TopicLayout }
+
+export async function openTargets(
+  cluster: Cluster,
+  { sink_topic, dead_letter_topic }: PipelineDefinition,
+  ledgerTopic: string,
+  now: () => number,
+): Promise<Targets> {
+  const layouts = await openLayouts(cluster, [...new Set([sink_topic, dead_letter_topic, ledgerTopic])], now)
+  return {
+    ...layouts,
+    get sink() {
+      return layouts.of(sink_topic)
+    },
+    get deadLetter() {
+      return layouts.of(dead_letter_topic)
+    },
+    get ledger() {
+      return layouts.of(ledgerTopic)
+    },
+  }
+}
+
+/** Partitions of the dead-letter topic that could not be written to, until they have a leader again. */
+export type AwayDeadLetters = Set<number>
+
+/**
+ * Source partitions whose records have nowhere to go: the partition of the sink has no leader, where each source partition has one of its
+ * own, or that of the dead letters, once one was to be written there. They wait, so that the task's others go on. Where there are some,
+ * the leaders are looked up first.
+ */
+export async function findAside(
+  partitions: readonly number[],
+  targets: Targets,
+  hasOwnSinkPartition: boolean,
+  away: AwayDeadLetters,
+): Promise<number[]> {
+  const isLed = ({ leaders }: TopicLayout, partition: number) => (leaders[partition % leaders.length] ?? -1) >= 0
+  const find = () =>
+    partitions.filter((partition) => {
+      if (hasOwnSinkPartition && !isLed(targets.sink, partition)) return true
+      return away.has(partition % targets.deadLetter.leaders.length) && !isLed(targets.deadLetter, partition)
+    })
+  if (find().length > 0) await targets.refresh().catch(() => {})
+  const found = find()
+  if (found.length === 0) away.clear()
+  return found
+}

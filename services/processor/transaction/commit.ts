@@ -1,0 +1,57 @@
+/**
+ * The last phase of a round: the consumed offsets, with the counters in their metadata, join the transaction, and it is committed.
+ * D5: member id, generation and producer epoch are checked by the broker; a stale owner is refused, however late it comes.
+ */
+import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
+import type { Assignment } from '../../../shared/kafka/group/membership.ts'
+import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'
+import { commitOffsetsInTransaction, type TxnOffset } from '../../../shared/kafka/wire/txn-offset-commit.ts'
+import { Interrupted, reasonOf } from '../interruption.ts'
+import type { Producer } from './producer.ts'
+
+const RETRIES_MAX = 400
+const LOST: ReadonlySet<number> = new Set([KAFKA_ERRORS.illegalGeneration, KAFKA_ERRORS.unknownMemberId, KAFKA_ERRORS.rebalanceInProgress])
+const WAIT: ReadonlySet<number> = new Set([
+  KAFKA_ERRORS.concurrentTransactions,
+  KAFKA_ERRORS.coordinatorLoadInProgress,
+  KAFKA_ERRORS.requestTimedOut,
+])
+
+export type GroupCoordinator = { nodeId: number | undefined }
+
+/** Whose offsets are committed: the group's in this topic, as the assignment's member. */
+export type CommitTarget = { groupId: string; topic: string; assignment: Assignment }
+
+/** Adds the offsets to the transaction and commits it. Throws `assignment_lost`, `taken_over` or `transaction_broken`. */
+export async function commitRound(
+  cluster: Cluster,
+  connections: Connections,
+  coordinator: GroupCoordinator,
+  target: CommitTarget,
+  offsets: TxnOffset[],
+  producer: Producer,
+): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    coordinator.nodeId ??= await cluster.groupCoordinator(target.groupId)
+    const code = await commitOffsetsInTransaction(await connections.leader(coordinator.nodeId), {
+      transactionalId: producer.transactionalId,
+      groupId: target.groupId,
+      producerId: producer.producerId,
+      producerEpoch: producer.producerEpoch,
+      generationId: target.assignment.generationId,
+      memberId: target.assignment.memberId,
+      topic: target.topic,
+      offsets,
+    }).catch((error: unknown) => {
+      throw new Interrupted('transaction_broken', `no answer to TxnOffsetCommit: ${reasonOf(error)}`)
+    })
+    if (code === 0) break
+    if (LOST.has(code)) throw new Interrupted('assignment_lost', kafkaErrorName(code))
+    if (code === KAFKA_ERRORS.producerFenced) throw new Interrupted('taken_over', kafkaErrorName(code))
+    if (hasMoved(code)) coordinator.nodeId = undefined
+    else if (!WAIT.has(code)) throw new Interrupted('transaction_broken', `TxnOffsetCommit: ${kafkaErrorName(code)}`)
+    if (attempt >= RETRIES_MAX) throw new Interrupted('transaction_broken', `TxnOffsetCommit: ${kafkaErrorName(code)}`)
+    await new Promise((resolve) => setTimeout(resolve, Math.min(1 + attempt, 50)))
+  }
+  await producer.end(true)
+}

@@ -1,0 +1,64 @@
+/**
+ * A task's transactions, one after the other: what is delivered and the offsets that are committed after it become visible together, or
+ * not at all. After any doubt `startOver` gives the producer a fresh epoch, and nothing of the transaction counts.
+ */
+import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
+import type { TxnOffset } from '../../../shared/kafka/wire/txn-offset-commit.ts'
+import { interruptionOf, reasonOf } from '../interruption.ts'
+import type { Phases } from '../phases.ts'
+import type { CommitTarget, GroupCoordinator } from './commit.ts'
+import type { TopicWrite } from './deliver.ts'
+import type { Layouts } from './layouts.ts'
+
+export type Transactions = {
+  readonly layouts: Layouts
+  readonly connections: Connections
+  /** Fences every other holder of the transactional id. Called once, when the task starts. */
+  takeOver(): Promise<void>
+  /**
+   * Adds batches to the transaction. Answers how long, in milliseconds, the first of each partition was on its way; undefined where there
+   * was nothing to write.
+   */
+  deliver(writes: readonly TopicWrite[]): Promise<number | undefined>
+  /** Adds consumed offsets to the transaction and commits it. */
+  commit(target: CommitTarget, offsets: TxnOffset[]): Promise<void>
+  /** Commits what was delivered, without offsets. */
+  commitWithoutOffsets(): Promise<void>
+  /** True once the next transaction can begin; false where that must be tried again. */
+  startOver(): Promise<boolean>
+}
+
+export type TransactionsOptions = {
+  cluster: Cluster
+  connections: Connections
+  layouts: Layouts
+  transactionalId: string
+  phases: Phases
+  log: (level: 'info' | 'warn', message: string) => void
+}
+
+export function openTransactions({ cluster, connections, layouts, transactionalId, phases, log }: TransactionsOptions): Transactions {
+  const producer = phases.createProducer(cluster, connections, transactionalId)
+  const coordinator: GroupCoordinator = { nodeId: undefined }
+  return {
+    layouts,
+    connections,
+    takeOver: () => producer.initialise(true),
+    deliver: (writes) => phases.deliver(connections, writes, layouts, producer),
+    commit: (target, offsets) => phases.commitRound(cluster, connections, coordinator, target, offsets, producer),
+    commitWithoutOffsets: () => producer.end(true),
+    async startOver() {
+      coordinator.nodeId = undefined
+      // Leaders may have moved without a broker to say so: one that died answers nothing.
+      await layouts.refresh().catch((error: unknown) => log('warn', `the leaders are not known yet: ${reasonOf(error)}`))
+      try {
+        await producer.initialise(false)
+        return true
+      } catch (error) {
+        if (interruptionOf(error).kind === 'taken_over') throw error
+        log('warn', `the producer can't be re-initialised yet: ${reasonOf(error)}`)
+        return false
+      }
+    },
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * Faults on purpose: each breaks one of the delivery's rules, and the oracle must notice. A processor loads this module where `DPS_FAULTS`
+ * names it and NODE_ENV is `test`; which fault it has says `FAULT`.
+ */
+import { fileURLToPath } from 'node:url'
+import type { Phases } from '../../../services/processor/phases.ts'
+import { FREEZES, type Freeze } from './freezes.ts'
+import { MUTATIONS, type Mutation } from './mutations.ts'
+
+type Fault = Mutation | Freeze
+
+const FAULTS: Record<string, (phases: Phases) => Phases> = { ...MUTATIONS, ...FREEZES }
+
+/** The environment of a processor that has the fault. */
+export const environmentOf = (fault: Fault) => ({ DPS_FAULTS: fileURLToPath(import.meta.url), FAULT: fault, NODE_ENV: 'test' })
+
+export function wrap(phases: Phases): Phases {
+  const fault = FAULTS[process.env.FAULT ?? '']
+  if (!fault) throw new Error(`FAULT=${process.env.FAULT} is not one of ${Object.keys(FAULTS).join(', ')}`)
+  return fault(phases)
+}

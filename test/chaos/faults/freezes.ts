@@ -1,0 +1,71 @@
+/**
+ * Moments of a round in which the whole process stands still (SIGSTOP), once: its successor takes over, and what it does later must be
+ * refused.
+ */
+import type { Phases } from '../../../services/processor/phases.ts'
+
+/** The first rounds pass, so that it happens under way. */
+let untilFreeze = 10
+
+function freeze(): void {
+  if (--untilFreeze === 0) process.kill(process.pid, 'SIGSTOP')
+}
+
+export const FREEZES = {
+  freeze_before_chain: (phases) => ({
+    ...phases,
+    openLanes(options) {
+      const lanes = phases.openLanes(options)
+      return {
+        ...lanes,
+        async open(spec) {
+          const chain = await lanes.open(spec)
+          return {
+            ...chain,
+            run(...parameters) {
+              freeze()
+              return chain.run(...parameters)
+            },
+          }
+        },
+      }
+    },
+  }),
+  freeze_before_output: (phases) => ({
+    ...phases,
+    deliver(...parameters) {
+      freeze()
+      return phases.deliver(...parameters)
+    },
+  }),
+  freeze_before_offsets: (phases) => ({
+    ...phases,
+    commitRound(...parameters) {
+      freeze()
+      return phases.commitRound(...parameters)
+    },
+  }),
+  freeze_before_commit: (phases) => ({
+    ...phases,
+    createProducer(...parameters) {
+      const producer = phases.createProducer(...parameters)
+      const { end } = producer
+      // The producer's getters must stay getters.
+      return Object.defineProperty(producer, 'end', {
+        value(isCommit: boolean) {
+          freeze()
+          return end.call(producer, isCommit)
+        },
+      })
+    },
+  }),
+  freeze_after_commit: (phases) => ({
+    ...phases,
+    async commitRound(...parameters) {
+      await phases.commitRound(...parameters)
+      freeze()
+    },
+  }),
+} satisfies Record<string, (phases: Phases) => Phases>
+
+export type Freeze = keyof typeof FREEZES
