@@ -1,4 +1,4 @@
-/** How a generated page is written; with `--check` nothing is, and a page that is not what it would be ends the process with 1. */
+/** Writes a generated page. With `--check` it writes nothing, and a page that is out of date sets the exit code 1. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -7,6 +7,6 @@ export async function writePage(name: string, text: string): Promise<void> {
   const isSame = (await readFile(file, 'utf8').catch(() => '')) === text
   if (isSame) return
   if (!process.argv.includes('--check')) return writeFile(file, text)
-  process.stderr.write(`docs/${name} is not what \`make docs\` writes\n`)
+  process.stderr.write(`docs/${name} is out of date: run \`make docs\`\n`)
   process.exitCode = 1
 }

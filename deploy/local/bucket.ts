@@ -1,5 +1,5 @@
 /**
- * An S3-compatible server as a local process: versitygw over a folder, built by Go once and kept in the cache. Without Go the bucket is
+ * An S3-compatible server as a local process: versitygw over a folder, built with Go once and kept in the cache. Without Go the bucket is
  * a plain folder.
  */
 import { execFile } from 'node:child_process'
@@ -15,18 +15,18 @@ import { portOf, type Home } from './home.ts'
 
 const run = promisify(execFile)
 const VERSION = '1.8.0'
-/** Go verifies what it downloads against its checksum database (sum.golang.org), so that no sum is kept here. */
+/** Go verifies what it downloads against its checksum database (sum.golang.org), so no checksum is kept here. */
 const MODULE = `github.com/versity/versitygw/cmd/versitygw@v${VERSION}`
 export const DEMO_BUCKET = 'demo'
 
-/** Where a bucket is and how to get in. A folder as a bucket has a name that begins with `file://`, no endpoint and no keys. */
+/** A bucket's address and keys. A folder used as a bucket has a name that begins with `file://`, no endpoint and no keys. */
 export type BucketPlace = { endpoint: string; access_key: string; secret_key: string; name: string }
 
-/** The folder of the built server. Throws where Go is missing or can't build it. */
+/** The folder of the built server. Throws if Go is missing or can't build it. */
 export async function gatewayFolder(): Promise<string> {
   return cached(`versitygw-${VERSION}`, async (folder) => {
     await run('go', ['version'])
-    process.stdout.write(`building versitygw ${VERSION}, the local S3-compatible server (once, some minutes)\n`)
+    process.stdout.write(`building versitygw ${VERSION}, the local S3-compatible server (only once, takes some minutes)\n`)
     await run('go', ['install', MODULE], {
       env: { ...process.env, GOBIN: folder, GOFLAGS: '-trimpath' },
       timeout: 900_000,
@@ -35,7 +35,7 @@ export async function gatewayFolder(): Promise<string> {
   })
 }
 
-/** True for a bucket that is a folder of this machine. */
+/** True for a bucket that is a folder on this machine. */
 export const isFolder = ({ name }: BucketPlace): boolean => name.startsWith('file://')
 
 async function folderBucket(home: Home): Promise<BucketPlace> {
@@ -44,14 +44,14 @@ async function folderBucket(home: Home): Promise<BucketPlace> {
   return { endpoint: '', access_key: '', secret_key: '', name: pathToFileURL(folder).href }
 }
 
-/** Starts the server over a folder of its own and makes the bucket; without Go that folder itself is the bucket. */
+/** Starts the server over its own folder and creates the bucket; without Go a plain folder is the bucket. */
 export async function startBucket(
   home: Home,
   say: (line: string) => void,
 ): Promise<BucketPlace & { readonly child?: Child; restart?(): Promise<void> }> {
   const gateway = await gatewayFolder().catch((error: unknown) => {
-    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'Go is not on the PATH' : `Go could not: ${String(error)}`
-    say(`bucket: a local folder (file:///) takes its place, because a local S3-compatible server is built with Go, and ${reason}`)
+    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'Go is not on the PATH' : `the build failed: ${String(error)}`
+    say(`bucket: using a local folder (file:///), because the local S3-compatible server must be built with Go, and ${reason}`)
   })
   if (gateway === undefined) return folderBucket(home)
   const folder = join(home.folder, 'bucket')
@@ -69,7 +69,7 @@ export async function startBucket(
       {
         name: 'bucket',
         command: join(gateway, 'versitygw'),
-        // Metadata beside the objects: not every file system has extended attributes.
+        // Metadata in a folder beside the objects, because not every file system has extended attributes.
         args: ['--port', `127.0.0.1:${port}`, '--quiet', 'posix', '--sidecar', join(folder, 'metadata'), join(folder, 'objects')],
         env,
         cwd: folder,
@@ -87,7 +87,7 @@ export async function startBucket(
   return Object.assign(part, place)
 }
 
-/** True once the bucket is there. */
+/** Creates the bucket if it is missing; true once it exists. */
 export async function ensureBucket({ endpoint, access_key, secret_key, name }: BucketPlace): Promise<boolean> {
   const client = new S3Client({
     endpoint,

@@ -1,4 +1,4 @@
-/** Where downloads live between runs, outside every checkout, and how they are verified and put in place by one rename. */
+/** The cache of downloads, kept between runs and outside of any checkout; downloads are verified and put in place by one rename. */
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, readFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ export function cacheFolder(): string {
 
 /**
  * Returns `<cache>/<name>`, filling it by `fill` the first time. `fill` works in a temporary folder that is renamed whole, so that a
- * killed download leaves nothing that looks complete, and two starts side by side do not disturb each other.
+ * killed download leaves nothing that looks complete, and two starts at the same time do not disturb each other.
  */
 export async function cached(name: string, fill: (folder: string) => Promise<void>): Promise<string> {
   const target = join(cacheFolder(), name)
@@ -25,7 +25,7 @@ export async function cached(name: string, fill: (folder: string) => Promise<voi
     await rename(folder, target)
   } catch (error) {
     await rm(folder, { recursive: true, force: true })
-    // The other start may have won the race; its folder is as good as ours.
+    // Another start may have won the race; its folder is just as good.
     if (!existsSync(target)) throw error
   }
   return target
@@ -38,7 +38,7 @@ export async function sha256OfFile(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Throws unless the files of `folder` are exactly those of `sumsFile` (lines as `sha256sum` prints them) with those contents. */
+/** Throws unless the files of `folder` are exactly those of `sumsFile` (lines as `sha256sum` prints them), with the right contents. */
 export async function verifyFolder(folder: string, sumsFile: string): Promise<void> {
   const expected = new Map(
     (await readFile(sumsFile, 'utf8'))

@@ -1,6 +1,6 @@
 /**
- * Child processes of the local stack: started in a session of their own (so that Ctrl-C reaches only the launcher, which then stops
- * them in order), logged to a file, stopped by pid. Nothing here knows what the children are.
+ * Child processes of the local stack: each is started in its own session (so that Ctrl-C reaches only the launcher, which then stops
+ * them), logged to a file, and stopped by pid. Nothing here knows what the children are.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createWriteStream, readFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ export type ChildOptions = {
   logFile: string
 }
 
-/** Starts a process and tells the reaper about it. Throws when the command cannot be executed. The caller owns it and calls `stop`. */
+/** Starts a process and registers it with the reaper. Throws if the command cannot be executed. The caller owns it and calls `stop`. */
 export async function startChild(options: ChildOptions, reaper: Reaper): Promise<Child> {
   const log = createWriteStream(options.logFile, { flags: 'a' })
   const process_ = spawn(options.command, options.args, {
@@ -38,12 +38,12 @@ export async function startChild(options: ChildOptions, reaper: Reaper): Promise
   reaper.watch(pid)
   const exited = new Promise<number>((resolve) => process_.once('exit', (code) => resolve(code ?? -1)))
   void exited.then(() => reaper.forget(pid))
-  // Its last words may come after its exit.
+  // Its last output may come after its exit.
   process_.once('close', () => log.end())
   return { name: options.name, pid, logFile: options.logFile, exited, stop: (graceMs = 10_000) => stopProcess(process_, exited, graceMs) }
 }
 
-/** A child that may be stopped and started again on its data; `child` is the one of the moment. */
+/** A child that can be stopped and started again on its data; `child` is the current one. */
 export async function startRestartable(start: () => Promise<Child>): Promise<{ readonly child: Child; restart(): Promise<void> }> {
   let child = await start()
   return {
@@ -65,7 +65,7 @@ async function stopProcess(child: ChildProcess, exited: Promise<number>, graceMs
   clearTimeout(timer)
 }
 
-/** The last lines of a child's log, for the sentence that says why it failed. */
+/** The last lines of a child's log, for the error that says why it failed. */
 export function logTail(child: { logFile: string }, lines = 15): string {
   try {
     return readFileSync(child.logFile, 'utf8').trimEnd().split('\n').slice(-lines).join('\n')
@@ -74,7 +74,7 @@ export function logTail(child: { logFile: string }, lines = 15): string {
   }
 }
 
-/** Polls `probe` until it answers true; throws with the child's last lines when it exits or `deadlineMs` passes. */
+/** Polls `probe` until it returns true; throws with the child's last log lines if it exits or `deadlineMs` passes. */
 export async function waitUntilUp(child: Child, probe: () => Promise<boolean>, deadlineMs: number): Promise<void> {
   let exitCode: number | undefined
   void child.exited.then((code) => (exitCode = code))
@@ -87,7 +87,7 @@ export async function waitUntilUp(child: Child, probe: () => Promise<boolean>, d
   throw new Error(`${child.name} did not come up within ${deadlineMs / 1000} s:\n${logTail(child)}`)
 }
 
-/** The promise's value, or an error with this message when it takes longer. The work itself goes on: its late end is the caller's. */
+/** The promise's value, or an error with this message if it takes longer. The work itself goes on: the caller handles its late result. */
 export async function deadline<T>(ms: number, work: Promise<T>, message: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new Error(message)), ms)))
@@ -99,8 +99,8 @@ export async function deadline<T>(ms: number, work: Promise<T>, message: string)
 }
 
 /**
- * A shell that outlives the launcher: when its standard input ends (the launcher is gone, however it went), it stops the processes it
- * was told of and removes the folders. An orderly stop empties its lists first.
+ * A shell that outlives the launcher: when its standard input ends (the launcher has died, for whatever reason), it stops the processes
+ * and removes the folders that were registered. On an orderly stop it gets `done` before, and does nothing.
  */
 export type Reaper = { watch(pid: number): void; forget(pid: number): void; watchFolder(path: string): void; pid: number; close(): void }
 

@@ -1,7 +1,7 @@
 /**
- * The stack's parts as containers, where a container engine answers. The same shapes as the local processes; testcontainers owns them.
- * Host ports are chosen beforehand, so that a broker knows the address it advertises and addresses stay over restarts. Each part is
- * probed from outside with a client of its own: health checks of an image do not run on every engine.
+ * The stack's parts as containers, if a container engine answers. The same types as for local processes; testcontainers manages them.
+ * Host ports are chosen beforehand, so that a broker knows the address it advertises and addresses survive restarts. Each part is
+ * probed from outside with its own kind of client, because health checks of an image do not run on every engine.
  */
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir } from 'node:fs/promises'
@@ -19,32 +19,32 @@ import { IMAGES, kafkaSettings, POSTGRES_SETTINGS, postgresArguments, redisArgum
 
 export type ContainerPart<T> = T & { stop(): Promise<void> }
 
-/** Answers within it, or is no engine for us. */
+/** An engine that does not answer within this time is not used. */
 const ENGINE_MS = 8000
-/** A pull that is still under way then has stalled, or the line is too slow to wait for. */
+/** A pull that takes longer has stalled, or the connection is too slow to wait for. */
 const PULL_MS = 300_000
-/** From the created container to the first answer. */
+/** Time for a container to start, and then again for its first answer. */
 const START_MS = 90_000
 
-/** Undefined where no container engine answers within a few seconds. */
+/** Undefined if no container engine answers within a few seconds. */
 export async function findContainerEngine(): Promise<ContainerRuntimeClient | undefined> {
   return deadline(ENGINE_MS, getContainerRuntimeClient(), 'the container engine does not answer').catch(() => undefined)
 }
 
-/** Pulls an image that is not at hand. Throws when the engine can't, or takes too long. */
+/** Pulls an image that the engine does not have. Throws if the engine can't, or takes too long. */
 async function ensureImage(engine: ContainerRuntimeClient, name: string, say: (line: string) => void): Promise<void> {
   const image = ImageName.fromString(name)
-  if (await deadline(ENGINE_MS, engine.image.exists(image), `the engine does not say whether it has ${name}`)) return
-  say(`pulling ${name} (once)`)
-  await deadline(PULL_MS, engine.image.pull(image), `${name} was not pulled within ${PULL_MS / 1000} s`)
+  if (await deadline(ENGINE_MS, engine.image.exists(image), `the container engine did not answer whether it has the image ${name}`)) return
+  say(`pulling the image ${name} (only once)`)
+  await deadline(PULL_MS, engine.image.pull(image), `the image ${name} was not pulled within ${PULL_MS / 1000} s`)
 }
 
-/** A database that is stopped gets to write what it has. */
+/** Time for a database to write its data to disk when it is stopped. */
 const STOP_MS = 10_000
 /** Lines of a container's output that an error quotes. */
 const LAST_LINES = 5
 
-/** Starts a container and waits until `probe` does not throw any more. What comes up too late is stopped. */
+/** Starts a container and waits until `probe` no longer throws. A container that comes up too late is stopped. */
 async function start(container: GenericContainer, home: Home, probe: () => Promise<unknown>): Promise<() => Promise<void>> {
   let output = ''
   if (home.isKept) container.withLabels({ [HOME_LABEL]: await homeId(home) })
@@ -70,24 +70,24 @@ async function start(container: GenericContainer, home: Home, probe: () => Promi
   }
 }
 
-/** `name.of.it` → `NAME_OF_IT`, as images that are configured by their environment want it. */
+/** `name.of.it` → `NAME_OF_IT`, as images that are configured by environment variables expect it. */
 const asEnvironment = (prefix: string, settings: Record<string, string | number | boolean>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(settings).map(([name, value]) => [`${prefix}${name.toUpperCase().replaceAll('.', '_')}`, String(value)]),
   )
 
-/** Data that are kept live in a named volume: its files belong to whichever user the image runs as. */
+/** Kept data are in a named volume, so that the files belong to the user that the image runs as. */
 async function volumes(home: Home, part: string, target: string): Promise<{ source: string; target: string; mode: 'rw' }[]> {
   return home.isKept ? [{ source: await volumeName(home, part), target, mode: 'rw' }] : []
 }
 const volumeName = async (home: Home, part: string): Promise<string> => `dps-${await homeId(home)}-${part}`
 const homeId = (home: Home): Promise<string> => home.recall('id of the volumes', () => randomBytes(6).toString('hex'))
-/** Tells the containers of a home that is kept. */
+/** The label of containers that belong to a kept home. */
 const HOME_LABEL = 'dps-home'
 
 /**
- * Removes what a start that was killed has left running on this home's volumes: two servers on the same data would ruin them, and inside of
- * containers neither sees the other. An engine that can't do it can't start them either, and says so then.
+ * Removes containers that a killed start has left running on this home's volumes: two servers on the same data would corrupt it, and in
+ * containers neither sees the other. Errors are ignored here: an engine that can't remove containers fails to start them, and says so then.
  */
 export async function removeLeftovers(engine: ContainerRuntimeClient, home: Home): Promise<void> {
   const { dockerode } = engine.container
@@ -99,7 +99,7 @@ export async function removeLeftovers(engine: ContainerRuntimeClient, home: Home
   await deadline(ENGINE_MS, removing(), 'the engine does not list its containers').catch(() => {})
 }
 
-/** Removes the volumes of a home that is begun anew. */
+/** Removes the volumes of a home that is discarded. */
 export async function removeVolumes(engine: ContainerRuntimeClient, id: string): Promise<void> {
   const { Volumes } = await engine.container.dockerode.listVolumes()
   for (const { Name } of Volumes ?? [])
@@ -133,7 +133,7 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
             'node.id': 1,
             'controller.quorum.voters': '1@localhost:9093',
             'controller.listener.names': 'CONTROLLER',
-            // The broker writes the markers of transactions through its own listener, and the clients' address is not one inside.
+            // The broker writes transaction markers through this listener: the clients' address can't be reached from inside.
             listeners: 'CLIENT://:9092,INTERNAL://:9094,CONTROLLER://:9093',
             'advertised.listeners': `CLIENT://${host}:${port},INTERNAL://localhost:9094`,
             'listener.security.protocol.map': 'CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT',
@@ -197,7 +197,7 @@ export function containersOf(engine: ContainerRuntimeClient, home: Home, say: (l
   }
 }
 
-/** A folder that any user may write to: the registry's image has none that a volume would take its owner from. */
+/** A folder that any user may write to: the registry's image has no folder from which a volume would take its owner. */
 async function openFolder(home: Home, part: string): Promise<string> {
   const folder = join(home.folder, part)
   await mkdir(folder, { recursive: true })

@@ -1,4 +1,4 @@
-/** `make run FRESH=1`: the data of the earlier starts are removed, containers' volumes included. */
+/** `make run FRESH=1`: removes the data of earlier starts, including containers' volumes. */
 import { readdir, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Home } from './home.ts'
@@ -13,7 +13,7 @@ export async function discardHome(home: Home, reopen: () => Promise<Home>): Prom
   }
   for (const name of await readdir(home.folder)) {
     const path = join(home.folder, name)
-    // The Postgres data may be a link to a folder that its user can reach.
+    // The Postgres data may be a link to a folder elsewhere that the Postgres user can reach.
     const target = await realpath(path).catch(() => undefined)
     if (target !== undefined) await rm(target, { recursive: true, force: true })
     await rm(path, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 /**
- * Where a stack lives: the folder of its parts' data, the folder of its logs, and what it must find again at its next start (ports,
- * passwords, keys, accounts). Tests and benchmarks have a temporary one; `make run` keeps its own in `.local`.
+ * A stack's home: the folder of its parts' data, the folder of its logs, and the values that it needs again at its next start (ports,
+ * passwords, keys, accounts). Tests and benchmarks use a temporary home; `make run` keeps its own in `.local`.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
@@ -10,27 +10,27 @@ import { openReaper, type Reaper } from './child.ts'
 import { freePort, usablePort } from './ports.ts'
 
 export type Home = {
-  /** Data of the parts, a folder each. */
+  /** Data of the parts, one folder each. */
   folder: string
   /** Logs of the parts and of the services. */
   logs: string
   reaper: Reaper
-  /** True where the data outlive the stack. */
+  /** True if the data outlive the stack. */
   isKept: boolean
   /** The value of an earlier start, if there was one. */
   known<T>(name: string): T | undefined
-  /** The value of an earlier start, else what `make` makes, which is remembered. */
+  /** The value of an earlier start, else the result of `make`, which is remembered. */
   recall<T>(name: string, make: () => T | Promise<T>): Promise<T>
-  /** After everything has stopped: a temporary home is removed. */
+  /** To be called after everything has stopped. Removes a temporary home. */
   close(): Promise<void>
 }
 
-/** The port of the earlier start where it is free, so that addresses stay; else a free one. */
+/** The port of the earlier start if it is free, so that addresses stay the same; else a free one. */
 export async function portOf(home: Home, name: string): Promise<number> {
   return usablePort(await home.recall(`port of ${name}`, freePort))
 }
 
-/** A home that is removed when it is closed, or by the reaper when the process is gone. */
+/** A home that is removed when it is closed, or by the reaper if this process dies. */
 export async function openTemporaryHome(): Promise<Home> {
   const folder = await mkdtemp(join(tmpdir(), 'dps-stack-'))
   const reaper = openReaper()
@@ -58,7 +58,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Throws a sentence when another start holds the folder. The lock is a file with the holder's pid; a dead holder's is taken over. */
+/** Throws HomeInUse if another start holds the folder. The lock is a file with the holder's pid; a dead holder's lock is taken over. */
 async function lock(root: string): Promise<string> {
   const file = join(root, 'data.lock')
   for (let attempt = 0; attempt < 2; attempt++) {
@@ -68,13 +68,13 @@ async function lock(root: string): Promise<string> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       const holder = Number(readFileSync(file, 'utf8'))
-      // A container gives the same pid to every start.
+      // In a container every start may have the same pid.
       if (holder > 0 && holder !== process.pid && isAlive(holder))
-        throw new HomeInUse(`another make run (pid ${holder}) uses ${root}`, { cause: error })
+        throw new HomeInUse(`another "make run" (pid ${holder}) is using ${root}`, { cause: error })
       await rm(file, { force: true })
     }
   }
-  throw new HomeInUse(`another make run uses ${root}`)
+  throw new HomeInUse(`another "make run" is using ${root}`)
 }
 
 /** Another start holds the folder. */
@@ -92,7 +92,7 @@ export async function openKeptHome(root: string): Promise<Home> {
   const memory: Record<string, unknown> = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
   let saving = Promise.resolve()
   const save = async () => {
-    // Passwords and keys: for its owner alone.
+    // It holds passwords and keys: only its owner may read it.
     await writeFile(`${file}.tmp`, `${JSON.stringify(memory, null, 2)}\n`, { mode: 0o600 })
     await rename(`${file}.tmp`, file)
   }

@@ -32,18 +32,18 @@ function candidates(): string[] {
   return found
 }
 
-/** Path of a Java of at least `minimum`. Throws a sentence that says what to install. */
+/** Path of a Java of at least version `minimum`. Throws an error that says what to install. */
 export async function findJava(minimum: number): Promise<string> {
   for (const java of candidates()) {
     const version = await versionOf(java)
     if (version !== undefined && version >= minimum) return java
   }
   throw new Error(
-    `no container engine answers and no Java ${minimum} or newer was found: install Docker (or Podman), or a JDK ${minimum}+ and Maven (set JAVA_HOME if it is in an unusual place)`,
+    `no container engine answers and no Java ${minimum} or newer was found: install Docker (or Podman), or a JDK ${minimum}+ and Maven (set JAVA_HOME if Java is in an unusual folder)`,
   )
 }
 
-/** Runs Maven quietly. Throws a sentence that says what to install, or Maven's own output. */
+/** Runs Maven quietly. Throws an error that says what to install, or has Maven's own output. */
 export async function runMaven(args: string[]): Promise<void> {
   try {
     await run('mvn', ['-q', '-B', ...args], { timeout: 600_000, maxBuffer: 64 << 20 })

@@ -1,4 +1,4 @@
-/** Kafka in KRaft mode as local processes: one broker, or several on one controller quorum for the tests that kill them. */
+/** Kafka in KRaft mode as local processes: one broker, or several with one controller quorum for tests that kill brokers. */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -17,17 +17,17 @@ const HERE = import.meta.dirname
 const KAFKA_VERSION = '4.1.1'
 
 /** One broker of a local cluster. `restart` starts it again on its data after it was stopped or killed. */
-export type LocalBroker = { id: number; child(): Child; restart(): Promise<void>; /** Where a proxy forwards to. */ proxiedPort: number }
+export type LocalBroker = { id: number; child(): Child; restart(): Promise<void>; /** Target of a proxy. */ proxiedPort: number }
 
-/** `proxied` are the addresses of the second listener, where `proxyPorts` were asked for. */
+/** `proxied` are the addresses of the second listener, if `proxyPorts` were given. */
 export type LocalKafka = { brokers: string[]; proxied: string[]; nodes: LocalBroker[]; children: Child[] }
 
 export type KafkaOptions = {
-  /** Brokers, each with a vote in the controllers' quorum. */
+  /** Number of brokers, each with a vote in the controllers' quorum. */
   count?: number
   /** Keeps the JVM's server defaults (for benchmarks) instead of quick-start flags. */
   serverFlags?: boolean
-  /** A second listener per broker, advertised at these ports: somebody else listens there and forwards. */
+  /** A second listener per broker, advertised at these ports: a proxy listens there and forwards. */
   proxyPorts?: number[]
   /** Further listeners and settings, for tests of TLS and SASL: `{name, protocol, port}` and broker properties. */
   listeners?: { name: string; protocol: string; port: number }[]
@@ -36,10 +36,10 @@ export type KafkaOptions = {
   scram?: string[]
 }
 
-/** Downloads (once) and verifies the broker's jars; answers their folder. */
+/** Downloads (once) and verifies the broker's jars; returns their folder. */
 export async function kafkaLibraries(): Promise<string> {
   return cached(`kafka-${KAFKA_VERSION}`, async (target) => {
-    process.stdout.write(`downloading Kafka ${KAFKA_VERSION} (43 MB, once)\n`)
+    process.stdout.write(`downloading Kafka ${KAFKA_VERSION} (43 MB, only once)\n`)
     await runMaven(['-f', join(HERE, 'pom.xml'), 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${target}`])
     await verifyFolder(target, join(HERE, 'kafka.sha256'))
   })
@@ -79,7 +79,7 @@ async function answers(port: number): Promise<boolean> {
   })
 }
 
-/** Ports of earlier starts where they are free, no two the same. */
+/** The ports of earlier starts if they are free, no two the same. */
 async function portsOf(home: Home, count: number): Promise<number[]> {
   if (!home.isKept) return freePorts(count)
   const ports: number[] = []
@@ -87,7 +87,7 @@ async function portsOf(home: Home, count: number): Promise<number[]> {
   return ports
 }
 
-/** 16 random bytes as Kafka prints them; none that the format tool takes for an option, as Kafka's own never are. */
+/** 16 random bytes as Kafka prints them; never begins with `-`, which the format tool would take for an option (nor do Kafka's own ids). */
 export function newClusterId(): string {
   for (;;) {
     const id = randomBytes(16).toString('base64url')
@@ -95,7 +95,7 @@ export function newClusterId(): string {
   }
 }
 
-/** Starts the brokers in `home`. Throws with a broker's last lines when it does not come up within 60 s. */
+/** Starts the brokers in `home`. Throws with a broker's last log lines if it does not come up within 60 s. */
 export async function startKafka(home: Home, options: KafkaOptions = {}): Promise<LocalKafka> {
   const { count = 1, proxyPorts = [] } = options
   const scram = (options.scram ?? []).flatMap((credential) => ['--add-scram', credential])
@@ -157,7 +157,7 @@ export async function startKafka(home: Home, options: KafkaOptions = {}): Promis
     brokers: places.map(({ port }) => `127.0.0.1:${port}`),
     proxied: proxyPorts.map((port) => `127.0.0.1:${port}`),
     nodes,
-    // As it is when it is asked for: a broker that was restarted is another process.
+    // A getter, because a restarted broker is another process.
     get children() {
       return nodes.map((node) => node.child())
     },

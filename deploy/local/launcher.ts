@@ -1,5 +1,5 @@
 /**
- * The whole service on one machine: the stack, a control plane, processors, accounts. Used by `make run` and by the tests, which want
+ * The whole service on one machine: the stack, a control plane, processors, accounts. Used by `make run` and by the tests, which need
  * the same real parts. Writes nothing outside of the stack's folder; `run.ts` adds the stack file and the tour.
  */
 import { execFile } from 'node:child_process'
@@ -22,9 +22,9 @@ export type Key = { api_key: string; api_secret: string }
 export type Account = Key & { account_id: string; read_only?: Key }
 
 export type Launched = {
-  /** Another control plane on the same port, after the first was stopped. */
+  /** Starts a new control plane on the same port, after the first was stopped. */
   startControlPlane(): Promise<Service>
-  /** One more, on a port of its own. */
+  /** Starts one more control plane, on its own port. */
   addControlPlane(): Promise<{ service: Service; apiUrl: string }>
   stack: Stack
   apiUrl: string
@@ -39,11 +39,11 @@ export type Launched = {
 
 export type LaunchOptions = StackOptions & {
   processors: number
-  /** Port of the API; a free one when it is taken or not given. */
+  /** Port of the API; a free one is used if it is taken or not given. */
   port?: number
   prefix?: string
   env?: Record<string, string>
-  /** The processors' alone. */
+  /** For the processors only. */
   processorEnv?: Record<string, string>
   say: (line: string) => void
   onChange?: () => void
@@ -51,19 +51,19 @@ export type LaunchOptions = StackOptions & {
 
 const healthy = (url: string) => async (): Promise<boolean> => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(3000) })).ok
 
-/** A folder as a bucket is named by pipelines themselves; the services only allow it. */
+/** If the bucket is a folder, pipelines name the folder themselves; the services only need to allow it. */
 const bucketSettings = (bucket: BucketPlace): Record<string, string> =>
   isFolder(bucket)
     ? { BUCKET_FOLDERS: fileURLToPath(bucket.name) }
     : { BUCKET_ENDPOINT: bucket.endpoint, BUCKET_ACCESS_KEY: bucket.access_key, BUCKET_SECRET_KEY: bucket.secret_key }
 
-/** Starts everything and waits until it is ready. What was started is stopped again when a part fails. */
+/** Starts everything and waits until it is ready. If a part fails, what was started is stopped again. */
 export async function launch(options: LaunchOptions): Promise<Launched> {
   const { say, onChange = () => {} } = options
   const stack = await openStack(options)
   const services: Service[] = []
   const closeAll = async () => {
-    // Processors first: they commit their round; then what feeds them; then the parts.
+    // Services before the stack: processors still commit their round.
     await Promise.allSettled(services.map((service) => service.stop()))
     await stack.close()
   }
@@ -76,16 +76,16 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       SCHEMA_REGISTRY_URL: stack.registryUrl,
       DPS_PREFIX: options.prefix ?? 'dps',
       DPS_CACHE: cacheFolder(),
-      // Kept with the data: keys of accounts and secrets would be worthless without them.
+      // Kept with the data: API keys and secrets stored there would be useless without them.
       JWT_KEYS: await stack.home.recall('JWT_KEYS', () => `local:${randomBytes(32).toString('hex')}`),
       SECRET_HASH_KEY: await stack.home.recall('SECRET_HASH_KEY', () => randomBytes(32).toString('hex')),
       SECRETS_KEYS: await stack.home.recall('SECRETS_KEYS', () => `local:${randomBytes(32).toString('base64')}`),
       ...bucketSettings(stack.bucket),
       ...(stack.warehouseUrl ? { WAREHOUSE_URL: stack.warehouseUrl } : {}),
-      // Everything of a local stack is on loopback.
+      // Every part of a local stack is on loopback.
       ALLOW_PRIVATE_ADDRESSES: 'true',
       ADOPTABLE_TOPICS: '*',
-      // Lanes are started again and again: a third of their start is compiling.
+      // Lanes are started often, and a third of their start is compiling.
       NODE_COMPILE_CACHE: join(cacheFolder(), 'node'),
       NODE_ENV: 'production',
       ...options.env,

@@ -1,7 +1,7 @@
 /**
- * Loopback ports for the parts of a local stack. They lie below the ports that the operating system gives to outgoing connections
- * (32768 and up on Linux, 49152 and up elsewhere: RFC 6335, section 6) and that container engines publish at: between the moment when a
- * port is found and the one when a server listens there, only another search could take it.
+ * Loopback ports for the parts of a local stack. They are below the ports that the operating system gives to outgoing connections
+ * (32768 and up on Linux, 49152 and up elsewhere: RFC 6335, section 6) and that container engines publish at. So between finding a port
+ * and listening on it, only another search like this could take it.
  */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ async function release(server: Server): Promise<void> {
   await once(server, 'close')
 }
 
-/** Ports nothing listens on at this moment, all of them held until the last is found, so that no two are the same. */
+/** Ports that nothing listens on at this moment. All are held until the last is found, so that no two are the same. */
 export async function freePorts(count: number): Promise<number[]> {
   const held = new Map<number, Server>()
   for (let attempt = 0; held.size < count && attempt < ATTEMPTS + count; attempt++) {
@@ -39,13 +39,13 @@ export async function freePorts(count: number): Promise<number[]> {
   return [...held.keys()]
 }
 
-/** A port nothing listens on at this moment. */
+/** A port that nothing listens on at this moment. */
 export async function freePort(): Promise<number> {
   const [port] = await freePorts(1)
   return port!
 }
 
-/** The port itself when nothing listens on it, else (or for 0) a free one. */
+/** The wanted port if nothing listens on it, else (or for 0 or undefined) a free one. */
 export async function usablePort(wanted: number | undefined): Promise<number> {
   if (wanted === undefined || wanted === 0) return freePort()
   const server = await hold(wanted)

@@ -19,7 +19,7 @@ export const NATIVE_FOLDER = join(import.meta.dirname, '..', '..', 'node_modules
 
 type SystemUser = { uid?: number; gid?: number }
 
-/** Postgres refuses to run as root; there it runs as the system user `postgres`, made when missing. */
+/** Postgres refuses to run as root: then it runs as the system user `postgres`, which is created if missing. */
 async function systemUser(): Promise<SystemUser> {
   if (process.getuid?.() !== 0) return {}
   const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout)
@@ -42,11 +42,11 @@ async function binaries(user: SystemUser): Promise<string> {
   await cp(NATIVE_FOLDER, copy, { recursive: true, verbatimSymlinks: true })
   await rename(copy, target).catch(() => rm(copy, { recursive: true, force: true }))
   if (!reachable(target))
-    throw new Error(`the Postgres binaries of ${PACKAGE} do not run on this machine: set DATABASE_URL to a Postgres of yours`)
+    throw new Error(`the Postgres binaries of ${PACKAGE} do not run on this machine: set DATABASE_URL to a Postgres of your own`)
   return target
 }
 
-/** The folder of the data, which that user must reach: behind a closed folder (a clone below /root) it is a link to one in /var/lib. */
+/** The data folder, which that user must reach: inside a folder closed to it (a clone below /root), a link to a folder in /var/lib. */
 async function dataFolder(home: Home, user: SystemUser): Promise<string> {
   const folder = join(home.folder, 'postgres')
   await mkdir(folder, { recursive: true })
@@ -68,15 +68,15 @@ async function initialise(native: string, home: string, data: string, password: 
   await writeFile(passwordFile, password, { mode: 0o600 })
   if (user.uid !== undefined && user.gid !== undefined) await chown(passwordFile, user.uid, user.gid)
   const flags = ['--auth=scram-sha-256', '--username=postgres', `--pwfile=${passwordFile}`, '--locale=C', '--encoding=UTF8', '--no-sync']
-  // Half made data of a start that was killed are none.
+  // Discard half-made data of a start that was killed.
   await rm(data, { recursive: true, force: true })
   await run(join(native, 'bin', 'initdb'), [`--pgdata=${data}.new`, ...flags], { ...user, cwd: home, timeout: 60_000 })
   await rename(`${data}.new`, data)
 }
 
 /**
- * Starts Postgres on a loopback port, with a random password: on the data of the earlier start where there are some.
- * Throws with the server's last lines when it does not come up within 30 s.
+ * Starts Postgres on a loopback port, with a random password, on the data of an earlier start if there are any.
+ * Throws with the server's last log lines if it does not come up within 30 s.
  */
 export async function startPostgres(home: Home): Promise<{ url: string; readonly child: Child; restart(): Promise<void> }> {
   const user = await systemUser()
@@ -89,7 +89,7 @@ export async function startPostgres(home: Home): Promise<{ url: string; readonly
     await initialise(native, folder, data, password, user)
   }
   const port = await portOf(home, 'Postgres')
-  // Sockets have short paths, and none is needed.
+  // No Unix socket: its path would have to be short, and none is needed.
   const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...POSTGRES_SETTINGS }
   const args = ['-D', data, '-p', String(port), ...postgresArguments(settings)]
   const start = () =>
@@ -119,7 +119,7 @@ export async function postgresAnswers(url: string): Promise<boolean> {
 
 export const WAREHOUSE = 'warehouse'
 
-/** A database beside the service's own, for connectors. Answers its address. */
+/** Creates a database beside the service's own, for connectors. Returns its URL. */
 export async function createWarehouse(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -1,4 +1,4 @@
-/** Redis as a local process: `redis-server` from the PATH, else, as root on Debian, its package. */
+/** Redis as a local process: `redis-server` from the PATH, or, as root on Debian, from its package, which is then installed. */
 import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -20,7 +20,7 @@ async function installed(): Promise<boolean> {
 async function ensureRedis(): Promise<void> {
   if (await installed()) return
   if (process.getuid?.() === 0) {
-    process.stdout.write('installing redis-server (Debian package, once)\n')
+    process.stdout.write('installing redis-server (Debian package, only once)\n')
     // RUNLEVEL=1 keeps the package from starting a server of its own on the default port.
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
     await run('apt-get', ['update'], { env, timeout: 180_000 }).catch(() => {})
@@ -32,7 +32,7 @@ async function ensureRedis(): Promise<void> {
   )
 }
 
-/** Starts a Redis. Throws a sentence that says how to get one. */
+/** Starts Redis. Throws an error that says how to install it. */
 export async function startRedis(home: Home): Promise<{ url: string; readonly child: Child; restart(): Promise<void> }> {
   await ensureRedis()
   const port = await portOf(home, 'Redis')

@@ -19,8 +19,8 @@ const ARCHIVE_SHA256 = '8bc6751c76d963734224b01d5e7f84ccb3cb61c87d3bd77c36c35f10
 /** The unpacked release, from the cache. */
 export async function registryFolder(): Promise<string> {
   return cached(`apicurio-${VERSION}`, async (target) => {
-    process.stdout.write(`downloading Apicurio Registry ${VERSION} (159 MB, once)\n`)
-    // As an ordinary dependency it does not resolve: the archive is an attached artifact with a classifier.
+    process.stdout.write(`downloading Apicurio Registry ${VERSION} (159 MB, only once)\n`)
+    // It does not resolve as an ordinary dependency, because the archive is an attached artifact with a classifier.
     await runMaven(['dependency:get', `-Dartifact=io.apicurio:apicurio-registry-app:${VERSION}:tar.gz:all`, '-Dtransitive=false'])
     const repository = process.env.MAVEN_REPOSITORY ?? join(homedir(), '.m2', 'repository')
     const archive = join(repository, 'io', 'apicurio', 'apicurio-registry-app', VERSION, `apicurio-registry-app-${VERSION}-all.tar.gz`)
@@ -29,7 +29,7 @@ export async function registryFolder(): Promise<string> {
   })
 }
 
-/** Starts a registry with its own H2 file store. Throws with its last lines when it is not up within 90 s. */
+/** Starts a registry with its own H2 file store. Throws with its last log lines if it is not up within 90 s. */
 export async function startRegistry(home: Home): Promise<{ url: string; child: Child }> {
   const java = await findJava(21)
   const app = await registryFolder()
@@ -47,7 +47,7 @@ export async function startRegistry(home: Home): Promise<{ url: string; child: C
         '-XX:+UseSerialGC',
         '-Dquarkus.http.host=127.0.0.1',
         `-Dquarkus.http.port=${port}`,
-        // The management port opens on all addresses otherwise.
+        // Otherwise the management port opens on all addresses.
         '-Dquarkus.management.host=127.0.0.1',
         `-Dquarkus.management.port=${await freePort()}`,
         ...settings,

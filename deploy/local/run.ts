@@ -1,6 +1,6 @@
 /**
- * `make run`: the whole service on this machine, then the tour, then it keeps serving until Ctrl-C. Data are kept in `.local/data`;
- * FRESH=1 begins anew.
+ * `make run`: starts the whole service on this machine, takes the tour, then serves until Ctrl-C. Data are kept in `.local/data`;
+ * FRESH=1 deletes them and starts over.
  */
 import { launch, type Launched } from './launcher.ts'
 import { discardHome } from './fresh.ts'
@@ -23,7 +23,7 @@ async function writeStackFile(): Promise<void> {
 }
 
 async function stop(code: number): Promise<void> {
-  say('stopping')
+  say('stopping everything')
   await stackFile.remove()
   await (await starting.catch(() => undefined))?.close()
   await stackFile.remove()
@@ -32,20 +32,20 @@ async function stop(code: number): Promise<void> {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void (stopping ??= stop(0)))
 
 if (!Number.isInteger(processors) || processors < 1 || processors > 16) {
-  say('PROCESSORS must be a number from 1 to 16')
+  say('PROCESSORS must be a whole number from 1 to 16')
   process.exit(2)
 }
 say(
   `starting Kafka, Postgres, Redis, a schema registry, a bucket, the control plane and ${processors} processor${processors > 1 ? 's' : ''}`,
 )
-/** A second start beside a running one keeps nothing. */
+/** A second start beside a running one gets a temporary home. */
 async function openHome(): Promise<Home> {
   try {
     const home = await openKeptHome(LOCAL_FOLDER)
     return process.env.FRESH === '1' ? await discardHome(home, () => openKeptHome(LOCAL_FOLDER)) : home
   } catch (error) {
     if (!(error instanceof HomeInUse)) throw error
-    say(`${error.message}; this start has data of its own, which are gone when it stops`)
+    say(`${error.message}; this start uses temporary data, which are deleted when it stops`)
     return openTemporaryHome()
   }
 }
@@ -80,7 +80,7 @@ try {
     tour = 'done'
     await showWhatIsThere(launched.apiUrl, accounts.enterprise, say)
   } else if (wantsTour) {
-    // A tour that was cut short left things with the names that this one is about to take.
+    // An interrupted tour has left things whose names this one needs.
     if (home.known('tour begun')) await discardTour(launched, accounts.enterprise)
     await home.recall('tour begun', () => true)
     await runTour(launched, accounts.enterprise, say)
@@ -92,11 +92,11 @@ try {
   say(`API       ${launched.apiUrl}/api/v1   (docs: ${launched.apiUrl}/docs)`)
   say(`Kafka     ${launched.stack.kafkaBrokers.join(',')}   registry: ${launched.stack.registryUrl}`)
   const { bucket } = launched.stack
-  say(`bucket    ${bucket.endpoint === '' ? bucket.name : `${bucket.endpoint}/${bucket.name}`}   warehouse: in ${stackFile.path}`)
+  say(`bucket    ${bucket.endpoint === '' ? bucket.name : `${bucket.endpoint}/${bucket.name}`}   warehouse: see ${stackFile.path}`)
   say(`metrics   ${launched.metricsUrls.join('  ')}`)
   say(`keys      ${stackFile.path}`)
   say(`logs      ${home.logs}`)
-  say(`data      ${home.isKept ? `${home.folder} (FRESH=1 begins anew)` : 'are gone when this stops'}`)
+  say(`data      ${home.isKept ? `${home.folder} (make run FRESH=1 deletes it and starts over)` : 'temporary, deleted when this stops'}`)
   say('serving; Ctrl-C stops everything')
 } catch (error) {
   if (!stopping) {

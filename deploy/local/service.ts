@@ -1,4 +1,4 @@
-/** One of our services under the launcher: restarted with backoff when it dies, and said so; left alone once it is being stopped. */
+/** Supervises one service of the launcher: if it dies, says so and restarts it with backoff, unless it is being stopped. */
 import type { Child } from './child.ts'
 
 export type Service = { name: string; pid(): number | undefined; stop(): Promise<void> }

@@ -1,6 +1,6 @@
-/** What each part of the local stack is told, whichever way it is started: as a container or as a local process. */
+/** The settings of each part of the local stack, the same for a container and for a local process. */
 
-/** The images of the containers; where one is not at hand it is pulled. */
+/** The images of the containers; a missing one is pulled. */
 export const IMAGES = {
   kafka: 'apache/kafka:4.1.1',
   postgres: 'postgres:18-alpine',
@@ -9,7 +9,7 @@ export const IMAGES = {
   bucket: 'versity/versitygw:v1.8.0',
 } as const
 
-/** Properties of a broker that is one of `brokers`. */
+/** Properties of a broker in a cluster of `brokers`. */
 export function kafkaSettings(brokers: number): Record<string, string | number | boolean> {
   const replicas = Math.min(3, brokers)
   return {
@@ -23,12 +23,12 @@ export function kafkaSettings(brokers: number): Record<string, string | number |
     'share.coordinator.state.topic.replication.factor': replicas,
     'share.coordinator.state.topic.min.isr': 1,
     'group.initial.rebalance.delay.ms': 0,
-    // A transaction that begins while the one before it is being ended waits that long at a time; the default of 20 ms is most of a record's way.
+    // A transaction that begins while the previous one still ends retries after this time; the default of 20 ms would dominate latency.
     'add.partitions.to.txn.retry.backoff.ms': 1,
     'log.cleaner.dedupe.buffer.size': 16 << 20,
     // The control plane publishes modules of up to 10 MiB as records (docs/limits.md).
     'message.max.bytes': 16 << 20,
-    // With several brokers a test means to kill one: leaders move within seconds.
+    // Tests start several brokers to kill one: leaders must move within seconds.
     ...(brokers > 1 ? { 'broker.session.timeout.ms': 4000, 'broker.heartbeat.interval.ms': 500 } : {}),
   }
 }
@@ -47,7 +47,7 @@ export const POSTGRES_SETTINGS: Record<string, string | number> = {
 export const postgresArguments = (settings: Record<string, string | number>): string[] =>
   Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 
-/** A Redis that counts requests needs no disk; one whose data are kept writes its log each second. */
+/** A temporary Redis only counts requests and needs no disk; one with kept data writes its append-only file every second. */
 export const redisArguments = (isKept: boolean): string[] => ['--save', '', '--appendonly', isKept ? 'yes' : 'no']
 
 /** Properties of the schema registry; `file` is the path of its store, without an extension. */

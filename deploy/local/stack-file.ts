@@ -1,4 +1,4 @@
-/** `.local/stack.json`: where the running service is and how to get in. Written by rename, readable by its owner alone, removed on stop. */
+/** `.local/stack.json`: addresses, keys and pids of the running service. Written by rename, readable only by its owner, removed on stop. */
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ function isAlive(pid: unknown): boolean {
   }
 }
 
-/** A second start in the same checkout gets a file of its own; the first one keeps `stack.json`. */
+/** A second start in the same checkout gets its own file; the first one keeps `stack.json`. */
 export function openStackFile(): StackFile {
   let path = process.env.STACK_FILE ?? join(LOCAL_FOLDER, 'stack.json')
   if (existsSync(path)) {
@@ -33,7 +33,7 @@ export function openStackFile(): StackFile {
       const { pids } = JSON.parse(readFileSync(path, 'utf8')) as { pids?: { launcher?: number } }
       if (isAlive(pids?.launcher) && pids?.launcher !== process.pid) path = path.replace(/\.json$/, `-${process.pid}.json`)
     } catch {
-      // Left half written by nobody: it is renamed whole. Anything else there is overwritten.
+      // Not a stack file, which is never half written because it is renamed whole. It is overwritten.
     }
   }
   const keyOf = ({ api_key, api_secret }: Key): Key => ({ api_key, api_secret })

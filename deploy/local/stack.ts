@@ -1,6 +1,6 @@
 /**
- * The local stack: Kafka, Postgres, Redis, a schema registry and a bucket, each resolved by itself in the order given by environment →
- * container → local process. Used by the launcher, the tests and the benchmarks. It knows nothing of our services.
+ * The local stack: Kafka, Postgres, Redis, a schema registry and a bucket. Each is resolved separately: given by environment, else a
+ * container, else a local process. Used by the launcher, the tests and the benchmarks. It knows nothing of our services.
  */
 import { DEMO_BUCKET, startBucket, type BucketPlace } from './bucket.ts'
 import type { Child } from './child.ts'
@@ -13,21 +13,21 @@ import { startRegistry } from './registry.ts'
 export type Way = 'given' | 'container' | 'process'
 type PartName = 'kafka' | 'postgres' | 'redis' | 'registry' | 'bucket'
 
-/** A running stack. `pids` holds a part only where it is a process of ours. `close` stops what was started. */
+/** A running stack. `pids` only has the parts that are our own processes. `close` stops what was started. */
 export type Stack = {
-  /** The local brokers; undefined where they are a container's or not ours. */
+  /** The local brokers; undefined if Kafka is a container or was given. */
   kafka: LocalKafka | undefined
   kafkaBrokers: string[]
   databaseUrl: string
   redisUrl: string
   registryUrl: string
-  /** For the connectors: where to read objects from and to write tables to. */
+  /** For the connectors: a bucket for objects (and `warehouseUrl`, a database for tables). */
   bucket: BucketPlace
-  /** Undefined where Postgres was given and no WAREHOUSE_URL was. */
+  /** Undefined if Postgres was given without a WAREHOUSE_URL. */
   warehouseUrl: string | undefined
   ways: Record<PartName, Way>
   pids: Partial<Record<PartName, number>>
-  /** Stops a part that is a process of ours and starts it again on its data. */
+  /** Stops a part that is our own process and starts it again on its data. */
   restarts: Partial<Record<PartName, () => Promise<void>>>
   home: Home
   children: Child[]
@@ -44,11 +44,11 @@ export type StackOptions = {
     bucket?: BucketPlace
     warehouseUrl?: string
   }
-  /** One way alone, without falling back to the other; by environment STACK=containers or STACK=processes. */
+  /** Use only this way, without falling back to the other; also set by STACK=containers or STACK=processes. */
   way?: 'containers' | 'processes'
-  /** How the local broker, or several of them, are started. They are processes then, whatever the others are. */
+  /** How to start one or more local brokers. If given, Kafka runs as local processes, whatever the other parts are. */
   kafka?: KafkaOptions
-  /** Where the stack lives; a temporary folder when left out. `close` closes it. */
+  /** The stack's home; a temporary one if left out. `close` closes it. */
   home?: Home
   say?: (line: string) => void
 }
@@ -76,14 +76,14 @@ function wayByEnvironment(): StackOptions['way'] {
   const { STACK } = process.env
   if (STACK === undefined || STACK === '') return undefined
   if (STACK === 'containers' || STACK === 'processes') return STACK
-  throw new Error('STACK is containers or processes, or left out: containers where an engine answers, local processes else')
+  throw new Error('STACK must be "containers" or "processes"; without it, containers are used if an engine answers, else local processes')
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error)).split('\n')[0]!.trim()
 
 type LocalPart = { readonly child?: Child; restart?(): Promise<void> }
 
-/** Brings the stack up. When a part fails, what was already started is stopped and nothing is left behind. */
+/** Brings the stack up. If a part fails, what was already started is stopped and nothing is left behind. */
 export async function openStack(options: StackOptions = {}): Promise<Stack> {
   const { given = givenByEnvironment()!, say = () => {}, way = wayByEnvironment() } = options
   const home = options.home ?? (await openTemporaryHome())
@@ -102,15 +102,15 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
   const containers = allGiven || way === 'processes' ? undefined : await openContainers(home, say)
   if (way === 'containers' && !containers && !allGiven) {
     await close()
-    throw new Error('STACK=containers, and no container engine answers: start Docker or Podman, or set DOCKER_HOST')
+    throw new Error('STACK=containers, but no container engine answers: start Docker or Podman, or set DOCKER_HOST')
   }
 
-  /** The way of an earlier start holds the data; another one would not find them. */
+  /** A part must run in the same way as in earlier starts, else it would not find its data. */
   function assertSameWay(name: PartName, now: Way): void {
     const before = home.known<Way>(`way of ${name}`)
     if (before === undefined || before === now) return
     throw new Error(
-      `${name}: the data that are kept were written by ${WAY_TEXT[before]}, which is not to be had now; make run FRESH=1 begins anew`,
+      `${name}: the kept data were written by ${WAY_TEXT[before]}, but this start would use ${WAY_TEXT[now]}; make run FRESH=1 deletes the data and starts over`,
     )
   }
 
@@ -136,15 +136,15 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
         await take('container')
         return part
       } catch (error) {
-        if (way === 'containers') throw new Error(`${name}: its container does not come up: ${String(error)}`, { cause: error })
-        say(`${name}: its container does not come up (${reasonOf(error)}); a local process takes its place`)
+        if (way === 'containers') throw new Error(`${name}: the container did not start: ${String(error)}`, { cause: error })
+        say(`${name}: the container did not start (${reasonOf(error)}); starting a local process instead`)
       }
     }
     assertSameWay(name, 'process')
     const part = await local()
     const { child } = part
     if (child) {
-      // The child of the moment: one that was restarted is another.
+      // The current child: a restart replaces it.
       stops.push(async () => part.child?.stop())
       children.push(child)
       pids[name] = child.pid
@@ -160,7 +160,7 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
     const started = await startKafka(home, options.kafka)
     kafka = started
     const [first] = started.children
-    // All of them, as they are by then: a broker that was killed and restarted is another process.
+    // Stops all brokers as they are at that time: a restarted broker is another process.
     const child = { ...first!, stop: async () => void (await Promise.all(started.children.map((each) => each.stop()))) }
     return { brokers: started.brokers, child }
   }
@@ -214,7 +214,7 @@ type Values<T extends readonly PromiseSettledResult<unknown>[]> = {
   -readonly [K in keyof T]: T[K] extends PromiseSettledResult<infer V> ? V : never
 }
 
-/** The values of settled results. Throws all reasons in one sentence when one was rejected. */
+/** The values of settled results. If any was rejected, throws one error with all reasons. */
 async function allOf<const T extends readonly PromiseSettledResult<unknown>[]>(results: T): Promise<Values<T>> {
   const failed = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as unknown)
   if (failed.length === 1) throw failed[0]

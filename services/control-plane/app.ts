@@ -86,14 +86,14 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
 
   app.use((_ctx, next) => deps.databaseWatch.during(next))
   app.use(router.routes())
-  // What no operation took: a wrong method where the path exists, else an unknown path.
+  // No operation matched: 405 if the path exists with another method, else 404.
   app.use(async (ctx) => {
-    // Whoever shows a valid token is counted here too.
+    // Requests with a valid token count towards the rate limit here too.
     const caller = await authenticate(ctx).catch(() => undefined)
     if (caller) await limits.account(ctx, caller)
     const allowed = router.stack.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods)
     if (allowed.length === 0) throw notFound('the path')
-    throw new ServiceError('invalid_request', `${ctx.method} is not possible here`, {
+    throw new ServiceError('invalid_request', `${ctx.method} is not allowed for this path`, {
       status: INVALID_REQUEST_STATUSES.methodNotAllowed,
       headers: { Allow: [...new Set(allowed)].join(', ') },
     })
@@ -106,7 +106,7 @@ function assertScope(contract: Contract, caller: Caller): void {
   throw new ServiceError('forbidden', `the API key lacks the scope ${contract.scope}`)
 }
 
-/** Reads and parses the body by its media type, within the operation's limit. Answers its records where they are passed on as they are. */
+/** Reads and parses the body by its media type, up to the operation's size limit. Returns raw records if the operation passes them on. */
 async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | undefined> {
   const accepted = contract.consumes ?? ['application/json']
   const hasBody = ctx.request.length !== 0 && (ctx.request.length !== undefined || ctx.get('Transfer-Encoding') !== '')
@@ -135,9 +135,9 @@ async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | 
   return undefined
 }
 
-/** The parser gives text out alone: as `binary` (Latin-1, without a table) it holds the bytes as they came. */
+/** bodyParser only returns text: decoded as `binary` (Latin-1), it keeps every byte and can be turned back into a Buffer. */
 async function readRecords(ctx: Context, limit: string): Promise<RawRecords | undefined> {
-  // `encoding` is the parser's own, which its types leave out.
+  // The parser supports `encoding`, but its types omit it.
   const options = { enableTypes: ['text'], textLimit: limit, encoding: 'binary', extendTypes: { text: [NDJSON, 'application/json'] } }
   const parse = bodyParser(options)
   await parse(ctx as never, async () => {})
@@ -147,17 +147,17 @@ async function readRecords(ctx: Context, limit: string): Promise<RawRecords | un
   const body = lines ? { records: lines.values } : parseDocument(bytes)
   const records = (body as { records?: unknown } | null)?.records
   const raw = lines ?? (Array.isArray(records) ? elementsOf(bytes, 'records', records) : undefined)
-  // The schema looks at what is around the records, and whether there are any; it need not walk over all of them.
+  // The schema checks what surrounds the records and that there is at least one, so the first record is enough for it.
   ctx.request.body = raw ? { ...(body as object), records: raw.values.slice(0, 1) } : body
   assertNesting(raw ? { ...(body as object), records: nestedOf(raw) } : body)
   return raw
 }
 
-/** Path, query and body by the operation's schemas; every fault of all three at once. */
+/** Validates path, query and body by the operation's schemas. Throws 400 with the faults of all three at once. */
 function readInput(ctx: Context, { request }: Contract): { params: unknown; query: unknown; body: unknown } {
   const details: Detail[] = []
   const params = { ...(ctx as Context & { params?: Record<string, string> }).params }
-  // No id holds NUL, and Postgres would refuse to look for it.
+  // No id contains NUL, which Postgres rejects even in a query.
   if (Object.values(params).some((value) => !isStorable(value))) throw notFound('the resource')
   const read = (schema: Contract['request']['body'], value: unknown, root: string): unknown => {
     if (!schema) return root === '' ? undefined : {}
@@ -182,7 +182,7 @@ function readInput(ctx: Context, { request }: Contract): { params: unknown; quer
 function send(ctx: Context, { status, body, headers }: Reply, prefix = ''): void {
   ctx.set(headers ?? {})
   const location = headers?.Location
-  // Handlers name resources below the prefix; the client keeps the one it used.
+  // Handlers return a Location without the prefix; add the one that the client used.
   if (location) ctx.set('Location', `${prefix}${location}`)
   ctx.status = status
   if (body === undefined) ctx.body = null

@@ -1,4 +1,4 @@
-/** Puts the built-in SmartModules into Postgres at start, so that every account has them; a changed one gets its new version. */
+/** Puts the built-in SmartModules into Postgres at start, so that every account has them; a changed module gets a new version. */
 import { newId } from '../../shared/model/ids.ts'
 import { builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import type { Database } from '../../shared/store/database.ts'
@@ -13,7 +13,7 @@ import {
 
 const LOCK_ID = 7_003
 
-/** A new build of the same declared version gets the next patch: versions are immutable. */
+/** A changed build whose declared version exists already gets the next patch version, because versions are immutable. */
 function versionFor(declared: string, known: VersionRow[]): string {
   if (!known.some(({ version }) => version === declared)) return declared
   const [major, minor, patch] = known[0]!.version.split('.').map(Number)

@@ -1,6 +1,6 @@
 /**
- * Makes an account and its first API key, until a dashboard does: `create-account.ts NAME TYPE [--read-only]` with the control plane's
- * environment. Prints one JSON line; the secret is shown this once. With --read-only a second key with only `*:read` scopes is made.
+ * Creates an account and its first API key (there is no dashboard yet): `create-account.ts NAME TYPE [--read-only]` with the control
+ * plane's environment. Prints one JSON line; the secret is shown only this once. --read-only adds a second key with only `*:read` scopes.
  */
 import { loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { newId } from '../../shared/model/ids.ts'

@@ -16,13 +16,13 @@ export type Credentials = {
   /** Constant-time compare. */
   matches(secret: string, hash: Buffer): boolean
   signToken(keyId: string, accountId: string): string
-  /** Throws invalid_credentials for anything but a token of ours that is still valid. */
+  /** Throws invalid_credentials unless the token was signed by this service and is still valid. */
   verifyToken(token: string): { keyId: string; accountId: string }
 }
 
 export function createCredentials(options: { jwtKeys: { kid: string; secret: string }[]; secretHashKey: string }): Credentials {
   const [signing] = options.jwtKeys as [{ kid: string; secret: string }]
-  // As key objects: given a text, the library tries to read a public key from it at each call.
+  // As key objects: given a string, the library tries to parse it as a public key on every call.
   const byKid = new Map(options.jwtKeys.map(({ kid, secret }) => [kid, createSecretKey(Buffer.from(secret))]))
   const hashOf = (secret: string) => createHmac('sha256', options.secretHashKey).update(secret).digest()
   return {
@@ -46,7 +46,7 @@ export function createCredentials(options: { jwtKeys: { kid: string; secret: str
         const kid = jwt.decode(token, { complete: true })?.header.kid
         const secret = kid === undefined ? undefined : byKid.get(kid)
         if (secret === undefined) throw new Error('unknown signing key')
-        // The algorithm is pinned: a token that asks for another one, or for none, is refused.
+        // The algorithm is pinned: a token that names another one, or none, is rejected.
         const claims = Claims.parse(jwt.verify(token, secret, { algorithms: ['HS256'], issuer: ISSUER, audience: AUDIENCE }))
         return { keyId: claims.sub, accountId: claims.acc }
       } catch (error) {

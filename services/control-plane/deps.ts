@@ -1,4 +1,4 @@
-/** What handlers and background loops may use; made once in `main.ts`. Handlers take from it the few parts they need. */
+/** The dependencies of handlers and background loops, created once in `main.ts`. Each function picks the few that it needs. */
 import type { Kafka } from 'kafkajs'
 import type { OperatorDefaults } from '../../shared/connectors/connector.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
@@ -22,7 +22,7 @@ export type Deps = {
   db: Database
   databaseWatch: DatabaseWatch
   kafka: Kafka
-  /** Runs with a connected admin client; a failing one is replaced. */
+  /** Runs `work` with a connected admin client; the client is replaced after an error. */
   withAdmin<T>(work: (admin: KafkaAdmin) => Promise<T>): Promise<T>
   cluster: Cluster
   registry: Registry
@@ -35,24 +35,24 @@ export type Deps = {
   streamData: StreamData
   deadLetters: DeadLetterProjection
   sourceReader: SourceReader
-  /** Waits until the ledger's projection holds what its topic holds now. */
+  /** Waits until the ledger's projection has caught up with its topic. */
   catchUpLedger(): Promise<void>
   cacheFolder: string
   log: Logger
-  /** Something was put into the outbox. */
+  /** Wakes the publisher after rows were added to the outbox. */
   pokePublisher(): void
 }
 
-/** Who is asking. */
+/** The account and key that a request is made with. */
 export type Caller = {
   accountId: string
   accountType: AccountType
   keyId: string
   scopes: readonly Scope[]
-  /** If-Match, where given. */ ifMatch?: string
-  /** The body's records as they came, for operations that pass them on. */ records?: RawRecords
-  /** Under an Idempotency-Key. */ attempt?: Attempt
+  /** The If-Match header, if given. */ ifMatch?: string
+  /** The body's records as received, for operations that pass them on. */ records?: RawRecords
+  /** Set for requests with an Idempotency-Key. */ attempt?: Attempt
 }
 
-/** What a handler answers. */
+/** What a handler returns. */
 export type Reply = { status: number; body?: unknown; headers?: Record<string, string> }

@@ -1,4 +1,4 @@
-/** The control plane: composition root. config → clients → stores → app → listen → drain. It runs no pipeline. */
+/** The control plane's composition root: config → clients → stores → app → listen → drain. The control plane runs no pipelines. */
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
@@ -34,7 +34,7 @@ import { openSourceReader } from './trace/source-records.ts'
 
 const config = loadControlPlaneConfig()
 const log = createLogger('control-plane', config.LOG_LEVEL)
-/** Longer than anything that one turn of the event loop may take. */
+/** The process is killed once its event loop has been blocked for this long, which is longer than any turn should take. */
 const STILL_MS_MAX = 30_000
 watchLiveness(STILL_MS_MAX)
 const now = () => Date.now()
@@ -66,14 +66,14 @@ async function withAdmin<T>(work: (client: Admin) => Promise<T>): Promise<T> {
 const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: 'control-plane', connection: security.connection, now })
 await withRetries(log, 'waiting for Kafka', () => withAdmin((client) => ensureServiceTopics(client, names, config.REPLICATION_FACTOR)))
 
-// Commands fail at once while Redis is away: the limiter then counts in memory.
+// Commands fail at once while Redis is unreachable, so that the limiter counts in memory.
 const redis = new Redis(config.REDIS_URL, {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 1,
   commandTimeout: 500,
   retryStrategy: (times) => Math.min(times * 200, 2000),
 })
-redis.on('error', (error) => log.warn({ reason: error.message }, 'Redis is away, rate limits go on in memory'))
+redis.on('error', (error) => log.warn({ reason: error.message }, 'Redis is unreachable: rate limits are counted in memory'))
 
 const secretBox = createSecretBox(config.SECRETS_KEYS)
 await rewrapSecrets(db, secretBox)
@@ -82,7 +82,7 @@ const databaseWatch = openDatabaseWatch(config.DATABASE_URL)
 const streamData = createStreamData(db, cluster, now)
 const publisher = startPublisher({ db, kafka, log }, names.definitions, `${config.DPS_PREFIX}.publisher`)
 const warnOf = (what: string) => (error: Error) => log.warn({ reason: error.message }, what)
-const deadLetters = createDeadLetterProjection(db, cluster, now, warnOf('dead letters: will be projected later'))
+const deadLetters = createDeadLetterProjection(db, cluster, now, warnOf('dead letters: projection failed, will be tried again'))
 const sourceReader = openSourceReader(cluster)
 const ledger = await withRetries(log, 'starting the ledger', () => startLedgerProjection({ db, cluster, log }, names.ledger))
 const deps: Deps = {
@@ -117,7 +117,7 @@ const reconciler = startReconciler(deps)
 
 const app = createApp(deps, redis, { prefix: config.DPS_PREFIX, tokenRequestsPerMinute: config.TOKEN_REQUESTS_PER_MINUTE, now })
 const server = app.listen(config.PORT, config.HOST)
-// Longer than load balancers keep a connection that is idle: a request on one that is being closed would be lost.
+// Longer than load balancers keep idle connections: a request sent on a connection that we are closing would be lost.
 server.keepAliveTimeout = 65_000
 answerParserErrors(server)
 await once(server, 'listening')
@@ -145,7 +145,7 @@ const operations = await openOperationsServer(config.METRICS_HOST, config.METRIC
     ['registry', registry.ping()],
   ]
   const results = await Promise.allSettled(checks.map(([, check]) => check))
-  return checks.flatMap(([name], index) => (results[index]!.status === 'rejected' ? [`${name} is away`] : []))
+  return checks.flatMap(([name], index) => (results[index]!.status === 'rejected' ? [`${name} is unreachable`] : []))
 })
 log.info({ port, metrics_port: operations.port }, 'control plane up')
 process.send?.({ type: 'up', port, metrics_port: operations.port })

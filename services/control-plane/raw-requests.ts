@@ -1,17 +1,17 @@
-/** What is wrong with a request before it is one: Node's parser refuses it, or its target is no path. The contract's envelope all the same. */
+/** Rejects requests before routing (Node's parser refuses them, or the target is not a path), also with the contract's error envelope. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Context, Next } from 'koa'
 import { errorEnvelope, invalidRequest, ServiceError } from '../../shared/errors/service-error.ts'
 
-/** Node's codes for a head that is too large (431) and a body that does not come in time (408). */
+/** Node's codes for request headers that are too large (431) and a request that does not arrive in time (408). */
 const STATUSES: Record<string, [status: number, line: string, reason: string]> = {
   HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large', 'the request’s line and headers are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout', 'the request did not arrive in time'],
 }
 
-/** Answers what Node's parser refuses, and closes the connection. */
+/** Answers requests that Node's parser refuses, and closes the connection. */
 export function answerParserErrors(server: Server): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
@@ -33,7 +33,7 @@ export function answerParserErrors(server: Server): void {
   })
 }
 
-/** Refuses a target that is no path of ours (an absolute address that can't be read, `*`), and two Host headers (RFC 9112 §3.2). */
+/** Refuses a target that is neither a path nor a valid absolute URL (`*`, for example), and repeated Host headers (RFC 9112 §3.2). */
 export async function assertTarget(ctx: Context, next: Next): Promise<void> {
   const { url = '' } = ctx.req
   const isPath = url.startsWith('/') || URL.canParse(url)

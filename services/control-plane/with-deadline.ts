@@ -1,8 +1,8 @@
-/** Waits for work at most so long; what is too slow becomes a 503, and the reconciler sees it through. */
+/** Waits for work up to a deadline, then throws 503 while the work goes on; what it leaves half done, the reconciler finishes or undoes. */
 import { ServiceError } from '../../shared/errors/service-error.ts'
 
 export const FINISH_TIMEOUT_MS = 10_000
-/** The answer to a failed create waits this long for its undoing. */
+/** The response to a failed create waits this long for the undo. */
 export const UNDO_TIMEOUT_MS = 2000
 
 export async function withDeadline<T>(work: Promise<T>, what: string, timeoutMs = FINISH_TIMEOUT_MS): Promise<T> {
@@ -11,7 +11,7 @@ export async function withDeadline<T>(work: Promise<T>, what: string, timeoutMs 
     timer = setTimeout(
       () =>
         reject(
-          new ServiceError('unavailable', `${what} takes longer than usual; look again in a moment`, { headers: { 'Retry-After': '5' } }),
+          new ServiceError('unavailable', `${what} takes longer than usual; check again in a moment`, { headers: { 'Retry-After': '5' } }),
         ),
       timeoutMs,
     )

@@ -10,7 +10,7 @@ export type Interruption =
   | { kind: 'failed'; quarantined?: string }
   /** The sink refuses, and no repetition helps. */
   | { kind: 'sink_refused' }
-  /** The sink is away or busy: nothing is wrong with the records. */
+  /** The sink is unavailable or busy; nothing is wrong with the records. */
   | { kind: 'sink_away'; afterMs: number }
   /** The sink's own position is not where the task stands: another task wrote meanwhile, or a commit's answer was lost. */
   | { kind: 'sink_moved' }

@@ -1,6 +1,6 @@
 /**
  * The processor: composition root. config → cluster → lanes → definitions → fleet → supervisor → operations server → drain.
- * It needs Kafka alone; the control plane and its Postgres may be down.
+ * It needs only Kafka; the control plane and its Postgres may be down.
  */
 import { randomUUID } from 'node:crypto'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
@@ -27,7 +27,7 @@ import { openByteBudget } from './task/byte-budget.ts'
 
 const config = loadProcessorConfig()
 const log = createLogger('processor', config.LOG_LEVEL)
-/** Longer than anything that one turn of the event loop may take. */
+/** Longer than any single turn of the event loop may take. */
 const STILL_MS_MAX = 30_000
 watchLiveness(STILL_MS_MAX)
 const now = () => Date.now()
@@ -35,7 +35,7 @@ const processorId = config.PROCESSOR_ID ?? `processor-${randomUUID()}`
 const names = serviceNames(config.DPS_PREFIX)
 const warn = (what: string) => (error: Error) => log.warn({ reason: error.message }, what)
 
-/** Transactions V2 (KIP-890) since Kafka 4.0; with level 1 a later round is refused while EndTxn still answers 0. */
+/** Transactions V2 (KIP-890, Kafka 4.0). At level 1 the broker refuses a later round although EndTxn has answered 0. */
 const TRANSACTION_VERSION_MIN = 2
 
 const security = openKafkaSecurity(kafkaSecurityOf(config), config.KAFKA_BROKERS)
@@ -53,7 +53,7 @@ await withRetries(log, 'waiting for Kafka', async () => {
   await ensureServiceTopics(admin, names, config.REPLICATION_FACTOR).finally(() => admin.disconnect())
 })
 
-/** Fetched bytes go to a lane and come back when their round is done. */
+/** Buffers of fetched bytes: transferred to a lane with a round, returned once the lane has run them. */
 const inputs = createBufferPool(config.FETCH_BUDGET_BYTES)
 const phases = await openPhases(config.DPS_FAULTS)
 const lanes = phases.openLanes({
@@ -125,7 +125,7 @@ new Gauge({
 })
 new Gauge({
   name: 'dps_lanes',
-  help: 'Lanes at work; more than configured while slow SmartModules have some of their own',
+  help: 'Lanes at work; more than configured while slow SmartModules have lanes to themselves',
   registers: [metrics],
   collect() {
     this.set(lanes.count())
@@ -143,7 +143,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => vo
 /** D7: stop fetching, finish the round, commit, leave the groups. */
 async function drain(signal: string): Promise<void> {
   log.info({ signal }, 'draining')
-  // The others hear of it first, so that they are in the groups when this one's tasks leave them.
+  // Leave the fleet first, so that other processors have joined the groups before this one's tasks leave them.
   supervisor?.drain()
   await fleet.close()
   await supervisor?.close()

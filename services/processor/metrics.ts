@@ -1,4 +1,4 @@
-/** The tasks' state as Prometheus gauges, read at scrape time from what the observer publishes: one source for both. */
+/** The tasks' state as Prometheus gauges, read at scrape time from the same source that the observer publishes. */
 import { Gauge, type Registry } from 'prom-client'
 import type { ObservedTask } from '../../shared/model/definition.ts'
 
@@ -32,7 +32,7 @@ export function registerTaskMetrics(registry: Registry, observed: () => Observed
   gauge('dps_task_in_flight_records', 'Records fetched and not committed', ['pipeline'], (set) => {
     for (const { pipeline_id, in_flight } of observed()) set({ pipeline: pipeline_id }, in_flight)
   })
-  // Asserted at every commit too, where it fails the pipeline; this is for the alarm.
+  // Every commit asserts this too and fails the pipeline; the gauge is for alerting.
   gauge('dps_accounting_balanced', '1 while in = out + filtered + skipped + failed + absorbed for the whole chain', ['pipeline'], (set) => {
     const balanced = new Map<string, number>()
     for (const { pipeline_id, partitions } of observed()) {

@@ -1,10 +1,10 @@
-/** Tokens and API keys. */
+/** Contracts for access tokens and API keys. */
 import { z } from 'zod'
 import { SCOPES } from '../model/limits.ts'
 import { IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
-/** The contract's form, or OAuth 2 client credentials (RFC 6749 §4.4) on the same route; the handler reads both. */
+/** Body of a token request: this API's own form, or OAuth 2 client credentials (RFC 6749 §4.4) on the same route. */
 export const TokenRequest = z
   .union([
     z.strictObject({ api_key: z.string().min(1, 'must not be empty'), api_secret: z.string().min(1, 'must not be empty') }),
@@ -17,12 +17,14 @@ export const TokenRequest = z
   ])
   .meta({ id: 'TokenRequest' })
 
+/** A bearer token, which expires after 3600 seconds. */
 export const TokenResponse = z
   .object({ access_token: z.string(), token_type: z.literal('Bearer'), expires_in: z.literal(3600) })
   .meta({ id: 'TokenResponse' })
 
 const ApiKey = z.object({ id: Id, name: z.string(), scopes: z.array(z.enum(SCOPES)), created_at: Timestamp }).meta({ id: 'ApiKey' })
 
+/** `POST /auth/token`: returns 200 with an access token for an API key and its secret. */
 export const createTokenContract = contract({
   id: 'createToken',
   method: 'POST',
@@ -32,12 +34,13 @@ export const createTokenContract = contract({
   scope: null,
   isPublic: true,
   consumes: ['application/json', 'application/x-www-form-urlencoded'],
-  // Validated by the handler: OAuth clients may send their credentials in the Authorization header alone.
+  // The handler validates the body: OAuth clients may send their credentials in the Authorization header only.
   documentedBody: TokenRequest,
   request: { body: z.unknown() },
   responses: { 200: TokenResponse },
 })
 
+/** `GET /keys`: returns 200 with a page of the account's active API keys, without their secrets. */
 export const listKeysContract = contract({
   id: 'listKeys',
   method: 'GET',
@@ -49,11 +52,12 @@ export const listKeysContract = contract({
   responses: { 200: listOf('keys', ApiKey) },
 })
 
+/** `POST /keys`: returns 201 with the new API key and its secret. */
 export const createKeyContract = contract({
   id: 'createKey',
   method: 'POST',
   path: '/keys',
-  summary: 'Create an API key; its secret is shown this once',
+  summary: 'Create an API key; its secret is shown only in this response',
   tag: 'Authentication',
   scope: 'keys:write',
   isIdempotent: true,
@@ -62,6 +66,7 @@ export const createKeyContract = contract({
   responses: { 201: ApiKey.extend({ api_key: z.string(), api_secret: z.string() }) },
 })
 
+/** `DELETE /keys/:id`: returns 204 once the key is revoked. */
 export const deleteKeyContract = contract({
   id: 'deleteKey',
   method: 'DELETE',

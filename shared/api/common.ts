@@ -6,34 +6,36 @@ import { queryInteger } from './operation.ts'
 
 const CONTROL_CHARACTERS = /\p{Cc}/u
 
-/** A resource's name: unique per account and kind; `dps/` belongs to the built-ins. */
+/** A resource's name: unique per account and kind of resource; names that start with `dps/` are reserved for built-ins. */
 export const Name = z
   .string()
   .min(1, 'must not be empty')
   .max(LIMITS.name_characters_max, `must have at most ${LIMITS.name_characters_max} characters`)
   .refine(
     (name) => name.trim() === name && !CONTROL_CHARACTERS.test(name) && isStorable(name),
-    'must not have surrounding space, control characters or half a surrogate pair',
+    'must not have leading or trailing whitespace, control characters or unpaired surrogates',
   )
   .refine((name) => !name.startsWith('dps/'), 'must not start with dps/, which is reserved')
 
+/** A resource's description: text that Postgres can store, possibly empty. */
 export const Description = z
   .string()
   .max(LIMITS.description_characters_max, `must have at most ${LIMITS.description_characters_max} characters`)
-  .refine(isStorable, 'must not contain NUL or half a surrogate pair')
+  .refine(isStorable, 'must not contain NUL or unpaired surrogates')
 
-/** `?page=1&page_size=10`, or a cursor; with filters and sort. */
+/** Query of a list: `?page=1&page_size=10` or a cursor, with filters and a sort order. */
 export const ListQuery = z.object({
   page: queryInteger(1, 1_000_000_000).default(1),
   page_size: queryInteger(1, LIMITS.page_size_max).default(10),
-  name: z.string().refine(isStorable, 'must not contain NUL or half a surrogate pair').optional(),
-  status: z.string().refine(isStorable, 'must not contain NUL or half a surrogate pair').optional(),
+  name: z.string().refine(isStorable, 'must not contain NUL or unpaired surrogates').optional(),
+  status: z.string().refine(isStorable, 'must not contain NUL or unpaired surrogates').optional(),
   sort: z.enum(['created_at', '-created_at', 'name', '-name']).default('created_at'),
   cursor: z.string().min(1, 'must not be empty').optional(),
 })
+/** A validated list query with its defaults filled in. */
 export type ListQuery = z.output<typeof ListQuery>
 
-/** The contract's list envelope under the resource's own key; `next_cursor` only while something follows. */
+/** Schema of a list response with its items under `key`; `next_cursor` is present only while more items follow. */
 export function listOf<K extends string, T extends z.ZodType>(key: K, item: T) {
   return z.object({
     ...({ [key]: z.array(item) } as Record<K, z.ZodArray<T>>),
@@ -44,11 +46,12 @@ export function listOf<K extends string, T extends z.ZodType>(key: K, item: T) {
   })
 }
 
+/** Path parameters of an operation on one resource. */
 export const IdParams = z.object({ id: z.string() })
 
-/** An id or version that a body names. */
+/** An id, name or version that a request refers to. */
 export const Reference = z
   .string()
   .min(1, 'must not be empty')
   .max(LIMITS.name_characters_max, 'is too long')
-  .refine(isStorable, 'must not contain NUL or half a surrogate pair')
+  .refine(isStorable, 'must not contain NUL or unpaired surrogates')

@@ -1,8 +1,9 @@
-/** Connectors: the built-in catalogue. */
+/** Contracts for connectors, which are a built-in catalogue. */
 import { z } from 'zod'
 import { IdParams, ListQuery, listOf } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
+/** A connector as lists show it. */
 export const ConnectorItem = z
   .object({
     id: Id,
@@ -14,6 +15,7 @@ export const ConnectorItem = z
   })
   .meta({ id: 'Connector' })
 
+/** `GET /connectors`: returns 200 with a page of connectors. */
 export const listConnectorsContract = contract({
   id: 'listConnectors',
   method: 'GET',
@@ -25,6 +27,7 @@ export const listConnectorsContract = contract({
   responses: { 200: listOf('connectors', ConnectorItem) },
 })
 
+/** `GET /connectors/:id`: returns 200 with the connector and the JSON Schemas of its configs. */
 export const getConnectorContract = contract({
   id: 'getConnector',
   method: 'GET',
@@ -43,11 +46,12 @@ export const getConnectorContract = contract({
 })
 
 const Asked = z.strictObject({
-  side: z.enum(['source', 'sink']).optional().describe('needed for a connector that is both'),
+  side: z.enum(['source', 'sink']).optional().describe('Required for a connector that is both a source and a sink'),
   config: z.record(z.string(), z.unknown()).default({}),
 })
-const Faults = z.array(z.object({ path: z.string().describe('JSON pointer into the config'), message: z.string() }))
+const Faults = z.array(z.object({ path: z.string().describe('JSON pointer (RFC 6901) into the config'), message: z.string() }))
 
+/** `POST /connectors/:id/validate`: returns 200 with every fault of a config, or with the config and its defaults. */
 export const validateConnectorContract = contract({
   id: 'validateConnector',
   method: 'POST',
@@ -60,16 +64,17 @@ export const validateConnectorContract = contract({
     200: z.object({
       valid: z.boolean(),
       details: Faults,
-      config: z.record(z.string(), z.unknown()).optional().describe('with the defaults filled in, when it is valid'),
+      config: z.record(z.string(), z.unknown()).optional().describe('The config with its defaults filled in; present only if it is valid'),
     }),
   },
 })
 
+/** `POST /connectors/:id/check`: returns 200 with every fault found by connecting, and the time that took in milliseconds. */
 export const checkConnectorContract = contract({
   id: 'checkConnector',
   method: 'POST',
   path: '/connectors/:id/check',
-  summary: 'Connect with a config and look at metadata: writes nothing, moves no position, gives up after some seconds',
+  summary: 'Check a config by connecting and reading metadata: writes nothing, moves no position, gives up after a few seconds',
   tag: 'Connectors',
   scope: 'connectors:write',
   request: { params: IdParams, body: Asked },

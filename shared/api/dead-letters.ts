@@ -1,4 +1,4 @@
-/** Dead letters of a pipeline: listed, read, redriven. */
+/** Contracts for a pipeline's dead letters: list, read, redrive. */
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { isStorable } from '../model/text.ts'
@@ -6,12 +6,14 @@ import { listOf } from './common.ts'
 import { JobItem } from './jobs.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 
+/** Statuses of a dead letter: not redriven, taken by a redrive job, or redriven. */
 export const DEAD_LETTER_STATUSES = ['pending', 'redriving', 'redriven'] as const
 
-/** Bytes, and what they look like as text where they are UTF-8. */
-const Truncated = z.literal(true).optional().describe('only its beginning: the answer had no room for it')
+/** Marks bytes that are shown only in part. */
+const Truncated = z.literal(true).optional().describe('Only the beginning is shown, because the response reached its size limit')
+/** A record's key in base64, and as text if it is UTF-8; null for a record without a key. */
 export const KeyBytes = z.object({ base64: z.string(), text: z.string().nullable(), truncated: Truncated }).nullable()
-/** Bytes, and the JSON in them where there is some (behind the registry's prefix, if there is one). */
+/** A record's value in base64, and as JSON if it is JSON (after the schema registry's prefix, if it has one); null for a tombstone. */
 export const ValueBytes = z
   .object({
     base64: z.string(),
@@ -19,8 +21,10 @@ export const ValueBytes = z
     truncated: Truncated,
   })
   .nullable()
+/** One header of a record: its key, and its value in base64. */
 export const HeaderBytes = z.object({ key: z.string(), base64: z.string().nullable(), truncated: Truncated })
 
+/** A dead letter: the failed record, its partition and offset in the source, and the failure. */
 export const DeadLetterItem = z
   .object({
     id: Id,
@@ -42,15 +46,20 @@ export const DeadLetterItem = z
   })
   .meta({ id: 'DeadLetter' })
 
-const Text = z.string().min(1, 'must not be empty').max(LIMITS.name_characters_max).refine(isStorable, 'must not contain NUL')
+const Text = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(LIMITS.name_characters_max)
+  .refine(isStorable, 'must not contain NUL or unpaired surrogates')
 const Time = z.iso
-  .datetime({ offset: true, error: 'must be a time, ISO 8601 with an offset', abort: true })
-  .refine((text) => new Date(text).getTime() > 0, 'must be a time after 1970')
+  .datetime({ offset: true, error: 'must be an ISO 8601 time with a UTC offset', abort: true })
+  .refine((text) => new Date(text).getTime() > 0, 'must be later than 1970-01-01T00:00:00Z')
   .transform((text) => new Date(text).toISOString())
 
 const DeadLetterParams = z.object({ id: z.string(), dead_letter_id: z.string() })
 const Params = z.object({ id: z.string() })
 
+/** Query of the dead-letter list: paging, sort order and filters. */
 export const DeadLetterQuery = z.object({
   page: queryInteger(1, 1_000_000_000).default(1),
   page_size: queryInteger(1, LIMITS.page_size_max).default(10),
@@ -65,9 +74,10 @@ export const DeadLetterQuery = z.object({
   from: Time.optional(),
   to: Time.optional(),
 })
+/** A validated query of the dead-letter list with its defaults filled in. */
 export type DeadLetterQuery = z.output<typeof DeadLetterQuery>
 
-/** Which dead letters; every member narrows it. Times are of the failure, `from` included, `to` not. */
+/** Selects dead letters; every member narrows the selection. The time of the failure is at or after `from` and before `to`. */
 export const DeadLetterFilter = z
   .strictObject({
     step: z.number().int().min(1).max(LIMITS.chain_steps_max).optional(),
@@ -79,8 +89,10 @@ export const DeadLetterFilter = z
     to: Time.optional(),
   })
   .meta({ id: 'DeadLetterFilter' })
+/** A validated filter of dead letters. */
 export type DeadLetterFilter = z.output<typeof DeadLetterFilter>
 
+/** `GET /pipelines/:id/dead-letters`: returns 200 with a page of dead letters. */
 export const listDeadLettersContract = contract({
   id: 'listDeadLetters',
   method: 'GET',
@@ -91,11 +103,12 @@ export const listDeadLettersContract = contract({
   request: { params: Params, query: DeadLetterQuery },
   responses: {
     200: listOf('dead_letters', DeadLetterItem).extend({
-      truncated: z.literal(true).optional().describe('the page had no room for all that was asked for: next_cursor goes on behind it'),
+      truncated: z.literal(true).optional().describe('Fewer entries than requested, because of the size limit; next_cursor continues'),
     }),
   },
 })
 
+/** `GET /pipelines/:id/dead-letters/:dead_letter_id`: returns 200 with one dead letter. */
 export const getDeadLetterContract = contract({
   id: 'getDeadLetter',
   method: 'GET',
@@ -107,21 +120,22 @@ export const getDeadLetterContract = contract({
   responses: { 200: DeadLetterItem },
 })
 
+/** Body of a redrive: dead letters by id or by filter, or all pending ones if both are left out. */
 export const RedriveRequest = z
   .strictObject({
     ids: z.array(z.string().max(100)).min(1, 'must not be empty').max(10_000, 'must have at most 10000 entries').optional(),
     filter: DeadLetterFilter.optional(),
     dry_run: z.boolean().default(false),
   })
-  .refine(({ ids, filter }) => ids === undefined || filter === undefined, { path: ['filter'], message: 'must not be given beside ids' })
+  .refine(({ ids, filter }) => ids === undefined || filter === undefined, { path: ['filter'], message: 'must not be combined with ids' })
   .meta({ id: 'RedriveRequest' })
 
+/** `POST …/redrive`: returns 202 with the job, or 200 with the count for a dry run or an empty selection. */
 export const redriveContract = contract({
   id: 'redriveDeadLetters',
   method: 'POST',
   path: '/pipelines/:id/dead-letters/redrive',
-  summary:
-    'Send dead letters through the whole chain of the current revision again: those named, those of a filter, or all that are pending',
+  summary: 'Run dead letters through the whole chain of the current revision again: selected by id, by filter, or all that are pending',
   tag: 'Dead letters',
   scope: 'pipelines:write',
   isIdempotent: true,

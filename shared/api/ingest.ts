@@ -1,21 +1,22 @@
-/** Pushed records: the one operation that a signature opens in place of a token. */
+/** Contract for pushed records: the only operation that is authenticated by a signature instead of a token. */
 import { z } from 'zod'
 import { contract } from './operation.ts'
 
+/** `POST /ingest/:pipeline`: returns 202 with the number of records written to the pipeline's intake topic. */
 export const ingestContract = contract({
   id: 'ingest',
   method: 'POST',
   path: '/ingest/:pipeline',
-  summary: 'Push records into a pipeline whose source is the connector webhook; signed with its secret, no token',
+  summary: 'Push records into a pipeline whose source is the webhook connector; the request is signed with its secret and has no token',
   tag: 'Ingest',
   scope: null,
   isPublic: true,
   consumes: ['application/json', 'application/x-ndjson'],
   isIdempotent: true,
-  documentedBody: z.unknown().describe('one record, or an array of them: any JSON'),
+  documentedBody: z.unknown().describe('One record or an array of records; a record is any JSON value'),
   request: { params: z.object({ pipeline: z.string() }), body: z.unknown() },
   responses: {
-    200: z.object({ challenge: z.string() }).describe('to Slack, which asks whether somebody is there before it sends events'),
+    200: z.object({ challenge: z.string() }).describe('Response to Slack’s URL verification request'),
     202: z.object({ records: z.number().int() }),
   },
 })

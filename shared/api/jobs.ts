@@ -1,14 +1,16 @@
-/** Jobs: bounded work beside a pipeline, tracked and cancellable. */
+/** Contracts for jobs: bounded work that runs beside a pipeline and can be tracked and cancelled. */
 import { z } from 'zod'
 import { Counters } from '../model/definition.ts'
 import { IdParams, ListQuery, listOf, Reference } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 import { StreamPlace } from './pipelines.ts'
 
+/** Statuses of a job; `finished`, `cancelled` and `failed` are final. */
 export const JOB_STATUSES = ['starting', 'running', 'cancelling', 'finished', 'cancelled', 'failed'] as const
+/** The status of a job. */
 export type JobStatus = (typeof JOB_STATUSES)[number]
 
-/** `progress` is the share of offsets done; `records` says what became of them. */
+/** A job. `progress` is the share of its offsets that are processed, from 0 to 1; `records` counts the records by outcome. */
 export const JobItem = z
   .object({
     id: Id,
@@ -26,6 +28,7 @@ export const JobItem = z
   })
   .meta({ id: 'Job' })
 
+/** `GET /jobs`: returns 200 with a page of jobs, newest first by default. */
 export const listJobsContract = contract({
   id: 'listJobs',
   method: 'GET',
@@ -41,6 +44,7 @@ export const listJobsContract = contract({
   },
   responses: { 200: listOf('jobs', JobItem) },
 })
+/** `GET /jobs/:id`: returns 200 with one job. */
 export const getJobContract = contract({
   id: 'getJob',
   method: 'GET',
@@ -51,17 +55,19 @@ export const getJobContract = contract({
   request: { params: IdParams },
   responses: { 200: JobItem },
 })
+/** `POST /jobs/:id/cancel`: returns 202 while the job is ending, or 200 if it is cancelled already. */
 export const cancelJobContract = contract({
   id: 'cancelJob',
   method: 'POST',
   path: '/jobs/:id/cancel',
-  summary: 'End a job after the round under way; what it has done stays done',
+  summary: 'Cancel a job after its current round; what it has committed is kept',
   tag: 'Jobs',
   scope: 'pipelines:write',
   request: { params: IdParams, body: z.strictObject({}).optional() },
   responses: { 200: JobItem, 202: JobItem },
 })
 
+/** Body of a replay: the part of the source from `from` up to, but not including, `to`. */
 export const ReplayRequest = z
   .strictObject({
     from: StreamPlace.default('earliest'),
@@ -69,16 +75,17 @@ export const ReplayRequest = z
     sink: z
       .strictObject({ stream_id: Reference })
       .optional()
-      .describe('another stream of the account; the pipeline’s own sink when left out'),
-    records_per_second: z.number().int().min(1).max(10_000_000).optional().describe('upper limit'),
+      .describe('Another stream of the account to write to; the pipeline’s own sink by default'),
+    records_per_second: z.number().int().min(1).max(10_000_000).optional().describe('Maximum rate; unlimited by default'),
   })
   .meta({ id: 'ReplayRequest' })
 
+/** `POST /pipelines/:id/replay`: returns 202 with the replay job. */
 export const replayContract = contract({
   id: 'replayPipeline',
   method: 'POST',
   path: '/pipelines/:id/replay',
-  summary: 'Run a part of the source through the chain of the current revision once more, beside the pipeline',
+  summary: 'Run a part of the source through the chain of the current revision again, beside the pipeline',
   tag: 'Jobs',
   scope: 'pipelines:write',
   isIdempotent: true,

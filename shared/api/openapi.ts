@@ -8,7 +8,7 @@ type Components = Map<string, Json>
 
 const pascal = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
 
-/** References of zod's own definitions become references to components. */
+/** Turns references to zod's own definitions into references to components. */
 function withReferences(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withReferences)
   if (typeof value !== 'object' || value === null) return value
@@ -20,12 +20,12 @@ function withReferences(value: unknown): unknown {
   )
 }
 
-/** An answer may get members that a client does not know yet. */
+/** Response schemas allow unknown members, since later versions may add some. */
 const open = ({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }): void => {
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
 }
 
-/** The schema, what it names put beside it into the components. Throws when one name stands for two schemas. */
+/** The JSON Schema of `schema`; its named definitions are added to `components`. Throws an Error when two schemas share a name. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: Components): Json {
   const {
     $schema: _,
@@ -42,17 +42,17 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: Compone
   return rest
 }
 
-/** A component of its own, unless the schema is a reference to one or says nothing. */
+/** Adds the schema to `components` and returns a reference to it; a schema that is a reference already, or is empty, stays as it is. */
 function named(name: string, schema: Json, components: Components): Json {
   if ('$ref' in schema || Object.keys(schema).length === 0) return schema
   components.set(name, schema)
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** Query values are text on the wire; integers are shown as what they mean. */
+/** Query values are text on the wire; integers are documented as integers. */
 function queryType(schema: z.ZodType, components: Components): Json {
   const output = schemaOf(schema, 'output', components)
-  // What becomes of a text is no text: what it is on the wire counts.
+  // A transformed value has no output schema: document the text on the wire instead.
   if (Object.keys(output).length === 0) return schemaOf(schema, 'input', components)
   return output.type === 'number' ? { ...output, type: 'integer' } : output
 }
@@ -77,7 +77,7 @@ function parametersOf({ request, isIdempotent, isConditional }: Contract, compon
   ]
 }
 
-const LINES = { type: 'string', description: 'one JSON document a line' }
+const LINES = { type: 'string', description: 'One JSON document per line' }
 
 function bodyOf(contract: Contract, components: Components): Json | undefined {
   const { id, request, consumes = ['application/json'], documentedBody } = contract
@@ -92,30 +92,30 @@ function bodyOf(contract: Contract, components: Components): Json | undefined {
 
 const statusText: Record<number, string> = { 200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'No content' }
 const REFUSALS: Record<number, string> = {
-  400: 'A fault of the request; `details` names each',
-  401: 'No valid token',
-  403: 'The key lacks the scope',
-  404: 'There is no such resource',
-  409: 'It does not fit the present state',
-  412: 'If-Match names another version',
+  400: 'The request is malformed or invalid; `details` names each fault',
+  401: 'The token, credentials or signature are missing or invalid',
+  403: 'The API key lacks permission for the operation',
+  404: 'The resource does not exist',
+  409: 'The request conflicts with the current state',
+  412: 'If-Match names another version of the resource',
   413: 'The body is too large',
-  415: 'The media type, charset or encoding is not taken',
+  415: 'The media type, charset or encoding is not supported',
   429: 'The rate limit is exceeded',
   431: 'The header fields are too large',
-  500: 'A fault of ours',
-  503: 'A part of the service is away',
+  500: 'An internal error',
+  503: 'A part of the service is unavailable',
 }
-/** 409: a request with the same Idempotency-Key is under way. */
+/** Responses that may carry Retry-After; 409 does while a request with the same Idempotency-Key is in progress. */
 const COMES_BACK: ReadonlySet<number> = new Set([409, 429, 503])
 
-/** Which refusals an operation may answer. */
+/** The error statuses that an operation may return. */
 export function refusalsOf({ method, request, isPublic, isConditional, mayConflict, documentedBody }: Contract): number[] {
   const hasBody = (documentedBody ?? request.body) !== undefined
   return [
     400,
     ...(isPublic && !hasBody ? [] : [401]),
     ...(isPublic ? [] : [403]),
-    // A signature that is wrong says nothing of what is there.
+    // A public operation does not reveal whether a resource exists: it returns 401 for a wrong signature either way.
     ...(request.params && !isPublic ? [404] : []),
     ...(method === 'GET' && !mayConflict ? [] : [409]),
     ...(isConditional ? [412] : []),
@@ -136,7 +136,7 @@ const RATE_HEADERS = {
   'X-RateLimit-Reset': header('XRateLimitReset'),
   'X-Request-Id': header('RequestId'),
 }
-/** Refused before anybody was counted. */
+/** Errors that can occur before the request is counted, so without rate-limit headers. */
 const UNCOUNTED: ReadonlySet<number> = new Set([401, 431, 500, 503])
 
 function operationOf(contract: Contract, components: Components): Json {
@@ -197,7 +197,7 @@ const ERROR: Json = {
           items: {
             type: 'object',
             required: ['path', 'message'],
-            properties: { path: { type: 'string', description: 'a JSON pointer (RFC 6901)' }, message: { type: 'string' } },
+            properties: { path: { type: 'string', description: 'JSON pointer (RFC 6901) to the fault' }, message: { type: 'string' } },
           },
         },
       },
@@ -208,18 +208,19 @@ const ERROR: Json = {
 const text = (description: string, more: Json = {}): Json => ({ description, schema: { type: 'string', ...more } })
 const count = (description: string): Json => ({ description, schema: { type: 'integer', minimum: 0 } })
 const HEADERS: Record<string, Json> = {
-  ETag: text('The version of the resource, for If-Match'),
-  Location: text('The path of what was made'),
-  RequestId: text('Names the request in our logs'),
-  RateLimit: text('What is left of the limit, and when it starts anew'),
-  RateLimitPolicy: text('The limit'),
-  XRateLimitLimit: count('Requests in a minute'),
-  XRateLimitRemaining: count('Requests that are left in this minute'),
-  XRateLimitReset: count('Seconds until the minute is over'),
-  IdempotencyReplayed: text('`true`: the answer of an earlier request with this key'),
-  RetryAfter: { description: 'Seconds to wait', schema: { type: 'integer', minimum: 1 } },
+  ETag: text('Version of the resource, for use in If-Match'),
+  Location: text('Path of the created resource'),
+  RequestId: text('Identifies the request in the service’s logs'),
+  RateLimit: text('`r`: requests left; `t`: seconds until the limit resets'),
+  RateLimitPolicy: text('`q`: requests allowed; `w`: the window in seconds'),
+  XRateLimitLimit: count('Requests allowed per minute'),
+  XRateLimitRemaining: count('Requests left in the current minute'),
+  XRateLimitReset: count('Seconds until the limit resets'),
+  IdempotencyReplayed: text('`true`: this is the stored response to an earlier request with the same key'),
+  RetryAfter: { description: 'Seconds to wait before the next attempt', schema: { type: 'integer', minimum: 1 } },
 }
 
+/** The OpenAPI 3.1 document of the operations. Throws an Error when two schemas share a name. */
 export function openApiDocument(contracts: readonly Contract[]): object {
   const components: Components = new Map([['Error', ERROR]])
   const paths: Record<string, Record<string, object>> = {}
@@ -247,11 +248,11 @@ export function openApiDocument(contracts: readonly Contract[]): object {
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
       parameters: {
-        IfMatch: { name: 'If-Match', in: 'header', ...text('Only if the resource still has this ETag') },
+        IfMatch: { name: 'If-Match', in: 'header', ...text('Do this only if the resource still has this ETag') },
         IdempotencyKey: {
           name: 'Idempotency-Key',
           in: 'header',
-          ...text('The request is done once, however often it comes with this key', { minLength: 1, maxLength: 255 }),
+          ...text('The operation is done once, however often this key is sent within 24 hours', { minLength: 1, maxLength: 255 }),
         },
       },
       headers: HEADERS,

@@ -1,4 +1,4 @@
-/** What an operator asks of a pipeline: where it stands, where its records went, what it does to one of them. */
+/** Contracts that inspect a pipeline: its positions, the outcomes of its records, and what it does to a single record. */
 import { z } from 'zod'
 import { Counters } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
@@ -7,6 +7,7 @@ import { HeaderBytes, KeyBytes, ValueBytes } from './dead-letters.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 import { PipelineRequest, StreamPlace } from './pipelines.ts'
 
+/** `GET …/offsets`: returns 200 with the position, end and lag of every source partition, in offsets. */
 export const getOffsetsContract = contract({
   id: 'getPipelineOffsets',
   method: 'GET',
@@ -24,9 +25,9 @@ export const getOffsetsContract = contract({
       partitions: z.array(
         z.object({
           partition: z.number().int(),
-          start: z.number().int().describe('first offset that the topic still holds'),
-          position: z.number().int().describe('next offset to be handled'),
-          end: z.number().int().describe('next offset to be written'),
+          start: z.number().int().describe('First offset that the topic still holds'),
+          position: z.number().int().describe('Next offset to be handled'),
+          end: z.number().int().describe('End offset of the partition (read-committed)'),
           lag: z.number().int(),
         }),
       ),
@@ -34,7 +35,7 @@ export const getOffsetsContract = contract({
   },
 })
 
-/** `in = out + filtered + skipped + dead_lettered + absorbed + in_flight`. `emitted` counts outputs, several of a record included. */
+/** `in = out + filtered + skipped + dead_lettered + absorbed + in_flight`. `emitted` counts output records; one record may have several. */
 export const Balance = z
   .object({
     in: z.number().int(),
@@ -48,11 +49,12 @@ export const Balance = z
   })
   .meta({ id: 'Balance' })
 
+/** `GET …/accounting`: returns 200 with record counts of the whole chain, per step and per partition. */
 export const getAccountingContract = contract({
   id: 'getPipelineAccounting',
   method: 'GET',
   path: '/pipelines/:id/accounting',
-  summary: 'Where every record went: over all revisions for the chain, and by step for the current one',
+  summary: 'Records by outcome: totals of the chain over all revisions, and counts per step of the current revision',
   tag: 'Operation',
   scope: 'pipelines:read',
   request: { params: IdParams },
@@ -68,11 +70,12 @@ export const getAccountingContract = contract({
   },
 })
 
+/** `GET …/metrics`: returns 200 with the records per second, the lag in offsets and the totals. */
 export const getMetricsContract = contract({
   id: 'getPipelineMetrics',
   method: 'GET',
   path: '/pipelines/:id/metrics',
-  summary: 'Rate, lag and totals',
+  summary: 'Current rate, lag and totals',
   tag: 'Operation',
   scope: 'pipelines:read',
   request: { params: IdParams },
@@ -87,6 +90,7 @@ export const getMetricsContract = contract({
   },
 })
 
+/** `GET …/ledger`: returns 200 with the first offset that each revision handled per partition, and the revisions. */
 export const getLedgerContract = contract({
   id: 'getPipelineLedger',
   method: 'GET',
@@ -112,10 +116,12 @@ export const getLedgerContract = contract({
   },
 })
 
+/** A record as a trace shows it. */
 export const TraceRecord = z
   .object({ timestamp: Timestamp, key: KeyBytes, value: ValueBytes, headers: z.array(HeaderBytes) })
   .meta({ id: 'TraceRecord' })
 const TraceError = z.object({ code: z.string(), message: z.string() }).nullable()
+/** What one step did to a record, with the records that went in and came out. */
 export const TraceStep = z
   .object({
     step: z.number().int(),
@@ -129,6 +135,7 @@ export const TraceStep = z
     error: TraceError,
   })
   .meta({ id: 'TraceStep' })
+/** What a chain did to one source record, step by step. */
 export const Trace = z
   .object({
     partition: z.number().int(),
@@ -138,16 +145,18 @@ export const Trace = z
     input: TraceRecord,
     outputs: z.array(TraceRecord),
     steps: z.array(TraceStep),
-    truncated: z.literal(true).optional().describe('there was no room for all records of its steps'),
+    truncated: z.literal(true).optional().describe('Some records are left out, because the response reached its size limit'),
   })
   .meta({ id: 'Trace' })
+/** A trace as the API returns it. */
 export type Trace = z.output<typeof Trace>
 
+/** `GET …/explain`: returns 200 with the trace of one record through the revision that handled it. */
 export const explainContract = contract({
   id: 'explainRecord',
   method: 'GET',
   path: '/pipelines/:id/explain',
-  summary: 'Run one record of the source again through the revision that handled it, and say what each step did',
+  summary: 'Run one source record again through the revision that handled it, and report what each step did',
   tag: 'Operation',
   scope: 'pipelines:read',
   mayConflict: true,
@@ -160,15 +169,17 @@ export const explainContract = contract({
   },
 })
 
+/** Body of a preview: the chain to try, and the records to run through it. */
 export const PreviewRequest = z
   .strictObject({
-    processors: PipelineRequest.shape.processors.unwrap().optional().describe('another chain to try; the pipeline’s own when left out'),
-    from: StreamPlace.default('latest').describe('latest: the newest records'),
+    processors: PipelineRequest.shape.processors.unwrap().optional().describe('Another chain to try; the pipeline’s own by default'),
+    from: StreamPlace.default('latest').describe('Where to start reading; `latest` reads the newest records'),
     partition: z.number().int().min(0).max(100_000).optional(),
     limit: z.number().int().min(1).max(LIMITS.preview_records_max).default(10),
   })
   .meta({ id: 'PreviewRequest' })
 
+/** `POST …/preview`: returns 200 with the traces of up to `limit` source records; writes and commits nothing. */
 export const previewContract = contract({
   id: 'previewPipeline',
   method: 'POST',
@@ -181,7 +192,7 @@ export const previewContract = contract({
     200: z.object({
       pipeline_id: Id,
       records: z.array(Trace),
-      truncated: z.literal(true).optional().describe('there was no room for as many records as were asked for'),
+      truncated: z.literal(true).optional().describe('There are fewer records than requested, because they reached a size limit'),
     }),
   },
 })

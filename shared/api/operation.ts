@@ -1,52 +1,54 @@
-/** An HTTP operation as a value: routing, validation, OpenAPI and the client all read the same one. No I/O. */
+/** An HTTP operation as a value, from which routing, validation and the OpenAPI document are derived. No I/O. */
 import { z } from 'zod'
 import type { Scope } from '../model/limits.ts'
 
+/** The HTTP methods that operations use. */
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** The contract of one operation. `scope` null: any valid token; `isPublic`: no token at all. */
+/** The contract of one operation. With `scope` null any valid token will do; with `isPublic` none is needed. */
 export type Contract = {
   id: string
   method: Method
-  /** Below the prefix; path parameters as `:name`. */
+  /** Path below the prefix, with path parameters as `:name`. */
   path: string
   summary: string
   tag: string
   scope: Scope | null
   isPublic?: boolean
-  /** POSTs that create or write honour Idempotency-Key. */
+  /** Honours Idempotency-Key; set for POSTs that create or write. */
   isIdempotent?: boolean
-  /** Honours If-Match; the resource's ETag comes with it where `isTagged`. */
+  /** Honours If-Match. */
   isConditional?: boolean
+  /** Responses carry the resource's ETag. */
   isTagged?: boolean
-  /** It may not fit the present state: for a GET, which is not asked of others. */
+  /** A GET that may return 409; all other methods may anyway. */
   mayConflict?: boolean
-  /** The success whose Location names what was made. */
+  /** The success status whose Location header names the created resource. */
   locatedBy?: number
-  /** Content types of the body, JSON when left out. */
+  /** Accepted content types of the body; JSON by default. */
   consumes?: readonly string[]
   bodyBytesMax?: number
-  /** Its body's member `records`, or its lines, are written as the bytes they came in. */
+  /** The records (the body's member `records`, or its lines) are written byte for byte as received. */
   passesRecordsOn?: boolean
-  /** What the body is, where the handler validates it by itself. */
+  /** The body's documented schema, where the handler validates the body itself. */
   documentedBody?: z.ZodType
   request: { params?: z.ZodObject; query?: z.ZodObject; body?: z.ZodType }
-  /** Schema per success status; null for an empty answer. */
+  /** Response schema per success status; null for an empty response. */
   responses: Record<number, z.ZodType | null>
 }
 
-/** Keeps the literal types of a contract. */
+/** The contract itself, with its literal types kept. */
 export const contract = <const T extends Contract>(value: T): T => value
 
 type InferOr<S, F> = S extends z.ZodType ? z.output<S> : F
-/** What a handler gets of a request that passed validation. */
+/** A handler's input: the validated path parameters, query and body. */
 export type Input<C extends Contract> = {
   params: InferOr<C['request']['params'], Record<string, never>>
   query: InferOr<C['request']['query'], Record<string, never>>
   body: InferOr<C['request']['body'], undefined>
 }
 
-/** A value as a handler gives it, before it becomes JSON: times are dates. */
+/** A value as a handler returns it, before it becomes JSON: any string may be a Date. */
 type Shown<T> = T extends string
   ? T | Date
   : T extends readonly (infer Item)[]
@@ -58,18 +60,19 @@ type Shown<T> = T extends string
 type Bodies<C extends Contract> = {
   [Status in keyof C['responses']]: C['responses'][Status] extends z.ZodType ? z.input<C['responses'][Status]> : never
 }
-/** What an operation answers: the body of one of its successes, or bytes that are its JSON already. */
+/** An operation's response: the body of one of its successes, or bytes that are JSON already. */
 export type Output<C extends Contract> = {
   status: number
   body?: Shown<Bodies<C>[keyof C['responses']]> | Uint8Array
   headers?: Record<string, string>
 }
 
+/** Path prefixes; every operation is available under each of them. */
 export const PREFIXES = ['/api/v1', '/v1'] as const
 
 const DIGITS = /^[0-9]{1,15}$/
 
-/** A query integer: decimal digits only, within bounds, never clamped. */
+/** Schema of an integer query parameter from `min` to `max`: decimal digits only; other values are refused, not clamped. */
 export function queryInteger(min: number, max: number) {
   return z
     .string()
@@ -78,5 +81,7 @@ export function queryInteger(min: number, max: number) {
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
 }
 
-export const Timestamp = z.iso.datetime({ precision: 3 }).describe('ISO 8601, UTC, milliseconds')
-export const Id = z.string().min(1).describe('opaque')
+/** A time in a response: ISO 8601, UTC, with milliseconds. */
+export const Timestamp = z.iso.datetime({ precision: 3 }).describe('ISO 8601 time in UTC, with milliseconds')
+/** The id of a resource. */
+export const Id = z.string().min(1).describe('Opaque id')

@@ -1,4 +1,4 @@
-/** Pipelines: source → processors (steps of the chain) → sink. The contract's word `processors` stays in this file. */
+/** Contracts for pipelines: source → processors → sink. What the API calls `processors` is called steps everywhere else. */
 import { z } from 'zod'
 import { LOST_POSITION_POLICIES, ObservedTask, OnError } from '../model/definition.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from '../model/policies.ts'
@@ -23,30 +23,36 @@ const ProcessorEntry = z
     version: Reference.optional(),
     on_error: OnErrorRequest.optional(),
     timeout_ms: z.number().int().min(LIMITS.call_timeout_ms_min).max(LIMITS.call_timeout_ms_max).optional(),
-    changes_keys: z.boolean().default(false).describe('the SmartModule writes other keys: records go to the partition of their new key'),
+    changes_keys: z.boolean().default(false).describe('The SmartModule changes keys: records go to the partition of their new key'),
   })
   .meta({ id: 'ProcessorEntry' })
 const Processors = z.array(ProcessorEntry).max(LIMITS.chain_steps_max, `must have at most ${LIMITS.chain_steps_max} entries`)
 const Tasks = z.number().int().min(1).max(LIMITS.tasks_max)
-const FailureThreshold = z.number().gt(0).max(1).describe('pauses the pipeline when more than this share of its records fails; 1: never')
+const FailureThreshold = z
+  .number()
+  .gt(0)
+  .max(1)
+  .describe('The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never')
 
 const OnLostPosition = z
   .enum(LOST_POSITION_POLICIES)
-  .describe('when the source does not hold the position of a partition any more: fail, or go on with the earliest record that is there')
+  .describe('When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds')
 
 const Offsets = z.record(
-  z.string().regex(/^(0|[1-9]\d{0,4})$/, 'must be a partition'),
+  z.string().regex(/^(0|[1-9]\d{0,4})$/, 'must be a partition number'),
   z.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
 )
-/** A place in a stream: an end of it, the first record not older than a time, or an offset per partition. */
+/** A position in a stream: its beginning or end, the first record that is not older than a time, or an offset per partition. */
 export const StreamPlace = z
   .union(
     [z.enum(['earliest', 'latest']), z.strictObject({ timestamp: z.iso.datetime({ offset: true }) }), z.strictObject({ offsets: Offsets })],
     { error: 'must be "earliest", "latest", {"timestamp": "<ISO 8601>"} or {"offsets": {"<partition>": <offset>}}' },
   )
   .meta({ id: 'StreamPlace' })
+/** A validated position in a stream. */
 export type StreamPlace = z.output<typeof StreamPlace>
 
+/** Body that creates a pipeline. */
 export const PipelineRequest = z
   .strictObject({
     name: Name,
@@ -63,24 +69,26 @@ export const PipelineRequest = z
   })
   .meta({ id: 'PipelineRequest' })
 
-/** What is left out stays; the source is fixed, and the sink's connector. */
+/** Body that changes a pipeline: members left out keep their values. The source and the sink's connector can't change. */
 export const PipelineChange = z
   .strictObject({
     name: Name.optional(),
     description: Description.optional(),
     processors: Processors.optional(),
-    sink: Endpoint.optional().describe('of the same connector, with its whole config; what says where the sink keeps its position stays'),
+    sink: Endpoint.optional().describe('Same connector, complete config; members that say where the sink keeps its position can’t change'),
     tasks: Tasks.optional(),
     on_error: OnErrorRequest.optional(),
     failure_threshold: FailureThreshold.optional(),
     on_lost_position: OnLostPosition.optional(),
   })
   .meta({ id: 'PipelineChange' })
-/** Of a request that was stored, whatever else is in it. */
+/** Source and sink of a stored request; its other members are ignored. */
 export const Endpoints = z.object({ source: Endpoint, sink: Endpoint })
+/** A validated request for a pipeline with its defaults filled in. */
 export type PipelineRequest = z.output<typeof PipelineRequest>
 
 const Status = z.enum(PIPELINE_STATUSES)
+/** A pipeline as lists show it. */
 export const PipelineItem = z
   .object({
     id: Id,
@@ -94,6 +102,7 @@ export const PipelineItem = z
     updated_at: Timestamp,
   })
   .meta({ id: 'PipelineItem' })
+/** A pipeline with its source, processors, sink and settings. */
 export const Pipeline = PipelineItem.extend({
   source: Endpoint,
   processors: z.array(
@@ -113,8 +122,9 @@ export const Pipeline = PipelineItem.extend({
   on_lost_position: OnLostPosition,
 }).meta({ id: 'Pipeline' })
 
-const Check = z.enum(['true', 'false']).default('true').describe('connect to source and sink first')
+const Check = z.enum(['true', 'false']).default('true').describe('Connect to the source and the sink first')
 
+/** `POST /pipelines`: returns 201 with the new pipeline's id. */
 export const createPipelineContract = contract({
   id: 'createPipeline',
   method: 'POST',
@@ -131,6 +141,7 @@ export const createPipelineContract = contract({
   responses: { 201: z.object({ pipeline_id: Id, name: z.string(), status: Status, created_at: Timestamp }) },
 })
 
+/** `GET /pipelines`: returns 200 with a page of pipelines. */
 export const listPipelinesContract = contract({
   id: 'listPipelines',
   method: 'GET',
@@ -141,6 +152,7 @@ export const listPipelinesContract = contract({
   request: { query: ListQuery },
   responses: { 200: listOf('pipelines', PipelineItem) },
 })
+/** `GET /pipelines/:id`: returns 200 with one pipeline. */
 export const getPipelineContract = contract({
   id: 'getPipeline',
   method: 'GET',
@@ -152,22 +164,24 @@ export const getPipelineContract = contract({
   request: { params: IdParams },
   responses: { 200: Pipeline },
 })
+/** `PATCH /pipelines/:id`: returns 200 with the changed pipeline. */
 export const updatePipelineContract = contract({
   id: 'updatePipeline',
   method: 'PATCH',
   path: '/pipelines/:id',
-  summary: 'Change a pipeline: what it runs becomes its next revision, which running tasks take over between two rounds',
+  summary: 'Change a pipeline; a change of what it runs becomes its next revision, which running tasks adopt between two rounds',
   tag: 'Pipelines',
   scope: 'pipelines:write',
   isConditional: true,
   isTagged: true,
   request: {
     params: IdParams,
-    query: z.object({ check: Check.describe('connect to the sink first, where it changes') }),
+    query: z.object({ check: Check.describe('Connect to the sink first, if it changes') }),
     body: PipelineChange,
   },
   responses: { 200: Pipeline },
 })
+/** `DELETE /pipelines/:id`: returns 204 once the pipeline is gone, or 202 while it is still stopping. */
 export const deletePipelineContract = contract({
   id: 'deletePipeline',
   method: 'DELETE',
@@ -180,11 +194,12 @@ export const deletePipelineContract = contract({
   responses: { 204: null, 202: z.object({ pipeline_id: Id, status: Status }) },
 })
 
+/** `GET …/status`: returns 200 with the status, the desired status and the reports of the tasks. */
 export const getPipelineStatusContract = contract({
   id: 'getPipelineStatus',
   method: 'GET',
   path: '/pipelines/:id/status',
-  summary: 'What is wanted and what its tasks do: positions, lag, rates, counters',
+  summary: 'The desired status, and what the tasks report: positions, lag, rates, counters',
   tag: 'Pipelines',
   scope: 'pipelines:read',
   request: { params: IdParams },
@@ -202,11 +217,12 @@ export const getPipelineStatusContract = contract({
   },
 })
 
+/** `POST …/offsets`: returns 200 with the new offset per partition. */
 export const resetOffsetsContract = contract({
   id: 'resetOffsets',
   method: 'POST',
   path: '/pipelines/:id/offsets',
-  summary: 'Set where a stopped pipeline goes on; the position that its sink keeps is set with it',
+  summary: 'Set where a stopped pipeline continues; a position that its sink keeps is set too',
   tag: 'Pipelines',
   scope: 'pipelines:write',
   isConditional: true,
@@ -218,12 +234,13 @@ export const resetOffsetsContract = contract({
 
 const SUMMARIES: Record<PipelineAction, string> = {
   start: 'Start a created, stopped or failed pipeline',
-  pause: 'Pause after the round under way',
-  resume: 'Go on after a pause',
-  stop: 'Finish the round under way and stop',
-  restart: 'Start the tasks anew',
+  pause: 'Pause after the current round',
+  resume: 'Resume after a pause',
+  stop: 'Stop after the current round',
+  restart: 'Restart the tasks',
 }
 
+/** `POST /pipelines/:id/<action>`: each returns 200 with the pipeline; in the order of PIPELINE_ACTIONS. */
 export const pipelineActionContracts = PIPELINE_ACTIONS.map((action) =>
   contract({
     id: `${action}Pipeline`,

@@ -1,4 +1,4 @@
-/** Secrets of an account: written, named in connector configs as `{"$secret": "<name>"}`, never read back. */
+/** Contracts for an account's secrets: connector configs refer to them as `{"$secret": "<name>"}`; values can't be read back. */
 import { z } from 'zod'
 import { SECRET_NAME } from '../model/secret-name.ts'
 import { isStorable } from '../model/text.ts'
@@ -9,19 +9,21 @@ const Value = z
   .string()
   .min(1, 'must not be empty')
   .max(65_536, 'must have at most 65536 characters')
-  .refine(isStorable, 'must not contain NUL')
+  .refine(isStorable, 'must not contain NUL or unpaired surrogates')
 
+/** A secret without its value. */
 export const SecretItem = z
   .object({
     id: Id,
     name: z.string(),
     description: z.string(),
-    used_by: z.array(Id).describe('ids of the pipelines that name it'),
+    used_by: z.array(Id).describe('Ids of the pipelines that use the secret'),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
   .meta({ id: 'Secret' })
 
+/** `POST /secrets`: returns 201 with the new secret, without its value. */
 export const createSecretContract = contract({
   id: 'createSecret',
   method: 'POST',
@@ -33,13 +35,14 @@ export const createSecretContract = contract({
   locatedBy: 201,
   request: {
     body: z.strictObject({
-      name: z.string().regex(SECRET_NAME, 'must be letters, digits, dots, dashes and underscores, at most 100'),
+      name: z.string().regex(SECRET_NAME, 'must be at most 100 letters, digits, dots, dashes and underscores, the first a letter or digit'),
       description: Description.default(''),
       value: Value.meta({ writeOnly: true }),
     }),
   },
   responses: { 201: SecretItem },
 })
+/** `GET /secrets`: returns 200 with a page of secrets, without their values. */
 export const listSecretsContract = contract({
   id: 'listSecrets',
   method: 'GET',
@@ -50,6 +53,7 @@ export const listSecretsContract = contract({
   request: { query: ListQuery.omit({ status: true }) },
   responses: { 200: listOf('secrets', SecretItem) },
 })
+/** `GET /secrets/:id`: returns 200 with one secret, without its value. */
 export const getSecretContract = contract({
   id: 'getSecret',
   method: 'GET',
@@ -61,11 +65,12 @@ export const getSecretContract = contract({
   request: { params: IdParams },
   responses: { 200: SecretItem },
 })
+/** `PATCH /secrets/:id`: returns 200 with the changed secret, without its value. */
 export const updateSecretContract = contract({
   id: 'updateSecret',
   method: 'PATCH',
   path: '/secrets/:id',
-  summary: 'Give a secret another value: the pipelines that name it start anew with it',
+  summary: 'Change a secret’s value or description; pipelines that use it restart with a new value',
   tag: 'Secrets',
   scope: 'secrets:write',
   isConditional: true,
@@ -76,11 +81,12 @@ export const updateSecretContract = contract({
   },
   responses: { 200: SecretItem },
 })
+/** `DELETE /secrets/:id`: returns 204 once the secret is deleted. */
 export const deleteSecretContract = contract({
   id: 'deleteSecret',
   method: 'DELETE',
   path: '/secrets/:id',
-  summary: 'Delete a secret that no pipeline names',
+  summary: 'Delete a secret that no pipeline uses',
   tag: 'Secrets',
   scope: 'secrets:write',
   isConditional: true,

@@ -1,15 +1,17 @@
-/** SmartModules: deployment, list, single. */
+/** Contracts for SmartModules: deploy, list, read, delete. */
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { SMARTMODULE_KINDS } from '../model/smartmodule-kind.ts'
 import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
+/** Formats of the values that a SmartModule reads and writes. */
 export const FORMATS = ['json', 'text', 'bytes'] as const
 const Version = z
   .string()
   .regex(/^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})$/, 'must be three dotted numbers, for example 1.0.0')
 
+/** A SmartModule with its newest version, as lists show it. */
 export const SmartModuleItem = z
   .object({ id: Id, name: z.string(), description: z.string(), version: z.string(), created_at: Timestamp })
   .meta({ id: 'SmartModuleItem' })
@@ -17,14 +19,15 @@ export const SmartModuleItem = z
 const DeployConfig = z.strictObject({
   input_format: z.enum(FORMATS).default('json'),
   output_format: z.enum(FORMATS).default('json'),
-  parameters: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of a step’s config'),
+  parameters: z.record(z.string(), z.unknown()).optional().describe('JSON Schema for the config of a step that uses the SmartModule'),
 })
 
+/** `POST /smartmodules`: returns 201 with the id and the version of the deployed SmartModule. */
 export const deploySmartModuleContract = contract({
   id: 'deploySmartModule',
   method: 'POST',
   path: '/smartmodules',
-  summary: 'Deploy a WebAssembly SmartModule; an existing name gets its next version',
+  summary: 'Deploy a WebAssembly SmartModule; under an existing name it becomes the next version',
   tag: 'SmartModules',
   scope: 'smartmodules:write',
   isIdempotent: true,
@@ -42,17 +45,19 @@ export const deploySmartModuleContract = contract({
   responses: { 201: z.object({ id: Id, name: z.string(), status: z.string(), version: z.string() }) },
 })
 
+/** `GET /smartmodules`: returns 200 with a page of the account's and the built-in SmartModules. */
 export const listSmartModulesContract = contract({
   id: 'listSmartModules',
   method: 'GET',
   path: '/smartmodules',
-  summary: 'List SmartModules, the built-in ones included',
+  summary: 'List SmartModules, including the built-in ones',
   tag: 'SmartModules',
   scope: 'smartmodules:read',
   request: { query: ListQuery.extend({ kind: z.enum(SMARTMODULE_KINDS).optional() }) },
   responses: { 200: listOf('modules', SmartModuleItem) },
 })
 
+/** `GET /smartmodules/:id`: returns 200 with one SmartModule and the details of its newest version. */
 export const getSmartModuleContract = contract({
   id: 'getSmartModule',
   method: 'GET',
@@ -74,6 +79,7 @@ export const getSmartModuleContract = contract({
   },
 })
 
+/** `DELETE /smartmodules/:id`: returns 204 once the SmartModule is deleted. */
 export const deleteSmartModuleContract = contract({
   id: 'deleteSmartModule',
   method: 'DELETE',

@@ -1,4 +1,4 @@
-/** Streams and their data. */
+/** Contracts for streams and their records. */
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { FIELD_NAME, isTypeName, TYPE_NAMES } from '../model/stream-schema.ts'
@@ -6,13 +6,14 @@ import { STREAM_FORMATS, unfitFields } from '../model/stream-formats.ts'
 import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 
+/** A validated request for a stream. */
 export type StreamRequest = z.infer<typeof StreamRequest>
 
 const TypeName = z
   .string({ error: `must be a type name: ${TYPE_NAMES.join(', ')}` })
   .refine(isTypeName, `must be a type name: ${TYPE_NAMES.join(', ')}; a trailing ? makes the field optional`)
 
-/** Field name to type name. Checked by hand: zod's record would not name each bad key by its own pointer. */
+/** Field name to type name. Checked by hand, because zod's record would not report each bad key under its own pointer. */
 const StreamSchema = z.record(z.string(), z.unknown()).transform((fields, context) => {
   const names = Object.keys(fields)
   if (names.length < 1) context.addIssue({ code: 'custom', message: 'must have at least one field' })
@@ -36,6 +37,7 @@ const StreamSchema = z.record(z.string(), z.unknown()).transform((fields, contex
 })
 
 const COMPATIBILITIES = ['BACKWARD', 'BACKWARD_TRANSITIVE', 'FORWARD', 'FORWARD_TRANSITIVE', 'FULL', 'FULL_TRANSITIVE', 'NONE'] as const
+/** Settings of a new stream where its request leaves them out; the retention is in milliseconds. */
 export const STREAM_DEFAULTS = { partitions: 4, retention_ms: 7 * 86_400_000, compatibility: 'BACKWARD' } as const
 const SchemaId = z
   .number()
@@ -43,18 +45,19 @@ const SchemaId = z
   .min(1)
   .max(2 ** 31 - 1)
 
+/** Body that creates a stream with a topic of its own, or adopts an existing topic. */
 export const StreamRequest = z
   .strictObject({
     name: Name,
     description: Description.default(''),
     schema: StreamSchema.optional(),
-    schema_id: SchemaId.optional().describe('A schema of the registry, with its references, in place of `schema`'),
+    schema_id: SchemaId.optional().describe('Id of a schema in the registry, used with its references instead of `schema`'),
     topic: z
       .string()
-      .regex(/^[a-zA-Z0-9._-]{1,249}$/, 'must be the name of a topic')
+      .regex(/^[a-zA-Z0-9._-]{1,249}$/, 'must be a valid topic name')
       .optional()
       .describe(
-        'A topic that is there already: the stream adopts it as it is, and leaves it behind. `schema_id` is its newest schema by default',
+        'An existing topic: the stream adopts it as it is, and leaves it when deleted. `schema_id` is then its newest schema by default',
       ),
     partitions: z.number().int().min(1).max(LIMITS.stream_partitions_max).optional().describe(`${STREAM_DEFAULTS.partitions} by default`),
     retention_ms: z
@@ -68,7 +71,7 @@ export const StreamRequest = z
     format: z
       .enum(STREAM_FORMATS, { error: `must be one of ${STREAM_FORMATS.join(', ')}` })
       .optional()
-      .describe('json by default; that of the schema where its id is given'),
+      .describe('json by default; with `schema_id`, the format of that schema'),
     key: z.string().optional(),
   })
   .superRefine(({ format = 'json', schema, schema_id, topic, key, ...own }, context) => {
@@ -76,8 +79,8 @@ export const StreamRequest = z
     if (topic !== undefined) {
       if (schema !== undefined) refuse('schema', 'must not be given with a topic: its schemas are in the registry')
       for (const name of ['partitions', 'retention_ms', 'compatibility'] as const)
-        if (own[name] !== undefined) refuse(name, 'must not be given with a topic, which has its own')
-    } else if (schema !== undefined && schema_id !== undefined) refuse('schema_id', 'must not be given beside schema')
+        if (own[name] !== undefined) refuse(name, 'must not be given with a topic: an existing topic keeps its own')
+    } else if (schema !== undefined && schema_id !== undefined) refuse('schema_id', 'must not be combined with schema')
     else if (schema === undefined && schema_id === undefined) refuse('schema', 'is required')
     if (!schema) return
     for (const name of unfitFields(format, schema))
@@ -87,6 +90,7 @@ export const StreamRequest = z
   .meta({ id: 'StreamRequest' })
 
 const StreamStatus = z.enum(['creating', 'active', 'failed', 'deleting'])
+/** A stream as lists show it. */
 export const StreamItem = z
   .object({
     id: Id,
@@ -98,6 +102,7 @@ export const StreamItem = z
     updated_at: Timestamp,
   })
   .meta({ id: 'StreamItem' })
+/** A stream with its schema and the settings of its topic. */
 export const Stream = StreamItem.extend({
   schema: z.record(z.string(), z.string()),
   schema_id: z.number().int().nullable(),
@@ -107,15 +112,16 @@ export const Stream = StreamItem.extend({
   compatibility: z.string(),
   format: z.string(),
   key: z.string().nullable(),
-  /** The topic was there before the stream. */
+  /** The topic existed before the stream. */
   is_adopted: z.boolean(),
 }).meta({ id: 'Stream' })
 
+/** `POST /streams`: returns 201 with the new stream once it is active. */
 export const createStreamContract = contract({
   id: 'createStream',
   method: 'POST',
   path: '/streams',
-  summary: 'Create a stream: a Kafka topic with a registered schema, made for it or adopted',
+  summary: 'Create a stream: a Kafka topic, new or adopted, with a registered schema',
   tag: 'Streams',
   scope: 'streams:write',
   isIdempotent: true,
@@ -124,6 +130,7 @@ export const createStreamContract = contract({
   responses: { 201: z.object({ id: Id, name: z.string(), status: StreamStatus, created_at: Timestamp }) },
 })
 
+/** `GET /streams`: returns 200 with a page of streams. */
 export const listStreamsContract = contract({
   id: 'listStreams',
   method: 'GET',
@@ -134,6 +141,7 @@ export const listStreamsContract = contract({
   request: { query: ListQuery },
   responses: { 200: listOf('streams', StreamItem) },
 })
+/** `GET /streams/:id`: returns 200 with one stream. */
 export const getStreamContract = contract({
   id: 'getStream',
   method: 'GET',
@@ -145,11 +153,12 @@ export const getStreamContract = contract({
   request: { params: IdParams },
   responses: { 200: Stream },
 })
+/** `PATCH /streams/:id`: returns 200 with the changed stream. */
 export const updateStreamContract = contract({
   id: 'updateStream',
   method: 'PATCH',
   path: '/streams/:id',
-  summary: 'Change a stream’s description, or its schema where its compatibility mode lets it: 409 names every field in the way',
+  summary: 'Change a stream’s description, or its schema as its compatibility mode allows; 409 names every conflicting field',
   tag: 'Streams',
   scope: 'streams:write',
   isConditional: true,
@@ -160,16 +169,17 @@ export const updateStreamContract = contract({
       .strictObject({ description: Description.optional(), schema: StreamSchema.optional(), schema_id: SchemaId.optional() })
       .refine(({ schema, schema_id }) => schema === undefined || schema_id === undefined, {
         path: ['schema_id'],
-        message: 'must not be given beside schema',
+        message: 'must not be combined with schema',
       }),
   },
   responses: { 200: Stream },
 })
+/** `DELETE /streams/:id`: returns 204 once clients no longer see the stream. */
 export const deleteStreamContract = contract({
   id: 'deleteStream',
   method: 'DELETE',
   path: '/streams/:id',
-  summary: 'Delete a stream that no pipeline uses, with its data; of an adopted one topic and schemas stay',
+  summary: 'Delete a stream that no pipeline uses, with its data; an adopted topic and its schemas are kept',
   tag: 'Streams',
   scope: 'streams:write',
   isConditional: true,
@@ -177,6 +187,7 @@ export const deleteStreamContract = contract({
   responses: { 204: null },
 })
 
+/** Query of a stream's records: a page number or a cursor, a partition and an order. */
 export const DataQuery = z.object({
   limit: queryInteger(1, LIMITS.data_limit_max).default(LIMITS.data_limit_default),
   page: queryInteger(1, 1_000_000_000).default(1),
@@ -185,11 +196,12 @@ export const DataQuery = z.object({
   order: z.enum(['asc', 'desc']).default('asc'),
 })
 
+/** `GET /streams/:id/data`: returns 200 with a page of records. */
 export const getStreamDataContract = contract({
   id: 'getStreamData',
   method: 'GET',
   path: '/streams/:id/data',
-  summary: 'Read a page of a stream’s records, oldest first',
+  summary: 'Read a page of a stream’s records, oldest first by default',
   tag: 'Streams',
   scope: 'streams:read',
   mayConflict: true,
@@ -201,11 +213,11 @@ export const getStreamDataContract = contract({
         total: z.number().int(),
         page: z.number().int(),
         limit: z.number().int(),
-        has_more: z.literal(true).optional().describe('Records follow that this page does not hold'),
+        has_more: z.literal(true).optional().describe('More records follow this page'),
         next_cursor: z
           .string()
           .optional()
-          .describe('Goes on behind this page, on the last one too: with it a reader takes up what comes later'),
+          .describe('Continues after this page. The last page has one too, for reading the records that come later'),
         approximate: z.literal(true).optional(),
         undecodable: z
           .array(z.object({ index: z.number().int(), partition: z.number().int(), offset: z.string(), reason: z.string() }))
@@ -215,8 +227,10 @@ export const getStreamDataContract = contract({
   },
 })
 
+/** Media type of a body with one JSON document per line. */
 export const NDJSON = 'application/x-ndjson'
 
+/** `POST /streams/:id/data`: returns 201 with the offsets of the written records; writes all or none. */
 export const writeStreamDataContract = contract({
   id: 'writeStreamData',
   method: 'POST',

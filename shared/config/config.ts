@@ -1,6 +1,6 @@
 /**
- * The environment as typed, frozen values, one schema per service. Only a `main.ts` imports this; everybody else gets values.
- * Relations between values are asserted here, so that a wrong setting stops a service with a sentence that names it.
+ * The environment as typed, frozen values, one schema per service. Only a service's entry files import this; other code is passed values.
+ * Relations between values are checked here too, so that a wrong setting stops the service with a message that names it.
  */
 import { availableParallelism, homedir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ const flag = z
 
 const Shared = {
   KAFKA_BROKERS: list,
-  /** TLS towards the brokers; PEM files for a private CA and a client certificate. */
+  /** TLS to the brokers; PEM files for a private CA and a client certificate. */
   KAFKA_TLS: flag,
   KAFKA_TLS_CA_FILE: z.string().optional(),
   KAFKA_TLS_CERT_FILE: z.string().optional(),
@@ -27,7 +27,7 @@ const Shared = {
   KAFKA_SASL_MECHANISM: z.enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512']).optional(),
   KAFKA_SASL_USERNAME: z.string().optional(),
   KAFKA_SASL_PASSWORD: z.string().optional(),
-  /** Of the topics that the service makes. */
+  /** Replication factor of the topics that the service creates. */
   REPLICATION_FACTOR: integer(1, 1, 10),
   /** Prefix of the service's topics and groups, so that installations can share a cluster. */
   DPS_PREFIX: z
@@ -47,17 +47,17 @@ const Shared = {
           const at = pair.indexOf(':')
           const key = Buffer.from(pair.slice(at + 1), 'base64')
           if (at < 1 || key.length !== 32)
-            context.addIssue({ code: 'custom', message: 'each of SECRETS_KEYS is kid:key, the key 32 bytes in base64' })
+            context.addIssue({ code: 'custom', message: 'each entry of SECRETS_KEYS must be kid:key, the key 32 bytes in base64' })
           return { kid: pair.slice(0, at), key }
         }),
     ),
-  /** Defaults for connectors, of all accounts: an S3-compatible endpoint, and the database that tables are written to. */
+  /** Connector defaults for all accounts: an S3-compatible endpoint, and the database that tables are written to. */
   BUCKET_ENDPOINT: z.string().optional(),
   BUCKET_REGION: z.string().default('us-east-1'),
   BUCKET_ACCESS_KEY: z.string().optional(),
   BUCKET_SECRET_KEY: z.string().optional(),
   WAREHOUSE_URL: z.string().optional(),
-  /** Folders below which `file:///` buckets may lie, comma-separated. */
+  /** Folders that may contain `file:///` buckets, comma-separated. */
   BUCKET_FOLDERS: z
     .string()
     .default('')
@@ -66,7 +66,7 @@ const Shared = {
   ALLOW_PRIVATE_ADDRESSES: flag,
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   METRICS_PORT: integer(0, 0, 65_535),
-  /** Loopback unless the operator says otherwise. */
+  /** Loopback by default. */
   METRICS_HOST: z.string().default('127.0.0.1'),
 }
 
@@ -95,13 +95,13 @@ const ControlPlaneSchema = z.object({
     keys.map((key) => {
       const at = key.indexOf(':')
       if (at < 1 || key.length - at < 33)
-        context.addIssue({ code: 'custom', message: 'each of JWT_KEYS is kid:secret with a secret of at least 32 characters' })
+        context.addIssue({ code: 'custom', message: 'each entry of JWT_KEYS must be kid:secret, the secret at least 32 characters' })
       return { kid: key.slice(0, at), secret: key.slice(at + 1) }
     }),
   ),
-  /** Key of the hash under which API secrets are stored. */
+  /** Key of the hash function with which API secrets are stored. */
   SECRET_HASH_KEY: z.string().min(32),
-  /** Topics that accounts may make streams of, comma-separated: a name, or its start and a `*`; `<account id>/` before it for one account. */
+  /** Topics that accounts may adopt, comma-separated: a name, or a prefix and `*`; after `<account id>/` for that account only. */
   ADOPTABLE_TOPICS: z
     .string()
     .default('')
@@ -109,7 +109,9 @@ const ControlPlaneSchema = z.object({
   TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000),
 })
 
+/** The settings of a processor. */
 export type ProcessorConfig = Readonly<z.infer<typeof ProcessorSchema>>
+/** The settings of the control plane. */
 export type ControlPlaneConfig = Readonly<z.infer<typeof ControlPlaneSchema>>
 
 function load<T>(schema: z.ZodType<T>, env: NodeJS.ProcessEnv): Readonly<T> {
@@ -120,7 +122,7 @@ function load<T>(schema: z.ZodType<T>, env: NodeJS.ProcessEnv): Readonly<T> {
   throw new Error(`the environment is not usable:\n  ${faults.join('\n  ')}`)
 }
 
-/** Throws naming every setting that is missing or wrong. */
+/** The processor's settings. Throws an Error that names every missing or wrong one. */
 export function loadProcessorConfig(env: NodeJS.ProcessEnv = process.env): ProcessorConfig {
   const config = load(ProcessorSchema, env)
   if (config.DPS_FAULTS !== undefined && config.NODE_ENV !== 'test')
@@ -128,7 +130,7 @@ export function loadProcessorConfig(env: NodeJS.ProcessEnv = process.env): Proce
   return config
 }
 
-/** What the operator sets for connectors of all accounts. Throws when a bucket is set by halves. */
+/** The operator's connector defaults for all accounts. Throws an Error when BUCKET_ENDPOINT lacks one of its keys. */
 export function connectorDefaultsOf(config: ProcessorConfig | ControlPlaneConfig) {
   const { BUCKET_ENDPOINT: endpoint, BUCKET_REGION: region, BUCKET_ACCESS_KEY: access_key, BUCKET_SECRET_KEY: secret_key } = config
   if (endpoint !== undefined && (access_key === undefined || secret_key === undefined))
@@ -141,7 +143,7 @@ export function connectorDefaultsOf(config: ProcessorConfig | ControlPlaneConfig
   }
 }
 
-/** How to reach the brokers, for `openKafkaSecurity`. Throws when SASL is set by halves. */
+/** The TLS and SASL settings for `openKafkaSecurity`. Throws an Error when SASL lacks the user name or the password. */
 export function kafkaSecurityOf(config: ProcessorConfig | ControlPlaneConfig) {
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = config
   if (mechanism !== undefined && (username === undefined || password === undefined))
@@ -155,7 +157,7 @@ export function kafkaSecurityOf(config: ProcessorConfig | ControlPlaneConfig) {
   }
 }
 
-/** Throws naming every setting that is missing or wrong. */
+/** The control plane's settings. Throws an Error that names every missing or wrong one. */
 export function loadControlPlaneConfig(env: NodeJS.ProcessEnv = process.env): ControlPlaneConfig {
   return load(ControlPlaneSchema, env)
 }

@@ -1,6 +1,6 @@
 /**
- * A block of records as Kafka record batches (KIP-98), unstamped.
- * HOT: nothing is made per record.
+ * Encodes a block of records as Kafka record batches (KIP-98), unstamped.
+ * HOT: allocates nothing per record.
  */
 import { createBlockBuilder, REFUSED, SPAN, type RecordBlock } from './record-block.ts'
 import { partitionOfKey } from '../kafka/protocol/murmur2.ts'
@@ -8,13 +8,16 @@ import { BATCH_HEADER_BYTES, writeBatchHeader } from '../kafka/protocol/record-b
 import { varintSize, writeVarint } from '../kafka/protocol/varint.ts'
 
 const BATCH_BYTES = 1_000_000
-/** Length, attributes, two deltas, two lengths and the header count of a record, at most. */
+/** Most bytes of a record beside its contents: length, attributes, two deltas, two lengths and the header count. */
 const RECORD_OVERHEAD = 5 + 1 + 1 + 5 + 5 + 5 + 1
 
-/** The first `length` bytes of `bytes` are the batch, for that partition. */
+/** A batch for one partition: the first `length` bytes of `bytes`. */
 export type BlockBatch = { partition: number; bytes: ArrayBuffer; length: number; records: number }
 
-/** `prefix`: bytes in front of every value that is there. `keyless`: where records without a key go. `bytesMax`: of a batch of several records. */
+/**
+ * `keyless`: partition of records without a key. `nowMs`: time of every record. `prefix`: bytes before every value that is neither null nor
+ * refused. `bytesMax`: limit in bytes of a batch with more than one record.
+ */
 export type BatchOptions = {
   partitions: number
   keyless: number
@@ -28,7 +31,7 @@ const NO_FRAME = Buffer.alloc(0)
 
 type Open = { bytes: Buffer; at: number; records: number }
 
-/** Records with a key go to its partition. */
+/** Returns the block's records as batches, one or more per partition. A record with a key goes to the key's partition. */
 export function batchesOf(
   block: RecordBlock,
   { partitions, keyless, nowMs, attributes, prefix, bytesMax = BATCH_BYTES }: BatchOptions,
@@ -37,7 +40,7 @@ export function batchesOf(
   const open: (Open | undefined)[] = Array.from({ length: partitions }, () => undefined)
   const { bytes, spans } = block
 
-  /** What all records from this one on would take in one batch: their bytes lie one behind the other. */
+  /** Most bytes that a batch of all records from this one on would take. Their bytes are contiguous in the block. */
   function roomFor(record: number): number {
     let from = bytes.length
     for (let part = 0; part < SPAN; part += 2) {
@@ -66,12 +69,12 @@ export function batchesOf(
     const frame = keyTo === REFUSED ? NO_FRAME : prefix
     const valueLength = valueFrom < 0 ? -1 : valueTo - valueFrom + frame.length
     const headersFrom = spans[i * SPAN + 4]!
-    // No headers are one byte that says so.
+    // Without headers, one byte holds the count 0.
     const headersLength = headersFrom < 0 ? 1 : spans[i * SPAN + 5]! - headersFrom
     const need = Math.max(0, keyLength) + Math.max(0, valueLength) + headersLength + RECORD_OVERHEAD
     const partition = keyFrom < 0 ? keyless : partitionOfKey(bytes, keyFrom, keyTo, partitions)
     if (open[partition] && open[partition].at + need > open[partition].bytes.length) seal(partition)
-    // A buffer of its own for each batch: it is written out as it is.
+    // Each batch has its own ArrayBuffer, because it is handed out without a copy.
     const batch = (open[partition] ??= {
       bytes: Buffer.from(new ArrayBuffer(Math.max(Math.min(bytesMax, roomFor(i)), BATCH_HEADER_BYTES + need))),
       at: BATCH_HEADER_BYTES,
@@ -88,7 +91,7 @@ export function batchesOf(
     const target = batch.bytes
     let at = writeVarint(target, size, batch.at)
     target[at++] = 0
-    // The timestamp's delta: all of a block were read now.
+    // Timestamp delta 0: every record of a block has the time `nowMs`.
     target[at++] = 0
     at = writeVarint(target, batch.records, at)
     at = writeVarint(target, keyLength, at)
@@ -108,8 +111,8 @@ export function batchesOf(
 }
 
 /**
- * The block with records that no topic of `bytesMax` takes refused, so that each is a dead letter and not an end to the reading. The same
- * block where there is none.
+ * Returns the block with each record that is too large for a topic of `bytesMax` replaced by a refused one, so that it becomes a dead
+ * letter instead of stopping the source. Returns the same block if no record is too large.
  */
 export function refuseTooLarge(block: RecordBlock, bytesMax: number): RecordBlock {
   const { bytes, spans, count } = block
@@ -128,12 +131,12 @@ export function refuseTooLarge(block: RecordBlock, bytesMax: number): RecordBloc
   for (let i = 0; i < count; i++) {
     const [key, value, headers] = [part(i * SPAN), part(i * SPAN + 2), part(i * SPAN + 4)]
     if (sizeOf(i) > most)
-      builder.refuse('record_too_large', `the record has ${sizeOf(i)} bytes; a topic takes ${most}`, value ?? new Uint8Array())
+      builder.refuse('record_too_large', `the record has ${sizeOf(i)} bytes; a topic takes at most ${most}`, value ?? new Uint8Array())
     else if (spans[i * SPAN + 1] === REFUSED) builder.addRefused(value, headers)
     else builder.add(key, value, headers)
   }
   return builder.take()
 }
 
-/** Of the registry's prefix, at most. */
+/** Upper bound for the registry's prefix. */
 const FRAME_BYTES_MAX = 16

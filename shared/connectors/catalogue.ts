@@ -1,4 +1,4 @@
-/** Every connector the service knows. Another one is a folder beside this file and a line here. */
+/** Every connector the service knows. To add one, create a folder beside this file and add a line here. */
 import { blackholeConnector } from './blackhole/connector.ts'
 import type { Connector } from './connector.ts'
 import { generatorConnector } from './generator/connector.ts'
@@ -11,6 +11,7 @@ import { streamConnector } from './stream/connector.ts'
 import { tableConnector } from './table/connector.ts'
 import { webhookConnector } from './webhook/connector.ts'
 
+/** All connectors, in the order in which the API lists them. */
 export const CONNECTORS: readonly Connector[] = [
   streamConnector,
   bucketConnector,
@@ -24,7 +25,10 @@ export const CONNECTORS: readonly Connector[] = [
   blackholeConnector,
 ]
 
-/** By its id or its name, with or without `@version`: names make a pipeline's definition portable. */
+/**
+ * Returns the connector with this id or name, with or without `@version`; undefined if there is none. Names make pipeline definitions
+ * portable.
+ */
 export function findConnector(id: string): Connector | undefined {
   return CONNECTORS.find((connector) => [connector.id, connector.name, `${connector.name}@${connector.version}`].includes(id))
 }

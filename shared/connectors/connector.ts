@@ -1,34 +1,38 @@
 /**
- * What every connector's `connector.ts` exports: its name, its texts, the schema of its config for each direction, and how to open it.
- * No driver is imported before `open`. A new connector is a folder beside this file and a line in `catalogue.ts`.
+ * What every connector's `connector.ts` exports: its name, its texts, the config schema of each direction, and how to open it. No driver is
+ * imported before `open`. To add a connector, create a folder beside this file and add a line in `catalogue.ts`.
  */
 import type { z } from 'zod'
 import type { CheckConnector } from './check.ts'
 import type { OpenSink } from './sink.ts'
 import type { OpenSource } from './source.ts'
 
-/** A config that can't work, whatever the other system does: the pipeline fails with the message. */
+/** Thrown for a config that can't work, whatever the external system does. The pipeline fails with the message. */
 export class ConfigRefused extends Error {}
 
+/** The directions that a connector supports. */
 export type ConnectorKind = 'source' | 'sink' | 'both'
 
-/** One direction of a connector, for configs of any sort: what it gets was checked by its schema. */
+/** One direction of a connector without its config's type. Every config was checked by the schema. */
 export type Direction<Open> = {
-  /** Schema of the endpoint's config; API validation, OpenAPI and docs read it. Members may be `Secret`s. */
+  /** Schema of the endpoint's config, read by API validation, OpenAPI and the docs. Members may be `Secret`s. */
   config: z.ZodObject
-  /** Types, by name, of the members that a source's records have, where its config tells. */
+  /** Types of the members of a source's records, by name, if the config determines them. */
   fields?: (config: unknown) => Record<string, string> | undefined
-  /** Left out by the connector `stream`, whose topics are read and written by the tasks themselves. */
+  /** Omitted by the connector `stream`: tasks read and write its topics themselves. */
   open?: () => Promise<(config: unknown, context: ConnectorContext) => Promise<Open>>
-  /** Really connects, with metadata alone: nothing is read or written. */
+  /** Really connects, but reads only metadata: no record is read or written. */
   check?: () => Promise<CheckConnector<unknown>>
-  /** Members of a sink's config that say where it keeps its position: elsewhere there is none, so that a pipeline can't change them. */
+  /**
+   * Config members that determine where a sink keeps its position. A pipeline can't change them, because the new location would hold no
+   * position.
+   */
   holdsPosition?: readonly string[]
-  /** Undoes what opening made on the other side, when the pipeline is deleted. */
+  /** Removes what opening created in the external system. Called when the pipeline is deleted. */
   dispose?: () => Promise<(config: unknown, context: ConnectorContext) => Promise<void>>
 }
 
-/** The same, as a connector writes it down. */
+/** A direction as a connector declares it, with its config's type. */
 export type TypedDirection<Open, Config extends z.ZodObject> = {
   config: Config
   fields?: (config: z.output<Config>) => Record<string, string> | undefined
@@ -38,6 +42,9 @@ export type TypedDirection<Open, Config extends z.ZodObject> = {
   dispose?: () => Promise<(config: z.output<Config>, context: ConnectorContext) => Promise<void>>
 }
 
+/**
+ * Returns the direction without its config's type. Its functions parse the config, and throw ZodError when it does not match the schema.
+ */
 export function direction<Open, Config extends z.ZodObject>(typed: TypedDirection<Open, Config>): Direction<Open> {
   const { config, fields, check, holdsPosition, dispose } = typed
   return {
@@ -67,8 +74,9 @@ export function direction<Open, Config extends z.ZodObject>(typed: TypedDirectio
   }
 }
 
+/** A connector of the catalogue, with the directions it supports. */
 export type Connector = {
-  /** Fixed for ever: clients keep it in their pipelines. */
+  /** Never changes: clients keep it in their pipelines. */
   id: string
   name: string
   description: string
@@ -78,33 +86,34 @@ export type Connector = {
   sink?: Direction<OpenSink>
 }
 
+/** Returns the directions that the connector supports. */
 export const kindOf = ({ source, sink }: Connector): ConnectorKind => (source && sink ? 'both' : source ? 'source' : 'sink')
 
-/** Defaults that the operator sets for all accounts; an account's own config goes before them. */
+/** Defaults that the operator sets for all accounts. An account's own config takes precedence. */
 export type OperatorDefaults = {
   bucket?: { endpoint: string; region: string; access_key: string; secret_key: string }
-  /** Connection string of the database that the table connector writes to. */
+  /** Connection string of the database that the table connector uses by default. */
   warehouse_url?: string
   /** Whether connectors may reach loopback, private and link-local addresses. */
   allow_private_addresses: boolean
-  /** Folders below which `file:///…` buckets may lie; none by default. */
+  /** Folders that may contain `file:///…` buckets; none by default. */
   bucket_folders: string[]
 }
 
-/** What a connector gets beside its config. */
+/** What a connector gets besides its config. */
 export type ConnectorContext = {
   defaults: OperatorDefaults
-  /** The pipeline's id, or the job's. */
+  /** Id of the pipeline or the job. */
   runId: string
-  /** Of a sink's records: the source stream's name; the pipeline's id where they come from elsewhere. */
+  /** Origin of a sink's records: the name of the source stream, or the pipeline's id if the source is not a stream. */
   origin: string
-  /** Types, by name, of the members that a sink's records are known to have. */
+  /** Known types of the members of a sink's records, by name. */
   fields: Readonly<Record<string, string>> | undefined
-  /** The value behind `{"$secret": name}`. Throws when the account has no such secret. */
+  /** Returns the value of the secret. Throws when the account has no such secret. */
   secret(reference: { $secret: string }): string
-  /** A secret that the other system gave us, a token for one: it is masked like the others. */
+  /** Registers a secret that the external system issued, such as a token, so that it is masked like the others. */
   learn(secret: string): void
-  /** The text without the secrets that were asked for. */
+  /** Returns the text with every known secret masked. */
   mask(text: string): string
   log(level: 'info' | 'warn', message: string): void
   now(): number

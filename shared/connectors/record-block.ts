@@ -1,36 +1,40 @@
 /**
- * Records of a source as bytes: one buffer, and per record where its key and value lie. Sources fill one, the intake makes record batches
- * of it. HOT: nothing is made per record.
+ * Records of a source as bytes: one buffer, and the location of each record's key, value and headers in it. Sources fill blocks; the intake
+ * turns them into record batches. HOT: allocates nothing per record.
  */
 import { encodeHeaders } from '../kafka/protocol/record-batch.ts'
 import { refusalHeaders } from '../model/dead-letter-headers.ts'
 
 /**
- * Per record six numbers in `spans`: start and end of key, value, and headers (as a record has them, their count first); a start of -1 is
- * a null, and means no headers. A null key that ends at `REFUSED` is of a record that the source could not read: its value gets no frame.
+ * `spans` holds six numbers per record: start and end of key, value and headers (encoded as in a Kafka record, count first). A start of -1
+ * means null, or no headers. A null key with the end `REFUSED` marks a record that the source could not read; its value gets no frame.
  */
 export type RecordBlock = { bytes: Buffer; spans: Int32Array; count: number }
 
+/** Numbers per record in `RecordBlock.spans`. */
 export const SPAN = 6
+/** End of the null key that marks a refused record in `RecordBlock.spans`. */
 export const REFUSED = -2
 
-/** Of a value that can't be read, so much is kept: its dead letter shows what it was. */
+/** Bytes kept of a value that can't be read, for its dead letter to show. */
 export const REFUSED_VALUE_BYTES = 64 << 10
 
+/** Collects records into a block. */
 export type BlockBuilder = {
   readonly count: number
   readonly bytes: number
-  /** Adds a record whose value is a part of `from`. */
+  /** Adds a record without a key, whose value is `[start, end)` of `from`. */
   addValue(from: Uint8Array, start: number, end: number): void
   add(key: Uint8Array | null, value: Uint8Array | null, headers?: Uint8Array | null): void
-  /** Adds a record that can't be read: a dead letter of the pipeline, with the first of its bytes. */
+  /** Adds a record that can't be read. It becomes a dead letter with the first `REFUSED_VALUE_BYTES` of its value. */
   refuse(code: string, message: string, value: Uint8Array): void
-  /** Adds one that was refused before, with the headers that say so. */
+  /** Adds a record that was refused before, with its refusal headers. */
   addRefused(value: Uint8Array | null, headers: Uint8Array | null): void
-  /** What was added so far; the builder begins anew. */
+  /** Returns the records added so far. The builder starts over, empty. */
   take(): RecordBlock
 }
 
+/** Returns an empty builder with room for `bytesExpected` bytes (1 MiB by default); it grows as needed. */
 export function createBlockBuilder(bytesExpected = 1 << 20): BlockBuilder {
   let bytes = Buffer.allocUnsafe(bytesExpected)
   let used = 0

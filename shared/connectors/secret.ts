@@ -1,7 +1,8 @@
-/** Secrets in configs: never a value, always the name of one of the account's secrets. */
+/** Secrets in configs: always the name of one of the account's secrets, never a value. */
 import { z } from 'zod'
 import { SECRET_NAME } from '../model/secret-name.ts'
 
+/** Schema of a secret in a config: `{"$secret": "<name>"}`. */
 export const Secret = z
   .strictObject(
     { $secret: z.string().regex(SECRET_NAME, 'must be the name of a secret') },
@@ -11,9 +12,10 @@ export const Secret = z
   )
   .describe('a secret of the account, by name')
   .meta({ writeOnly: true })
+/** A reference to a secret of the account, by name. */
 export type Secret = z.output<typeof Secret>
 
-/** Names of all secrets that a config refers to, with their JSON pointers. */
+/** Returns the name of every secret that a config refers to, with its JSON pointer below `path`. */
 export function secretsIn(value: unknown, path = ''): { name: string; path: string }[] {
   if (typeof value !== 'object' || value === null) return []
   const named = (value as Record<string, unknown>).$secret

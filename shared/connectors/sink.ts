@@ -1,16 +1,19 @@
 /**
- * The sink contract. A sink gets what a chain left of one partition's records, already encoded as it wants them, with the offsets they came
- * from. It says what became of them; it never retries for ever and never drops anything by itself.
+ * The sink contract. A sink gets the output of a chain for one partition, already encoded in the format it asked for, with the source
+ * offset of every row. It reports the outcome; it never retries forever and never drops a record by itself.
  */
 import type { RowFormat } from './row-format.ts'
 
 /**
- * Encoded rows. Row `i` ends at `ends[i]` and starts where the one before it ended; `offsets[i]` is its source record's offset, `times[i]`
- * that record's time in milliseconds.
+ * Encoded rows. Row `i` ends at `ends[i]` and starts at the end of the row before it. `offsets[i]` is its source record's offset,
+ * `times[i]` that record's time in milliseconds.
  */
 export type Rows = { bytes: Uint8Array; count: number; ends: Uint32Array; offsets: Float64Array; times: Float64Array }
 
-/** Names one delivery for ever: the same range written again has the same name, whoever writes it. `from` is included, `to` is not. */
+/**
+ * Identifies one delivery permanently: the same range written again has the same identity, whichever processor writes it. `from` is
+ * inclusive, `to` exclusive.
+ */
 export type Delivery = {
   runId: string
   topicId: string
@@ -18,40 +21,43 @@ export type Delivery = {
   from: bigint
   to: bigint
   revision: number
-  /** Positions were set anew with this revision, 0 for never: what came before it is another delivery, also of the same range. */
+  /** Revision at which positions were last reset, 0 for never. After a reset, the same range is a different delivery. */
   resetAt: number
-  /** Kept with the position by sinks that keep one; opaque. */
+  /** Opaque text, stored with the position by sinks that keep one. */
   note: string
 }
 
-/** What names a run's deliveries to systems that know them by name: another name after each reset. */
+/** Returns the run's part of a delivery's name, for systems that identify deliveries by name. It changes with every reset. */
 export const deliveryNameOf = ({ runId, resetAt }: Pick<Delivery, 'runId' | 'resetAt'>): string =>
   resetAt === 0 ? runId : `${runId}.${resetAt}`
 
-/** A source record that the other system refuses for what it is. */
+/** A source record that the external system refuses because of its content. */
 export type RefusedRecord = { offset: bigint; code: string; message: string }
 
+/** The outcome of a delivery. */
 export type Written =
   | { kind: 'delivered' }
-  /** Nothing, or something that a repetition under the same name does not double, was written. */
+  /** Nothing was written, or nothing that a retry under the same name would duplicate. */
   | { kind: 'retry'; afterMs: number; reason: string }
-  /** Nothing was written; without these records it would be. */
+  /** Nothing was written, because of these records. The delivery can succeed without them. */
   | { kind: 'at_fault'; records: RefusedRecord[] }
-  /** The sink's own position is another: go on from there. */
+  /** The sink's own position differs from `from`: continue from the sink's position. */
   | { kind: 'moved'; reason: string }
-  /** No repetition mends it: the pipeline fails with the reason. */
+  /** No retry can help: the pipeline fails with the reason. */
   | { kind: 'permanent'; reason: string }
 
-/** Where rows gather before they are written. The range is planned first, so that a replay writes the same one. */
+/** Limits up to which rows gather before a write. The range is planned first, so that a repeat writes the same one. */
 export type Boundaries = { bytesMax: number; recordsMax: number; intervalMs: number }
 
+/** A position that a sink keeps: the next source offset, and the note of the delivery that set it. */
 export type KeptPosition = { nextOffset: bigint; note: string }
 
+/** An opened sink. */
 export type OpenSink = {
   rows: RowFormat
-  /** Sinks whose writes are named by their range; left out by those that keep the position themselves. */
+  /** Set by sinks that name their writes by range; omitted by sinks that keep the position themselves. */
   boundaries?: Boundaries
-  /** The position that the sink itself keeps; makes it, at `start`, where there is none, or one of a revision before `resetAt`. */
+  /** Returns the position that the sink itself keeps. Stores `start` if there is none, or if it is of a revision before `resetAt`. */
   position?(place: Pick<Delivery, 'runId' | 'topicId' | 'partition' | 'revision' | 'resetAt'>, start: KeptPosition): Promise<KeptPosition>
   write(delivery: Delivery, rows: Rows[], signal: AbortSignal): Promise<Written>
   close(): Promise<void>

@@ -1,27 +1,30 @@
 /**
- * The source contract. A source has a fixed number of splits; whoever owns one reads it from a position on, as blocks of bytes, and the
- * position after each block is committed together with its records. Positions are opaque to everybody but the source.
+ * The source contract. A source has a fixed number of splits. The owner of a split reads it from a position as blocks of bytes, and the
+ * position after each block is committed together with its records. Only the source interprets positions.
  */
 import type { RecordBlock } from './record-block.ts'
 
-/** A step of reading: records (none is allowed), the position behind them, and what is to be remembered for ever. */
+/** One step of reading: records (may be none), the position after them, and changes to the permanent set of seen entries. */
 export type SourceRead = {
   block: RecordBlock
-  /** At most 4,000 bytes: it travels as the metadata of an offset commit. */
+  /** At most 4,000 bytes, because it is stored as the metadata of an offset commit. */
   position: string
-  /** Entries for the set of what this split has seen; a null value forgets one. */
+  /** Changes to the set of entries that this split has seen; a null value removes an entry. */
   seen?: { key: string; value: string | null }[]
 }
 
+/** An opened source. */
 export type OpenSource = {
-  /** Reads for ever, or until everything is read where the source has an end. Ends early when `signal` is aborted. */
+  /**
+   * Reads a split from `position` on, or from its start: forever, or to the end of a finite source. Ends early when `signal` is aborted.
+   */
   read(
     split: { index: number; count: number },
     position: string | undefined,
     seen: ReadonlyMap<string, string>,
     signal: AbortSignal,
   ): AsyncIterable<SourceRead>
-  /** The records up to this position are safe; the other system may forget them. */
+  /** Called once the records up to this position are committed; the external system may discard them. */
   confirm?(split: number, position: string): void
   close(): Promise<void>
 }

@@ -1,9 +1,10 @@
-/** The error that handlers throw: a code of the table, a public message, and optionally what only the log may see. */
+/** The error that handlers throw: a code of the table, a public message, and optionally details for the log only. */
 import { ERROR_CODES, type ErrorCode } from './codes.ts'
 
-/** One fault of a request; `path` is a JSON pointer (RFC 6901) into the body, or /query/<name>, /path/<name>. */
+/** One fault of a request; `path` is a JSON pointer (RFC 6901) into the body, or /query/<name>, /path/<name>, /header/<name>. */
 export type Detail = { path: string; message: string }
 
+/** Optional parts of a ServiceError; `status` replaces the status of the code. */
 export type ServiceErrorOptions = {
   status?: number
   details?: Detail[]
@@ -12,12 +13,13 @@ export type ServiceErrorOptions = {
   cause?: unknown
 }
 
+/** An error that becomes an HTTP response with its code, message and details. */
 export class ServiceError extends Error {
   readonly code: ErrorCode
   readonly status: number
   readonly details: Detail[] | undefined
   readonly headers: Record<string, string>
-  /** For the log alone. */
+  /** For the log only. */
   readonly internal: string | undefined
 
   /** `message` is public: what happened and what to do, without secrets or internals. */
@@ -34,15 +36,17 @@ export class ServiceError extends Error {
 
 const DETAILS_IN_MESSAGE = 5
 
-/** 400 naming every fault. */
+/** A 400 error whose details name every fault, and whose message names the first five. */
 export function invalidRequest(details: Detail[], cause?: unknown): ServiceError {
   const shown = details.slice(0, DETAILS_IN_MESSAGE).map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
   const more = details.length > shown.length ? ` (and ${details.length - shown.length} more)` : ''
   return new ServiceError('invalid_request', `invalid request: ${shown.join('; ')}${more}`, { details, cause })
 }
 
+/** A 404 error saying that `what` does not exist. */
 export const notFound = (what: string): ServiceError => new ServiceError('not_found', `${what} does not exist`)
 
+/** A 503 error saying that `what` is not available, with Retry-After 5 s; the cause goes to the log only. */
 export const unavailable = (what: string, cause?: unknown): ServiceError =>
   new ServiceError('unavailable', `${what} is not available at the moment, please try again`, {
     headers: { 'Retry-After': '5' },
@@ -50,7 +54,7 @@ export const unavailable = (what: string, cause?: unknown): ServiceError =>
     internal: cause instanceof Error ? cause.message : undefined,
   })
 
-/** The contract's error envelope (spec §7), with the request id and the faults beside its three members. */
+/** The body of an error response: code, message and status, with the request id and, if there are any, the details. */
 export function errorEnvelope(error: ServiceError, requestId: string): { error: Record<string, unknown> } {
   return {
     error: {

@@ -1,9 +1,9 @@
-/** Writes records to a one-partition topic of ours: no transaction, no idempotence, for words that are keyed and may be said twice. */
+/** Writes keyed records, which may be duplicated, to one of the service's one-partition topics: no transaction, no idempotence. */
 import { KafkaError, type Cluster, type Connections } from './cluster.ts'
 import { encodeBatch, stampProducer } from './protocol/record-batch.ts'
 import { produceBatches } from './wire/produce.ts'
 
-/** All in one batch. Throws KafkaError with the broker’s refusal, an Error when the topic does not exist. */
+/** Appends all records as one batch. Throws KafkaError with the broker’s error, an Error when the topic does not exist. */
 export async function appendRecords(
   cluster: Cluster,
   connections: Connections,

@@ -1,7 +1,7 @@
 /**
- * The brokers as the data plane sees them: metadata, coordinators, and one connection per broker and purpose (answers on a connection
+ * The data plane's access to the brokers: metadata, coordinators, and one connection per broker and purpose (answers on a connection
  * come in order, so a long-polling fetch never shares one with produces, nor one task's transaction with another's).
- * Everything here is re-learnt when a broker says it has moved; nothing is cached beyond that but addresses and topic ids.
+ * Only broker addresses are cached here; topic layouts and coordinators are looked up on every call.
  */
 import {
   apiVersionsV4,
@@ -18,31 +18,34 @@ import {
 import { ignoreLateErrors } from './late-errors.ts'
 import { brokerErrorCode, isRetriable, KAFKA_ERRORS, kafkaErrorName } from './wire/error-codes.ts'
 
+/** A topic's id (KIP-516) and the leader of each of its partitions. */
 export type TopicLayout = {
   topic: string
   topicId: string
-  /** Broker id of each partition's leader, by partition; -1 while there is none. */ leaders: number[]
+  /** Broker id of each partition's leader, by partition; -1 while it has none. */ leaders: number[]
 }
 
+/** A group's committed offset of one partition: the next offset to read, and the metadata committed with it. */
 export type CommittedOffset = { offset: bigint; metadata: string }
 
+/** How to reach a cluster: `brokers` are `host:port` of the bootstrap brokers, `now` returns milliseconds. */
 export type ClusterOptions = {
   brokers: string[]
   clientId: string
   connection?: ConnectionOptions
   now: () => number
-  /** Where a broker is connected to in place of its name, those that brokers tell of included; throws for one that must not be. */
+  /** Returns the host to connect to in place of a broker's host (bootstrap or from metadata); throws for a forbidden one. */
   resolveHost?: (host: string) => Promise<string>
 }
 
 /**
- * A request without an answer for this long has failed, and its connection is closed: well below the transaction timeout (15 s), and
- * above what a broker may take for a produce request (`TIMEOUT_MS` in wire/produce.ts).
+ * A request that gets no answer within this time fails, and its connection is closed. Well below the transaction timeout (15 s), and
+ * above the time a broker may take for a produce request (`TIMEOUT_MS` in wire/produce.ts).
  */
 const REQUEST_TIMEOUT_MS = 8000
 const CONNECT_TIMEOUT_MS = 3000
 
-/** Connections of one owner (a task, the data endpoint); closed by it. */
+/** Connections of one owner (a task, the data endpoint), which closes them. `leader` throws KafkaError for an unknown broker or -1. */
 export type Connections = {
   leader(nodeId: number): Promise<Connection>
   close(): Promise<void>
@@ -53,10 +56,12 @@ const COORDINATOR_TRANSACTION = 1
 const LATEST = -1n
 const EARLIEST = -2n
 
+/** An open client of a cluster, see `openCluster`. */
 export type Cluster = ReturnType<typeof openCluster>
 
 type Address = { host: string; port: number }
 
+/** A client of the cluster; it connects on first use. */
 export function openCluster(options: ClusterOptions) {
   ignoreLateErrors()
   const bootstrap = options.brokers.map((broker): Address => {
@@ -75,14 +80,14 @@ export function openCluster(options: ClusterOptions) {
     return { host: options.resolveHost ? await options.resolveHost(host) : host, port }
   }
 
-  /** Any broker that answers: for metadata and look-ups. */
+  /** A connection to any broker that answers, for metadata and look-ups. */
   async function anyBroker(): Promise<Connection> {
     return pool.getFirstAvailable([...addresses.values(), ...(await Promise.all(bootstrap.map(resolved)))])
   }
 
   async function refreshAddresses(topics: string[]) {
     const answer = await metadataV12.api.async(await anyBroker(), topics, false, false).catch((error: unknown) => {
-      // The library throws on a topic's error although the rest of the answer is good.
+      // The library throws when one topic has an error, although the rest of the answer is valid.
       const { response } = error as { response?: Awaited<ReturnType<typeof metadataV12.api.async>> }
       if (!response) throw error
       return response
@@ -96,7 +101,7 @@ export function openCluster(options: ClusterOptions) {
   async function addressOf(nodeId: number): Promise<Address> {
     if (!addresses.has(nodeId)) await refreshAddresses([])
     const address = addresses.get(nodeId)
-    // -1 stands for no leader; a broker that is away is in no metadata.
+    // -1 means no leader; metadata does not list a broker that is down.
     if (!address) throw new KafkaError(KAFKA_ERRORS.leaderNotAvailable)
     return address
   }
@@ -120,10 +125,10 @@ export function openCluster(options: ClusterOptions) {
       }
     },
 
-    /** A connection to any broker that answers. Shared: not for long polls. */
+    /** A shared connection to any broker that answers; not for long polls. */
     anyConnection: anyBroker,
 
-    /** Undefined while the topic does not exist. */
+    /** The topic's id and partition leaders; undefined while the topic does not exist. */
     async describeTopic(topic: string): Promise<TopicLayout | undefined> {
       const answer = await refreshAddresses([topic])
       const found = answer.topics.find(({ name }) => name === topic)
@@ -136,15 +141,15 @@ export function openCluster(options: ClusterOptions) {
     groupCoordinator: (groupId: string) => coordinatorOf(COORDINATOR_GROUP, groupId),
     transactionCoordinator: (transactionalId: string) => coordinatorOf(COORDINATOR_TRANSACTION, transactionalId),
 
-    /** Level of a finalised cluster feature, 0 when there is none (KIP-584). */
+    /** Level of a finalised cluster feature, 0 when the cluster does not have it (KIP-584). */
     async finalisedFeature(name: string): Promise<number> {
       const answer = await apiVersionsV4.api.async(await anyBroker(), 'dps', '1')
       return answer.finalizedFeatures?.find((feature) => feature.name === name)?.maxVersionLevel ?? 0
     },
 
     /**
-     * First and next offsets of partitions, at read-committed, by partition; or, for a time in milliseconds, of the first record that is
-     * not older (-1 where there is none). `written` is the end of what is there, open transactions included.
+     * Offsets by partition at read-committed: `earliest`, or `latest`, the end before open transactions; for a time in milliseconds, that
+     * of the first record with this timestamp or a later one (-1 where there is none). `written` is the end including open transactions.
      */
     async offsets(
       layout: TopicLayout,
@@ -169,7 +174,7 @@ export function openCluster(options: ClusterOptions) {
       return found
     },
 
-    /** Committed offsets that no open transaction is about to change (KIP-447 `require_stable`). Missing ones are left out. */
+    /** Committed offsets by partition, once no open transaction can change them (KIP-447 `require_stable`). Missing ones are left out. */
     async committedOffsets(groupId: string, topic: string, partitions: number[]): Promise<Map<number, CommittedOffset>> {
       const answer = await retryBroker(async () => {
         const connection = await pool.get(await addressOf(await coordinatorOf(COORDINATOR_GROUP, groupId)))
@@ -187,8 +192,8 @@ export function openCluster(options: ClusterOptions) {
     },
 
     /**
-     * Initialises a producer; without a transactional id it is an idempotent one (KIP-98). With (-1, -1) it takes the id over (a task's start); with its own id and epoch it only
-     * continues, and is refused with producerFenced when somebody took over meanwhile (KIP-360).
+     * A producer's id and epoch; without a transactional id it is only idempotent (KIP-98). With (-1, -1) it takes over the transactional
+     * id (a task's start). With its own id and epoch it continues, and is refused with producerFenced after a takeover (KIP-360).
      */
     async initProducer(
       connect: () => Promise<Connection>,
@@ -204,8 +209,8 @@ export function openCluster(options: ClusterOptions) {
     },
 
     /**
-     * Commits the first offset of every partition that has none for the group: a pipeline's start, resolved once. The group has no
-     * members at that time; a partition that already has a position keeps it.
+     * Commits a start offset (from `start`, else the earliest) for every partition in which the group has none: a pipeline's start,
+     * resolved once, while the group has no members. Partitions with a committed offset keep it.
      */
     async ensureStartOffsets(groupId: string, layout: TopicLayout, start?: ReadonlyMap<number, bigint>): Promise<void> {
       const partitions = layout.leaders.map((_, partition) => partition)
@@ -220,7 +225,7 @@ export function openCluster(options: ClusterOptions) {
       )
     },
 
-    /** Commits offsets for a group that nobody is in; the broker refuses it for any other. */
+    /** Commits offsets for a group without members; the broker refuses it while the group has any. */
     async commitFromOutside(groupId: string, topic: string, positions: ReadonlyMap<number, CommittedOffset>): Promise<void> {
       const offsets = [...positions].map(([partitionIndex, { offset, metadata }]) => ({
         partitionIndex,
@@ -230,7 +235,7 @@ export function openCluster(options: ClusterOptions) {
       }))
       await retryBroker(async () => {
         const connection = await pool.get(await addressOf(await coordinatorOf(COORDINATOR_GROUP, groupId)))
-        // Generation -1 and no member: a commit from outside, accepted only while the group is empty.
+        // Generation -1 and no member id: a commit by a non-member, accepted only while the group is empty.
         return offsetCommitV9.api.async(connection, groupId, -1, '', null, [{ name: topic, partitions: offsets }])
       })
     },
@@ -239,7 +244,7 @@ export function openCluster(options: ClusterOptions) {
   }
   return cluster
 
-  /** Repeats on retriable broker errors, for 20 s at most, then throws naming the code. */
+  /** Retries retriable broker errors for up to 20 s. Throws KafkaError for a broker's error, any other error as it is. */
   async function retryBroker<T>(attempt: () => Promise<T>): Promise<T> {
     const deadline = options.now() + 20_000
     for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 500)) {
@@ -256,7 +261,7 @@ export function openCluster(options: ClusterOptions) {
   }
 }
 
-/** A broker's refusal, by its code. */
+/** A broker's error answer; the message holds the code and its name. */
 export class KafkaError extends Error {
   readonly code: number
   constructor(code: number, cause?: unknown) {

@@ -1,4 +1,4 @@
-/** Reads a one-partition topic of ours from its beginning and follows it: definitions in the processors, observations in the control plane. */
+/** Reads one of the service's one-partition topics and follows it: definitions in processors, observations in the control plane. */
 import type { Cluster } from './cluster.ts'
 import { createAbortedFilter, type AbortedTransaction } from './protocol/aborted.ts'
 import { inflate } from './protocol/compression.ts'
@@ -6,31 +6,35 @@ import { BATCH_HEADER_BYTES, COMPRESSION_MASK, CONTROL, decodeRecords, readBatch
 import { fetchBatches } from './wire/fetch.ts'
 import { kafkaErrorName } from './wire/error-codes.ts'
 
+/** One record of the topic; a missing key is an empty string, `value` is null for a tombstone. */
 export type TailRecord = { offset: bigint; key: string; value: Buffer | null }
 
+/** What to follow, from where, and the callbacks that receive it. */
 export type TailOptions = {
   cluster: Cluster
   topic: string
   purpose: string
-  /** First offset wanted; the topic's first one when it lies before that. */
+  /** First offset wanted; the topic's first offset if this one is before it or past the end. */
   from: bigint
-  /** Called in order, with all records of one answer; the next fetch waits for it. An error is retried from the same place. */
+  /** Called in offset order with all records of one fetch; the next fetch waits for it. After an error the same offset is read again. */
   onRecords: (records: TailRecord[], nextOffset: bigint) => Promise<void> | void
-  /** Called whenever the tail has moved on, over markers too. */
+  /** Called after every advance, also past transaction markers alone. */
   onPosition?: (nextOffset: bigint) => void
   onError: (error: Error) => void
-  /** `caughtUp` waits for transactions that were open at the start too: one that was committed may not be marked here yet. */
+  /** `caughtUp` also waits for transactions open at the start: the marker of a committed one may not have reached this topic yet. */
   waitsForOpen?: boolean
 }
 
+/** A running tail. `close` ends it and waits for the last callback. */
 export type Tail = {
-  /** Resolves when everything that was there at the start has been handed over. */ caughtUp: Promise<void>
+  /** Resolves once `onRecords` has received all records that existed at the start. */ caughtUp: Promise<void>
   close(): Promise<void>
 }
 
 const BYTES_MAX = 32 << 20
 const BACKOFF_MAX_MS = 5000
 
+/** A tail that reads the topic until closed; errors go to `onError` and are retried, also while the topic does not exist. */
 export function openTail(options: TailOptions): Tail {
   const { cluster, topic } = options
   const connections = cluster.openConnections(options.purpose)
@@ -89,7 +93,7 @@ export function openTail(options: TailOptions): Tail {
   }
 }
 
-/** Decodes whole batches from `position` on; what an aborted transaction left does not count. */
+/** The records from `position` on, without those of aborted transactions, and the offset after the last whole batch. */
 function recordsOf(bytes: Buffer, position: bigint, aborted: AbortedTransaction[]): { records: TailRecord[]; nextOffset: bigint } {
   const records: TailRecord[] = []
   let nextOffset = position

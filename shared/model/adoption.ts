@@ -1,9 +1,12 @@
-/** Which topics, and which subjects of the registry, an account may make streams of: the operator says, by patterns. Pure. */
+/** Which topics and registry subjects an account may use for streams, by the operator's patterns. Pure. */
 
-/** `<account id>/` before a pattern gives it to that account alone; a trailing `*` stands for any ending. */
+/** A pattern is a topic's name; a trailing `*` matches any ending, and a leading `<account id>/` limits it to that account. */
 export type AdoptionRules = { patterns: readonly string[]; prefix: string }
 
-/** Never the service's own topics, nor Kafka's; others that systems keep for themselves (`_schemas`, for one) only by their own name. */
+/**
+ * True when a pattern matches the topic. The service's and Kafka's own topics are never allowed; other internal topics, such as
+ * `_schemas`, only by their exact name.
+ */
 export function mayAdoptTopic({ patterns, prefix }: AdoptionRules, accountId: string, topic: string): boolean {
   if (topic.startsWith(`${prefix}.`) || topic.startsWith('__')) return false
   return patterns.some((rule) => {
@@ -14,7 +17,7 @@ export function mayAdoptTopic({ patterns, prefix }: AdoptionRules, accountId: st
   })
 }
 
-/** Schemas of the account's own streams, and of what it may adopt: subjects are named by their topic, or stand for themselves. */
+/** True for subjects of the account's own streams and of topics it may adopt; a subject's topic is its name without `-key` or `-value`. */
 export function mayUseSubject(rules: AdoptionRules, accountId: string, subject: string): boolean {
   return subject.startsWith(`${rules.prefix}.${accountId}.`) || mayAdoptTopic(rules, accountId, subject.replace(/-(key|value)$/, ''))
 }

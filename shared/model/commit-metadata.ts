@@ -1,13 +1,13 @@
-/** What travels in the metadata of a committed offset: counters per step of the last revision, and of the whole chain over all. Pure. */
+/** The metadata of a committed offset: counters per step of the last revision, totals over all revisions, and a planned range. Pure. */
 import { z } from 'zod'
 import { COUNTER_COUNT } from './counters.ts'
 
-/**
- * `r` is the revision, `c` the counters of its steps, `t` those of the whole chain over all revisions. `p`: records up to this offset
- * are being written as one range by revision `r`, whose start is the committed offset; `d`: dead letters of the range lie in their topic
- * from this offset on.
- */
+/** Counters in the order of COUNTERS. */
 const Row = z.array(z.number()).length(COUNTER_COUNT)
+/**
+ * `r` is the revision, `c` the counters of its steps, `t` the totals of the whole chain over all revisions. `p`: revision `r` is writing
+ * one range, from the committed offset up to this one (exclusive); `d`: the range's dead letters are in their topic from this offset on.
+ */
 export const CommitMetadata = z.object({
   v: z.literal(1),
   r: z.number(),
@@ -16,9 +16,10 @@ export const CommitMetadata = z.object({
   p: z.string().optional(),
   d: z.string().optional(),
 })
+/** Parsed metadata of a committed offset. */
 export type CommitMetadata = z.infer<typeof CommitMetadata>
 
-/** Undefined for what is no metadata of ours. */
+/** The parsed metadata; undefined for text that is not this service's metadata. */
 export function parseCommitMetadata(text: string): CommitMetadata | undefined {
   try {
     return CommitMetadata.safeParse(JSON.parse(text)).data
@@ -27,12 +28,12 @@ export function parseCommitMetadata(text: string): CommitMetadata | undefined {
   }
 }
 
-/** The counters alone, for a position that is set from outside: what was planned from another one is not. Empty for what is not ours. */
+/** The metadata without its planned range, for a position set through the API, where no plan holds. Empty for unknown metadata. */
 export function withoutPlan(text: string): string {
   const known = parseCommitMetadata(text)
   return known ? JSON.stringify({ ...known, p: undefined, d: undefined }) : ''
 }
 
-/** The metadata of a range that is planned and not written yet. */
+/** `metadata` with a range that is planned up to `to` and not written yet. Throws a SyntaxError when `metadata` is not JSON. */
 export const withPlan = (metadata: string, to: bigint, lettersFrom: bigint | undefined): string =>
   JSON.stringify({ ...JSON.parse(metadata), p: String(to), ...(lettersFrom === undefined ? {} : { d: String(lettersFrom) }) })

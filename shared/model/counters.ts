@@ -1,10 +1,12 @@
 /** The counters of a step and of a whole chain, in the order in which lanes keep them. Pure; loaded by every lane. */
 import type { Counters } from './definition.ts'
 
-/** Counters of one step, in their order, all of distinct source records but the last. */
+/** The counters of one step, in order; all but the last count distinct source records. */
 export const COUNTERS = ['in', 'out', 'filtered', 'skipped', 'failed', 'absorbed', 'emitted'] as const
+/** Number of counters per step. */
 export const COUNTER_COUNT = COUNTERS.length
 
+/** The counters by name, from counts in the order of COUNTERS. */
 export function namedCounters(counts: ArrayLike<number>): Counters {
   return {
     in: counts[0]!,

@@ -1,6 +1,7 @@
 /**
- * The headers that a dead letter has behind its record's own: always these, in this order, at the end, so that a record which brought some
- * of the same names (a letter of Kafka Connect's, say) keeps its own. `__connect.errors.*` are Kafka Connect's names (KIP-298).
+ * The headers that a dead letter adds after its record's own: always all of these, in this order, at the end, so that a record which
+ * already has some of these names (a dead letter of Kafka Connect, for example) keeps its own. `__connect.errors.*` are Kafka Connect's
+ * names (KIP-298).
  */
 export const LETTER_HEADERS = [
   '__connect.errors.topic',
@@ -19,15 +20,17 @@ export const LETTER_HEADERS = [
   'dps.timestamp',
   'dps.failed_at',
 ] as const
+/** The name of a header that every dead letter has. */
 export type LetterHeader = (typeof LETTER_HEADERS)[number]
 
 type Header = [key: string, value: Buffer | null]
 
-/** Before them, where a redrive wrote the letter: its job, and the offset of the letter that it had read. */
+/** Headers before LETTER_HEADERS where a redrive wrote the dead letter: the job, and the offset of the dead letter that it read. */
 export const JOB_HEADERS = ['dps.job', 'dps.job_offset'] as const
+/** The name of a header that only dead letters of a redrive have. */
 export type JobHeader = (typeof JOB_HEADERS)[number]
 
-/** The record's own headers, and what the letter's tell; nothing is told of a record that is no letter of ours. */
+/** The record's own headers, and the values of the dead letter's headers by name; no values if the record is not a dead letter. */
 export function splitLetterHeaders(headers: Header[]): { own: Header[]; told: Partial<Record<LetterHeader | JobHeader, string>> } {
   const from = headers.length - LETTER_HEADERS.length
   const isAt = (at: number, names: readonly string[]) => at >= 0 && names.every((name, index) => headers[at + index]![0] === name)
@@ -38,12 +41,13 @@ export function splitLetterHeaders(headers: Header[]): { own: Header[]; told: Pa
 }
 
 /**
- * Headers of a record that its source could not read (a malformed row, a corrupt object, one that is too large for a topic). Its value has
- * no frame, so that the first step or the sink fails it; its dead letter then tells these in place of that failure.
+ * Headers of a record that its source could not read (a malformed row, a corrupt object, a record too large for a topic). Its value has
+ * no frame, so the first step or the sink fails it; its dead letter then reports these headers instead of that failure.
  */
 const REFUSED_CODE = 'dps.refused.code'
 const REFUSED_MESSAGE = 'dps.refused.message'
 
+/** Headers that record why a source could not read a record. */
 export function refusalHeaders(code: string, message: string): Header[] {
   return [
     [REFUSED_CODE, Buffer.from(code)],
@@ -51,7 +55,7 @@ export function refusalHeaders(code: string, message: string): Header[] {
   ]
 }
 
-/** What the source said of the record; undefined for one that it could read. */
+/** Why the source could not read the record; undefined if it could. */
 export function refusalIn(headers: Header[]): { code: string; message: string } | undefined {
   const told = (name: string) => headers.find(([key]) => key === name)?.[1]?.toString('utf8')
   const code = told(REFUSED_CODE)

@@ -1,24 +1,30 @@
 /**
- * What the control plane tells the processors, and what they tell back: the values on `dps.definitions` and `dps.observed`. Both sides
- * validate with these schemas; the topics are the only border between the planes.
+ * What the control plane sends to the processors and what they report back: the values on `dps.definitions` and `dps.observed`. Both sides
+ * validate with these schemas; the topics are the only interface between the control plane and the data plane.
  */
 import { z } from 'zod'
 import { SchemaText } from './schema-text.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from './policies.ts'
 
+/** The statuses that a client can request for a pipeline. */
 export const DESIRED_STATUSES = ['running', 'paused', 'stopped'] as const
+/** The status that a pipeline should have. */
 export type DesiredStatus = (typeof DESIRED_STATUSES)[number]
 
+/** What happens to a record that a step fails on; `backoff_ms` is in milliseconds. */
 export const OnError = z.object({ policy: z.enum(POLICIES), retries_max: z.number().int(), backoff_ms: z.number().int() })
+/** A validated failure policy. */
 export type OnError = z.infer<typeof OnError>
 
-/** Compression of what is written to the sink. */
+/** Compression of the batches written to the sink topic. */
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
+/** The compression of a batch. */
 export type Compression = (typeof COMPRESSIONS)[number]
 
-/** What becomes of a partition whose position its topic does not hold any more. */
+/** What to do when the topic no longer holds the position of a partition. */
 export const LOST_POSITION_POLICIES = ['fail', 'earliest'] as const
 
+/** One step of a chain: a pinned version of a SmartModule with its config and failure policy. */
 export const StepDefinition = z.object({
   module_id: z.string(),
   name: z.string(),
@@ -30,15 +36,15 @@ export const StepDefinition = z.object({
   output_format: z.string(),
   config: z.record(z.string(), z.unknown()),
   on_error: OnError.default(ON_ERROR_DEFAULT),
-  /** Longest that one call into the SmartModule may take; the processor's own limit when left out. */
+  /** Time limit of one call into the SmartModule; the processor's own limit by default. */
   timeout_ms: z.number().int().optional(),
-  /** The module may write other keys: records are put into the sink's partitions by their new keys. */
+  /** The SmartModule may change keys: records go to the sink's partitions by their new keys. */
   changes_keys: z.boolean().default(false),
 })
 
 /**
- * A job runs beside its pipeline: the chain of one revision over a bounded part of a topic, once. `ranges` are the offsets that count, by
- * partition, as [from, until) in decimal; a redrive reads the dead-letter topic and undoes its framing.
+ * A job runs beside its pipeline: the chain of one revision over a bounded part of a topic, once. `ranges` are the offsets to process, by
+ * partition, as decimal [from, until); a redrive reads the dead-letter topic and removes the dead letters' headers.
  */
 export const JobInput = z.object({
   job_id: z.string(),
@@ -46,12 +52,13 @@ export const JobInput = z.object({
   ranges: z.record(z.string(), z.array(z.tuple([z.string(), z.string()]))),
   records_per_second_max: z.number().nullable(),
 })
+/** The validated input of a job. */
 export type JobInput = z.infer<typeof JobInput>
 
-/** A connector that is no stream, with its config as the account gave it: secrets are named, not told. */
+/** A connector other than `stream`, with the account's config, which holds the names of secrets and not their values. */
 export const EndpointDefinition = z.object({ connector_id: z.string(), config: z.record(z.string(), z.unknown()) })
 
-/** Definitions of before had the text alone. */
+/** Older definitions hold the schema's text only. */
 const StoredSchema = z.union([SchemaText, z.string().transform((text): SchemaText => ({ text, references: [] }))])
 
 /** One revision of a pipeline, as a processor runs it. */
@@ -60,7 +67,7 @@ export const PipelineDefinition = z.object({
   account_id: z.string(),
   name: z.string(),
   revision: z.number().int(),
-  /** Grows with every `start` after a failure, so that a failed task is tried again. */
+  /** Grows when tasks must start over, for example with `start` and `restart`, so that a failed task runs again. */
   attempt: z.number().int(),
   desired: z.enum(DESIRED_STATUSES),
   tasks: z.number().int().min(1),
@@ -73,51 +80,54 @@ export const PipelineDefinition = z.object({
   dead_letter_topic: z.string(),
   group_id: z.string(),
   steps: z.array(StepDefinition),
-  /** Partitions of the source when the start positions were set; those that came later start at 0. */
+  /** Number of source partitions when the start positions were set; partitions added later start at their first record. */
   source_partitions: z.number().int().default(0),
   compression: z.enum(COMPRESSIONS).default('none'),
-  /** The pipeline pauses itself when more than this share of at least 1,000 records within a minute failed; 1 is never. */
+  /** The pipeline pauses itself when more than this share of at least 1,000 records within a minute failed; 1 means never. */
   failure_threshold: z.number().default(0.5),
-  /** `earliest`: go on with the first record that is still there. */
+  /** `earliest`: continue with the first record that the topic still holds. */
   on_lost_position: z.enum(LOST_POSITION_POLICIES).default('fail'),
-  /** The revision with which positions were last set from outside; 0 for never. A sink's own position of before is void. */
+  /** The revision with which positions were last set through the API; 0 for never. An older position kept by the sink is void. */
   reset_revision: z.number().int().default(0),
-  /** Of a source stream whose values are no JSON: schemas by the id in the values' frames. Its chain sees JSON. */
+  /** For a source stream with non-JSON values: its schemas by the id in the values' frames. The chain sees JSON. */
   source_codec: z.object({ format: z.enum(['avro', 'protobuf']), schemas: z.record(z.string(), StoredSchema) }).optional(),
-  /** Of a sink stream whose values are no JSON. */
+  /** For a sink stream with non-JSON values. */
   sink_codec: z.object({ format: z.enum(['avro', 'protobuf']), schema: StoredSchema }).optional(),
-  /** Where records come from before they are in `source_topic`, which then is the pipeline's own intake topic. */
+  /** The external source of the records; `source_topic` is then the pipeline's own intake topic. */
   source: EndpointDefinition.optional(),
-  /** Where rows go instead of `sink_topic`, which then is the dead-letter topic. */
+  /** The external sink, used instead of `sink_topic`, which is then the dead-letter topic. */
   sink: EndpointDefinition.extend({
-    /** Types, by name, of the members that records are known to have at the end of the chain. */
+    /** Types by name of the members that records are known to have at the end of the chain. */
     fields: z.record(z.string(), z.string()).optional(),
-    /** The source stream's name. */
+    /** Name of the source stream. */
     origin: z.string().optional(),
     on_error: OnError.default(ON_ERROR_DEFAULT),
   }).optional(),
   job: JobInput.optional(),
 })
+/** A validated definition with its defaults filled in. */
 export type PipelineDefinition = z.infer<typeof PipelineDefinition>
 
-/** Tasks that read an external source into the intake topic are numbered from here on, those that run the chain below. */
+/** The first number of tasks that read an external source into the intake topic; tasks that run the chain have lower numbers. */
 export const INTAKE_TASKS_FROM = 1000
 
-/** Of the chain's tasks alone: what the intake reads, the chain reads again. */
+/** Records per second of the chain's tasks; intake tasks don't count, because the chain reads the same records again. */
 export const chainRate = (tasks: readonly Pick<ObservedTask, 'task' | 'records_per_second'>[]): number =>
   tasks.reduce((sum, { task, records_per_second }) => sum + (task < INTAKE_TASKS_FROM ? records_per_second : 0), 0)
 
-/** Numbers of all tasks that a pipeline runs as. */
+/** The numbers of all tasks of a pipeline or job. */
 export function taskNumbersOf({ tasks, source, job }: Pick<PipelineDefinition, 'tasks' | 'source' | 'job'>): number[] {
   const numbers = Array.from({ length: tasks }, (_, index) => index)
   return source && !job ? [...numbers, ...numbers.map((index) => INTAKE_TASKS_FROM + index)] : numbers
 }
 
-/** What a processor runs is named by its pipeline's id, or by the job's. */
+/** The id of a run: the job's id, or the pipeline's id where there is no job. */
 export const runIdOf = ({ job, pipeline_id }: Pick<PipelineDefinition, 'job' | 'pipeline_id'>): string => job?.job_id ?? pipeline_id
 
+/** Statuses that a task can report. */
 export const OBSERVED_STATUSES = ['starting', 'running', 'paused', 'stopped', 'failed', 'finished'] as const
 
+/** Record counts by outcome, of one step or of a whole chain. */
 export const Counters = z.object({
   in: z.number(),
   out: z.number(),
@@ -127,9 +137,10 @@ export const Counters = z.object({
   absorbed: z.number(),
   emitted: z.number(),
 })
+/** Validated counters. */
 export type Counters = z.infer<typeof Counters>
 
-/** What one task looks like from its processor. Offsets are decimal strings: they may pass 2^53. */
+/** The state of one task as its processor reports it. Offsets are decimal strings, because they may exceed 2^53. */
 export const ObservedTask = z.object({
   pipeline_id: z.string(),
   task: z.number().int(),
@@ -137,18 +148,18 @@ export const ObservedTask = z.object({
   revision: z.number().int(),
   attempt: z.number().int(),
   status: z.enum(OBSERVED_STATUSES),
-  /** A module's own words may hold NUL, which Postgres takes in no text. */
+  /** A SmartModule's message may contain NUL, which Postgres does not accept in text. */
   reason: z
     .string()
     .nullable()
     .transform((reason) => reason?.replaceAll('\0', '\uFFFD') ?? null),
   at: z.string(),
   records_per_second: z.number(),
-  /** Records of rounds under way, not committed yet. */
+  /** Records of current rounds that are not committed yet. */
   in_flight: z.number().default(0),
-  /** The task paused itself: its failure threshold was passed. */
+  /** The task paused itself because its failure threshold was exceeded. */
   held_back: z.boolean().default(false),
-  /** Versions that this processor has quarantined for the pipeline, as sha-256. */
+  /** SHA-256 hashes of the SmartModule versions that this processor has quarantined for the pipeline. */
   quarantined: z.array(z.string()).default([]),
   partitions: z.array(
     z.object({
@@ -157,14 +168,15 @@ export const ObservedTask = z.object({
       end: z.string(),
       lag: z.string(),
       steps: z.array(Counters),
-      /** Of the whole chain, over all revisions. */
+      /** Totals of the whole chain over all revisions. */
       totals: Counters.optional(),
     }),
   ),
 })
+/** A validated report of one task. */
 export type ObservedTask = z.infer<typeof ObservedTask>
 
-/** Names of the service's own topics and groups below a prefix, so that several installations can share a cluster. */
+/** Names of the service's topics, groups and transactional ids under a prefix, so that several installations can share a cluster. */
 export function serviceNames(prefix: string) {
   return {
     definitions: `${prefix}.definitions`,
@@ -174,30 +186,32 @@ export function serviceNames(prefix: string) {
     streamTopic: (accountId: string, streamId: string) => `${prefix}.${accountId}.${streamId}`,
     deadLetterTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.dead-letters`,
     intakeTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.intake`,
-    /** What the splits of a source have seen. */
+    /** Remembers what the splits of a source have already read. */
     seenTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.seen`,
     pipelineGroup: (pipelineId: string) => `${prefix}.${pipelineId}`,
     intakeGroup: (pipelineId: string) => `${prefix}.${pipelineId}.intake`,
     transactionalId: (runId: string, task: number) => `${prefix}.${runId}.${task}`,
   }
 }
+/** The names under one prefix. */
 export type ServiceNames = ReturnType<typeof serviceNames>
 
-/** Keys on `dps.definitions`. */
+/** Record keys on `dps.definitions`. */
 export const definitionKeys = {
   pipeline: (id: string) => `pipeline/${id}`,
-  /** Kept beside the pipeline's current definition: a range that a revision has planned is finished by it. */
+  /** Kept beside the pipeline's current definition, because the revision that planned a range must also finish it. */
   revision: (id: string, revision: number) => `revision/${id}/${revision}`,
   job: (id: string) => `job/${id}`,
   smartModule: (sha256: string) => `smartmodule/${sha256}`,
   secret: (accountId: string, name: string) => `secret/${accountId}/${name}`,
 }
-/** Keys on `dps.observed`. */
+/** The record key of a task on `dps.observed`. */
 export const observedKey = (runId: string, task: number): string => `${runId}/${task}`
 
 /**
- * An entry of the ledger: from this offset of the source's partition on, the revision handled the records. It is written in the
- * transaction of the first round that the revision commits there, so the border in the ledger is the border in the data.
+ * A ledger entry: the revision handled the records of the source partition from this offset on. It is written in the transaction of the
+ * first round that the revision commits there, or before that round for an external sink, so that the ledger and the data change at the
+ * same offset.
  */
 export const LedgerEntry = z.object({
   pipeline_id: z.string(),
@@ -206,6 +220,7 @@ export const LedgerEntry = z.object({
   from_offset: z.string(),
   at: z.string(),
 })
+/** A validated ledger entry. */
 export type LedgerEntry = z.infer<typeof LedgerEntry>
-/** Keys on `dps.ledger`. */
+/** The record key of an entry on `dps.ledger`. */
 export const ledgerKey = (entry: LedgerEntry): string => `${entry.pipeline_id}/${entry.partition}/${entry.revision}`

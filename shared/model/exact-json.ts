@@ -1,28 +1,32 @@
-/** JSON whose numbers are not rounded: JavaScript holds integers up to 2^53, and no decimal as it is written. */
+/** JSON whose numbers keep all digits: JavaScript holds only integers up to 2^53 exactly, and no decimal as it was written. */
 
 const { rawJSON, isRawJSON } = JSON as unknown as {
   rawJSON(source: string): object
   isRawJSON(value: unknown): value is { rawJSON: string }
 }
 
+/** `JSON.isRawJSON` and `JSON.rawJSON` with their types. */
 export { isRawJSON, rawJSON }
 
-/** The document; numbers that are no safe integers are kept as they are written, and `JSON.stringify` prints them so. */
+/**
+ * The parsed document; numbers other than safe integers are kept as they are written, and `JSON.stringify` prints them unchanged. Throws
+ * a SyntaxError for text that is not JSON.
+ */
 export function parseExactly(text: string): unknown {
   const keep = (_name: string, value: unknown, context?: { source?: string }): unknown =>
     typeof value === 'number' && !Number.isSafeInteger(value) && context?.source !== undefined ? rawJSON(context.source) : value
   return JSON.parse(text, keep)
 }
 
-/** An integer as JSON: a number where JavaScript holds it, else its digits as they are. */
+/** An integer for `JSON.stringify`: a number where JavaScript holds it exactly, else raw JSON with all its digits. */
 export const exactInteger = (value: bigint): unknown =>
   value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : rawJSON(String(value))
 
 const INTEGER = /^-?\d+$/
-/** An integer as some printers write it, 1e16 for one. */
+/** An integer as some serialisers write it, for example 1e16. */
 const WITH_EXPONENT = /^(-?\d+)[eE]\+?(\d{1,2})$/
 
-/** The integer behind a parsed member; undefined for what is none. */
+/** The integer value of a parsed member; undefined if it is not an integer. */
 export function integerOf(value: unknown): bigint | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : undefined
   if (!isRawJSON(value)) return undefined
@@ -31,7 +35,7 @@ export function integerOf(value: unknown): bigint | undefined {
   return digits === undefined ? undefined : BigInt(digits) * 10n ** BigInt(exponent!)
 }
 
-/** The number behind a parsed member; undefined for what is none, or an integer that a double does not hold. */
+/** The numeric value of a parsed member; undefined if it is not a number, or is an integer that a double can't hold exactly. */
 export function doubleOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   if (!isRawJSON(value)) return undefined
@@ -42,15 +46,15 @@ export function doubleOf(value: unknown): number | undefined {
 
 const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/
 
-/** Throws, naming the member, for a text with half of a surrogate pair: UTF-8 has no bytes for it. */
+/** Throws an Error that names the member if its text has an unpaired surrogate, which UTF-8 can't encode. */
 export function assertWellFormed(text: string, value: unknown, path = ''): void {
   if (!ESCAPED_SURROGATE.test(text)) return
   const visit = (each: unknown, at: string): void => {
-    if (typeof each === 'string' && !each.isWellFormed()) throw new Error(`the member "${at}" has half of a surrogate pair`)
+    if (typeof each === 'string' && !each.isWellFormed()) throw new Error(`the member "${at}" has an unpaired surrogate`)
     if (typeof each !== 'object' || each === null) return
     for (const [name, inner] of Object.entries(each)) {
       const below = at === '' ? name : `${at}.${name}`
-      if (!name.isWellFormed()) throw new Error(`the name of the member "${below.toWellFormed()}" has half of a surrogate pair`)
+      if (!name.isWellFormed()) throw new Error(`the name of the member "${below.toWellFormed()}" has an unpaired surrogate`)
       visit(inner, below)
     }
   }

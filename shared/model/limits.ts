@@ -1,4 +1,4 @@
-/** Limits of the HTTP surface (docs/limits.md). Sizes in bytes. */
+/** Limits of the HTTP API (docs/limits.md): sizes in bytes, times in milliseconds. */
 export const LIMITS = {
   body_bytes_max: 1 << 20,
   smartmodule_body_bytes_max: 16 << 20,
@@ -7,7 +7,7 @@ export const LIMITS = {
   description_characters_max: 2000,
   stream_fields_max: 1000,
   stream_partitions_max: 64,
-  /** Of a topic that was there already. */
+  /** Partitions of an adopted topic. */
   adopted_partitions_max: 512,
   page_size_max: 100,
   data_limit_max: 1000,
@@ -18,23 +18,24 @@ export const LIMITS = {
   backoff_ms_max: 60_000,
   call_timeout_ms_min: 100,
   call_timeout_ms_max: 60_000,
-  /** Dead letters of one redrive that don't lie side by side. */
+  /** Separate ranges of offsets in one redrive. */
   job_ranges_max: 50_000,
   preview_records_max: 100,
-  /** A dead letter that failed again so often is not redriven any more. */
+  /** A dead letter that was redriven this often is not redriven again. */
   redrives_max: 10,
   details_max: 100,
   topic_batch_bytes_max: 8 << 20,
-  /** Dead letters keep key, value and headers and add headers of their own. */
+  /** Dead letters keep the record's key, value and headers, and add their own headers. */
   dead_letter_batch_bytes_max: (8 << 20) + (64 << 10),
   dead_letter_headers_bytes: 64 << 10,
 } as const
 
-/** Requests per minute by account type (spec §8). */
+/** Requests per minute by account type. */
 export const ACCOUNT_TYPES = { developer: 60, professional: 300, enterprise: 1000 } as const
+/** The type of an account, which sets its rate limit. */
 export type AccountType = keyof typeof ACCOUNT_TYPES
 
-/** What a key may do. A key made without scopes may do everything. */
+/** The scopes of API keys. A key created without scopes gets all of them. */
 export const SCOPES = [
   'pipelines:read',
   'pipelines:write',
@@ -49,4 +50,5 @@ export const SCOPES = [
   'keys:read',
   'keys:write',
 ] as const
+/** A scope of an API key. */
 export type Scope = (typeof SCOPES)[number]

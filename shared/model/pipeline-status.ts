@@ -1,5 +1,5 @@
 /**
- * The pipeline's status: what the API shows, from what is wanted and what the tasks report. Pure data and pure functions.
+ * The pipeline's status that the API shows, derived from the desired status and the tasks' reports. Pure data and pure functions.
  *
  *   creating ─▶ created ─start▶ starting ─▶ running ─pause▶ pausing ─▶ paused ─resume▶ starting
  *   running, paused ─stop▶ stopping ─▶ stopped ─start▶ starting      any task failed ─▶ failed ─start▶ starting      any ─delete▶ deleting
@@ -7,6 +7,7 @@
  */
 import type { DesiredStatus, ObservedTask } from './definition.ts'
 
+/** Every status that a pipeline can have. */
 export const PIPELINE_STATUSES = [
   'creating',
   'created',
@@ -19,13 +20,15 @@ export const PIPELINE_STATUSES = [
   'failed',
   'deleting',
 ] as const
+/** The status of a pipeline. */
 export type PipelineStatus = (typeof PIPELINE_STATUSES)[number]
 
-/** What a client may ask for. */
+/** The actions that a client may request. */
 export const PIPELINE_ACTIONS = ['start', 'pause', 'resume', 'stop', 'restart'] as const
+/** An action that a client may request. */
 export type PipelineAction = (typeof PIPELINE_ACTIONS)[number]
 
-/** What can happen to a pipeline: a client's action, a step of its making or removal, or what its tasks report. */
+/** What can happen to a pipeline: a client's action, a step of its creation or deletion, or what its tasks report. */
 export const PIPELINE_EVENTS = [
   ...PIPELINE_ACTIONS,
   'delete',
@@ -38,9 +41,10 @@ export const PIPELINE_EVENTS = [
   'task_held_back',
   'task_failed',
 ] as const
+/** Something that can happen to a pipeline. */
 export type PipelineEvent = (typeof PIPELINE_EVENTS)[number]
 
-/** The next status; `same`: already in effect, or of no consequence; `refused`: not possible. */
+/** The next status; `same`: the status does not change; `refused`: the event is not allowed. */
 export type Transition = PipelineStatus | 'same' | 'refused'
 
 const REFUSED_TO_CLIENTS = { start: 'refused', pause: 'refused', resume: 'refused', stop: 'refused', restart: 'refused' } as const
@@ -56,7 +60,7 @@ const NOTHING_OBSERVED = {
 /** Complete: every status × every event. The docs (docs/specs/pipeline-status.md) show the same table. */
 export const TRANSITIONS: Record<PipelineStatus, Record<PipelineEvent, Transition>> = {
   creating: { ...REFUSED_TO_CLIENTS, ...NOTHING_OBSERVED, delete: 'deleting', update: 'refused', made: 'created' },
-  // The first word of a task ends `created`; one that was never started reports nothing but that nothing runs.
+  // A task's first report ends `created`; without a start, tasks report only that nothing runs, which changes nothing.
   created: {
     ...NOTHING_OBSERVED,
     start: 'starting',
@@ -183,11 +187,12 @@ export const TRANSITIONS: Record<PipelineStatus, Record<PipelineEvent, Transitio
   },
 }
 
+/** What an event does to a pipeline with this status. */
 export function transition(status: PipelineStatus, event: PipelineEvent): Transition {
   return TRANSITIONS[status][event]
 }
 
-/** What is wanted after an action that is possible. */
+/** The desired status after each action. */
 export const DESIRED_AFTER: Record<PipelineAction, DesiredStatus> = {
   start: 'running',
   pause: 'paused',
@@ -196,11 +201,12 @@ export const DESIRED_AFTER: Record<PipelineAction, DesiredStatus> = {
   restart: 'running',
 }
 
+/** What a task's report contributes to the pipeline's status. */
 export type Observation = Pick<ObservedTask, 'task' | 'status' | 'reason' | 'attempt' | 'held_back'>
 
 /**
- * What the reports of a pipeline's tasks amount to. Those of an older attempt, or of tasks that are no longer wanted, don't count; one of
- * an older revision does: the task goes on with it until it swaps.
+ * The event and the reason that the reports of a pipeline's tasks add up to. Reports of another attempt, or of tasks that are no longer
+ * wanted, don't count; reports of an older revision do, because a task keeps running it until it swaps.
  */
 export function eventFrom(
   desired: DesiredStatus,
@@ -222,7 +228,7 @@ export function eventFrom(
   return { event: all('stopped') ? 'tasks_stopped' : 'tasks_starting', reason }
 }
 
-/** The status that follows from what the tasks report. Undefined: nothing that counts. */
+/** The status that follows from the tasks' reports; undefined if they have no effect on the current status. */
 export function statusFrom(
   desired: DesiredStatus,
   tasks: readonly number[],

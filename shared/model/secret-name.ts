@@ -1,2 +1,2 @@
-/** What a secret may be called. */
+/** The pattern of a secret's name. */
 export const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/

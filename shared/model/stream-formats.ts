@@ -1,11 +1,13 @@
-/** A stream's schema as the registry gets it in formats other than JSON Schema. Pure. */
+/** A stream's schema as it is registered in formats other than JSON Schema: Avro and Protobuf. Pure. */
 
+/** Formats of the values of a stream. */
 export const STREAM_FORMATS = ['json', 'avro', 'protobuf'] as const
+/** The format of a stream's values. */
 export type StreamFormat = (typeof STREAM_FORMATS)[number]
 
 type AvroType = string | { type: string; logicalType?: string; items?: unknown }
 
-/** Times are numbers in Avro and ISO texts in JSON; bytes are base64 there, as everywhere in the API. */
+/** Avro types by type name. Dates and times are numbers in Avro and ISO 8601 text in JSON; bytes are base64 in JSON. */
 const AVRO: Record<string, AvroType> = {
   string: 'string',
   integer: 'long',
@@ -33,7 +35,7 @@ const PROTOBUF: Record<string, string> = {
 const ARRAY = /^array<(.+)>$/
 const bare = (type: string): string => (type.endsWith('?') ? type.slice(0, -1) : type)
 
-/** Undefined for a type that has no form in Avro. */
+/** The Avro type of a type name without its `?`; undefined if Avro can't represent it. */
 function avroTypeOf(type: string): AvroType | undefined {
   const items = ARRAY.exec(type)?.[1]
   if (items === undefined) return AVRO[type]
@@ -47,7 +49,7 @@ function protobufTypeOf(type: string): string | undefined {
   return PROTOBUF[items] && `repeated ${PROTOBUF[items]}`
 }
 
-/** Fields whose types the format can't hold. */
+/** Names of the fields whose types the format can't represent. */
 export function unfitFields(format: StreamFormat, fields: Readonly<Record<string, string>>): string[] {
   if (format === 'json') return []
   const typeOf = format === 'avro' ? avroTypeOf : protobufTypeOf
@@ -56,7 +58,7 @@ export function unfitFields(format: StreamFormat, fields: Readonly<Record<string
     .map(([name]) => name)
 }
 
-/** The text that is registered for a stream of the format. The fields fit it. */
+/** The schema text to register for a stream of the format. The fields must fit the format (see `unfitFields`). */
 export function formatTextOf(format: Exclude<StreamFormat, 'json'>, fields: Readonly<Record<string, string>>): string {
   if (format === 'avro')
     return JSON.stringify({
@@ -70,7 +72,7 @@ export function formatTextOf(format: Exclude<StreamFormat, 'json'>, fields: Read
     })
   const members = Object.entries(fields).map(([name, type], index) => {
     const known = protobufTypeOf(bare(type))!
-    // Presence is told of every field that may have it: a zero is not the same as nothing.
+    // Every field that can be `optional` is: a zero must differ from a missing value.
     return `  ${known.startsWith('repeated') ? known : `optional ${known}`} ${name} = ${index + 1};`
   })
   return `syntax = "proto3";\npackage dps;\n\nmessage Record {\n${members.join('\n')}\n}\n`

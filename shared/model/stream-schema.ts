@@ -1,8 +1,8 @@
-/** A stream's schema as users write it ({field: type}) and as the registry gets it (JSON Schema draft-07). Pure. */
+/** A stream's schema as users write it ({field: type}) and as it is registered (JSON Schema draft-07). Pure. */
 
 const SCALARS: Record<string, Record<string, unknown>> = {
   string: { type: 'string' },
-  // Beyond 2^53 − 1 JavaScript and many JSON readers lose digits: such values are `decimal` strings.
+  // JavaScript and many JSON readers lose digits beyond 2^53 − 1: larger values need the type `decimal`, a string.
   integer: { type: 'integer', minimum: -9007199254740991, maximum: 9007199254740991 },
   number: { type: 'number' },
   boolean: { type: 'boolean' },
@@ -15,12 +15,14 @@ const SCALARS: Record<string, Record<string, unknown>> = {
   any: {},
 }
 
+/** The pattern of a field's name. */
 export const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 const ARRAY_DEPTH_MAX = 8
 
+/** The names of all field types, for error messages. */
 export const TYPE_NAMES = [...Object.keys(SCALARS), 'array<T>']
 
-/** The JSON Schema of a type name without its `?`, undefined when the name is not known. */
+/** The JSON Schema of a type name without its `?`; undefined for an unknown name. */
 function schemaOfType(name: string, depth = 0): Record<string, unknown> | undefined {
   if (Object.hasOwn(SCALARS, name)) return SCALARS[name]
   const array = /^array<(.+)>$/.exec(name)
@@ -34,7 +36,7 @@ export function isTypeName(name: string): boolean {
   return schemaOfType(name.endsWith('?') ? name.slice(0, -1) : name) !== undefined
 }
 
-/** The closed JSON Schema of a stream. Field names and types were checked before. */
+/** The JSON Schema of a stream, without additional properties. Field names and types must have been checked before. */
 export function jsonSchemaOf(name: string, fields: Record<string, string>): Record<string, unknown> {
   const properties: Record<string, unknown> = {}
   const required: string[] = []

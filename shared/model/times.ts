@@ -1,16 +1,16 @@
-/** Instants between their text (RFC 3339) and counts of a unit since 1970, without losing a digit. */
+/** Conversions between an instant's text (RFC 3339) and a count of units since 1970, without losing digits. */
 const INSTANT = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d)?)(?:\.(\d+))?([Zz]|[+-]\d\d(?::?\d\d)?)?$/
 const DATE = /^\d{4}-\d\d-\d\d$/
 const DAY_MS = 86_400_000
 
-/** Throws for a time that a calendar of four digits does not have. */
+/** The ISO 8601 text of a time in milliseconds since 1970. Throws an Error outside the years 0000 to 9999. */
 export function isoOf(timeMs: number): string {
   const text = Number.isFinite(timeMs) && Math.abs(timeMs) <= 8.64e15 ? new Date(timeMs).toISOString() : ''
   if (!/^\d{4}-/.test(text)) throw new Error(`the time ${timeMs} is out of range`)
   return text
 }
 
-/** `units` since 1970, of which a second has ten to the power of `digits`, as text. Throws out of range. */
+/** The RFC 3339 text of `units` since 1970, 10^`digits` of them per second. Throws an Error outside the years 0000 to 9999. */
 export function instantOf(units: bigint, digits: 3 | 6 | 9): string {
   const perSecond = 10n ** BigInt(digits)
   const fraction = ((units % perSecond) + perSecond) % perSecond
@@ -18,7 +18,7 @@ export function instantOf(units: bigint, digits: 3 | 6 | 9): string {
   return `${seconds.slice(0, 19)}.${String(fraction).padStart(digits, '0')}Z`
 }
 
-/** Days since 1970 of a date such as 2026-11-22; undefined for what no calendar has. */
+/** Days since 1970 of a date such as 2026-11-22; undefined if it is not a valid date. */
 export function daysOf(text: unknown): number | undefined {
   if (typeof text !== 'string' || !DATE.test(text)) return undefined
   const time = Date.parse(`${text}T00:00:00Z`)
@@ -27,8 +27,8 @@ export function daysOf(text: unknown): number | undefined {
 }
 
 /**
- * The count behind a text, as RFC 3339 or Postgres write it; without a zone it is UTC. Undefined for what is no time, or has more digits
- * than the unit holds.
+ * Units since 1970, 10^`digits` of them per second, of a time as RFC 3339 or Postgres writes it; without a zone it is UTC. Undefined if
+ * the text is not a time, or has more digits than the unit holds.
  */
 export function unitsOf(text: unknown, digits: 3 | 6 | 9): bigint | undefined {
   const parts = typeof text === 'string' ? INSTANT.exec(text) : null

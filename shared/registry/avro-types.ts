@@ -1,20 +1,22 @@
-/** Avro's types as JSON has them: times as ISO texts, decimals as texts of their digits, 64-bit integers with all of theirs. */
+/** Avro's types in JSON: times as ISO 8601 strings, decimals as strings of digits, 64-bit integers with all their digits. */
 import type { Type } from 'avsc'
 import { exactInteger, integerOf } from '../model/exact-json.ts'
 import { daysOf, instantOf, isoOf, unitsOf } from '../model/times.ts'
 
 const DAY_MS = 86_400_000
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
-/** Of a decimal: reading and writing take time by the square of them. */
+/** Most digits of a decimal: the time to read or write one grows with their square. */
 const DIGITS_MAX = 1000
 const DECIMAL_BYTES_MAX = 416
 const LONG_MIN = -(2n ** 63n)
 const LONG_MAX = 2n ** 63n - 1n
 
-/** Avro 1.12, "Timestamps": of these, units of a second as a power of ten. */
+/** Fractional digits of a second per timestamp type (Avro 1.12, "Timestamps"). */
 const TIMESTAMPS = { 'timestamp-millis': 3, 'timestamp-micros': 6, 'timestamp-nanos': 9 } as const
 
-/** The two's complement of a number, big-endian (Avro 1.12, "Decimal"); in `size` bytes, or as few as will do. Undefined where they are too few. */
+/**
+ * Big-endian two's complement of a number (Avro 1.12, "Decimal") in `size` bytes, or as few as needed. Undefined if `size` is too small.
+ */
 function bytesOf(value: bigint, size: number | undefined): Buffer | undefined {
   let length = 1
   while (value < -(1n << BigInt(length * 8 - 1)) || value >= 1n << BigInt(length * 8 - 1)) length++
@@ -30,7 +32,7 @@ function decimalOf(bytes: Buffer, scale: number): string {
   return `${unscaled < 0n ? '-' : ''}${whole}${scale > 0 ? `.${digits.slice(-scale)}` : ''}`
 }
 
-/** avsc's own base class leaves the rest as it is. */
+/** Returns avsc's option `logicalTypes` for timestamps, dates and decimals. avsc reads other logical types as their underlying type. */
 export function logicalTypes({ LogicalType }: typeof import('avsc').types) {
   const timestamp = (digits: 3 | 6 | 9) =>
     class extends LogicalType {
@@ -65,7 +67,7 @@ export function logicalTypes({ LogicalType }: typeof import('avsc').types) {
       this.#scale = schema.scale ?? 0
       this.#precision = schema.precision ?? 0
       this.#size = schema.size
-      if (!Number.isInteger(this.#scale) || this.#scale < 0 || this.#scale > 1000) throw new Error('a decimal has a scale that is none')
+      if (!Number.isInteger(this.#scale) || this.#scale < 0 || this.#scale > 1000) throw new Error('a decimal has an invalid scale')
     }
     protected override _fromValue(value: Buffer): string {
       if (value.length > DECIMAL_BYTES_MAX) throw new Error(`a decimal has more than ${DIGITS_MAX} digits`)
@@ -90,7 +92,7 @@ export function logicalTypes({ LogicalType }: typeof import('avsc').types) {
   }
 }
 
-/** 64-bit integers whose digits are all kept. */
+/** Returns an avsc type for 64-bit integers that keeps all digits. */
 export function exactLong({ LongType }: typeof import('avsc').types): Type {
   return LongType.__with({
     fromBuffer: (buffer: Buffer) => exactInteger(buffer.readBigInt64LE()),

@@ -1,4 +1,7 @@
-/** Avro values as JSON and back, by avsc. Times are ISO texts outside, decimals texts of their digits, bytes base64; a union that JSON can't tell apart is `{"<type>": value}`. */
+/**
+ * Avro values as JSON and back, by avsc. In JSON, times are ISO 8601 strings, decimals strings of digits, bytes base64. A value of a union
+ * whose branches JSON can't tell apart is `{"<type>": value}`.
+ */
 import { createRequire } from 'node:module'
 import type { Type } from 'avsc'
 import type { SchemaText } from '../model/schema-text.ts'
@@ -7,10 +10,10 @@ import { exactLong, logicalTypes } from './avro-types.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
 
-// Loaded with the first stream that needs it: lanes of JSON streams start without.
+// Loaded by the first stream that needs it, so that lanes of JSON streams start without it.
 const load = createRequire(import.meta.url)
 
-/** What avsc's types have beyond their declared face. */
+/** Members of avsc's types that are missing from its declarations. */
 type Shape = Type & {
   fields?: { name: string; type: Shape; defaultValue(): unknown }[]
   itemsType?: Shape
@@ -18,7 +21,7 @@ type Shape = Type & {
   types?: Shape[]
 }
 
-/** What avsc calls our own 64-bit type (`exactLong`). */
+/** avsc's name for the 64-bit type made by `exactLong`. */
 const LONG = 'abstract:long'
 const NUMBERS = new Set(['int', 'long', 'float', 'double'])
 /** Whether a branch of a union is a number in JSON. */
@@ -27,18 +30,22 @@ const isNumeric = (branch: unknown): boolean =>
     ? NUMBERS.has(branch)
     : isObject(branch) && NUMBERS.has(String(branch.type)) && !TEXT_TYPES.has(String(branch.logicalType))
 
+/** Returns the codec of an Avro schema. Throws an Error that says why the schema can't be used. */
 export function openAvro({ text, references }: SchemaText): Codec {
   const avro = load('avsc') as typeof import('avsc')
   const options = { wrapUnions: 'auto', logicalTypes: logicalTypes(avro.types), registry: {}, typeHook } as never
   const long = exactLong(avro.types)
   const opened = new Set<object>()
-  /** True when a logical type is to be made of the schema; avsc asks once more then, for the long that it is made of. */
+  /** Whether avsc should make a logical type of the schema. It then asks again for the underlying long, which is answered with false. */
   function isLogical(schema: Record<string, unknown>): boolean {
     if (!TIMES.has(String(schema.logicalType)) || opened.delete(schema)) return false
     opened.add(schema)
     return true
   }
-  /** Branches that are all text in JSON, or all numbers, can't be told apart, whatever avsc thinks of their bytes. */
+  /**
+   * Makes longs exact, and wraps unions with several branches that are strings in JSON, or several that are numbers: JSON can't tell those
+   * apart, although avsc may tell their bytes apart.
+   */
   function typeHook(schema: unknown, given: { registry: Record<string, Shape>; namespace?: string }): Type | undefined {
     if (schema === 'long' || (isObject(schema) && schema.type === 'long' && !isLogical(schema))) return long
     if (!Array.isArray(schema)) return undefined
@@ -67,7 +74,10 @@ export function openAvro({ text, references }: SchemaText): Codec {
   }
 }
 
-/** A replacer for JSON.stringify, which calls it with the holder as `this`: a buffer is one only before its own toJSON. */
+/**
+ * A replacer for JSON.stringify. It looks the member up in its holder (`this`), because `member` has already been through a buffer's own
+ * toJSON.
+ */
 function asPlain(this: unknown, name: string, member: unknown): unknown {
   const before = (this as Record<string, unknown>)[name]
   if (Buffer.isBuffer(before)) return before.toString('base64')
@@ -76,11 +86,11 @@ function asPlain(this: unknown, name: string, member: unknown): unknown {
 }
 
 const TIMES = new Set(['timestamp-millis', 'timestamp-micros', 'timestamp-nanos'])
-/** Logical types that are texts in JSON. */
+/** Logical types that are strings in JSON. */
 const TEXT_TYPES = new Set([...TIMES, 'date', 'decimal'])
 const TEXTS = new Set(['string', 'bytes', 'fixed', 'enum'])
 
-/** Whether a branch of a union is a text in JSON. */
+/** Whether a branch of a union is a string in JSON. */
 function isText(branch: unknown, { registry, namespace }: { registry: Record<string, Shape>; namespace?: string }): boolean {
   if (typeof branch === 'string') {
     const known = registry[branch] ?? registry[`${namespace ?? ''}.${branch}`]
@@ -91,7 +101,7 @@ function isText(branch: unknown, { registry, namespace }: { registry: Record<str
   return TEXT_TYPES.has(String(logicalType)) || TEXTS.has(String(type))
 }
 
-/** Throws for lists of items without a byte: a value of five bytes could have a billion of them. */
+/** Throws for lists whose items take no bytes: a value of five bytes could have a billion of them. */
 function assertNoEmptyItems(type: Shape, seen: Set<Shape>): void {
   if (seen.has(type)) return
   seen.add(type)
@@ -110,13 +120,19 @@ function isEmpty(type: Shape, seen: Set<Shape>): boolean {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJSON(value)
 
-/** A number with more digits than JavaScript keeps, as its type takes it; where it takes none, what does not fit and is named. */
+/**
+ * A number with more digits than JavaScript keeps, as its type accepts it. For other types it becomes a value that does not fit, so that
+ * the error names the member.
+ */
 function numberFor({ typeName }: Shape, value: { rawJSON: string }): unknown {
   if (typeName === LONG && integerOf(value) !== undefined) return value
   return typeName === 'float' || typeName === 'double' ? doubleOf(value) : Number(value.rawJSON)
 }
 
-/** The JSON value as avsc takes it: bytes as buffers, and null for what is missing where there is no default. */
+/**
+ * Converts a JSON value to what avsc accepts: bytes as buffers, null for a missing member without a default. Throws naming an unknown
+ * member.
+ */
 function shaped(type: Shape, value: unknown): unknown {
   if (isRawJSON(value) && !type.types) return numberFor(type, value)
   switch (type.typeName) {
@@ -154,7 +170,7 @@ function shaped(type: Shape, value: unknown): unknown {
   }
 }
 
-/** Whether a JSON value may be meant for the branch of a union; those that JSON can't tell apart are wrapped. */
+/** Whether a JSON value may belong to this branch of a union. Unions whose branches JSON can't tell apart are wrapped instead. */
 function canHold(type: Shape, value: unknown): boolean {
   if (typeof value === 'string')
     return !['null', 'boolean', 'int', LONG, 'float', 'double', 'array', 'map', 'record'].includes(type.typeName)
@@ -187,7 +203,7 @@ function typeNameOf(type: Shape): string {
   return SCALARS[type.typeName] ?? 'any'
 }
 
-/** A field with a default, or that may be null, may be missing. */
+/** The field's type name; it ends in `?` if the field has a default or may be null, because the member may then be missing. */
 function fieldType(field: NonNullable<Shape['fields']>[number]): string {
   const { type } = field
   const [others, hasNull] = type.types

@@ -1,8 +1,8 @@
-/** Bytes as the API writes them. */
+/** Base64, the API's form of bytes. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** Throws for what is no base64 (RFC 4648 §4): Node would leave out what it does not know. */
+/** Returns the decoded bytes. Throws an Error for text that is not base64 (RFC 4648 §4); Node would skip invalid characters. */
 export function fromBase64(text: string): Buffer {
-  if (!BASE64.test(text)) throw new Error('bytes are written in base64')
+  if (!BASE64.test(text)) throw new Error('bytes must be base64')
   return Buffer.from(text, 'base64')
 }

@@ -1,6 +1,6 @@
 /**
- * Values of Avro and Protobuf streams to JSON and back: for the API, and for chains, whose steps see JSON. What stands behind the registry's
- * five bytes is the value itself for Avro, and an index of the message before it for Protobuf (Confluent wire format).
+ * Converts values of Avro and Protobuf streams to JSON and back, for the API and for chains, whose steps see JSON. After the registry's
+ * five bytes, an Avro value follows directly; a Protobuf value follows its message index (Confluent wire format).
  */
 import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
@@ -8,23 +8,25 @@ import { openAvro } from './avro.ts'
 import { FRAMING_BYTES, schemaIdOf } from './framing.ts'
 import { openProtobuf } from './protobuf.ts'
 
+/** A stream format whose values are not JSON. */
 export type CodedFormat = Exclude<StreamFormat, 'json'>
 
+/** Converts the values of one schema to JSON and back. */
 export type Codec = {
-  /** The value's JSON text. Throws an Error that says why it can't be read. */
+  /** Returns the value's JSON text. Throws an Error that says why the value can't be read. */
   toJson(value: Uint8Array): string
-  /** Throws an Error that names the member that does not fit. */
+  /** Returns the encoded value. Throws an Error that names the member that does not fit. */
   fromJson(text: string): Buffer
-  /** Type names, as streams have them, of the members that values have. */
+  /** Stream type names of the members of values, by member name. */
   fields: Record<string, string>
 }
 
-/** Throws an Error that says why the schema can't be used. */
+/** Returns the codec of a schema. Throws an Error that says why the schema can't be used. */
 export function openCodec(format: CodedFormat, schema: SchemaText): Codec {
   return format === 'avro' ? openAvro(schema) : openProtobuf(schema)
 }
 
-/** Nobody has told of the schema yet: it may be newer than the definition that the chain runs by. */
+/** Thrown for a schema that the stream is not known to have. It may be newer than the definition that the chain runs with. */
 export class UnknownSchema extends Error {
   readonly id: number
   constructor(id: number) {
@@ -33,7 +35,10 @@ export class UnknownSchema extends Error {
   }
 }
 
-/** Framed values of a stream as framed JSON: schemas by the id in the frame. Throws an Error that says why one can't be read. */
+/**
+ * Returns a function that converts a framed value to framed JSON, by the schema whose id is in the frame. It throws UnknownSchema for an id
+ * missing from `schemas`, and an Error that says why a value can't be read.
+ */
 export function openValueDecoder({ format, schemas }: { format: CodedFormat; schemas: Record<string, SchemaText> }) {
   const codecs = new Map<number, Codec>()
   return (value: Buffer): Buffer => {

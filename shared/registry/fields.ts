@@ -1,14 +1,14 @@
-/** What a stream shows of a schema that came from the registry: its fields by name, with the type names that streams have. */
+/** The fields that a stream shows of a schema from the registry: stream type names by field name. */
 import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
 import { openCodec } from './codecs.ts'
 import { openJsonSchema } from './json-schema.ts'
 import { SchemaRefused } from './read-schemas.ts'
 
-/** Throws SchemaRefused, which says why the schema can't be a stream's. */
+/** Returns stream type names by field name. Throws SchemaRefused, which says why, when a stream can't have the schema. */
 export function fieldsOf(format: StreamFormat, schema: SchemaText): Record<string, string> {
   const fields = parsedFields(format, schema)
-  if (Object.keys(fields).length === 0) throw new SchemaRefused('it describes no object with fields')
+  if (Object.keys(fields).length === 0) throw new SchemaRefused('it does not describe an object with fields')
   return fields
 }
 
@@ -36,7 +36,7 @@ function jsonFields(schema: SchemaText): Record<string, string> {
   )
 }
 
-/** `any` for whatever has no name of its own, references to other schemas too. */
+/** The stream type name of a property; `any` for types without one, and for references to other schemas. */
 function typeNameOf(property: unknown): string {
   if (!isNode(property)) return 'any'
   const { type, format, items } = property

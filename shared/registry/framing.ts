@@ -1,20 +1,25 @@
-/** The Confluent framing of values: magic byte 0, schema id as int32 big-endian, then the value (Confluent wire format). */
+/** The framing of values: magic byte 0, schema id as a big-endian int32, then the value (Confluent wire format). */
 import type { PipelineDefinition } from '../model/definition.ts'
 
+/** Bytes in front of a framed value. */
 export const FRAMING_BYTES = 5
 
-/** The five bytes in front of a value, as base64: what a chain's last step is told to put there. */
+/** Returns the five bytes in front of a value as base64, for the last step of a chain to add. */
 export function framingPrefix(schemaId: number): string {
   return frame(schemaId, '').toString('base64')
 }
 
-/** The same for a pipeline's last step: sinks that are no topic, or no JSON, get values without a frame. */
+/**
+ * Returns the prefix for a pipeline's last step as base64. It is empty for external sinks and for streams whose values are not JSON: their
+ * values get no frame here.
+ */
 export const outputPrefixOf = ({
   sink,
   sink_codec,
   sink_schema_id,
 }: Pick<PipelineDefinition, 'sink' | 'sink_codec' | 'sink_schema_id'>): string => (sink || sink_codec ? '' : framingPrefix(sink_schema_id))
 
+/** Returns the JSON text in UTF-8, framed with the schema id. */
 export function frame(schemaId: number, json: string): Buffer {
   const value = Buffer.allocUnsafe(FRAMING_BYTES + Buffer.byteLength(json))
   value[0] = 0
@@ -23,7 +28,7 @@ export function frame(schemaId: number, json: string): Buffer {
   return value
 }
 
-/** The schema's id in a value's frame. Throws an Error that says why there is none. */
+/** Returns the schema id in a value's frame. Throws an Error that says why there is none. */
 export function schemaIdOf(value: Buffer | null): number {
   if (value === null) throw new Error('the value is null (a tombstone)')
   if (value.length < FRAMING_BYTES || value[0] !== 0)
@@ -31,7 +36,7 @@ export function schemaIdOf(value: Buffer | null): number {
   return value.readInt32BE(1)
 }
 
-/** The framed JSON value. Throws an Error that says why it can't be decoded. */
+/** Returns the parsed JSON of a framed value. Throws an Error that says why it can't be decoded. */
 export function unframe(value: Buffer | null): unknown {
   schemaIdOf(value)
   try {

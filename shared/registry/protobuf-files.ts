@@ -1,20 +1,24 @@
 /**
- * Protobuf schemas as registries hold them: as text, or as Python's serializer leaves them there, a FileDescriptorProto in base64
+ * Reads Protobuf schemas as registries store them: as text, or, from Python's serializer, as a FileDescriptorProto in base64
  * (descriptor.proto of protobuf).
  */
 import { createRequire } from 'node:module'
 import type { NamespaceBase, Root, Type } from 'protobufjs'
 import type { SchemaText } from '../model/schema-text.ts'
 
+/** The protobufjs library. */
 export type Protobuf = typeof import('protobufjs')
 
 const load = createRequire(import.meta.url)
-/** A text has blanks and braces. */
+/** Does not match a schema's text, which has spaces and braces. */
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 type File = { package?: string; imports: string[]; types: string[] }
 
-/** The first message of the schema, with all that it refers to. Throws an Error when it has none, or names what is not there. */
+/**
+ * Returns the first message of the schema, with everything it refers to resolved. Throws an Error when there is no message, or a reference
+ * is unknown.
+ */
 export function firstTypeOf(protobuf: Protobuf, text: string, references: SchemaText['references']): Type {
   const [root, { package: name, imports, types }] = BASE64.test(text.trim())
     ? fromDescriptors(protobuf, [...references.map((reference) => reference.text), text])
@@ -22,7 +26,7 @@ export function firstTypeOf(protobuf: Protobuf, text: string, references: Schema
   const space = name === undefined ? root : (root.lookup(name) as NamespaceBase)
   const found = types.map((each) => space.get(each)).find((each): each is Type => each instanceof protobuf.Type)
   if (!found) throw new Error('the schema has no message')
-  // Google's own types come with the library.
+  // Google's own types are part of the library.
   for (const each of new Set(imports)) {
     const common = protobuf.common.get(each)
     if (common?.nested) root.addJSON(common.nested)
@@ -49,7 +53,7 @@ type DescribedRoot = {
   fromDescriptor(set: { file: Descriptor[] }): Root
 }
 
-/** Google's own types, which come with the library, where they are referred to. */
+/** Descriptors of Google's own types that the files import; they are part of the library. */
 function commonDescriptors(protobuf: Protobuf, files: Descriptor[]): Descriptor[] {
   const { Root } = protobuf as unknown as { Root: DescribedRoot }
   const common = new Root()
@@ -60,7 +64,7 @@ function commonDescriptors(protobuf: Protobuf, files: Descriptor[]): Descriptor[
   return common.nestedArray.length === 0 ? [] : common.toDescriptor('proto3').file
 }
 
-/** The last one is the schema's own. */
+/** The root and the schema's own file, whose descriptor is the last of `texts`. */
 function fromDescriptors(protobuf: Protobuf, texts: string[]): [Root, File] {
   const { FileDescriptorProto } = load('protobufjs/ext/descriptor/index.js') as typeof import('protobufjs/ext/descriptor/index.js')
   const files = texts.map((text): Descriptor => {

@@ -1,6 +1,6 @@
 /**
- * Protobuf values as JSON and back, by protobufjs: the first message of the schema. Bytes are base64, enums names, 64-bit integers
- * numbers with all their digits, times (google.protobuf.Timestamp) RFC 3339.
+ * Protobuf values as JSON and back, by protobufjs: values of the schema's first message. In JSON, bytes are base64, enums names, 64-bit
+ * integers numbers with all their digits, times (google.protobuf.Timestamp) RFC 3339.
  */
 import { createRequire } from 'node:module'
 import type { Field, Type } from 'protobufjs'
@@ -11,13 +11,14 @@ import type { Codec } from './codecs.ts'
 import { firstTypeOf, type Protobuf } from './protobuf-files.ts'
 import { instantOf, unitsOf } from '../model/times.ts'
 
-// Loaded with the first stream that needs it: lanes of JSON streams start without.
+// Loaded by the first stream that needs it, so that lanes of JSON streams start without it.
 const load = createRequire(import.meta.url)
 
-/** One message of a file, the first: its index is written as a single zero. */
+/** Message index of the first message of a file, written as a single zero. */
 const FIRST_MESSAGE = 0
 const LONGS = new Set(['int64', 'uint64', 'sint64', 'fixed64', 'sfixed64'])
 
+/** Returns the codec of the schema's first message. Throws an Error that says why the schema can't be used. */
 export function openProtobuf({ text, references }: SchemaText): Codec {
   const protobuf = load('protobufjs') as Protobuf
   const type = firstTypeOf(protobuf, text, references)
@@ -26,7 +27,7 @@ export function openProtobuf({ text, references }: SchemaText): Codec {
   return {
     fields: Object.fromEntries(type.fieldsArray.map((field) => [field.name, `${typeNameOf(protobuf, field)}?`])),
     toJson(value) {
-      if (value[0] !== FIRST_MESSAGE) throw new Error('the value is of another message than the first of its schema')
+      if (value[0] !== FIRST_MESSAGE) throw new Error('the value is not of the first message of its schema')
       const record = type.toObject(type.decode(value.subarray(1)), { longs: String, bytes: String, enums: String, defaults: true })
       return JSON.stringify(exact.has(type) ? shown(type, record, exact) : record, asFinite)
     },
@@ -70,7 +71,7 @@ const RANGES: Record<string, [min: number, max: number]> = {
   float: [-3.4028234663852886e38, 3.4028234663852886e38],
 }
 
-/** protobufjs cuts off what does not fit. */
+/** Throws, naming the member, for a number out of range, which protobufjs would truncate. */
 function assertFits(type: string, value: number, at: string): void {
   const range = RANGES[type]
   if (range && !(value >= range[0] && value <= range[1])) throw new Error(`the member "${at}" is out of the range of ${type}`)
@@ -78,14 +79,14 @@ function assertFits(type: string, value: number, at: string): void {
 
 const LONG_RANGE = { signed: [-(2n ** 63n), 2n ** 63n - 1n], unsigned: [0n, 2n ** 64n - 1n] } as const
 
-/** Two halves of 32 bits, which is how protobufjs has integers of 64. */
+/** The two 32-bit halves in which protobufjs represents a 64-bit integer. */
 const halvesOf = (value: bigint, unsigned: boolean) => ({
   low: Number(BigInt.asIntN(32, value)),
   high: Number(BigInt.asIntN(32, value >> 32n)),
   unsigned,
 })
 
-/** A 64-bit integer as protobufjs takes it. Throws naming the member that is none. */
+/** A 64-bit integer as protobufjs accepts it. Throws, naming the member, for anything else. */
 function longOf(type: string, value: unknown, at: string): unknown {
   const integer = integerOf(value)
   const isUnsigned = type === 'uint64' || type === 'fixed64'
@@ -97,7 +98,7 @@ function longOf(type: string, value: unknown, at: string): unknown {
 const TIMESTAMP = '.google.protobuf.Timestamp'
 const NANOS_PER_SECOND = 10n ** 9n
 
-/** Messages below the type, itself too, that have something inside which is shown in another way than protobufjs has it. */
+/** The messages reachable from the type, including itself, whose JSON differs from what protobufjs makes of them. */
 function messagesToShow(type: Type): Set<Type> {
   const nested = new Map<Type, Type[]>()
   const visit = (each: Type): void => {
@@ -108,7 +109,7 @@ function messagesToShow(type: Type): Set<Type> {
   }
   visit(type)
   const found = new Set([...nested.keys()].filter((each) => each.fieldsArray.some((field) => LONGS.has(field.type))))
-  // A message that holds one of them is one of them.
+  // A message that contains one of them is one of them too.
   for (let size = -1; size !== found.size;) {
     size = found.size
     for (const [each, below] of nested) if (below.some((inner) => found.has(inner))) found.add(each)
@@ -116,7 +117,7 @@ function messagesToShow(type: Type): Set<Type> {
   return found
 }
 
-/** The record with its integers and times as JSON has them; changed in place. */
+/** Returns the record with its 64-bit integers and times in their JSON form; changes it in place. */
 function shown(type: Type, record: Record<string, unknown>, exact: ReadonlySet<Type>): unknown {
   if (type.fullName === TIMESTAMP)
     return instantOf(BigInt(String(record.seconds)) * NANOS_PER_SECOND + BigInt(Number(record.nanos)), 9).replace(
@@ -140,15 +141,17 @@ function shown(type: Type, record: Record<string, unknown>, exact: ReadonlySet<T
   return record
 }
 
-/** Throws naming the member that is no time. */
+/** The Timestamp of a text. Throws, naming the member, when it is not a time. */
 function timestampOf(text: string, at: string): Record<string, unknown> {
   const nanos = unitsOf(text, 9)
-  if (nanos === undefined) throw new Error(`the member "${at}" is no time (RFC 3339, at most nine digits of a second)`)
+  if (nanos === undefined) throw new Error(`the member "${at}" is not a time (RFC 3339, at most nine digits of a second)`)
   const fraction = ((nanos % NANOS_PER_SECOND) + NANOS_PER_SECOND) % NANOS_PER_SECOND
   return { seconds: halvesOf((nanos - fraction) / NANOS_PER_SECOND, false), nanos: Number(fraction) }
 }
 
-/** The JSON value as protobufjs takes it: bytes as buffers, enums as numbers, nothing for null. Throws naming a member that is not known. */
+/**
+ * Converts a JSON value to what protobufjs accepts: bytes as buffers, enums as numbers, nulls left out. Throws naming an unknown member.
+ */
 function shaped(protobuf: Protobuf, type: Type, value: unknown, path: string): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawJSON(value))
     throw new Error(path === '' ? 'the value is not a JSON object' : `the member "${path}" is not an object`)
@@ -165,7 +168,7 @@ function shaped(protobuf: Protobuf, type: Type, value: unknown, path: string): R
       if (LONGS.has(field.type)) return longOf(field.type, item, at)
       if (field.resolvedType instanceof protobuf.Enum && typeof item === 'string') {
         const number = field.resolvedType.values[item]
-        if (number === undefined) throw new Error(`the member "${at}" is none of the names of its enum`)
+        if (number === undefined) throw new Error(`the member "${at}" is not a name in its enum`)
         return number
       }
       if (typeof item === 'number' || isRawJSON(item)) {

@@ -1,4 +1,7 @@
-/** The schema registry: register a stream's schema under its topic's subject, and remove it again. Values' framing is `framing.ts`. */
+/**
+ * Client of the schema registry: registers a stream's schema under its topic's subject, reads schemas, and removes subjects. `framing.ts`
+ * frames the values.
+ */
 import registryPackage from '@kafkajs/confluent-schema-registry'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
@@ -10,19 +13,23 @@ import { readSchema, SchemaRefused, SchemaVersion, versionPath } from './read-sc
 
 const { SchemaRegistry, SchemaType } = registryPackage
 
+/** Client of the schema registry. */
 export type Registry = {
-  /** Registers (again) and answers the id. Repeating it answers the same id. */
+  /**
+   * Registers a schema and returns its id; repeating the call returns the same id. Throws SchemaRefused when the registry refuses the
+   * schema.
+   */
   register(subject: string, format: StreamFormat, schema: string, compatibility: string): Promise<number>
   /**
-   * The same for a schema that came out of the registry, as it is: kafkajs's client would compile it by its own means, which don't know every
-   * draft, nor what it refers to.
+   * Like `register`, for a schema read from the registry, unchanged. kafkajs's client would compile it first, and knows neither every draft
+   * nor the schemas it refers to.
    */
   registerAsIs(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
-  /** The schema of an id with everything that it refers to, and the subjects it stands under; undefined when there is none. */
+  /** Returns the schema with this id, every schema it refers to, and the subjects it is registered under; undefined if there is none. */
   find(id: number): Promise<FoundSchema | undefined>
-  /** Ids of a subject's versions, oldest first, the newest hundred; none for a subject that is not there. */
+  /** Returns the schema ids of a subject's newest 100 versions, oldest first; none if the subject does not exist. */
   idsOf(subject: string): Promise<number[]>
-  /** Id of a subject's newest version. */
+  /** Returns the schema id of a subject's newest version; undefined if the subject does not exist. */
   newestOf(subject: string): Promise<number | undefined>
   compatibilityOf(subject: string): Promise<string>
   /** Removes a subject that may already be gone. */
@@ -31,6 +38,7 @@ export type Registry = {
   ping(): Promise<void>
 }
 
+/** A schema from the registry, with the subjects it is registered under. */
 export type FoundSchema = { format: StreamFormat; text: SchemaText; subjects: string[] }
 
 const VERSIONS_MAX = 100
@@ -40,13 +48,16 @@ const Registered = z.object({ id: z.number().int() })
 const TYPES = { json: SchemaType.JSON, avro: SchemaType.AVRO, protobuf: SchemaType.PROTOBUF } as const
 const TIMEOUT_MS = 8000
 
+/** Returns the registry's subject for the values of a topic. */
 export const subjectOf = (topic: string): string => `${topic}-value`
 
+/** Returns a client of the registry at `url`, without connecting to it. */
 export function openRegistry(url: string): Registry {
-  // One Ajv per process would collide on schemas of the same name; the library compiles what it registers with this one.
+  // A new Ajv for each client, because the library compiles with it what it registers: a shared one would collide on schemas of the same
+  // name.
   const newClient = () => {
     const ajvInstance = addFormats.default(new Ajv.Ajv({ strict: false, allErrors: true }))
-    // The library's own Ajv knows no formats and throws on `date-time`.
+    // The library's own Ajv has no formats and throws on `date-time`.
     return new SchemaRegistry(
       { host: url, retry: { retries: 1, maxRetryTimeInSecs: 2, initialRetryTimeInSecs: 0.2 } },
       { [SchemaType.JSON]: { ajvInstance: ajvInstance as never } },
@@ -58,7 +69,7 @@ export function openRegistry(url: string): Registry {
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...(body === undefined ? {} : { headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' }, body: JSON.stringify(body) }),
     })
-  /** Undefined for what is not there. */
+  /** Undefined when the registry answers 404. */
   async function read<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
     const answer = await request('GET', path)
     if (answer.ok) return schema.parse(await answer.json())
@@ -67,7 +78,7 @@ export function openRegistry(url: string): Registry {
     throw new RegistryAway(`GET ${path} answered ${answer.status}`)
   }
 
-  /** Throws SchemaRefused for what the registry says no to. */
+  /** Throws SchemaRefused when the registry refuses the body (409 or 422). */
   async function send(method: string, path: string, body: unknown): Promise<unknown> {
     const answer = await request(method, path, body)
     const text = await answer.text()
@@ -128,4 +139,5 @@ export function openRegistry(url: string): Registry {
   }
 }
 
+/** Thrown when the registry does not answer a registration in time, or answers with an unexpected status. */
 export class RegistryAway extends Error {}

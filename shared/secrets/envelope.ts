@@ -1,23 +1,28 @@
 /**
- * Secrets at rest: a value is encrypted under a key of its own (AES-256-GCM, NIST SP 800-38D), that key under one of the operator's. So
- * the operator's keys rotate by wrapping again, without a value being seen. What the secret is called is authenticated with it: an
- * envelope put under another name does not open.
+ * Secrets at rest: a value is encrypted under its own key (AES-256-GCM, NIST SP 800-38D), and that key under one of the operator's keys.
+ * The operator's keys therefore rotate by rewrapping, without decrypting a value. The secret's name is authenticated too: an envelope
+ * stored under another name does not open.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 
-/** `k`: id of the operator's key; `w`: the wrapped key; `c`: the value. Both are nonce, tag and ciphertext in base64. */
+/**
+ * An encrypted secret. `k`: id of the operator's key; `w`: the wrapped key; `c`: the value. `w` and `c` are nonce, tag and ciphertext in
+ * base64.
+ */
 export const Envelope = z.object({ v: z.literal(1), k: z.string(), w: z.string(), c: z.string() })
+/** An encrypted secret. */
 export type Envelope = z.infer<typeof Envelope>
 
-/** 32 bytes each. The first one wraps, all of them unwrap. */
+/** The operator's keys, 32 bytes each. The first one wraps, all of them unwrap. */
 export type SecretKeys = readonly { kid: string; key: Buffer }[]
 
+/** Encrypts and decrypts secrets. An `owner` is the account and the name of a secret (`ownerOf`). */
 export type SecretBox = {
   seal(owner: string, value: string): Envelope
-  /** Throws when the key is not known, or the envelope is somebody else's. */
+  /** Returns the value. Throws an Error when the key is unknown, or the envelope has another owner. */
   open(owner: string, envelope: Envelope): string
-  /** The same value under the first key; undefined when it is already. */
+  /** Returns the envelope wrapped under the first key; undefined if it already is. */
   rewrap(owner: string, envelope: Envelope): Envelope | undefined
 }
 
@@ -40,7 +45,7 @@ function decrypt(key: Buffer, owner: string, sealed: string): Buffer {
   return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()])
 }
 
-/** `owner` names the secret: account and name. */
+/** Returns a box that encrypts with the first of the keys and decrypts with all of them. */
 export function createSecretBox(keys: SecretKeys): SecretBox {
   function keyOf(kid: string): Buffer {
     const found = keys.find((each) => each.kid === kid)
@@ -49,7 +54,7 @@ export function createSecretBox(keys: SecretKeys): SecretBox {
   }
   function first() {
     const [newest] = keys
-    if (!newest) throw new Error('there is no SECRETS_KEYS: the operator has not enabled secrets')
+    if (!newest) throw new Error('SECRETS_KEYS is not set: the operator has not enabled secrets')
     return newest
   }
   return {
@@ -67,12 +72,13 @@ export function createSecretBox(keys: SecretKeys): SecretBox {
   }
 }
 
+/** Returns the owner of a secret, for `SecretBox`. */
 export const ownerOf = (accountId: string, name: string): string => `${accountId}/${name}`
 
-/** Values shorter than this are too common in ordinary text to be looked for. */
+/** Shorter values are not masked, because they are too common in ordinary text. */
 const MASKED_FROM = 4
 
-/** The password inside of a connection string, decoded; undefined where there is none. */
+/** Returns the decoded password of a connection string; undefined if there is none. */
 export function passwordIn(value: string): string | undefined {
   const password = URL.canParse(value) ? new URL(value).password : ''
   try {
@@ -82,14 +88,14 @@ export function passwordIn(value: string): string | undefined {
   }
 }
 
-/** Forms in which a value may come back: as it is, trimmed, in JSON, in a URL, and its lines and password alone. */
+/** Forms in which a value may appear: unchanged, trimmed, in JSON, in a URL, and each of its lines and its password alone. */
 function formsOf(value: string): string[] {
   const password = passwordIn(value)
   const parts = [value, value.trim(), ...value.split(/[\r\n]+/).map((line) => line.trim()), ...(password === undefined ? [] : [password])]
   return parts.flatMap((part) => [part, JSON.stringify(part).slice(1, -1), encodeURIComponent(part)])
 }
 
-/** Puts `***` in the place of every value, in whatever form; longer ones first, so that none is left in part. */
+/** Returns the text with every value, in any of its forms, replaced by `***`. Longer forms go first, so that none remains in part. */
 export function maskAll(text: string, values: Iterable<string>): string {
   const forms = [...new Set([...values].flatMap(formsOf))].filter(({ length }) => length >= MASKED_FROM).sort((a, b) => b.length - a.length)
   return forms.reduce((masked, form) => masked.replaceAll(form, '***'), text)

@@ -1,6 +1,6 @@
-/** SmartModule ABI 1 as the host sees it: kinds, exports, the init document, limits. No I/O. */
+/** SmartModule ABI 1 from the host's side: exports, the init document, limits, error codes. No I/O. */
 
-/** Exports of the native kind; `dps_abi_1` marks it. */
+/** Exports of a `batch` module, the native kind; the export `dps_abi_1` identifies it. */
 export type BatchExports = {
   memory: WebAssembly.Memory
   dps_alloc(length: number): number
@@ -17,9 +17,10 @@ export type BatchExports = {
   ): number
 }
 
+/** Names of the exports that a module with `dps_abi_1` must have. */
 export const BATCH_EXPORTS = ['memory', 'dps_alloc', 'dps_init', 'dps_process'] as const
 
-/** The JSON document that `dps_init` gets. `output_prefix` is base64. */
+/** The JSON document that `dps_init` receives. `output_prefix` is base64, `input_prefix_length` in bytes, `step` counts from 0. */
 export type InitDocument = {
   config: unknown
   input_format: string
@@ -31,7 +32,7 @@ export type InitDocument = {
   partition: number
 }
 
-/** Limits of ABI 1 (docs: limits). Memory in WebAssembly pages of 64 KiB. */
+/** Limits of ABI 1 (docs/limits.md). Memory is in WebAssembly pages of 64 KiB. */
 export const SMARTMODULE_LIMITS = {
   file_bytes_max: 10 << 20,
   memory_pages_max: 1024,
@@ -42,7 +43,7 @@ export const SMARTMODULE_LIMITS = {
   output_bytes_extra: 1 << 20,
 } as const
 
-/** What a SmartModule did wrong, as against what it reported for a record: its instance is lost. */
+/** A fault of a SmartModule itself, not an error that it reported for a record; its instance is lost. `step` counts from 0. */
 export class SmartModuleTrap extends Error {
   readonly step: number
   constructor(step: number, message: string) {
@@ -52,10 +53,10 @@ export class SmartModuleTrap extends Error {
   }
 }
 
-/** Numbers a guest writes into error entries that the built-in SDK uses; others are the author's. */
+/** Codes in a guest's error entries that the SDK and the built-ins use, with their names; all others are the author's. */
 export const RECORD_ERRORS = { 1: 'record_failed', 2: 'invalid_json', 3: 'not_framed', 10: 'field_missing' } as const
 
-/** Name of a record's error code, as dead letters show it. */
+/** The name of a record's error code, as shown in dead letters. */
 export function recordErrorName(code: number): string {
   return code in RECORD_ERRORS ? RECORD_ERRORS[code as keyof typeof RECORD_ERRORS] : `module_error_${code}`
 }

@@ -1,6 +1,6 @@
 /**
- * Our own guests (kernel, built-ins) compiled on first use and kept in the user's cache folder by the sha-256 of everything that goes
- * in, so that a second start compiles nothing and a changed source never meets an old binary.
+ * Compiles the project's own guests (kernel, built-ins) on first use and keeps the binaries in the cache folder under the sha-256 of all
+ * compiler inputs, so that a second start compiles nothing and a changed source never gets an old binary.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
@@ -20,7 +20,10 @@ async function inputHash(source: string, kind: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** The binary of the source file, compiled as a `smartmodule` against the SDK or as the bare `kernel`, kept below `cacheFolder`. */
+/**
+ * The source file's binary, from `cacheFolder` or newly compiled: as a `smartmodule` against the SDK, or as the bare `kernel`. Throws
+ * SmartModuleCompileError when it does not compile.
+ */
 export async function compileCached(
   sourceFile: string,
   kind: 'smartmodule' | 'kernel',

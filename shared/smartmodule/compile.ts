@@ -1,6 +1,6 @@
 /**
- * Compiles a SmartModule's TypeScript source (AssemblyScript) against our SDK to ABI 1, in this process, from npm packages alone.
- * Belongs here: the compiler call and the entry it needs. Not: what modules do (catalogue), or how they are run (host).
+ * Compiles a SmartModule's TypeScript source (AssemblyScript) against the SDK to ABI 1, in this process, with npm packages alone.
+ * This file holds the compiler call and the entry it needs; what modules do is in `catalogue`, how they run is in `host`.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 const ROOM = import.meta.dirname
 const SDK = join(ROOM, 'sdk', 'assembly')
 
-/** What an author may export, and how the SDK calls it. */
+/** The functions that an author may export, and the entry's call of each. */
 const AUTHOR_FUNCTIONS = {
   filter: 'author.filter(record) ? Verdict.Keep : Verdict.Drop',
   map: '(author.map(record), Verdict.Changed)',
@@ -16,10 +16,10 @@ const AUTHOR_FUNCTIONS = {
   arrayMap: '(author.arrayMap(record), Verdict.Drop)',
 } as const
 
-/** Thrown when the source does not compile; `message` is the compiler's own text. */
+/** Thrown when a source can't be compiled; `message` is the compiler's own text, or says which export is expected. */
 export class SmartModuleCompileError extends Error {}
 
-/** The source with what the SDK's entry needs around it. Exactly one of the author's functions must be exported. */
+/** The entry that connects the author's exports to the SDK. Throws unless exactly one of the author's functions is exported. */
 function entryFor(source: string): string {
   const exported = (name: string) => new RegExp(`^\\s*export\\s+function\\s+${name}\\b`, 'm').test(source)
   const kinds = Object.keys(AUTHOR_FUNCTIONS).filter(exported)
@@ -46,15 +46,15 @@ export function dps_process(ptr: usize, length: i32, count: i32, partition: i32,
 }
 
 /**
- * Options of every build. `minimal` leaves collecting to the SDK, which does so between records, where no reference is on the stack;
- * `incremental` would keep a shadow stack in every function (a third of the time of a small step).
+ * Options for SmartModules. With `minimal`, the SDK collects garbage itself, between records, when no reference is on the stack;
+ * `incremental` would maintain a shadow stack in every function (a third of a small step's time).
  */
 const SMARTMODULE_OPTIONS = ['--runtime', 'minimal', '-O3', '--enable', 'simd', '--maximumMemory', '1024']
-/** The kernel allocates a few growing regions by hand and nothing else. */
+/** `minimal` suffices: the kernel only allocates a few growing regions, by hand. */
 const KERNEL_OPTIONS = ['--runtime', 'minimal', '-O3', '--enable', 'simd', '--maximumMemory', '16384']
 
 /**
- * Compiles one source text. Files of the checkout are not reachable from it: only the SDK and AssemblyScript's own library.
+ * The WebAssembly binary of one source text, which can import only the SDK and AssemblyScript's own library, no files of the repository.
  * Throws SmartModuleCompileError with the compiler's messages.
  */
 export async function compileSmartModule(source: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -68,10 +68,10 @@ export async function compileSmartModule(source: string): Promise<Uint8Array<Arr
   return assemble(files, SMARTMODULE_OPTIONS)
 }
 
-/** Files of the host's own kernel, in `host/kernel`. */
+/** Source files of the host's own kernel, in `host/kernel`. */
 export const KERNEL_FILES = ['kernel.ts', 'build.ts', 'gather.ts', 'reader.ts', 'bytes.ts'] as const
 
-/** Compiles the host's own kernel. */
+/** The WebAssembly binary of the host's own kernel. Throws SmartModuleCompileError when it does not compile. */
 export async function compileKernel(): Promise<Uint8Array<ArrayBuffer>> {
   const files = new Map([['entry.ts', "export * from './kernel'\nexport * from './build'\nexport * from './gather'\n"]])
   for (const name of KERNEL_FILES) files.set(name, await readFile(join(ROOM, 'host', 'kernel', name), 'utf8'))
@@ -79,7 +79,7 @@ export async function compileKernel(): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 async function assemble(files: Map<string, string>, options: string[]): Promise<Uint8Array<ArrayBuffer>> {
-  // The compiler is 10 MB of JavaScript: loaded only where something is compiled.
+  // The compiler is 10 MB of JavaScript: loaded only when something is compiled.
   const { default: asc } = await import('assemblyscript/asc')
   let binary: Uint8Array<ArrayBuffer> | undefined
   const { error, stderr } = await asc.main(['entry.ts', '--outFile', 'module.wasm', ...options], {

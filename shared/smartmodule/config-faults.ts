@@ -1,11 +1,11 @@
-/** A step's config against the JSON Schema that its SmartModule declares. Run in the sandbox: the schema's patterns are the account's. */
+/** Checks a step's config against its SmartModule's JSON Schema. Runs in the sandbox, because accounts write the schema's patterns. */
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 
-/** `path` is a JSON pointer into the config. */
+/** One fault of a config; `path` is a JSON pointer into it. */
 export type ConfigFault = { path: string; message: string }
 
-/** Every fault; none where no schema is declared. */
+/** All faults of the config; none when it is valid or no schema is declared. Throws when the schema itself is invalid. */
 export function configFaults(parameters: unknown, config: unknown): ConfigFault[] {
   if (typeof parameters !== 'object' || parameters === null) return []
   const validate = addFormats.default(new Ajv.Ajv({ strict: false, allErrors: true })).compile(parameters)

@@ -1,4 +1,4 @@
-/** The host functions a SmartModule may import, by namespace and name; anything else is refused at upload (smartmodule-abi.md, "Limits"). */
+/** The host functions that a SmartModule may import; an upload that imports anything else is refused. */
 import type { ExtismPluginOptions } from '@extism/extism'
 
 const EXTISM = [
@@ -47,16 +47,17 @@ const WASI = [
   'poll_oneoff',
 ]
 
+/** Names of the functions that a SmartModule may import, by namespace. */
 export const ALLOWED_IMPORTS: Record<string, ReadonlySet<string>> = {
   env: new Set(ASSEMBLYSCRIPT),
   'extism:host/env': new Set(EXTISM),
   wasi_snapshot_preview1: new Set(WASI),
 }
 
-/** What the host's import functions need to know of the call under way; clock and random come from it, so that a replay gives the same. */
+/** The current call as the host functions see it; clock and random numbers derive from it, so that a replay gives the same. */
 export type CallSeed = { timestampMs: number; offset: bigint; log: (line: string) => void; memory: () => WebAssembly.Memory | undefined }
 
-/** Deterministic 32-bit generator (xorshift, seeded by the batch). */
+/** A deterministic 32-bit random generator (xorshift, seeded by the offset). */
 function nextRandom(seed: { value: number }): number {
   let x = seed.value || 0x9e3779b9
   x ^= x << 13
@@ -68,7 +69,7 @@ function nextRandom(seed: { value: number }): number {
 
 type HostFunctions = NonNullable<ExtismPluginOptions['functions']>
 
-/** Reads an AssemblyScript string (UTF-16, its byte length 4 bytes in front). */
+/** Reads an AssemblyScript string (UTF-16; its byte length is in the 4 bytes before it); empty when it is invalid. */
 function assemblyScriptText(memory: WebAssembly.Memory | undefined, pointer: number): string {
   if (!memory || pointer < 4 || pointer > memory.buffer.byteLength) return ''
   const length = new DataView(memory.buffer).getUint32(pointer - 4, true)
@@ -79,7 +80,7 @@ function assemblyScriptText(memory: WebAssembly.Memory | undefined, pointer: num
 const ERRNO_BADF = 8
 const ERRNO_NOSYS = 52
 
-/** The functions for Extism's `functions` option. `call` is read at each use, so its fields may change from batch to batch. */
+/** The functions for Extism's `functions` option. They read `call` on each use, so its fields may change from batch to batch. */
 export function hostFunctions(call: CallSeed): HostFunctions {
   const random = { value: 0 }
   let seededFor = -1n

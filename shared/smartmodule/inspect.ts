@@ -1,14 +1,15 @@
 /**
- * What an uploaded binary is: a core WebAssembly module with allowed imports, one bounded memory and the exports of a known kind.
- * Reads bytes only; compiling happens in the sandbox (`sandbox.ts`).
+ * Checks that an uploaded binary is a core WebAssembly module with allowed imports, one bounded memory and the exports of a known kind.
+ * Compiles nothing; that happens in the sandbox (`sandbox.ts`).
  */
 import { BATCH_EXPORTS, SMARTMODULE_LIMITS } from './abi.ts'
 import { EXTISM_FUNCTIONS, type ExtismFunction, type SmartModuleKind } from '../model/smartmodule-kind.ts'
 import { ALLOWED_IMPORTS } from './imports.ts'
 
-/** Why a binary is refused; the message names the import, export or section. */
+/** Thrown for a binary that is refused; the message names the import, the export or the fault. */
 export class InspectionError extends Error {}
 
+/** A module's kind and, for an Extism plug-in, the function to call. */
 export type Inspection = { kind: SmartModuleKind; extismFunction?: ExtismFunction }
 
 const MEMORY_SECTION = 5
@@ -36,8 +37,8 @@ function unsigned(value: number): number[] {
 }
 
 /**
- * The binary with its memory's maximum set to the limit where it declares none or a larger one (WebAssembly core spec §5.5.8).
- * Throws InspectionError for no memory, several, shared or 64-bit ones, or a minimum above the limit.
+ * The binary with its memory's maximum set to the limit when it declares none or a larger one (WebAssembly core spec §5.5.8).
+ * Throws InspectionError when it is not a core module, or has no memory, several, a shared or 64-bit one, or a minimum above the limit.
  */
 export function boundMemory(binary: Uint8Array): Uint8Array<ArrayBuffer> {
   const header = [0x00, 0x61, 0x73, 0x6d]
@@ -80,7 +81,7 @@ function boundedMemorySection(binary: Uint8Array, cursor: { at: number }): numbe
   return [1, 1, ...unsigned(minimum), ...unsigned(Math.min(declared, most))]
 }
 
-/** Checks imports and exports of a compiled module and tells its kind. Throws InspectionError naming what is wrong. */
+/** The kind of a compiled module, from its imports and exports. Throws InspectionError naming the wrong import or export. */
 export function inspectModule(module: WebAssembly.Module): Inspection {
   for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
     if (kind !== 'function' || !ALLOWED_IMPORTS[from]?.has(name))

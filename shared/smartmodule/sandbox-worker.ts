@@ -1,4 +1,4 @@
-/** Inside the sandbox: one request, one answer. */
+/** The sandbox's worker thread: takes one request and sends one answer. */
 import { once } from 'node:events'
 import { parentPort } from 'node:worker_threads'
 import { SmartModuleTrap } from './abi.ts'

@@ -1,6 +1,6 @@
 /**
  * Runs what must not run in a service's own thread: compiling and inspecting an upload, starting a chain to see whether its configs are
- * accepted. A worker each, with a deadline and a memory limit; it is gone afterwards.
+ * accepted, tracing records. Each request gets its own worker with a deadline and a memory limit, which is terminated afterwards.
  */
 import { Worker } from 'node:worker_threads'
 import type { ExtismFunction, SmartModuleKind } from '../model/smartmodule-kind.ts'
@@ -9,6 +9,7 @@ import type { ConfigFault } from './config-faults.ts'
 import type { Inspection } from './inspect.ts'
 import type { Traced, TraceInput, TraceProgress } from './trace.ts'
 
+/** One step to start or trace; `parameters` is the JSON Schema for its config. */
 export type SandboxStep = {
   binary: Uint8Array
   kind: SmartModuleKind
@@ -16,11 +17,12 @@ export type SandboxStep = {
   parameters: unknown
   document: InitDocument
 }
-/** A dry run checks the configs alone. */
+/** A request to the sandbox. A dry run only checks the configs. */
 export type SandboxRequest =
   | { task: 'inspect'; binary: Uint8Array }
   | { task: 'start'; steps: SandboxStep[]; isDryRun: boolean }
   | { task: 'trace'; kernel: Uint8Array; steps: SandboxStep[]; sinkSchemaId: number; records: TraceInput[] }
+/** The sandbox's answer; `refused` says why the request failed, and `step` (from 0) names the step at fault. */
 export type SandboxAnswer =
   | { inspected: Inspection & { binary: Uint8Array<ArrayBuffer> } }
   | { started: true }
@@ -30,9 +32,9 @@ export type SandboxAnswer =
 
 const HEAP_MIB = 256
 
-/** A thread takes a quarter of a second to start, which nobody waits for when one stands ready. */
+/** Started in advance, because starting a thread takes a quarter of a second. */
 let spare: Worker | undefined
-/** Not at once: whoever asked has work to do on the same cores. */
+/** Delayed, because the current request needs the same cores. */
 const NEXT_SPARE_MS = 1500
 let nextSpare: NodeJS.Timeout | undefined
 
@@ -43,7 +45,7 @@ function startWorker(): Worker {
     stdout: true,
     stderr: true,
   })
-  // What stands ready keeps no process alive.
+  // A spare worker must not keep the process alive.
   worker.unref()
   worker.on('error', () => {})
   worker.once('exit', () => {
@@ -62,7 +64,7 @@ function takeWorker(): Worker {
   return worker
 }
 
-/** Resolves with the worker's answer; a deadline passed, or a worker that died, is a refusal that says so. */
+/** The worker's answer; a missed deadline or a dead worker gives `refused` with the reason. A trace returns what it has by then. */
 export async function runInSandbox(
   request: SandboxRequest,
   timeoutMs: number = SMARTMODULE_LIMITS.compile_timeout_ms,
@@ -72,7 +74,7 @@ export async function runInSandbox(
   const traced: Traced[] = []
   let hanging: Traced | undefined
   const timer = setTimeout(() => {
-    // What was traced before counts, and the record that does not come back is said to be one.
+    // Keep what was traced so far, and report the record that did not return.
     if (hanging) answered.resolve({ traced: [...traced, hanging] })
     else answered.resolve({ refused: `the SmartModule did not compile or start within ${timeoutMs / 1000} s` })
   }, timeoutMs)

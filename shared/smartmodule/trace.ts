@@ -1,6 +1,6 @@
 /**
- * Records through a chain, step by step, with what went in and out of each: what explain and preview show. Runs in the sandbox, a chain
- * of one step at a time over one record at a time; nothing is written anywhere.
+ * Runs records through a chain step by step and captures each step's input and output, for explain and preview. Runs in the sandbox, a
+ * chain of one step at a time over one record at a time; nothing is written anywhere.
  */
 import { decodeRecords, encodeRecords, type KafkaRecord } from '../kafka/protocol/record-batch.ts'
 import type { OnError } from '../model/definition.ts'
@@ -13,7 +13,7 @@ import { RecordRefused } from './host/verdicts.ts'
 import { SmartModuleTrap } from './abi.ts'
 import type { SandboxStep } from './sandbox.ts'
 
-/** One record of the source. Times in milliseconds. */
+/** One source record; `timestamp` is in milliseconds. */
 export type TraceInput = {
   partition: number
   offset: bigint
@@ -22,16 +22,19 @@ export type TraceInput = {
   value: Uint8Array | null
   headers: [string, Uint8Array | null][]
 }
+/** A record as it enters or leaves a step. */
 export type TracedRecord = Omit<TraceInput, 'partition' | 'offset'>
+/** What went into a step and came out of it; nothing came out when it failed with `error`. */
 export type TracedStep = { in: TracedRecord[]; out: TracedRecord[]; error?: { code: string; message: string } }
-/** Steps that were not reached are left out. `outputs` are what the sink would get. */
+/** The trace of one source record, up to the last step reached; `outputs` are the records that the sink would get. */
 export type Traced = { steps: TracedStep[]; outputs: TracedRecord[] }
 
-/** Told before each step, and after each record: what is known when a SmartModule never returns. */
+/** Progress reported before each step and after each record: it is all that is known when a SmartModule never returns. */
 export type TraceProgress = { before: TracedStep[]; entering: TracedRecord[] } | { traced: Traced }
 
 const LARGEST = 64 << 20
 
+/** The trace of each input record, in order. Throws SmartModuleTrap when a step does not start. */
 export async function traceRecords(
   kernelModule: WebAssembly.Module,
   steps: SandboxStep[],
@@ -45,7 +48,7 @@ export async function traceRecords(
   for (const step of steps) {
     const { binary, kind, extismFunction, document } = step
     const module = await WebAssembly.compile(new Uint8Array(binary))
-    // Each chain has one step, the first of its own.
+    // Each chain has a single step, which is its step 0.
     chains.push(
       await openChain(
         { steps: [{ module, kind, extismFunction, document: { ...document, step: 0 }, onError: ALWAYS_SAY }] },
@@ -76,7 +79,7 @@ export async function traceRecords(
   return traced
 }
 
-/** The policy only decides what happens afterwards; here every failure is told. */
+/** A policy only decides what happens after a failure; a trace shows every failure. */
 const ALWAYS_SAY: OnError = { policy: 'dead_letter', retries_max: 0, backoff_ms: 0 }
 
 async function runStep(kernel: Kernel, chain: Chain, source: TraceInput, records: TracedRecord[]): Promise<TracedStep> {

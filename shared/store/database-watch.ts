@@ -1,26 +1,28 @@
 /**
- * Looks at the database several times a second, so that requests are answered at once while it is away, and soon where it goes away under them: a
- * server that is frozen, or a line that is cut, says nothing to whoever waits for it.
+ * Checks the database several times a second, so that requests fail at once while it is away, and soon when it goes away during them: a
+ * frozen server or a cut connection sends no error to the client that waits for it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { unavailable } from '../errors/service-error.ts'
 
 const LOOK_MS = 400
-/** Slower than this is away. */
+/** A server that takes longer to answer counts as away. */
 const ANSWER_MS = 800
 
+/** Ends waits for the database when it goes away. */
 export type DatabaseWatch = {
-  /** The work's value. Throws 503 where the database is away already, or goes away before the work is done; the work itself goes on. */
+  /** The result of `work`. Throws 503 when the database is away, or goes away before `work` is done; `work` itself continues. */
   during<T>(work: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
+/** A watch that runs until it is closed. */
 export function openDatabaseWatch(url: string): DatabaseWatch {
   const stop = new AbortController()
   let client: pg.Client | undefined
   let isAway = false
-  /** Of those who wait for work that is under way. */
+  /** Reject functions of the calls of `during` that are waiting. */
   const waiting = new Set<(error: Error) => void>()
 
   async function look(): Promise<void> {
@@ -36,14 +38,14 @@ export function openDatabaseWatch(url: string): DatabaseWatch {
   async function forget(): Promise<void> {
     const before = client
     client = undefined
-    // The end of a connection that hangs is not waited for.
+    // A connection that hangs may never end: wait for it only briefly.
     await Promise.race([before?.end().catch(() => {}), sleep(100)])
   }
 
   const looking = (async () => {
     while (!stop.signal.aborted) {
       try {
-        // One connection may end for reasons of its own: a second one decides.
+        // A single connection may fail although the database is up: a second one decides.
         await look().catch(async () => {
           await forget()
           await look()

@@ -1,4 +1,4 @@
-/** Postgres through knex: the connection, transactions, and which errors mean that it is away. */
+/** Postgres through knex: the connection, the migrations, and which errors mean that Postgres is away. */
 import knex, { type Knex } from 'knex'
 import * as initial from './migrations/0001-initial.ts'
 import * as delivery from './migrations/0002-delivery.ts'
@@ -8,7 +8,9 @@ import * as adoptedStreams from './migrations/0005-adopted-streams.ts'
 import * as fencing from './migrations/0006-fencing.ts'
 import * as streamIndex from './migrations/0007-stream-index.ts'
 
+/** A pool of connections to Postgres. */
 export type Database = Knex
+/** An open transaction. */
 export type Transaction = Knex.Transaction
 /** A connection or a transaction: what most queries run on. */
 export type Queryable = Knex | Knex.Transaction
@@ -23,7 +25,7 @@ const MIGRATIONS = [
   { name: '0007-stream-index', migration: streamIndex },
 ]
 
-/** Opens a pool of at most `connectionsMax`. Waits for a free connection 5 s at most. */
+/** A pool of at most `connectionsMax` connections. A query waits at most 5 s for a free one. */
 export function openDatabase(url: string, connectionsMax = 20): Database {
   return knex({
     client: 'pg',
@@ -33,7 +35,7 @@ export function openDatabase(url: string, connectionsMax = 20): Database {
   })
 }
 
-/** Brings the schema up to date; safe when several start at once (knex takes a lock). */
+/** Brings the schema up to date; safe when several processes start at once (knex takes a lock). */
 export async function migrate(database: Database): Promise<void> {
   await database.migrate.latest({
     migrationSource: {
@@ -46,7 +48,7 @@ export async function migrate(database: Database): Promise<void> {
 
 const UNIQUE_VIOLATION = '23505'
 
-/** True for a breach of a unique index (PostgreSQL error 23505). */
+/** True for a violation of a unique index (PostgreSQL error 23505). */
 export function isUniqueViolation(error: unknown): boolean {
   return typeof error === 'object' && error !== null && (error as { code?: unknown }).code === UNIQUE_VIOLATION
 }

@@ -1,16 +1,17 @@
-/** The projection of the dead-letter topics: rows, how far each partition is projected, and which of them a redrive has taken. */
+/** The projection of the dead-letter topics: the rows, the next offset to project per partition, and the rows taken by a redrive. */
 import type { DeadLetterFilter, DeadLetterQuery } from '../api/dead-letters.ts'
 import { invalidRequest } from '../errors/service-error.ts'
 import type { Queryable } from './database.ts'
 import type { Knex } from 'knex'
 
 type Status = 'pending' | 'redriving' | 'redriven' | 'copy'
+/** A row of `dead_letters`. */
 export type DeadLetterRow = {
   pipeline_id: string
-  /** Where it stands in the dead-letter topic. bigint columns are text in the driver. */
+  /** Partition and offset in the dead-letter topic. The driver returns bigint columns as text. */
   letter_partition: number
   letter_offset: string
-  /** Where it stood in the source. */
+  /** Partition and offset of the record in the source. */
   partition: number
   record_offset: string
   step: number
@@ -25,22 +26,23 @@ export type DeadLetterRow = {
   key: Buffer | null
   value: Buffer | null
   headers: { key: string; base64: string | null }[]
-  /** A copy is another letter of a failure that has one: its round came again. */
+  /** A `copy` is another dead letter of the same failure, for example because its round was repeated. */
   status: Status
   job_id: string | null
 }
 
+/** A dead letter that is not stored yet. */
 export type NewDeadLetter = Omit<DeadLetterRow, 'status' | 'job_id'>
 
 const INSERT_MAX = 500
 
-/** The id of a row: where it stands in its topic. */
+/** The id of a row, made from its partition and offset in the dead-letter topic. */
 export const deadLetterId = ({ letter_partition, letter_offset }: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>): string =>
   `dl_${letter_partition}_${letter_offset}`
 
 const ID = /^dl_(\d{1,6})_(\d{1,18})$/
 
-/** Undefined for what is no id of a dead letter. */
+/** Partition and offset in the dead-letter topic; undefined for text that is not the id of a dead letter. */
 export function parseDeadLetterId(id: string): { letter_partition: number; letter_offset: string } | undefined {
   const parts = ID.exec(id)
   return parts ? { letter_partition: Number(parts[1]), letter_offset: parts[2]! } : undefined
@@ -52,20 +54,20 @@ export async function findLetterPosition(db: Queryable, pipelineId: string, part
   return BigInt(row?.next_offset ?? 0)
 }
 
-/** Locks the partition's position, so that one projection at a time moves it. */
+/** The next offset to project, locked until the transaction ends so that one projection at a time moves it. */
 export async function lockLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {
   await db('dead_letter_positions').insert({ pipeline_id: pipelineId, partition, next_offset: 0 }).onConflict().ignore()
   const row = await db('dead_letter_positions').where({ pipeline_id: pipelineId, partition }).forUpdate().first()
   return BigInt(row.next_offset)
 }
 
-/** One failure of one record, by whatever revision and however often it was tried. */
+/** Key of a record's failure at a step, whatever the revision and the number of attempts. */
 const failureOf = (row: Pick<DeadLetterRow, (typeof FAILURE)[number]>): string => FAILURE.map((column) => row[column]).join('/')
 const FAILURE = ['partition', 'record_offset', 'step'] as const
 
 /**
- * A failure has one letter: another one of it is a copy, which no list shows and every redrive passes over; the letter of a redrive that
- * failed again takes the place of the one before it.
+ * A failure has one dead letter: any other one is a copy, which no list shows and every redrive skips. The dead letter of a redrive that
+ * failed again replaces the previous one, which becomes the copy.
  */
 async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLetter[]): Promise<(NewDeadLetter & { status: Status })[]> {
   const places = letters.map(({ partition, record_offset }) => [partition, record_offset])
@@ -80,7 +82,7 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
   const replaced: Latest[] = []
   for (const letter of letters) {
     const before = latest.get(failureOf(letter))
-    // What was redriven and fails under another revision (a replay) is a failure of its own.
+    // A record that was redriven and fails again under another revision (in a replay) is a new failure.
     const isSettled = before?.status === 'redriven' && before.revision !== letter.revision
     const isCopy = before !== undefined && before.redrives >= letter.redrives && !isSettled
     marked.set(deadLetterId(letter), { ...letter, status: isCopy ? 'copy' : 'pending' })
@@ -101,7 +103,7 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
   return [...marked.values()]
 }
 
-/** Rows and next offset in the caller's transaction. */
+/** Stores dead letters and the next offset to project, in the caller's transaction. */
 export async function addDeadLetters(
   db: Queryable,
   pipelineId: string,
@@ -140,19 +142,19 @@ function filtered(db: Queryable, pipelineId: string, filter: DeadLetterFilter & 
 
 const CURSOR = /^(\d{1,16}):(\d{1,6}):(\d{1,18})$/
 
-/** Keys, values and headers of one page: shown in base64 and as JSON they are two and a half times as much. */
+/** Bytes of the keys, values and headers of one page; shown in base64 and as JSON they take 2.5 times as much. */
 const PAGE_BYTES_MAX = 6 << 20
 
 type Place = Pick<DeadLetterRow, 'failed_at' | 'letter_partition' | 'letter_offset'>
 
-/** As many places as have room on a page; one always has. */
+/** As many rows as fit on a page, and at least one. */
 function fittingOf(places: (Place & { bytes: string })[]): Place[] {
   let bytes = 0
   const end = places.findIndex((place, index) => (bytes += Number(place.bytes)) > PAGE_BYTES_MAX && index > 0)
   return end < 0 ? places : places.slice(0, end)
 }
 
-/** One page; `next_cursor` while more follows, be it that the page had no room for all that was asked for. */
+/** One page; `nextCursor` is set while more rows follow, `isCut` if not all requested rows fit. Throws 400 for an invalid cursor. */
 export async function listDeadLetters(
   db: Queryable,
   pipelineId: string,
@@ -195,6 +197,7 @@ export async function listDeadLetters(
   return { items, total: Number(count), nextCursor, isCut: shown.length < Math.min(places.length, query.page_size) }
 }
 
+/** The dead letter; undefined for an unknown id or a copy. */
 export async function findDeadLetter(db: Queryable, pipelineId: string, id: string): Promise<DeadLetterRow | undefined> {
   const place = parseDeadLetterId(id)
   return (
@@ -208,7 +211,7 @@ export async function findDeadLetter(db: Queryable, pipelineId: string, id: stri
 
 type Failure = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset' | 'step' | 'error_code' | 'error_message'>
 
-/** Those of one source record, oldest first. */
+/** The dead letters of one source record, oldest failure first. */
 export async function listLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<Failure[]> {
   return db('dead_letters')
     .select('letter_partition', 'letter_offset', 'step', 'error_code', 'error_message')
@@ -217,6 +220,7 @@ export async function listLettersOf(db: Queryable, pipelineId: string, partition
     .orderBy('failed_at')
 }
 
+/** Dead letters to redrive: by id or by filter, redriven fewer than `redrivesMax` times before. */
 export type Selection = { ids?: string[]; filter?: DeadLetterFilter; redrivesMax: number }
 
 /** Dead letters of the selection that may be redriven, in the order of the topic. */
@@ -243,7 +247,7 @@ function pending(db: Queryable, pipelineId: string, { ids, filter, redrivesMax }
   return query.select('letter_partition', 'letter_offset').orderBy(['letter_partition', 'letter_offset'])
 }
 
-/** Which of these ids name a dead letter of the pipeline, whatever its status. */
+/** Those of `ids` that name a dead letter of the pipeline, in any status but `copy`. */
 export async function listKnownIds(db: Queryable, pipelineId: string, ids: string[]): Promise<Set<string>> {
   const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
   const rows: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>[] = await db('dead_letters')
@@ -257,7 +261,7 @@ export async function listKnownIds(db: Queryable, pipelineId: string, ids: strin
   return new Set(rows.map(deadLetterId))
 }
 
-/** Marks rows as taken by a job. */
+/** Marks rows as being redriven by a job. */
 export async function takeForJob(
   db: Queryable,
   pipelineId: string,
@@ -271,7 +275,7 @@ export async function takeForJob(
   )
 }
 
-/** The letters of a pipeline that a new job does not take, by partition, in order: ranges must not reach over them. */
+/** Offsets of the pipeline's dead letters that a new job does not take, by partition, ascending: its ranges must not include them. */
 export async function listOthers(db: Queryable, pipelineId: string, jobId: string): Promise<Map<number, bigint[]>> {
   const rows: { letter_partition: number; letter_offset: string }[] = await db('dead_letters')
     .where({ pipeline_id: pipelineId })
@@ -287,7 +291,7 @@ export async function listOthers(db: Queryable, pipelineId: string, jobId: strin
   return others
 }
 
-/** After the job's end: letters before its positions are done, the others are pending again. */
+/** Settles a job's dead letters after its end: those before its positions are redriven, the others are pending again. */
 export async function settleJobLetters(db: Queryable, jobId: string, positions: ReadonlyMap<number, bigint>): Promise<void> {
   for (const [partition, position] of positions) {
     await db('dead_letters')

@@ -1,16 +1,17 @@
-/** Answers kept for 24 h under the client's Idempotency-Key. */
+/** Responses stored for 24 h under the client's Idempotency-Key. */
 import type { Queryable } from './database.ts'
 
+/** A stored response. */
 export type KeptAnswer = { status: number; headers: Record<string, string>; body: unknown }
-/** What a write has begun with, so that its repeat is the same write to the broker. */
+/** The producer and the partition of a write, so that the broker recognises a repeat as the same write. */
 export type Begun = { producer_id: string; epoch: number; partition: number }
-/** `begun` is there where an earlier request under the key has not come to a known end. */
+/** The result of a claim; `begun` is set if an earlier request under the key ended with an unknown result. */
 export type Claim = { kind: 'new'; begun?: Begun } | { kind: 'mismatch' } | { kind: 'in_flight' } | { kind: 'done'; answer: KeptAnswer }
 
-/** A claim without an answer is taken over after this long: its holder has died. */
+/** A claim without a response can be taken over after this time, because its holder has died. */
 const IN_FLIGHT_SECONDS = 60
 
-/** Claims the key for a request with this fingerprint, or tells what became of the one before. One that is in doubt is resumed. */
+/** Claims the key for a request with this fingerprint, or returns the state of the earlier request. A write in doubt is resumed. */
 export async function claimKey(db: Queryable, accountId: string, key: string, fingerprint: string): Promise<Claim> {
   await db.raw(
     `DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND (created_at < now() - interval '24 hours' OR (status IS NULL AND begun IS NULL AND created_at < now() - ? * interval '1 second'))`,
@@ -26,7 +27,7 @@ export async function claimKey(db: Queryable, accountId: string, key: string, fi
   if (!row) return { kind: 'in_flight' }
   if (row.fingerprint !== fingerprint) return { kind: 'mismatch' }
   if (row.status === null && row.begun) {
-    // Its holder has said that it does not know, or has died.
+    // Its holder has marked it as in doubt, has died, or is still at work.
     const resumed = await db('idempotency_keys')
       .where({ account_id: accountId, key })
       .whereNull('status')
@@ -39,13 +40,14 @@ export async function claimKey(db: Queryable, accountId: string, key: string, fi
     : { kind: 'done', answer: { status: row.status, headers: row.headers, body: row.body } }
 }
 
+/** Stores the response of the request that holds the key. */
 export async function keepAnswer(db: Queryable, accountId: string, key: string, answer: KeptAnswer): Promise<void> {
   await db('idempotency_keys')
     .where({ account_id: accountId, key })
     .update({ status: answer.status, headers: JSON.stringify(answer.headers), body: JSON.stringify(answer.body ?? null) })
 }
 
-/** Before the first byte of a write is sent. */
+/** Stores what a write begins with, before its first byte is sent. Throws an Error when the key was released before. */
 export async function keepBegun(db: Queryable, accountId: string, key: string, begun: Begun): Promise<void> {
   const kept = await db('idempotency_keys')
     .where({ account_id: accountId, key })
@@ -54,15 +56,17 @@ export async function keepBegun(db: Queryable, accountId: string, key: string, b
   if (kept === 0) throw new Error('the key was released before the write began')
 }
 
-/** The write may or may not have happened: the next request under the key finds out. */
+/** Marks a write that may or may not have happened; the next request under the key finds out. */
 export async function markInDoubt(db: Queryable, accountId: string, key: string): Promise<void> {
   await db('idempotency_keys').where({ account_id: accountId, key }).whereNull('status').update({ in_doubt: true })
 }
 
+/** Deletes the key, unless a response is stored under it, so that the request may be repeated. */
 export async function releaseKey(db: Queryable, accountId: string, key: string): Promise<void> {
   await db('idempotency_keys').where({ account_id: accountId, key }).whereNull('status').delete()
 }
 
+/** Deletes keys that are older than 24 h. */
 export async function deleteOldKeys(db: Queryable): Promise<void> {
   await db('idempotency_keys').whereRaw(`created_at < now() - interval '24 hours'`).delete()
 }

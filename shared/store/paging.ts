@@ -3,7 +3,9 @@ import { isStorable } from '../model/text.ts'
 import { invalidRequest } from '../errors/service-error.ts'
 import type { Knex } from 'knex'
 
+/** Which page to read: by number or by cursor, sorted and filtered. */
 export type PageRequest = { page: number; page_size: number; sort: string; name?: string; status?: string; kind?: string; cursor?: string }
+/** The items of one page; `total` counts all pages, `nextCursor` is set while more items follow. */
 export type Page<T> = { items: T[]; total: number; nextCursor: string | undefined }
 
 type Keyed = { id: string; name: string; created_at: Date }
@@ -28,12 +30,15 @@ function parseCursor(text: string, sort: string): Cursor {
         return { sort, value: v, id: i }
     }
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw invalidRequest([{ path: '/query/cursor', message: 'is not a cursor of this list and sort' }])
 }
 
-/** `scope` is the query of all items that the caller may see, not yet sorted or cut; it selects id, name and created_at among others. */
+/**
+ * One page of `scope`, the query of all items that the caller may see, without order and limit; it selects at least id, name and
+ * created_at. Throws 400 for a malformed cursor, or one of another sort.
+ */
 export async function findPage<T extends Keyed>(scope: Knex.QueryBuilder, request: PageRequest): Promise<Page<T>> {
   const filtered = scope.clone()
   if (request.name !== undefined) void filtered.where('name', request.name)
@@ -43,7 +48,7 @@ export async function findPage<T extends Keyed>(scope: Knex.QueryBuilder, reques
   const isDescending = request.sort.startsWith('-')
   const column = request.sort.replace('-', '')
   const direction = isDescending ? 'desc' : 'asc'
-  // Times are cut to milliseconds on the way out: sorted and compared as they are shown, or rows of one millisecond come twice or never.
+  // Cursors hold milliseconds, so times are sorted and compared in milliseconds too; else rows of one millisecond repeat or are lost.
   const shown = column === 'created_at' ? `date_trunc('milliseconds', created_at)` : column
   const query = filtered.orderByRaw(`${shown} ${direction}, id ${direction}`).limit(request.page_size + 1)
   if (request.cursor === undefined) void query.offset((request.page - 1) * request.page_size)

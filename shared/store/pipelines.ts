@@ -5,6 +5,7 @@ import type { PipelineStatus } from '../model/pipeline-status.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
+/** A row of `pipelines`. */
 export type PipelineRow = {
   id: string
   account_id: string
@@ -15,16 +16,19 @@ export type PipelineRow = {
   desired: DesiredStatus
   revision: number
   attempt: number
-  /** As the client sent it, defaults filled in. */
+  /** As the client sent it, with its defaults filled in. */
   request: Record<string, unknown>
   definition: PipelineDefinition
   created_at: Date
   updated_at: Date
 }
 
+/** A pipeline that is not stored yet. */
 export type NewPipeline = Omit<PipelineRow, 'created_at' | 'updated_at' | 'status_reason'>
+/** A resource that a pipeline uses, which therefore can't be deleted. */
 export type Use = { kind: 'stream' | 'smartmodule' | 'secret'; used_id: string }
 
+/** The stored pipeline, with its uses and its first revision. Throws a unique violation when its name is taken. */
 export async function insertPipeline(db: Queryable, pipeline: NewPipeline, uses: Use[]): Promise<PipelineRow> {
   const [row] = await db('pipelines')
     .insert({ ...pipeline, request: JSON.stringify(pipeline.request), definition: JSON.stringify(pipeline.definition) })
@@ -35,40 +39,43 @@ export async function insertPipeline(db: Queryable, pipeline: NewPipeline, uses:
   return row
 }
 
-/** Keeps these from being deleted too. */
+/** Adds resources that the pipeline uses, so that they can't be deleted. */
 export async function addUses(db: Queryable, pipelineId: string, uses: Use[]): Promise<void> {
   const rows = uses.map(({ kind, used_id }) => ({ pipeline_id: pipelineId, kind, used_id }))
   if (rows.length > 0) await db('pipeline_uses').insert(rows).onConflict().ignore()
 }
 
-/** Replaces what of these kinds a pipeline uses by what its next revision does. */
+/** Replaces the resources of these kinds that a pipeline uses by those of its next revision. */
 export async function replaceUses(db: Queryable, pipelineId: string, kinds: Use['kind'][], uses: Use[]): Promise<void> {
   await db('pipeline_uses').where({ pipeline_id: pipelineId }).whereIn('kind', kinds).delete()
   await addUses(db, pipelineId, uses)
 }
 
+/** A row of `pipeline_revisions`. */
 export type RevisionRow = { pipeline_id: string; revision: number; definition: PipelineDefinition; created_at: Date }
 
+/** Stores a revision of a pipeline. */
 export async function insertRevision(db: Queryable, definition: PipelineDefinition): Promise<void> {
   const { pipeline_id, revision } = definition
   await db('pipeline_revisions').insert({ pipeline_id, revision, definition: JSON.stringify(definition) })
 }
 
-/** Oldest first. */
+/** All revisions of a pipeline, oldest first. */
 export async function listRevisions(db: Queryable, pipelineId: string): Promise<RevisionRow[]> {
   const rows: RevisionRow[] = await db('pipeline_revisions').where({ pipeline_id: pipelineId }).orderBy('revision')
   return rows.map((row) => ({ ...row, definition: PipelineDefinition.parse(row.definition) }))
 }
 
+/** A ledger entry of a pipeline: the revision handled the partition from this offset on. */
 export type LedgerRow = { partition: number; revision: number; from_offset: bigint; at: Date }
 
-/** In the order of partition and offset. */
+/** The ledger entries of a pipeline, by partition and offset. */
 export async function listLedger(db: Queryable, pipelineId: string): Promise<LedgerRow[]> {
   const rows = await db('ledger').where({ pipeline_id: pipelineId }).orderBy(['partition', 'from_offset', 'revision'])
   return rows.map(({ partition, revision, from_offset, at }) => ({ partition, revision, from_offset: BigInt(from_offset), at }))
 }
 
-/** An entry that is there already stays: it is the border. One of a pipeline that is gone is left out. */
+/** Stores a ledger entry. An existing one stays, because it marks the boundary; one for a deleted pipeline is skipped. */
 export async function saveLedger(db: Queryable, { pipeline_id, partition, revision, from_offset, at }: LedgerEntry): Promise<void> {
   await db.raw(
     `INSERT INTO ledger (pipeline_id, partition, revision, from_offset, at)
@@ -77,35 +84,38 @@ export async function saveLedger(db: Queryable, { pipeline_id, partition, revisi
   )
 }
 
-/** A row from before a definition had all of today's members. */
+/** Fills in members that the definition did not have when the row was written. */
 function withDefaults<T extends PipelineRow | undefined>(row: T): T {
   return row && { ...row, definition: PipelineDefinition.parse(row.definition) }
 }
 
+/** The account's pipeline; undefined if it does not exist or is being deleted. */
 export async function findPipeline(db: Queryable, accountId: string, id: string): Promise<PipelineRow | undefined> {
   return withDefaults(await db('pipelines').where({ account_id: accountId, id }).whereNot('status', 'deleting').first())
 }
 
-/** Ids of pipelines that use a stream, as source or sink. */
+/** Ids of the pipelines that use a stream, as source or sink. */
 export async function listPipelinesReading(db: Queryable, streamId: string): Promise<string[]> {
   const rows = await db('pipeline_uses').where({ kind: 'stream', used_id: streamId }).select('pipeline_id').orderBy('pipeline_id')
   return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)
 }
 
-/** Whoever's it is: for those who show a signature in place of a token. */
+/** The pipeline, of any account and in any status: for requests that carry a signature instead of a token. */
 export async function findAnyPipeline(db: Queryable, id: string): Promise<PipelineRow | undefined> {
   return withDefaults(await db('pipelines').where({ id }).first())
 }
 
-/** Locks the row until the transaction ends: outbox entries of one pipeline are then in the order of its changes. */
+/** The pipeline, locked until the transaction ends, so that its outbox entries are in the order of its changes. */
 export async function lockPipeline(db: Queryable, id: string): Promise<PipelineRow | undefined> {
   return withDefaults(await db('pipelines').where({ id }).forUpdate().first())
 }
 
+/** A page of the account's pipelines, without those being deleted. */
 export async function listPipelines(db: Queryable, accountId: string, page: PageRequest): Promise<Page<PipelineRow>> {
   return findPage(db('pipelines').where({ account_id: accountId }).whereNot('status', 'deleting').select('*'), page)
 }
 
+/** The changed pipeline. Throws a unique violation when its new name is taken. */
 export async function updatePipeline(
   db: Queryable,
   id: string,
@@ -126,26 +136,28 @@ export async function updatePipeline(
   return withDefaults(row)
 }
 
+/** Deletes the pipeline's row and the reports of its tasks. */
 export async function deletePipelineRow(db: Queryable, id: string): Promise<void> {
   await deleteObserved(db, id)
   await db('pipelines').where({ id }).delete()
 }
 
+/** Deletes the reports of all tasks of a pipeline or job. */
 export async function deleteObserved(db: Queryable, pipelineId: string): Promise<void> {
   await db('observed_tasks').where({ pipeline_id: pipelineId }).delete()
 }
 
-/** Pipelines that have positions and nobody who holds them. */
+/** Pipelines that have committed positions but no running tasks, so that their positions could expire. */
 export async function listIdlePipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
   return db('pipelines').whereIn('status', ['created', 'stopped', 'failed']).select('id', 'definition')
 }
 
-/** Pipelines with an intake topic. */
+/** Pipelines with an external source, and so with an intake topic. */
 export async function listSourcedPipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
   return db('pipelines').whereRaw(`definition->'source' IS NOT NULL`).select('id', 'definition')
 }
 
-/** Pipelines left half-made or half-deleted for longer than `olderThanMs`. At most 50: the next pass takes the rest. */
+/** Pipelines whose creation or deletion has been unfinished for longer than `olderThanMs`, at most 50: the next pass takes the rest. */
 export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number): Promise<PipelineRow[]> {
   return db('pipelines')
     .whereIn('status', ['creating', 'deleting'])
@@ -154,22 +166,22 @@ export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number
     .limit(50)
 }
 
-/** Puts a pipeline's definition (or its end) into the outbox; the publisher carries it to the processors. */
+/** Puts a pipeline's definition, or null for its deletion, into the outbox; the publisher sends it to the processors. */
 export async function enqueueDefinition(db: Queryable, id: string, definition: PipelineDefinition | null): Promise<void> {
   await db('outbox').insert({ key: definitionKeys.pipeline(id), value: definition && Buffer.from(JSON.stringify(definition)) })
 }
 
-/** Revisions that processors keep: more of them pass only while a sink is away for all that time. */
+/** Revisions that processors keep. An older one is needed only if its sink stays away while this many revisions follow. */
 const REVISIONS_KEPT = 20
 
-/** Puts a revision's own entry into the outbox, and the end of the one that is too old to be kept. */
+/** Puts a revision into the outbox, and a tombstone for the one that is now too old to keep. */
 export async function enqueueRevision(db: Queryable, definition: PipelineDefinition): Promise<void> {
   const { pipeline_id: id, revision } = definition
   await db('outbox').insert({ key: definitionKeys.revision(id, revision), value: Buffer.from(JSON.stringify(definition)) })
   if (revision > REVISIONS_KEPT) await db('outbox').insert({ key: definitionKeys.revision(id, revision - REVISIONS_KEPT), value: null })
 }
 
-/** Puts the ends of all revisions that processors may have into the outbox. */
+/** Puts tombstones for all revisions that processors may have into the outbox. */
 export async function enqueueRevisionsEnd(db: Queryable, id: string, newest: number): Promise<void> {
   const oldest = Math.max(1, newest - REVISIONS_KEPT)
   const ends = Array.from({ length: newest - oldest + 1 }, (_, index) => ({
@@ -179,16 +191,17 @@ export async function enqueueRevisionsEnd(db: Queryable, id: string, newest: num
   await db('outbox').insert(ends)
 }
 
-/** Puts a job's definition (or its end) into the outbox. */
+/** Puts a job's definition, or null for its end, into the outbox. */
 export async function enqueueJob(db: Queryable, id: string, definition: PipelineDefinition | null): Promise<void> {
   await db('outbox').insert({ key: definitionKeys.job(id), value: definition && Buffer.from(JSON.stringify(definition)) })
 }
 
+/** Puts a SmartModule's binary into the outbox. */
 export async function enqueueBinary(db: Queryable, sha256: string, content: Buffer): Promise<void> {
   await db('outbox').insert({ key: definitionKeys.smartModule(sha256), value: content })
 }
 
-/** Makes this process the publisher. True where another one was it before, or none. */
+/** Makes this process the publisher; true if it was not the publisher before. */
 export async function takePublisher(db: Queryable, self: string): Promise<boolean> {
   const { rowCount } = await db.raw(
     `INSERT INTO publisher (name, process) VALUES ('outbox', ?) ON CONFLICT (name) DO UPDATE SET process = excluded.process WHERE publisher.process <> excluded.process`,
@@ -197,16 +210,20 @@ export async function takePublisher(db: Queryable, self: string): Promise<boolea
   return rowCount === 1
 }
 
+/** An entry of the outbox; a null value is a tombstone. */
 export type OutboxRow = { id: string; key: string; value: Buffer | null }
 
+/** The oldest entries of the outbox, in order. */
 export async function listOutbox(db: Queryable, limit: number): Promise<OutboxRow[]> {
   return db('outbox').orderBy('id').limit(limit)
 }
 
+/** Deletes published entries from the outbox. */
 export async function deleteOutbox(db: Queryable, ids: string[]): Promise<void> {
   await db('outbox').whereIn('id', ids).delete()
 }
 
+/** Stores a task's report in place of its previous one. */
 export async function saveObserved(db: Queryable, task: ObservedTask): Promise<void> {
   await db('observed_tasks')
     .insert({ pipeline_id: task.pipeline_id, task: task.task, body: JSON.stringify(task) })
@@ -214,6 +231,7 @@ export async function saveObserved(db: Queryable, task: ObservedTask): Promise<v
     .merge()
 }
 
+/** The latest reports of a pipeline's or job's tasks, by task number; reports that don't parse are left out. */
 export async function listObserved(db: Queryable, pipelineId: string): Promise<ObservedTask[]> {
   const rows = await db('observed_tasks').where({ pipeline_id: pipelineId }).orderBy('task')
   return rows.flatMap(({ body }) => {
@@ -222,23 +240,25 @@ export async function listObserved(db: Queryable, pipelineId: string): Promise<O
   })
 }
 
-/** Forgets what tasks reported that are no longer wanted. */
+/** Deletes the reports of all tasks but `tasks`, since the others are no longer wanted. */
 export async function deleteObservedBut(db: Queryable, pipelineId: string, tasks: readonly number[]): Promise<void> {
   await db('observed_tasks').where({ pipeline_id: pipelineId }).whereNotIn('task', tasks).delete()
 }
 
+/** The next offset to project; 0 if nothing was projected yet. */
 export async function getProjectorPosition(db: Queryable, name: string): Promise<bigint> {
   const row = await db('projector_positions').where({ name }).first()
   return BigInt(row?.next_offset ?? 0)
 }
 
-/** The same, locked until the transaction ends: one projector at a time moves it. */
+/** The next offset to project, locked until the transaction ends so that one projector at a time moves it. */
 export async function lockProjectorPosition(db: Queryable, name: string): Promise<bigint> {
   await db('projector_positions').insert({ name, next_offset: 0 }).onConflict('name').ignore()
   const row = await db('projector_positions').where({ name }).forUpdate().first()
   return BigInt(row.next_offset)
 }
 
+/** Stores the next offset to project. */
 export async function setProjectorPosition(db: Queryable, name: string, nextOffset: bigint): Promise<void> {
   await db('projector_positions')
     .insert({ name, next_offset: String(nextOffset) })

@@ -4,7 +4,9 @@ import type { ExtismFunction, SmartModuleKind } from '../model/smartmodule-kind.
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
+/** A row of `smartmodules`; built-in ones have no account. */
 export type SmartModuleRow = { id: string; account_id: string | null; name: string; description: string; status: string; created_at: Date }
+/** A row of `smartmodule_versions`; `ordinal` counts a SmartModule's versions from 1. */
 export type VersionRow = {
   smartmodule_id: string
   version: string
@@ -21,9 +23,10 @@ export type VersionRow = {
 /** A SmartModule with its newest version. */
 export type CurrentSmartModule = SmartModuleRow & Omit<VersionRow, 'smartmodule_id' | 'created_at'>
 
+/** The SHA-256 hash of a binary, in hex. */
 export const sha256Of = (binary: Uint8Array): string => createHash('sha256').update(binary).digest('hex')
 
-/** Modules that the account may use: its own and the built-ins, each with its newest version. */
+/** The SmartModules that the account may use: its own and the built-ins, each with its newest version. */
 function visible(db: Queryable, accountId: string) {
   return db.select('*').from(
     db('smartmodules as m')
@@ -36,38 +39,44 @@ function visible(db: Queryable, accountId: string) {
   )
 }
 
+/** A page of the account's own and the built-in SmartModules. */
 export async function listSmartModules(db: Queryable, accountId: string, page: PageRequest): Promise<Page<CurrentSmartModule>> {
   return findPage(visible(db, accountId), page)
 }
 
+/** The account's own or a built-in SmartModule; undefined if there is none with this id. */
 export async function findSmartModule(db: Queryable, accountId: string, id: string): Promise<CurrentSmartModule | undefined> {
   return visible(db, accountId).where('id', id).first()
 }
 
-/** The account's own, or a built-in one. */
+/** The account's own or a built-in SmartModule; undefined if there is none with this name. */
 export async function findSmartModuleByName(db: Queryable, accountId: string, name: string): Promise<CurrentSmartModule | undefined> {
   return visible(db, accountId).where('name', name).first()
 }
 
+/** One version of a SmartModule; undefined if it does not exist. */
 export async function findVersion(db: Queryable, smartModuleId: string, version: string): Promise<VersionRow | undefined> {
   return db('smartmodule_versions').where({ smartmodule_id: smartModuleId, version }).first()
 }
 
-/** By name, locked until the transaction ends: two uploads of one name must not both become the next version. */
+/** The SmartModule by name, locked until the transaction ends, so that two uploads can't both become its next version. */
 export async function lockSmartModule(db: Queryable, accountId: string | null, name: string): Promise<SmartModuleRow | undefined> {
   const query = db('smartmodules').where({ name }).forUpdate()
   return (accountId === null ? query.whereNull('account_id') : query.where({ account_id: accountId })).first()
 }
 
+/** The stored SmartModule. Throws a unique violation when its name is taken. */
 export async function insertSmartModule(db: Queryable, row: Omit<SmartModuleRow, 'created_at'>): Promise<SmartModuleRow> {
   const [inserted] = await db('smartmodules').insert(row).returning('*')
   return inserted
 }
 
+/** Changes a SmartModule's description. */
 export async function updateDescription(db: Queryable, id: string, description: string): Promise<void> {
   await db('smartmodules').where({ id }).update({ description })
 }
 
+/** Stores a version, and its binary unless that is stored already. Throws a unique violation for a taken version. */
 export async function insertVersion(db: Queryable, version: Omit<VersionRow, 'created_at' | 'bytes'>, binary: Uint8Array): Promise<void> {
   await db('smartmodule_binaries')
     .insert({ sha256: version.sha256, content: Buffer.from(binary) })
@@ -76,18 +85,19 @@ export async function insertVersion(db: Queryable, version: Omit<VersionRow, 'cr
   await db('smartmodule_versions').insert({ ...version, config: JSON.stringify(version.config), bytes: binary.length })
 }
 
-/** The versions' numbers, newest first. */
+/** All versions of a SmartModule, newest first. */
 export async function listVersions(db: Queryable, smartModuleId: string): Promise<VersionRow[]> {
   return db('smartmodule_versions').where({ smartmodule_id: smartModuleId }).orderBy('ordinal', 'desc')
 }
 
+/** The binary with this SHA-256 hash. Throws an Error when it is missing. */
 export async function getBinary(db: Queryable, sha256: string): Promise<Buffer> {
   const row = await db('smartmodule_binaries').where({ sha256 }).first('content')
   if (!row) throw new Error(`the binary ${sha256} is missing`)
   return row.content
 }
 
-/** Claims the publication of binaries that no processor knows yet, in the caller's transaction; answers those to publish. */
+/** Those of the binaries that were not published yet; marks them as published, in the caller's transaction. */
 export async function claimUnpublished(db: Queryable, sha256s: string[]): Promise<{ sha256: string; content: Buffer }[]> {
   return db('smartmodule_binaries')
     .whereIn('sha256', sha256s)
@@ -96,7 +106,7 @@ export async function claimUnpublished(db: Queryable, sha256s: string[]): Promis
     .returning(['sha256', 'content'])
 }
 
-/** Marks the account's SmartModules whose newest version is one of these builds; a mended version lifts it. */
+/** Quarantines the account's SmartModules whose newest version is one of these binaries; deploying a new version lifts it. */
 export async function quarantineVersions(db: Queryable, accountId: string, sha256s: string[]): Promise<void> {
   if (sha256s.length === 0) return
   await db('smartmodules')
@@ -108,10 +118,12 @@ export async function quarantineVersions(db: Queryable, accountId: string, sha25
     .update({ status: 'quarantined' })
 }
 
+/** Sets a quarantined SmartModule to `deployed` again. */
 export async function liftQuarantine(db: Queryable, id: string): Promise<void> {
   await db('smartmodules').where({ id, status: 'quarantined' }).update({ status: 'deployed' })
 }
 
+/** Deletes a SmartModule and its versions. */
 export async function deleteSmartModuleRow(db: Queryable, id: string): Promise<void> {
   await db('smartmodules').where({ id }).delete()
 }

@@ -1,8 +1,9 @@
-/** The sparse index of a stream's records: per partition, how many records lie before an offset. Numbers are exact below 2^53. */
+/** The sparse index of a stream's records: per partition, how many records precede an offset. Numbers are exact below 2^53. */
 import type { Database, Queryable } from './database.ts'
 
-/** Up to where a partition is indexed: `records` lie before `nextOffset`. `builtAt`: when the counting came to the end for the first time. */
+/** How far a partition is indexed: `records` precede `nextOffset`. `builtAt`: when the count first reached the end of the partition. */
 export type IndexHead = { topicId: string; partition: number; records: number; nextOffset: bigint; builtAt: Date | null }
+/** An entry of the index: `records` precede `offset`. */
 export type IndexEntry = { records: number; offset: bigint }
 
 const toHead = (row: { topic_id: string; partition: number; records: string; next_offset: string; built_at: Date | null }): IndexHead => ({
@@ -15,18 +16,19 @@ const toHead = (row: { topic_id: string; partition: number; records: string; nex
 const toEntry = (row: { records: string; first_offset: string } | undefined): IndexEntry | undefined =>
   row && { records: Number(row.records), offset: BigInt(row.first_offset) }
 
+/** The heads of a stream's partitions. */
 export async function listHeads(db: Queryable, streamId: string): Promise<IndexHead[]> {
   return (await db('stream_index_heads').where({ stream_id: streamId })).map(toHead)
 }
 
-/** The last entry with at most `records` records before it. */
+/** The last entry that at most `records` records precede; undefined if there is none. */
 export async function findEntry(db: Queryable, streamId: string, partition: number, records: number): Promise<IndexEntry | undefined> {
   return toEntry(
     await db('stream_index').where({ stream_id: streamId, partition }).where('records', '<=', records).orderBy('records', 'desc').first(),
   )
 }
 
-/** The first entry at or behind an offset. */
+/** The first entry at or after an offset; undefined if there is none. */
 export async function findEntryFrom(db: Queryable, streamId: string, partition: number, offset: bigint): Promise<IndexEntry | undefined> {
   return toEntry(
     await db('stream_index')
@@ -37,7 +39,7 @@ export async function findEntryFrom(db: Queryable, streamId: string, partition: 
   )
 }
 
-/** Forgets what was counted of a partition, unless another writer has begun anew already. */
+/** Deletes the index of a partition, unless another writer has already started it over. */
 export async function dropIndex(db: Database, streamId: string, { partition, topicId, builtAt }: IndexHead): Promise<void> {
   await db.transaction(async (trx) => {
     const head = await trx('stream_index_heads').where({ stream_id: streamId, partition }).forUpdate().first()
@@ -47,7 +49,7 @@ export async function dropIndex(db: Database, streamId: string, { partition, top
   })
 }
 
-/** Moves a head on and adds the entries passed, in one transaction. False when another writer moved it first: nothing is changed then. */
+/** Advances a head and adds the entries, in one transaction. False, with nothing changed, if another writer moved the head first. */
 export async function extendIndex(
   db: Database,
   streamId: string,
@@ -71,7 +73,7 @@ export async function extendIndex(
             partition: after.partition,
             topic_id: before.topicId,
             next_offset: String(before.nextOffset),
-            // One that was begun anew may stand at the same offset.
+            // A head that was started over may be at the same offset.
             records: before.records,
           })
           .update({ records: row.records, next_offset: row.next_offset, built_at: row.built_at })

@@ -1,10 +1,12 @@
-/** Streams as rows, and what still uses them. */
+/** Streams as rows, and the pipelines that use them. */
 import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
+/** The status of a stream. */
 export type StreamStatus = 'creating' | 'active' | 'failed' | 'deleting'
+/** A row of `streams`. */
 export type StreamRow = {
   id: string
   account_id: string
@@ -14,25 +16,26 @@ export type StreamRow = {
   status: StreamStatus
   status_reason: string | null
   partitions: number
-  /** bigint: text in the driver. */
+  /** The driver returns bigint as text. */
   retention_ms: string
   compatibility: string
   format: StreamFormat
   key_field: string | null
   schema_id: number | null
   topic: string
-  /** The topic was there before the stream and stays behind it. */
+  /** The topic existed before the stream, and stays when the stream is deleted. */
   is_adopted: boolean
-  /** Set where the schema came from the registry. */
+  /** Set if the schema came from the registry. */
   schema_text: SchemaText | null
-  /** `max.message.bytes` of an adopted topic; null is the service's own limit. */
+  /** `max.message.bytes` of an adopted topic; null means the service's own limit. */
   batch_bytes_max: number | null
-  /** Of an adopted topic: the broker removes records whose key came again. */
+  /** The adopted topic is compacted: the broker removes records whose key was written again. */
   is_compacted: boolean
   created_at: Date
   updated_at: Date
 }
 
+/** A stream that is not stored yet. */
 export type NewStream = Omit<StreamRow, 'created_at' | 'updated_at' | 'status_reason' | 'retention_ms'> & {
   retention_ms: number
 }
@@ -45,6 +48,7 @@ const asJson = ({ schema, schema_text }: Partial<StreamSchemaRow>) => ({
   ...(schema_text ? { schema_text: JSON.stringify(schema_text) } : {}),
 })
 
+/** The stored stream. Throws a unique violation when its name is taken. */
 export async function insertStream(db: Queryable, stream: NewStream): Promise<StreamRow> {
   const [row] = await db('streams')
     .insert({ ...stream, ...asJson(stream) })
@@ -52,20 +56,22 @@ export async function insertStream(db: Queryable, stream: NewStream): Promise<St
   return row
 }
 
-/** Rows that are being deleted are gone for clients. */
+/** The account's stream; undefined if it does not exist or is being deleted. */
 export async function findStream(db: Queryable, accountId: string, id: string): Promise<StreamRow | undefined> {
   return db('streams').where({ account_id: accountId, id }).whereNot('status', 'deleting').first()
 }
 
-/** Locks the row until the transaction ends, so that use and deletion can't cross. */
+/** The account's stream, locked until the transaction ends, so that it can't be deleted while something begins to use it. */
 export async function lockStream(db: Queryable, accountId: string, id: string): Promise<StreamRow | undefined> {
   return db('streams').where({ account_id: accountId, id }).whereNot('status', 'deleting').forUpdate().first()
 }
 
+/** A page of the account's streams, without those being deleted. */
 export async function listStreams(db: Queryable, accountId: string, page: PageRequest): Promise<Page<StreamRow>> {
   return findPage(db('streams').where({ account_id: accountId }).whereNot('status', 'deleting').select('*'), page)
 }
 
+/** The changed stream. */
 export async function updateStream(
   db: Queryable,
   id: string,
@@ -95,7 +101,7 @@ export async function updateStream(
   return row
 }
 
-/** Remembered for ever: values of each are on the topic. */
+/** Stores a schema that the stream has had. It is kept as long as the stream, because the topic holds values written with it. */
 export async function saveStreamSchema(db: Queryable, streamId: string, schemaId: number, schema: StreamSchemaRow): Promise<void> {
   await db('stream_schemas')
     .insert({ stream_id: streamId, schema_id: schemaId, ...asJson(schema) })
@@ -111,15 +117,17 @@ export async function schemasOf(db: Queryable, streamId: string): Promise<Map<nu
   return new Map(rows.map(({ schema_id, schema, schema_text }) => [schema_id, { schema, schema_text }]))
 }
 
+/** All active adopted streams, of all accounts. */
 export async function listAdoptedStreams(db: Queryable): Promise<StreamRow[]> {
   return db('streams').where({ is_adopted: true, status: 'active' })
 }
 
+/** Deletes a stream's row. */
 export async function deleteStreamRow(db: Queryable, id: string): Promise<void> {
   await db('streams').where({ id }).delete()
 }
 
-/** Streams left half-made or half-deleted for longer than `olderThanMs`. At most 50: the next pass takes the rest. */
+/** Streams whose creation or deletion has been unfinished for longer than `olderThanMs`, at most 50: the next pass takes the rest. */
 export async function listUnfinishedStreams(db: Queryable, olderThanMs: number): Promise<StreamRow[]> {
   return db('streams')
     .whereIn('status', ['creating', 'deleting'])
@@ -128,7 +136,7 @@ export async function listUnfinishedStreams(db: Queryable, olderThanMs: number):
     .limit(50)
 }
 
-/** Names of the pipelines that use a stream or SmartModule, ten at most. */
+/** Names of the pipelines that use a stream or SmartModule, at most ten. */
 export async function listUsers(db: Queryable, kind: 'stream' | 'smartmodule', id: string): Promise<string[]> {
   const rows = await db('pipeline_uses')
     .join('pipelines', 'pipelines.id', 'pipeline_uses.pipeline_id')

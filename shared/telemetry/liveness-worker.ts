@@ -1,4 +1,4 @@
-/** Looks whether the main thread still comes round. Looks are counted, not time: a process that was paused as a whole has done nothing wrong. */
+/** Checks that the main thread still runs. It counts checks, not time, so that a process paused as a whole is not ended. */
 import { writeSync } from 'node:fs'
 import { workerData } from 'node:worker_threads'
 
@@ -13,6 +13,6 @@ setInterval(() => {
   still = now === seen ? still + 1 : 0
   seen = now
   if (still * LOOK_MS < limitMs) return
-  writeSync(STDERR, `the main thread has stood still for ${Math.round(limitMs / 1000)} s: the process ends\n`)
+  writeSync(STDERR, `the main thread has been blocked for ${Math.round(limitMs / 1000)} s: ending the process\n`)
   process.kill(process.pid, 'SIGKILL')
 }, LOOK_MS)

@@ -1,12 +1,12 @@
 /**
- * A service whose main thread stands still answers nobody, not even a probe: a thread beside it ends the process, and whoever supervises it
- * starts another. What was under way is lost as by any kill, and repeated.
+ * A service whose main thread is blocked answers no requests, not even probes: a second thread ends the process, and its supervisor starts
+ * another. Work in progress is lost, as after any kill, and repeated.
  */
 import { Worker } from 'node:worker_threads'
 
 const BEAT_MS = 250
 
-/** Ends the process with SIGKILL once its main thread has not come round for `limitMs`. Keeps no process alive. */
+/** Watches the main thread, and ends the process with SIGKILL once it has been blocked for `limitMs`. Does not keep the process alive. */
 export function watchLiveness(limitMs: number): { close(): Promise<number> } {
   const beats = new Int32Array(new SharedArrayBuffer(4))
   const timer = setInterval(() => Atomics.add(beats, 0, 1), BEAT_MS)
@@ -14,7 +14,7 @@ export function watchLiveness(limitMs: number): { close(): Promise<number> } {
   const worker = new Worker(new URL('./liveness-worker.ts', import.meta.url), {
     workerData: { beats, limitMs },
     name: 'liveness',
-    // The process's own flags may be none for a thread.
+    // The process's own flags may not be valid for a thread.
     execArgv: [],
   })
   worker.unref()

@@ -1,9 +1,10 @@
-/** Structured logs: one JSON line each, secrets removed. */
+/** Structured logs: one JSON line per entry, secrets removed. */
 import { pino, type Logger } from 'pino'
 
+/** A pino logger. */
 export type { Logger }
 
-/** A logger for a service. Fields that could carry credentials are redacted wherever they stand. */
+/** A logger for a service. Fields that could carry credentials are redacted at the top level and one level below. */
 export function createLogger(service: string, level: string): Logger {
   return pino({
     level,

@@ -1,11 +1,12 @@
-/** `/healthz`, `/readyz` and `/metrics` on a port of their own, without authentication: for probes and Prometheus, not for clients. */
+/** `/healthz`, `/readyz` and `/metrics` on a separate port without authentication: for probes and Prometheus, not for clients. */
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { Registry } from 'prom-client'
 
+/** A listening server and its port. */
 export type OperationsServer = { port: number; close(): Promise<void> }
 
-/** `isReady` answers the reasons why the service is not ready; none means ready. */
+/** The server, once it listens. `isReady` returns the reasons why the service is not ready; none means ready. */
 export async function openOperationsServer(
   host: string,
   port: number,

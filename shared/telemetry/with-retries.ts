@@ -1,7 +1,7 @@
-/** Start-up steps that wait for the parts a service needs: it may be started before its Kafka or Postgres. */
+/** Retries for start-up steps: a service may be started before the Kafka or Postgres that it needs. */
 import type { Logger } from './log.ts'
 
-/** Repeats `attempt` for as long as it takes, with backoff up to 5 s, saying what it waits for. */
+/** The result of `attempt`, which is repeated until it succeeds, with backoff up to 5 s; logs `what` after each failure. */
 export async function withRetries<T>(log: Logger, what: string, attempt: () => Promise<T>): Promise<T> {
   for (let waitMs = 200; ; waitMs = Math.min(waitMs * 2, 5000)) {
     try {

@@ -51,7 +51,7 @@ describe('make run', () => {
       run = makeRun(folder, { DOCKER_HOST: engine.host, TESTCONTAINERS_RYUK_DISABLED: 'true', TOUR: '0' })
       await run.serving()
       for (const part of PARTS) {
-        expect(run.output()).toMatch(new RegExp(`${part}: its container does not come up \\(.+\\); a local process takes its place`))
+        expect(run.output()).toMatch(new RegExp(`${part}: the container did not start \\(.+\\); starting a local process instead`))
         expect(run.output()).toContain(`${part}: a local process\n`)
       }
     } finally {
@@ -75,7 +75,7 @@ describe('make run', () => {
       PATH: [...path, dirname(await findJava(21))].join(delimiter),
     })
     await run.serving()
-    expect(run.output()).toMatch(/bucket: a local folder \(file:\/\/\/\) takes its place.*Go is not on the PATH/)
+    expect(run.output()).toMatch(/bucket: using a local folder \(file:\/\/\/\).*Go is not on the PATH/)
     expect(run.output()).toMatch(/exact +12,277 distinct lines/)
     expect(run.stackFile().bucket.name).toMatch(/^file:\/\/\//)
   })

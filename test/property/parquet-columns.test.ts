@@ -156,7 +156,7 @@ describe('a Parquet file', () => {
 
   it('refuses a list with an item of another type', async () => {
     const encoded = await encode(rowsOf(['{"a":[1]}', '{"a":[1,"2"]}']), { a: 'array<integer>' })
-    expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message: 'the member "a" is no array<integer>' }] })
+    expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message: 'the member "a" is not of type array<integer>' }] })
   })
 
   it.each([
@@ -166,6 +166,6 @@ describe('a Parquet file', () => {
     ['b', 'bytes', '"A"'],
   ])('refuses the record whose %s (%s) it can’t hold, naming it', async (name, type, value) => {
     const encoded = await encode(rowsOf(['{}', `{"${name}":${value}}`]), { [name]: type })
-    expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message: `the member "${name}" is no ${type}` }] })
+    expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message: `the member "${name}" is not of type ${type}` }] })
   })
 })

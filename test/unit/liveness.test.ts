@@ -20,7 +20,7 @@ describe('a process', () => {
     let said = ''
     child.stderr.on('data', (text) => (said += String(text)))
     const [, signal] = await once(child, 'exit')
-    expect([signal, said]).toEqual(['SIGKILL', expect.stringContaining('has stood still')])
+    expect([signal, said]).toEqual(['SIGKILL', expect.stringContaining('has been blocked')])
   }, 20_000)
 
   it('that is busy in turns, or paused as a whole, goes on', async () => {

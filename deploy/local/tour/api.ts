@@ -1,4 +1,4 @@
-/** The few calls that the tour makes, with a token. Errors carry the service's own message. */
+/** The HTTP calls that the tour makes, with an access token. Errors contain the service's own message. */
 import type { Key } from '../launcher.ts'
 
 export type Api = {

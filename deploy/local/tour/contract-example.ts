@@ -1,6 +1,6 @@
 /**
- * The contract's own example, by one `POST /api/v1/pipelines`: a storage bucket of text files → text-classifier with `field` and
- * `output_field` → a table with `batch_size`. What a user would see of it afterwards is in the bucket and in the table alone.
+ * The API contract's own example, by one `POST /api/v1/pipelines`: a storage bucket of text files → text-classifier with `field` and
+ * `output_field` → a table with `batch_size`. As a user would, it looks at the result only in the table.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -19,7 +19,7 @@ const DEADLINE_MS = 120_000
 
 type Row = { label: string; truth: Label; object: string; line: string; text: string }
 
-/** Paragraphs as lines of text files; whether they are ham or spam is in the names alone. */
+/** Uploads the paragraphs as lines of text files; only the files' names say whether they are ham or spam. */
 async function upload(bucket: BucketPlace, records: Paragraph[]): Promise<void> {
   const files = (['ham', 'spam'] as const).flatMap((truth) => {
     const lines = records.filter((record) => record.truth === truth).map(({ text }) => text)
@@ -58,7 +58,7 @@ export async function runContractExample(
 ): Promise<void> {
   await upload(places.bucket, records)
   say(
-    `bucket    ${places.bucket.name}: ${records.length.toLocaleString('en')} paragraphs as lines of ${FILES * 2} text files below ${PREFIX}`,
+    `bucket    ${places.bucket.name}: ${records.length.toLocaleString('en')} paragraphs uploaded as lines of ${FILES * 2} text files below ${PREFIX}`,
   )
   const { connectors } = await api.get<{ connectors: { id: string; name: string }[] }>('/connectors?page_size=100')
   const { modules } = await api.get<{ modules: { id: string }[] }>('/smartmodules?name=dps%2Ftext-classifier')
@@ -71,12 +71,14 @@ export async function runContractExample(
     processors: [{ module_id: modules[0]!.id, config: { field: 'text', output_field: 'label', labels } }],
     sink: { connector_id: idOf('table'), config: { table: TABLE, batch_size: 1000 } },
   })
-  say(`pipeline  bucket → text-classifier → table ${TABLE} (${pipeline_id})`)
+  say(`pipeline  created: bucket → text-classifier → table ${TABLE} (${pipeline_id})`)
   const warehouse = new pg.Client({ connectionString: places.warehouseUrl })
   await warehouse.connect()
   try {
     await waitForRows(warehouse, records.length)
-    say(`table     ${records.length.toLocaleString('en')} rows ${((performance.now() - from) / 1000).toFixed(1)} s after the request`)
+    say(
+      `table     ${records.length.toLocaleString('en')} rows written ${((performance.now() - from) / 1000).toFixed(1)} s after the request to create the pipeline`,
+    )
     const rows = (
       await warehouse.query<Row>(
         `SELECT label, split_part(object, '/', 2) AS truth, object, line, left(text, 80) AS text FROM ${TABLE} ORDER BY md5(object || line) LIMIT 5`,
@@ -91,7 +93,7 @@ export async function runContractExample(
       )
     ).rows
     say(
-      `exact     ${sums!.once.toLocaleString('en')} distinct lines; the classifier is right about ${((100 * sums!.right) / records.length).toFixed(1)} % of them`,
+      `exact     ${sums!.once.toLocaleString('en')} distinct lines in the table, of ${records.length.toLocaleString('en')} uploaded; the classifier is right about ${((100 * sums!.right) / records.length).toFixed(1)} %`,
     )
   } finally {
     await warehouse.end()
@@ -107,7 +109,7 @@ async function waitForRows(warehouse: pg.Client, count: number): Promise<void> {
   throw new Error(`the table did not get ${count} rows within ${DEADLINE_MS / 1000} s`)
 }
 
-/** Removes the table of a tour that was cut short. */
+/** Removes the table of an interrupted tour. */
 export async function dropTable(warehouseUrl: string): Promise<void> {
   const warehouse = new pg.Client({ connectionString: warehouseUrl })
   await warehouse.connect()

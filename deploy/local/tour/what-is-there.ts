@@ -1,4 +1,4 @@
-/** What a start on kept data says in place of the tour: what the earlier starts have left. */
+/** What a start on kept data prints instead of the tour: what earlier starts have created. */
 import type { Key } from '../launcher.ts'
 import { openApi } from './api.ts'
 
@@ -10,11 +10,11 @@ const LISTS = [
   ['pipelines', '/pipelines', 'pipelines'],
 ] as const
 
-/** Prints streams, SmartModules of the account's own and pipelines with their status. */
+/** Prints the account's streams, its own SmartModules and its pipelines, with their status. */
 export async function showWhatIsThere(apiUrl: string, account: Key, say: (line: string) => void): Promise<void> {
   const api = await openApi(apiUrl, account)
   say('')
-  say('The data of the last start are there; the tour was taken then. What is there already:')
+  say('This start uses the data of earlier starts, so it skips the tour. What they have created:')
   for (const [label, path, kind] of LISTS) {
     const page = await api.get<{ total: number } & Record<string, Named[]>>(`${path}?page_size=20`)
     const own = (page[kind] ?? []).filter(({ name }) => !name.startsWith('dps/'))

@@ -1,4 +1,4 @@
-/** Really connects to what a connector's config names, with metadata alone, within a time; what the other system says becomes faults of the config. */
+/** Connects to the system that a connector's config names, reading only metadata, with a time limit; errors become faults of the config. */
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'
@@ -12,7 +12,7 @@ const TIMEOUT_MS = 8000
 
 type CheckDeps = Pick<Deps, 'db' | 'secretBox' | 'connectorDefaults' | 'log'>
 
-/** The account's secrets that the config names, opened for this check alone. */
+/** The account's secrets that the config names, opened only for this check. */
 async function secretsOf({ db, secretBox }: CheckDeps, accountId: string, config: unknown): Promise<Map<string, string>> {
   const values = new Map<string, string>()
   for (const { name } of secretsIn(config)) {
@@ -44,7 +44,7 @@ async function contextOf(deps: CheckDeps, accountId: string, runId: string, conf
   }
 }
 
-/** What a pipeline's source and sink made on their side goes with it. Throws when it can't be reached, unless `isLast`: then it is left, and said so. */
+/** Removes what a pipeline's source and sink created in the other systems. Throws if that fails, unless `isLast`: then it only warns. */
 export async function disposeEndpoints(
   deps: CheckDeps,
   { account_id, pipeline_id, source, sink }: PipelineDefinition,
@@ -58,14 +58,14 @@ export async function disposeEndpoints(
     if (!dispose) continue
     const context = await contextOf(deps, account_id, pipeline_id, endpoint.config)
     await dispose(endpoint.config, context).catch((error: unknown) => {
-      const reason = `the ${side} could not be tidied up: ${error instanceof Error ? error.message : String(error)}`
+      const reason = `the ${side} could not be cleaned up: ${error instanceof Error ? error.message : String(error)}`
       if (!isLast) throw new Error(context.mask(reason))
       context.log('warn', reason)
     })
   }
 }
 
-/** Faults with pointers below `at`; none for a connector that has nothing to look at. The config was validated before. */
+/** Returns faults with pointers below `at`; none for a connector without a check. The config was validated before. */
 export async function checkEndpoint(
   deps: CheckDeps,
   accountId: string,

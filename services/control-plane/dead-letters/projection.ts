@@ -1,6 +1,6 @@
 /**
  * Dead-letter topic → Postgres, on demand and as pipelines make progress: a partition's rows and its next offset in one database
- * transaction, so that nothing is projected twice or left out. The topic is the truth.
+ * transaction, so that nothing is projected twice or left out. The topic is the source of truth.
  */
 import { unavailable } from '../../../shared/errors/service-error.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
@@ -14,9 +14,9 @@ import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
 type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic'> }
 
 export type DeadLetterProjection = {
-  /** Projects what the topic holds at this moment. Throws when it takes longer than the deadline. */
+  /** Projects what the topic holds at this moment. Throws if that takes longer than the deadline. */
   catchUp(pipeline: Projected, deadlineMs?: number): Promise<void>
-  /** Soon, without waiting; failures are tried again with the next poke. */
+  /** Projects in the background; a failure is tried again on the next call. */
   poke(pipeline: Projected): void
   close(): Promise<void>
 }
@@ -24,7 +24,7 @@ export type DeadLetterProjection = {
 const FETCH_BYTES = 4 << 20
 const DEADLINE_MS = 8000
 
-/** A letter's own record, and what the headers behind its own tell. */
+/** A dead letter: the original record, and the details in the headers added after the record's own. */
 function parseLetter(pipelineId: string, partition: number, offset: bigint, { key, value, headers }: KafkaRecord): NewDeadLetter {
   const { own, told: words } = splitLetterHeaders(headers)
   const told = (name: LetterHeader) => words[name]
@@ -41,7 +41,7 @@ function parseLetter(pipelineId: string, partition: number, offset: bigint, { ke
     version: told('dps.module_version') ?? '',
     revision: number('dps.revision'),
     error_code: told('__connect.errors.exception.class.name') ?? '',
-    // Postgres takes no NUL in text.
+    // Postgres text can't contain NUL.
     error_message: (told('__connect.errors.exception.message') ?? '').replaceAll('\0', '�'),
     attempts: number('dps.attempt', 1),
     redrives: number('dps.redrives'),
@@ -59,7 +59,7 @@ export function createDeadLetterProjection(
   onError: (error: Error) => void,
 ): DeadLetterProjection {
   const connections = cluster.openConnections('dead-letters')
-  /** One catching up at a time and pipeline. */
+  /** At most one projection per pipeline runs at a time. */
   const running = new Map<string, Promise<void>>()
 
   async function project({ id: pipelineId, definition }: Projected, deadlineMs: number): Promise<void> {
@@ -92,7 +92,7 @@ export function createDeadLetterProjection(
 
   async function catchUp(pipeline: Projected, deadlineMs = DEADLINE_MS): Promise<void> {
     const { id } = pipeline
-    // What was written before the call must be seen: one that is under way may have looked too early.
+    // Everything written before this call must be seen; a projection already running may have read the end offsets too early.
     await running.get(id)?.catch(() => {})
     const mine = (running.get(id) ?? Promise.resolve()).catch(() => {}).then(() => project(pipeline, deadlineMs))
     running.set(id, mine)

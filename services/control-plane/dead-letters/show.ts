@@ -1,10 +1,10 @@
-/** Bytes as the API shows them: whole in base64, and readable where they can be read. */
+/** Bytes as the API shows them: all of them in base64, and also as text or JSON if possible. */
 import type { DeadLetterRow } from '../../../shared/store/dead-letters.ts'
 import { deadLetterId } from '../../../shared/store/dead-letters.ts'
 import { parseExactly } from '../../../shared/model/exact-json.ts'
 import { FRAMING_BYTES } from '../../../shared/registry/framing.ts'
 
-/** Undefined for bytes that are no UTF-8. */
+/** Undefined for bytes that are not UTF-8. */
 function textOf(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -13,16 +13,16 @@ function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Bytes that one answer may still show whole. */
+/** How many more bytes one response may show in full. */
 export type ShownBytes = { left: number }
-/** In base64, and as text or JSON again. */
+/** Response bytes per byte shown: once in base64, once as text or JSON. */
 const SHOWN_TIMES = 2.5
-/** Of what there is no room for. */
+/** How much is shown of bytes that there is no room for. */
 const BEGINNING_BYTES = 4096
 
 export const shownBytes = (): ShownBytes => ({ left: (16 << 20) / SHOWN_TIMES })
 
-/** Takes the bytes from the room; false where there is none for them. */
+/** Deducts the bytes from the room; false if they do not fit. */
 function isRoomFor(bytes: number, room: ShownBytes | undefined): boolean {
   if (!room) return true
   if (bytes > BEGINNING_BYTES && bytes > room.left) {
@@ -39,7 +39,7 @@ export function showKey(key: Buffer | null, room?: ShownBytes) {
   return { base64: key.toString('base64'), text: textOf(key) ?? null }
 }
 
-/** `json` is null where there is none. Where `room` is given and does not suffice, only the value's beginning is shown, and `truncated`. */
+/** `json` is null if the value is not JSON. If `room` is given and too small, only the value's beginning is shown, with `truncated`. */
 export function showValue(value: Buffer | null, room?: ShownBytes) {
   if (value === null) return null
   if (!isRoomFor(value.length, room)) return { base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const }
@@ -49,12 +49,12 @@ export function showValue(value: Buffer | null, room?: ShownBytes) {
     json = parseExactly(textOf(bare) ?? '')
     if (isDeeperThan(json, JSON_DEPTH_MAX)) json = null
   } catch {
-    // Not JSON: the bytes say what it is.
+    // Not JSON: only base64 is shown.
   }
   return { base64: value.toString('base64'), json }
 }
 
-/** A reader that recurses must not be brought down by what somebody wrote. */
+/** Deeper values are not shown as JSON, because they could crash a client that parses recursively. */
 const JSON_DEPTH_MAX = 64
 
 function isDeeperThan(value: unknown, most: number): boolean {
@@ -87,7 +87,7 @@ export const showDeadLetter = (row: DeadLetterRow) => ({
   key: showKey(row.key),
   value: showValue(row.value),
   headers: row.headers,
-  // Copies are shown nowhere: the letter that they copy is.
+  // Copies of a dead letter are never shown, only the dead letter itself.
   status: row.status === 'copy' ? 'pending' : row.status,
   job_id: row.job_id,
 })

@@ -1,4 +1,4 @@
-/** Pushed records: the signature checked over the body's own bytes, then the records written to the pipeline's intake topic. */
+/** Receives pushed records: checks the signature over the body's raw bytes, then writes the records to the pipeline's intake topic. */
 import type { Context } from 'koa'
 import { WebhookConfig, webhookConnector } from '../../../shared/connectors/webhook/connector.ts'
 import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
@@ -18,7 +18,7 @@ import { elementsOf, parseDocument, parseLines, type RawRecords } from '../strea
 import { withDeadline } from '../with-deadline.ts'
 import { isSigned } from './signatures.ts'
 
-/** The same words for a pipeline that is not there, one with another source, and a wrong signature. */
+/** The same error for an unknown pipeline, a pipeline with another source, and a wrong signature. */
 const refused = () => invalidCredentials('the signature is missing or wrong')
 
 async function readBytes(ctx: Context): Promise<Buffer> {
@@ -35,7 +35,7 @@ async function readBytes(ctx: Context): Promise<Buffer> {
   return Buffer.concat(parts)
 }
 
-/** Those of the account that the config names and that are there. */
+/** The account's secrets that the config names, as far as they exist. */
 async function secretsOf({ db, secretBox }: Deps, accountId: string, { secret, previous_secret }: WebhookConfig): Promise<string[]> {
   const values: string[] = []
   for (const reference of [secret, previous_secret]) {
@@ -47,7 +47,7 @@ async function secretsOf({ db, secretBox }: Deps, accountId: string, { secret, p
 
 const HEADER_BYTES_MAX = 4096
 
-/** As a record has them; undefined where none is kept. */
+/** The request headers to keep, encoded as record headers; undefined if there are none. */
 function keptHeaders(ctx: Context, { keep_headers }: WebhookConfig): Buffer | undefined {
   const kept = keep_headers
     .map((name): [string, Buffer] => [name.toLowerCase(), Buffer.from(ctx.get(name), 'latin1').subarray(0, HEADER_BYTES_MAX)])
@@ -67,7 +67,7 @@ async function recordsOf(ctx: Context, body: Buffer): Promise<RawRecords> {
   return records
 }
 
-/** A document is one record, or as many as its array has elements. */
+/** A JSON document is one record; an array is one record per element. */
 function wholeRecords(body: Buffer): RawRecords {
   const document = parseDocument(body)
   return Array.isArray(document)
@@ -75,7 +75,7 @@ function wholeRecords(body: Buffer): RawRecords {
     : { bytes: body, spans: Int32Array.from([0, body.length]), values: [document] }
 }
 
-/** What Slack wants to hear when an address is entered there (https://docs.slack.dev/reference/events/url_verification); it is no record. */
+/** The challenge to return when Slack verifies a URL (https://docs.slack.dev/reference/events/url_verification); it is not a record. */
 function challengeIn({ values }: RawRecords): string | undefined {
   const [first] = values
   if (values.length > 1 || typeof first !== 'object' || first === null) return undefined
@@ -83,7 +83,7 @@ function challengeIn({ values }: RawRecords): string | undefined {
   return type === 'url_verification' && typeof challenge === 'string' ? challenge : undefined
 }
 
-/** `limit` counts the request towards the pipeline's account. Throws 401 for whatever is not signed. */
+/** `limit` counts the request towards the pipeline's account. Throws 401 for a request that is not signed. */
 export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit: (caller: Caller) => Promise<void>): Promise<Reply> {
   const body = await readBytes(ctx)
   const row = isStorable(pipelineId) ? await findAnyPipeline(deps.db, pipelineId) : undefined

@@ -1,10 +1,10 @@
-/** How senders sign what they push: each scheme says which bytes are signed, and where the signature stands. */
+/** The signature schemes of webhook senders: which bytes are signed, and in which header the signature is. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { WebhookConfig } from '../../../shared/connectors/webhook/connector.ts'
 
-/** Of the request: a header's value, '' where it has none. */
+/** A request header's value, '' if it is missing. */
 type HeaderOf = (name: string) => string
-/** Signatures in hexadecimal, of which one must fit, over these bytes; undefined where what is signed with them is missing or too old. */
+/** The signed bytes, and signatures in hexadecimal of which one must match; undefined if the signed timestamp is missing or too old. */
 type Signed = { bytes: readonly (string | Buffer)[]; signatures: string[] } | undefined
 
 type Scheme = WebhookConfig['scheme']
@@ -41,7 +41,7 @@ const SCHEMES: Record<Scheme, (body: Buffer, headerOf: HeaderOf, header: string 
 
 const SIGNATURES_MAX = 10
 
-/** Whether the body is signed, in the scheme's way, with one of the secrets. */
+/** Whether the body is signed by this scheme with one of the secrets. */
 export function isSigned(
   body: Buffer,
   headerOf: HeaderOf,

@@ -1,4 +1,4 @@
-/** Jobs from creation to end: a definition beside the pipeline's, a consumer group of its own, and what is left to do once it has ended. */
+/** The life of a job: its own definition and consumer group, its progress, and the clean-up after it has ended. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { notFound } from '../../../shared/errors/service-error.ts'
 import { hasMembers, removeGroup } from '../../../shared/kafka/admin/admin.ts'
@@ -13,7 +13,7 @@ import { publishBinaries } from '../publisher/enqueue.ts'
 
 export type Ranges = JobInput['ranges']
 
-/** The pipeline's current revision over another input. */
+/** A job's definition: the pipeline's current revision, reading another input. */
 export function jobDefinition(
   names: ServiceNames,
   { definition, revision }: PipelineRow,
@@ -23,7 +23,7 @@ export function jobDefinition(
 ): PipelineDefinition {
   return {
     ...definition,
-    // Another stream in place of the pipeline's own sink; the input is a topic whatever the source was.
+    // `sink` replaces the pipeline's own sink with a stream. The input is always a topic, even if the pipeline's source is external.
     ...(sink ? { ...sink, sink: undefined } : {}),
     source: undefined,
     revision,
@@ -38,10 +38,10 @@ export function jobDefinition(
   }
 }
 
-/** Stores the job and hands it to the processors, once its group stands at the start of its ranges. In the caller's transaction. */
+/** Stores the job and queues it for the processors, in the caller's transaction. `commitJobStart` must have set its start before. */
 export async function storeJob(trx: Queryable, definition: PipelineDefinition & { job: JobInput }, total: number): Promise<JobRow> {
   const { job_id, kind } = definition.job
-  // A pipeline that is being deleted takes no more jobs: its row is locked until this one is in.
+  // A pipeline that is being deleted gets no more jobs: its row stays locked until this job is stored.
   const pipeline = await lockPipeline(trx, definition.pipeline_id)
   if (!pipeline || pipeline.status === 'deleting') throw notFound('the pipeline')
   const row = await insertJob(trx, {
@@ -85,11 +85,11 @@ function progressOf({ definition }: JobRow, positions: ReadonlyMap<number, bigin
   return all === 0n ? 1 : Number(done) / Number(all)
 }
 
-/** What the job's task reports, in the projector's transaction. Answers the status it has ended with, when it has. */
+/** Saves what the job's task reports, in the projector's transaction. Returns the job's final status once the task has ended. */
 export async function projectJob(trx: Queryable, observed: ObservedTask): Promise<JobStatus | undefined> {
   const row = await lockJob(trx, observed.pipeline_id)
   if (!row || isFinal(row.status)) {
-    // A last word about a job that is over.
+    // A late report about a job that has ended.
     await deleteObserved(trx, observed.pipeline_id)
     return undefined
   }
@@ -109,8 +109,8 @@ export async function projectJob(trx: Queryable, observed: ObservedTask): Promis
 }
 
 /**
- * Ends a job for good: its letters by what its group has committed, its row, its definition, its group. May be repeated. Kafka is asked
- * before anything is written, since only the committed offsets tell what is done.
+ * Ends a job: settles its dead letters by the group's committed offsets, updates its row, removes its definition and its group. Idempotent.
+ * Reads the committed offsets before it writes anything, because only they tell which records are done.
  */
 export async function settleJob(
   deps: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'pokePublisher'>,
@@ -122,7 +122,7 @@ export async function settleJob(
   const before = await db.transaction((trx) => lockJob(trx, id))
   if (!before) return
   const { definition } = before
-  // While a member is left it may commit one more round: only then is it known what is done.
+  // A remaining group member may commit one more round: the committed offsets are final only after it has left.
   if (status !== 'finished' && (await deps.withAdmin((admin) => hasMembers(admin, definition.group_id)))) return
   const partitions = Object.keys(definition.job?.ranges ?? {}).map(Number)
   const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, partitions)
@@ -143,7 +143,7 @@ export async function settleJob(
   await deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {})
 }
 
-/** Wants the job to end; its task's word that it has stopped settles it. */
+/** Asks the job to stop; it is settled when its task reports that it has stopped. */
 export async function cancelJob(deps: Pick<Deps, 'db' | 'pokePublisher'>, id: string): Promise<JobRow | undefined> {
   const row = await deps.db.transaction(async (trx) => {
     const locked = await lockJob(trx, id)
@@ -155,7 +155,7 @@ export async function cancelJob(deps: Pick<Deps, 'db' | 'pokePublisher'>, id: st
   return row
 }
 
-/** Before a pipeline's row goes: its jobs' definitions and groups go. */
+/** Removes the definitions and groups of a pipeline's jobs, before the pipeline's row is deleted. */
 export async function removeJobsOf(deps: Pick<Deps, 'db' | 'withAdmin'>, pipelineId: string): Promise<void> {
   const jobs = await listJobsOf(deps.db, pipelineId)
   await deps.db.transaction(async (trx) => {

@@ -1,4 +1,4 @@
-/** Redrive: the dead letters of a selection become the input of a job. */
+/** Redrive: a selection of dead letters becomes the input of a job. */
 import type { RedriveRequest } from '../../../shared/api/dead-letters.ts'
 import { invalidRequest, ServiceError } from '../../../shared/errors/service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
@@ -22,7 +22,7 @@ import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'
 
 type Taken = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>
 
-/** Offsets as [from, until) ranges; two neighbours are one range unless a letter that is not taken lies between them. */
+/** Offsets as [from, until) ranges; successive offsets share a range unless a dead letter that is not taken lies between them. */
 export function rangesOf(taken: Taken[], others: ReadonlyMap<number, bigint[]>): { ranges: Ranges; count: number } {
   const ranges: Ranges = {}
   let count = 0
@@ -47,7 +47,7 @@ export function rangesOf(taken: Taken[], others: ReadonlyMap<number, bigint[]>):
   return { ranges, count }
 }
 
-/** Answers what would be, or was, taken; the job is undefined for a dry run or an empty selection. */
+/** Returns how many dead letters were taken (or, for a dry run, would be); the job is undefined for a dry run or an empty selection. */
 export async function redrive(
   deps: Deps,
   pipeline: PipelineRow,
@@ -77,7 +77,7 @@ export async function redrive(
     if (count > LIMITS.job_ranges_max)
       throw new ServiceError(
         'invalid_request',
-        `the selection falls into ${count} separate ranges; narrow the filter to at most ${LIMITS.job_ranges_max}`,
+        `the selection falls into ${count} separate ranges; narrow the filter to at most ${LIMITS.job_ranges_max} ranges`,
       )
     const job = { job_id: jobId, kind: 'redrive' as const, ranges, records_per_second_max: null }
     const definition = {
@@ -90,7 +90,7 @@ export async function redrive(
   return result
 }
 
-/** Whoever names letters wants all of them: one that is gone, taken already, or went round too often is said. */
+/** A client that names ids wants all of them: throws for ids that are unknown, already taken, or redriven too often. */
 async function assertAllTaken(db: Queryable, pipelineId: string, ids: string[], taken: Taken[]): Promise<void> {
   const known = await listKnownIds(db, pipelineId, ids)
   const unknown = ids.flatMap((id, index) =>
@@ -99,7 +99,7 @@ async function assertAllTaken(db: Queryable, pipelineId: string, ids: string[], 
   if (unknown.length > 0) throw invalidRequest(unknown.slice(0, LIMITS.details_max))
   const found = new Set(taken.map(deadLetterId))
   const missing = ids.flatMap((id, index) =>
-    found.has(id) ? [] : [{ path: `/ids/${index}`, message: `is not pending, or was redriven ${LIMITS.redrives_max} times already` }],
+    found.has(id) ? [] : [{ path: `/ids/${index}`, message: `is not pending, or has already been redriven ${LIMITS.redrives_max} times` }],
   )
   if (missing.length > 0)
     throw new ServiceError('conflict', `${missing.length} of the dead letters can't be redriven`, {

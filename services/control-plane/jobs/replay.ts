@@ -26,12 +26,12 @@ export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<t
   const ranges: Ranges = {}
   let total = 0
   const backwards: Detail[] = []
-  // Who names offsets means those partitions and no others.
+  // If offsets are given, only the partitions that they name are replayed.
   const named =
     typeof body.from === 'object' && 'offsets' in body.from ? Object.keys(body.from.offsets).map(Number) : [...layout.leaders.keys()]
   for (const partition of named) {
     const [first, until] = [from.get(partition) ?? 0n, to.get(partition) ?? 0n]
-    if (until < first) backwards.push({ path: '/to', message: `lies before from in partition ${partition}` })
+    if (until < first) backwards.push({ path: '/to', message: `is before "from" in partition ${partition}` })
     if (until <= first) continue
     ranges[String(partition)] = [[String(first), String(until)]]
     total += Number(until - first)

@@ -1,10 +1,10 @@
-/** Jobs whose task has said its last word and that were not settled then: a crash came between. Run by the reconciler. */
+/** Settles jobs whose task has ended but that were not settled then, because of a crash for example. Run by the reconciler. */
 import { listUnfinishedJobs } from '../../../shared/store/jobs.ts'
 import { listObserved } from '../../../shared/store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { settleJob } from './jobs.ts'
 
-/** A cancelled job whose task never said that it stopped (its processor may be gone) is settled after this time. */
+/** A cancelled job is settled after this time even if its task never reported that it stopped (its processor may be gone). */
 const CANCEL_MAX_MS = 30_000
 
 export async function settleUnfinishedJobs(deps: Deps): Promise<void> {

@@ -1,4 +1,4 @@
-/** Bearer token → caller. Keys are looked up at most every two seconds, so that revoking one stops its tokens within seconds. */
+/** Bearer token → caller. Keys are cached for only two seconds, so that revoking a key stops its tokens within seconds. */
 import type { Context } from 'koa'
 import type { Database } from '../../../shared/store/database.ts'
 import { findActiveKey, type ActiveKey } from '../../../shared/store/accounts.ts'
@@ -20,7 +20,7 @@ export function createAuthenticate(db: Database, credentials: Credentials, now: 
     if (cache.size >= CACHE_ENTRIES_MAX) cache.clear()
     const key = findActiveKey(db, keyId)
     cache.set(keyId, { key, until: now() + CACHE_MS })
-    // A failed look-up is no answer to keep.
+    // Do not cache a failed look-up.
     key.catch(() => cache.delete(keyId))
     return key
   }

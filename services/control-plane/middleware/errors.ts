@@ -1,4 +1,4 @@
-/** The one place where an error becomes an answer: the contract's envelope, whatever was thrown. Nothing internal reaches the wire. */
+/** The only middleware that turns errors into responses, always in the contract's envelope. Nothing internal reaches the client. */
 import type { Context, Next } from 'koa'
 import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
 import { errorEnvelope, ServiceError, unavailable } from '../../../shared/errors/service-error.ts'
@@ -6,7 +6,7 @@ import { RegistryAway } from '../../../shared/registry/registry.ts'
 import { isDatabaseAway } from '../../../shared/store/database.ts'
 import type { Logger } from '../../../shared/telemetry/log.ts'
 
-/** Errors of the libraries that mean: a part of the service is away. */
+/** The part of the service that is unavailable, if that is what a library's error means. */
 export function awayPart(error: unknown): string | undefined {
   if (error instanceof RegistryAway) return 'the schema registry'
   if (typeof error !== 'object' || error === null) return undefined
@@ -30,7 +30,7 @@ export function awayPart(error: unknown): string | undefined {
   return undefined
 }
 
-/** What body parsers and routers throw: http-errors with a status. */
+/** Maps what body parsers and routers throw: http-errors with a status. */
 function fromHttpError(error: unknown): ServiceError | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const { status, type, code } = error as { status?: unknown; type?: unknown; code?: unknown }
@@ -64,7 +64,7 @@ export function errors(log: Logger) {
     try {
       await next()
     } catch (thrown) {
-      // The client has gone in the middle of its request: nobody reads an answer, and nothing is wrong here.
+      // The client disconnected in the middle of its request: no response can be sent, and nothing is wrong here.
       if (ctx.req.destroyed && !ctx.req.complete) return void (ctx.respond = false)
       const error = toServiceError(thrown)
       if (error.status >= 500) {
@@ -77,7 +77,7 @@ export function errors(log: Logger) {
       ctx.status = error.status
       ctx.set(error.headers)
       if (!ctx.req.complete) {
-        // The rest of the body is of no use, and a request behind it would never be read.
+        // The rest of the body is discarded, and a further request on this connection would never be read.
         ctx.set('Connection', 'close')
         ctx.req.unpipe()
         ctx.req.resume()

@@ -1,17 +1,17 @@
 /**
- * Idempotency-Key: the same key and body get the same answer for 24 h; another body, or a request still under way, is a conflict. A write
- * whose end is not known keeps its key, and its repeat is the same write to the broker: written once, however often it is tried.
+ * Idempotency-Key: the same key and body get the same response for 24 h; another body, or a request still in progress, is a conflict. A
+ * write whose outcome is unknown keeps its key, and a retry is the same write to the broker: written once, however often it is tried.
  */
 import { ServiceError, invalidRequest } from '../../../shared/errors/service-error.ts'
 import { claimKey, keepAnswer, keepBegun, markInDoubt, releaseKey, type Begun } from '../../../shared/store/idempotency.ts'
 import type { Deps, Reply } from '../deps.ts'
 
-/** A write under a key: what an earlier attempt has begun with, and where to note what this one begins with. */
+/** A write under a key. `begun`: the producer that an earlier attempt began with; `begin` stores this attempt's before its first byte. */
 export type Attempt = { begun: Begun | undefined; begin(what: Begun): Promise<void> }
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
-/** Runs `work` once per key. Failed requests release their key: a repeat may succeed. */
+/** Runs `work` once per key. A failed request releases its key, because a retry may succeed. */
 export async function withIdempotency(
   { db, credentials }: Pick<Deps, 'db' | 'credentials'>,
   accountId: string,
@@ -22,20 +22,20 @@ export async function withIdempotency(
   work: (attempt?: Attempt) => Promise<Reply>,
 ): Promise<Reply> {
   if (!KEY.test(key)) throw invalidRequest([{ path: '/header/Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
-  // Keyed: a body may hold a secret, which a plain hash would let others guess at.
+  // A keyed hash: a body may contain a secret, which could be guessed from a plain hash.
   const fingerprint = credentials.hashOf([operationId, path, JSON.stringify(body) ?? ''].join('\n')).toString('hex')
   const claim = await claimKey(db, accountId, key, fingerprint)
   switch (claim.kind) {
     case 'done':
       return { ...claim.answer, headers: { ...claim.answer.headers, 'Idempotency-Replayed': 'true' } }
     case 'mismatch':
-      throw new ServiceError('conflict', 'the Idempotency-Key was used before with another request')
+      throw new ServiceError('conflict', 'the Idempotency-Key was already used for a different request')
     case 'in_flight':
-      throw new ServiceError('conflict', 'a request with this Idempotency-Key is still under way', { headers: { 'Retry-After': '1' } })
+      throw new ServiceError('conflict', 'a request with this Idempotency-Key is still in progress', { headers: { 'Retry-After': '1' } })
     default: {
       let reply: Reply
       let { begun } = claim
-      // Given up before its first byte: what still runs must not begin any more, because a repeat may.
+      // Set when the request has failed: work that is still running must not begin its write then, because a retry may.
       let isOver = false
       const attempt: Attempt = {
         begun,
@@ -49,7 +49,7 @@ export async function withIdempotency(
         reply = await work(attempt)
       } catch (error) {
         isOver = true
-        // What is refused was not written; anything else may have been, once this or an earlier attempt has begun.
+        // A refused request wrote nothing; after any other error, records may be written if this or an earlier attempt had begun.
         const isRefused = error instanceof ServiceError && error.status < 500 && claim.begun === undefined
         const settle = begun !== undefined && !isRefused ? markInDoubt : releaseKey
         await settle(db, accountId, key).catch(() => {})

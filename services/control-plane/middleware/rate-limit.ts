@@ -1,4 +1,4 @@
-/** Requests per minute and account, counted in Redis; in memory while Redis is away. Headers on every authenticated answer (spec §8). */
+/** Requests per minute and account, counted in Redis, or in memory while Redis is unreachable. Sets headers on every counted response. */
 import type { Context } from 'koa'
 import type { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
@@ -10,7 +10,7 @@ const WINDOW_SECONDS = 60
 
 export type RateLimit = {
   account(ctx: Context, caller: Caller): Promise<void>
-  /** The token endpoint is limited by the client's address. */
+  /** Limits the token endpoint, by the client's address. */
   address(ctx: Context): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Every answer carries X-Request-Id: the client's own where it is a sensible one, else a new one. */
+/** Every response carries X-Request-Id: the client's own if it is short and plain, else a new one. */
 import { randomUUID } from 'node:crypto'
 import type { Context, Next } from 'koa'
 

@@ -1,17 +1,17 @@
-/** zod issues → faults with JSON pointers, all of them at once; and what zod does not look at: nesting, digits that were rounded away. */
+/** Turns zod issues into faults with JSON pointers, and checks what zod does not: nesting, and integers that JavaScript rounds. */
 import type { ZodError, z } from 'zod'
 import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
 import { doubleOf, isRawJSON, parseExactly } from '../../../shared/model/exact-json.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 
-/** RFC 6901. */
+/** A path as a JSON pointer (RFC 6901). */
 export function pointer(path: readonly PropertyKey[], root = ''): string {
   return path.reduce<string>((text, part) => `${text}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`, root)
 }
 
 type Issue = ZodError['issues'][number]
 
-/** How far into the value an alternative got; a member it does not know says nothing. */
+/** How deep in the value an alternative's deepest fault is; unknown members do not count. */
 const depthOf = (issues: readonly { code?: string; path: readonly PropertyKey[] }[]): number =>
   issues.reduce((most, { code, path }) => (code === 'unrecognized_keys' ? most : Math.max(most, path.length)), 0)
 
@@ -19,7 +19,7 @@ function detailsOf(issue: Issue, root: string): Detail[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({ path: pointer([...issue.path, key], root), message: 'is not a known member' }))
   if (issue.code === 'invalid_union') {
-    // The alternative that came closest tells most: the one that was left deepest inside; none of them, then what they are together.
+    // Report the closest alternative: the one whose fault is deepest. If none got inside the value, use the union's own message, if any.
     const closest = issue.errors.toSorted((a, b) => depthOf(b) - depthOf(a) || a.length - b.length)[0]
     const isNamed = issue.message !== 'Invalid input'
     if (closest && (depthOf(closest) > 0 || !isNamed))
@@ -38,7 +38,7 @@ export function validated<T extends z.ZodType>(schema: T, value: unknown, root =
 
 const LONG_INTEGER = /\d{16}/
 
-/** Throws naming every integer of a JSON body that JavaScript has rounded: what is kept would be another one. */
+/** Throws 400 naming every integer of a JSON body that JavaScript rounds: a different number would be stored. */
 export function assertDigits(text: string | undefined): void {
   if (text === undefined || !LONG_INTEGER.test(text)) return
   const details: Detail[] = []

@@ -8,7 +8,7 @@ const NAME = 'ledger'
 const POLL_MS = 20
 
 export type LedgerProjection = {
-  /** Waits until what the topic holds at this moment is in Postgres, for a few seconds at most. */
+  /** Waits, for a few seconds at most, until everything now in the topic is in Postgres. */
   catchUp(): Promise<void>
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * Pipelines that made progress have written to their sink streams and perhaps to their dead letters: what is kept of both in Postgres
- * follows, so that the first page is no wait.
+ * Pipelines that made progress have written to their sink streams and perhaps to their dead-letter topics: this extends the projections
+ * of both in Postgres in the background, so that the first page does not have to wait.
  */
 import { z } from 'zod'
 import type { Deps } from '../deps.ts'
@@ -18,7 +18,7 @@ export function pokeProjectionsOf(deps: Pick<Deps, 'db' | 'streamData' | 'deadLe
 
 const Topics = z.object({ sink_topic: z.string(), dead_letter_topic: z.string() })
 
-/** In two queries: reading a member inside json fails on a config that holds \\u0000. */
+/** Parses definitions here, in two queries: reading a JSON member in Postgres fails on a config that contains \\u0000. */
 async function poke(
   { db, streamData, deadLetters }: Pick<Deps, 'db' | 'streamData' | 'deadLetters'>,
   pipelineIds: string[],

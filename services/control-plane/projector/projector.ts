@@ -1,4 +1,4 @@
-/** `dps.observed` → Postgres: what tasks report, and the statuses that follow; rows and position in one database transaction. */
+/** `dps.observed` → Postgres: what tasks report, and the statuses that result; rows and position in one database transaction. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { openTail, type Tail, type TailRecord } from '../../../shared/kafka/tail.ts'
 import { ObservedTask, taskNumbersOf } from '../../../shared/model/definition.ts'
@@ -35,11 +35,11 @@ function parse({ value }: TailRecord): ObservedTask[] {
 async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void> {
   const row = await lockPipeline(trx, pipelineId)
   if (!row) {
-    // A last word about a pipeline that is gone.
+    // A late report about a deleted pipeline.
     await deleteObserved(trx, pipelineId)
     return
   }
-  // Also a late word of a task that a revision has done away with.
+  // Also removes late reports of tasks that a newer revision no longer has.
   await deleteObservedBut(trx, pipelineId, taskNumbersOf(row.definition))
   const observed = await listObserved(trx, pipelineId)
   await quarantineVersions(
@@ -55,7 +55,7 @@ async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void
     status_reason: next.reason,
     ...(isHeldBack ? { desired: 'paused' } : {}),
   })
-  // One task has held itself back: the others pause too, and a processor that takes the task over doesn't begin anew.
+  // One task has held itself back: the others pause too, and a processor that takes the task over does not start it again.
   if (isHeldBack) await publishDefinition(trx, updated)
 }
 
@@ -69,7 +69,7 @@ export async function startProjector(
   const { db, cluster, log } = deps
   const layout = await cluster.describeTopic(topic)
   const end = layout && (await cluster.offsets(layout, [0], 'written')).get(0)
-  // Another topic than the one that was projected: its offsets begin anew.
+  // The topic was recreated since: its offsets start over.
   if (end !== undefined && (await getProjectorPosition(db, NAME)) > end) await setProjectorPosition(db, NAME, 0n)
   return openTail({
     cluster,
@@ -78,7 +78,7 @@ export async function startProjector(
     from: await getProjectorPosition(db, NAME),
     async onRecords(records, nextOffset) {
       const projected = await db.transaction(async (trx): Promise<Projected> => {
-        // Another control plane may be ahead: what it has projected is not to be overwritten with older words, however long this one slept.
+        // Another control plane may be ahead: older reports must not overwrite what it has projected, however long this one was suspended.
         const position = await lockProjectorPosition(trx, NAME)
         const tasks = records.filter(({ offset }) => offset >= position).flatMap(parse)
         const ids = [...new Set(tasks.map(({ pipeline_id }) => pipeline_id))].sort()

@@ -11,20 +11,20 @@ import {
 } from '../../../shared/store/pipelines.ts'
 import { claimUnpublished } from '../../../shared/store/smartmodules.ts'
 
-/** Puts the binaries that no processor has yet into the outbox of the caller's transaction. */
+/** Puts the binaries that were not published yet into the outbox, in the caller's transaction. */
 export async function publishBinaries(trx: Queryable, { steps }: PipelineDefinition): Promise<void> {
   const wanted = steps.map((step) => step.sha256)
   for (const { sha256, content } of await claimUnpublished(trx, wanted)) await enqueueBinary(trx, sha256, content)
 }
 
-/** Puts the definition, and before it the binaries, into the outbox of the caller's transaction. */
+/** Puts the binaries, the revision and then the definition into the outbox, in the caller's transaction. */
 export async function publishDefinition(trx: Queryable, row: PipelineRow): Promise<void> {
   await publishBinaries(trx, row.definition)
   await enqueueRevision(trx, { ...row.definition, revision: row.revision })
   await enqueueDefinition(trx, row.id, { ...row.definition, desired: row.desired, attempt: row.attempt, revision: row.revision })
 }
 
-/** The pipeline's next revision, stored and, unless the pipeline was never started, handed over. Answers the row as it is then. */
+/** Stores the pipeline's next revision and, unless the pipeline was never started, queues it for publishing. Returns the updated row. */
 export async function publishRevision(
   trx: Queryable,
   row: PipelineRow,

@@ -1,8 +1,8 @@
 /**
- * Carries the outbox to `dps.definitions`, in order, one control plane at a time. The lock alone does not fence: one that sleeps between
- * reading and sending would overwrite newer definitions, for good, because the topic is compacted. So whoever takes over from another
- * begins its transactional id anew (KIP-98), and what the sleeper sends then is refused by the broker. A crash between send and delete
- * repeats: keys are compacted.
+ * Copies the outbox to `dps.definitions`, in order, one control plane at a time. The lock alone does not fence: a process suspended between
+ * reading and sending would overwrite newer definitions later, for good, because the topic is compacted. So a process that takes over
+ * initialises the transactional id again (KIP-98), and the broker refuses what the suspended one sends. A crash between send and delete
+ * sends records twice, which is harmless: the topic is compacted by key.
  */
 import { randomUUID } from 'node:crypto'
 import type { Producer } from 'kafkajs'
@@ -12,7 +12,7 @@ import type { Deps } from '../deps.ts'
 const IDLE_MS = 500
 const ROWS_MAX = 50
 const LOCK_ID = 7_002
-/** Postgres ends the transaction of one that sleeps in it, so that another can take over. */
+/** Postgres ends the transaction of a process suspended for this long, so that another can take over. */
 const SLEEP_MS = 15_000
 
 export function startPublisher(
@@ -21,7 +21,7 @@ export function startPublisher(
   transactionalId: string,
 ): { poke(): void; close(): Promise<void> } {
   const { db, kafka, log } = deps
-  /** Of this process: whose turn it was is written beside the outbox. */
+  /** Identifies this process: Postgres stores which process published last. */
   const self = randomUUID()
   let closed = false
   let wake: (() => void) | undefined
@@ -40,7 +40,7 @@ export function startPublisher(
       if (!rows[0]?.mine) return 0
       const waiting = await listOutbox(trx, ROWS_MAX)
       if (waiting.length === 0) return 0
-      // Another process has published since: its transactional id must end before ours counts.
+      // Another process has published since: initialise the transactional id again, with a new producer, to fence it.
       if (await takePublisher(trx, self)) await forgetProducer()
       if (!producer) {
         producer = kafka.producer({ transactionalId, idempotent: true, maxInFlightRequests: 1 })
@@ -48,7 +48,7 @@ export function startPublisher(
       }
       const sending = await producer.transaction()
       try {
-        // Still the lock's holder after the transactional id was begun: whoever takes over from here on fences this one.
+        // Fails if the lock was lost before the transactional id was initialised; a process that takes over later fences this one.
         await trx.raw('SELECT 1')
         for (const { key, value } of waiting) await sending.send({ topic, acks: -1, messages: [{ key, value, partition: 0 }] })
         await sending.commit()
@@ -68,7 +68,7 @@ export function startPublisher(
     while (!closed) {
       const published = await publishSome().catch(async (error: unknown) => {
         log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'publisher: will try again')
-        // After any error a kafkajs producer is not to be trusted.
+        // After any error, a kafkajs producer can't be trusted.
         await forgetProducer()
         return 0
       })

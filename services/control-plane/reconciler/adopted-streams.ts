@@ -1,4 +1,4 @@
-/** What others do to an adopted topic: they add partitions, and register schemas that its readers must know. */
+/** Follows what other clients do to adopted topics: they add partitions, change settings, and register schemas that readers must know. */
 import { describeTopicConfig } from '../../../shared/kafka/admin/topic-config.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
@@ -25,7 +25,7 @@ export async function findNewSchemas(db: Queryable, registry: Registry, { id, fo
   if (format === 'json') return learnt
   const known = await schemasOf(db, id)
   let bytes = [...known.values()].reduce((sum, { schema_text }) => sum + bytesOf(schema_text), 0)
-  // The newest first: those that there is no room for are the oldest.
+  // Newest first: if there is not room for all, the oldest are left out.
   for (const schemaId of (await registry.idsOf(subjectOf(topic))).toReversed()) {
     const found = known.has(schemaId) ? undefined : await registry.find(schemaId)
     const schema = found?.format === format ? fieldsOrNothing(format, found.text) : undefined
@@ -41,7 +41,7 @@ export async function saveSchemas(db: Queryable, streamId: string, schemas: NewS
   for (const [schemaId, schema] of schemas) await saveStreamSchema(db, streamId, schemaId, schema)
 }
 
-/** All schemas of a stream travel in the definitions of the pipelines that read it, which are one record each. */
+/** All schemas of a stream are part of the definitions of the pipelines that read it, and a definition is a single record. */
 const SCHEMAS_BYTES_MAX = 2 << 20
 const bytesOf = (text: SchemaText | null): number =>
   text ? text.references.reduce((sum, reference) => sum + reference.text.length, text.text.length) : 0
@@ -50,12 +50,12 @@ function fieldsOrNothing(format: StreamFormat, text: SchemaText): Record<string,
   try {
     return fieldsOf(format, text)
   } catch {
-    // Values of such a schema are dead letters, which say that it is not known.
+    // Values of such a schema become dead letters, which report that the schema is not known.
     return undefined
   }
 }
 
-/** Keys of what is written over HTTP must go where other clients put them, batches must fit, and counts of a compacted topic grow old. */
+/** Updates partitions (HTTP writes must put keys where other clients do), batch size (writes must fit), compaction (counts grow stale). */
 async function learnTopic({ db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster' | 'withAdmin'>, stream: StreamRow): Promise<void> {
   const layout = await cluster.describeTopic(stream.topic)
   if (!layout) return
@@ -66,12 +66,12 @@ async function learnTopic({ db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster
   if (!isSame) await updateStream(db, stream.id, found)
 }
 
-/** Follows all adopted streams, a pass at a time; pipelines that read them get their next revision with a new schema. */
+/** Each call checks all adopted streams once; pipelines that read a stream with a new schema get their next revision. */
 export function createAdoptedFollower(
   deps: Pick<Deps, 'db' | 'cluster' | 'registry' | 'withAdmin' | 'log' | 'pokePublisher'>,
 ): () => Promise<void> {
   const { db, registry, log, pokePublisher } = deps
-  /** By stream, the newest version that was looked at, whether it could be read or not. */
+  /** By stream, the newest schema id that was examined, whether it could be read or not. */
   const lookedAt = new Map<string, number>()
 
   async function follow(stream: StreamRow): Promise<void> {
@@ -80,7 +80,7 @@ export function createAdoptedFollower(
     if (newest === undefined || lookedAt.get(stream.id) === newest) return
     const schemas = await findNewSchemas(db, registry, stream)
     const hasLearnt = await db.transaction(async (trx) => {
-      // A pipeline that is being created meanwhile knows the new schemas or is among those that are taught.
+      // A pipeline created meanwhile either knows the new schemas already or is among the readers updated below.
       const locked = schemas.size > 0 ? await lockStream(trx, stream.account_id, stream.id) : undefined
       if (!locked) return false
       await saveSchemas(trx, stream.id, schemas)
@@ -100,7 +100,7 @@ export function createAdoptedFollower(
       await follow(stream).catch((error: unknown) =>
         log.warn(
           { id: stream.id, reason: error instanceof Error ? error.message : String(error) },
-          'reconciler: an adopted topic can’t be looked at',
+          'reconciler: an adopted topic can’t be checked',
         ),
       )
   }

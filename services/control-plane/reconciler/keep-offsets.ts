@@ -1,6 +1,6 @@
 /**
- * The positions of pipelines that are not running: a group without members loses its offsets after the broker's
- * `offsets.retention.minutes` (seven days), and a pipeline without a position fails. They are committed again, unchanged, now and then.
+ * Keeps the positions of pipelines that are not running: a group without members loses its offsets after the broker's
+ * `offsets.retention.minutes` (seven days), and a pipeline without a position fails. So they are committed again, unchanged, twice a day.
  */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { listIdlePipelines, lockPipeline } from '../../../shared/store/pipelines.ts'
@@ -13,11 +13,11 @@ export async function keepOffset(cluster: Cluster, definition: { group_id: strin
   const layout = await cluster.describeTopic(definition.source_topic)
   if (!layout) return
   const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...layout.leaders.keys()])
-  // Refused while anybody is in the group: then nothing can expire either.
+  // Refused while the group has members, but then nothing can expire either.
   if (committed.size > 0) await cluster.commitFromOutside(definition.group_id, definition.source_topic, committed)
 }
 
-/** Called with every pass of the reconciler; works twice a day. */
+/** Called on every pass of the reconciler; does its work twice a day. */
 export async function keepOffsets(
   { db, cluster, names, log }: Pick<Deps, 'db' | 'cluster' | 'names' | 'log'>,
   nowMs: number,

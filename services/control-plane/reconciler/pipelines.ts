@@ -1,4 +1,4 @@
-/** The idempotent steps that make a pipeline real, or undo it. Handlers run them at once; the reconciler runs them again after a crash. */
+/** The idempotent steps that set a pipeline up, or remove it. Handlers run them at once; the reconciler runs them again after a crash. */
 import { ensureTopics, removeGroup, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { z } from 'zod'
 import { LIMITS } from '../../../shared/model/limits.ts'
@@ -23,7 +23,7 @@ type PipelineDeps = Pick<
   'db' | 'withAdmin' | 'cluster' | 'names' | 'replicationFactor' | 'pokePublisher' | 'secretBox' | 'connectorDefaults' | 'log'
 >
 
-/** Makes the dead-letter topic, resolves the start of every partition once, and hands the definition to the processors. */
+/** Creates the pipeline's own topics, commits the start of every partition once, and hands the definition to the processors. */
 export async function finishPipeline(
   { db, withAdmin, cluster, names, replicationFactor, pokePublisher }: PipelineDeps,
   pipeline: PipelineRow,
@@ -31,7 +31,7 @@ export async function finishPipeline(
   const { definition } = pipeline
   if (definition.source) {
     const { source_topic: topic, source_partitions: partitions } = definition
-    // What the source was told is safe must not go before it was handled; `trim-intakes.ts` takes what was.
+    // Records that were acknowledged to the source must stay until they are handled; `trim-intakes.ts` deletes those that were.
     const config = {
       'max.message.bytes': String(LIMITS.topic_batch_bytes_max),
       'message.timestamp.type': 'CreateTime',
@@ -64,7 +64,7 @@ export async function finishPipeline(
     ),
     cluster.ensureStartOffsets(definition.group_id, source, resolvedStart(pipeline)),
   ])
-  // D2 for sources: a split that has read nothing yet says so too, so that a position that is missing later is one that was lost.
+  // Splits that have read nothing yet get a committed offset too, so that an offset missing later means that it was lost.
   if (definition.source) await cluster.ensureStartOffsets(names.intakeGroup(pipeline.id), source, resolvedStart(pipeline))
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
@@ -78,7 +78,7 @@ export async function finishPipeline(
 
 const ResolvedStart = z.object({ resolved_start: z.record(z.string(), z.string()) })
 
-/** Undefined for a pipeline from before starts were resolved at creation: the earliest offsets. */
+/** Undefined for a pipeline older than this field: it starts at the earliest offsets. */
 function resolvedStart({ request }: PipelineRow): Map<number, bigint> | undefined {
   const parsed = ResolvedStart.safeParse(request)
   return (
@@ -86,7 +86,7 @@ function resolvedStart({ request }: PipelineRow): Map<number, bigint> | undefine
   )
 }
 
-/** True once no task and no job of the pipeline runs any more, as far as their processors have told. */
+/** True once no task and no job of the pipeline is running any more, according to what their processors have reported. */
 export async function isDrained(db: Queryable, pipelineId: string): Promise<boolean> {
   if ((await listUnfinishedJobsOf(db, pipelineId)).length > 0) return false
   return (await listObserved(db, pipelineId)).every(({ status }) => status === 'stopped' || status === 'failed')
@@ -94,7 +94,7 @@ export async function isDrained(db: Queryable, pipelineId: string): Promise<bool
 
 const DISPOSE_MS = 3_600_000
 
-/** Removes the definition, the group, the dead letters and, last, the row. The tasks were told to stop before. */
+/** Removes the jobs, the definition, the topics, the groups and, last, the row. The tasks were asked to stop before. */
 export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): Promise<void> {
   const { db, withAdmin, names, pokePublisher } = deps
   await removeJobsOf({ db, withAdmin }, pipeline.id)
@@ -105,7 +105,7 @@ export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): P
     await enqueueRevisionsEnd(trx, row.id, row.revision)
   })
   pokePublisher()
-  // A replication slot that is left keeps the other system's log for ever: its deletion is tried again for an hour.
+  // A replication slot left behind makes the other system keep its log forever, so its removal is retried for an hour.
   const isLast = pipeline.status !== 'deleting' || Date.now() - pipeline.updated_at.getTime() > DISPOSE_MS
   await disposeEndpoints(deps, pipeline.definition, isLast)
   await withAdmin(async (admin) => {

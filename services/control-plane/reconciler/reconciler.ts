@@ -1,6 +1,6 @@
 /**
- * Finishes or undoes what a crash, or a part that was away, left half done. One control plane at a time does it (an advisory lock);
- * each step may run any number of times.
+ * Finishes or undoes what a crash or an outage left half done. One control plane at a time does it (an advisory lock); every step is
+ * idempotent.
  */
 import { deleteOldKeys } from '../../../shared/store/idempotency.ts'
 import { listUnfinishedPipelines, updatePipeline } from '../../../shared/store/pipelines.ts'
@@ -14,11 +14,11 @@ import { finishPipeline, isDrained, undoPipeline } from './pipelines.ts'
 import { finishStream, undoStream } from './streams.ts'
 
 const PASS_MS = 5000
-/** Younger rows belong to a request that is still waiting for them. */
+/** Younger rows may belong to a request that is still in progress. */
 const UNFINISHED_AFTER_MS = 15_000
 /** A create that could not be finished for this long is undone. */
 const UNDO_AFTER_MS = 120_000
-/** A pipeline being deleted waits for its tasks' word at most this long: their processors may be gone. */
+/** A pipeline being deleted waits at most this long for its tasks to report that they stopped: their processors may be gone. */
 const DRAIN_MAX_MS = 30_000
 const LOCK_ID = 7_001
 
@@ -33,7 +33,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await work()
       log.info({ id }, `reconciler: ${what}`)
     } catch (error) {
-      log.warn({ id, reason: error instanceof Error ? error.message : String(error) }, `reconciler: ${what} failed, will be tried again`)
+      log.warn({ id, reason: error instanceof Error ? error.message : String(error) }, `reconciler: not yet ${what}, will be tried again`)
     }
   }
 
@@ -63,9 +63,9 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await keepOffsets(deps, Date.now())
       await trimIntakes(deps, Date.now())
       await deleteOldKeys(db)
-      // Not waited for: a registry that is slow must not hold up the rest.
+      // Not awaited: a slow registry must not hold up the rest.
       following ??= followAdoptedStreams()
-        .catch((error: unknown) => log.warn({ reason: String(error) }, 'reconciler: adopted streams can’t be followed now'))
+        .catch((error: unknown) => log.warn({ reason: String(error) }, 'reconciler: adopted streams can’t be checked now'))
         .finally(() => (following = undefined))
     })
   }

@@ -1,4 +1,4 @@
-/** The idempotent steps that make a stream real, or undo it. Handlers run them at once; the reconciler runs them again after a crash. */
+/** The idempotent steps that set a stream up, or remove it. Handlers run them at once; the reconciler runs them again after a crash. */
 import { ensureTopics, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
@@ -9,7 +9,7 @@ import { findNewSchemas, saveSchemas } from './adopted-streams.ts'
 
 type StreamDeps = Pick<Deps, 'db' | 'withAdmin' | 'registry' | 'replicationFactor'>
 
-/** Registers a schema under the stream's subject: its own, or one that the registry has elsewhere. Answers the id. */
+/** Registers a schema under the stream's subject: one made from its fields, or the text of one from the registry. Returns the id. */
 export async function registerSchema(
   registry: Registry,
   { name, topic, compatibility }: StreamRow,
@@ -21,7 +21,7 @@ export async function registerSchema(
     : registry.register(subjectOf(topic), schema.format, text.text, compatibility)
 }
 
-/** Registers the schema, makes the topic, sets the row active. Of an adopted stream both are there: the topic's schemas are learnt. */
+/** Registers the schema, creates the topic, sets the row active. An adopted stream has both already: only its schemas are saved. */
 export async function finishStream(deps: StreamDeps, stream: StreamRow): Promise<void> {
   const { db, withAdmin, registry, replicationFactor } = deps
   if (stream.is_adopted) {
@@ -45,7 +45,7 @@ export async function finishStream(deps: StreamDeps, stream: StreamRow): Promise
   await updateStream(db, stream.id, { status: 'active', schema_id: schemaId })
 }
 
-/** Removes topic and schema, unless they were there before, and, last, the row. */
+/** Removes topic and schema, unless the stream was adopted, and, last, the row. */
 export async function undoStream({ db, withAdmin, registry }: StreamDeps, stream: StreamRow): Promise<void> {
   if (!stream.is_adopted) {
     await withAdmin((admin) => removeTopics(admin, [stream.topic]))

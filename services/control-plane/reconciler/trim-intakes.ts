@@ -1,6 +1,6 @@
 /**
- * Intake topics keep what was not handled for ever, and what was for a week, for explain and replay: what lies behind both is deleted now
- * and then.
+ * Intake topics keep records that were not handled forever, and handled ones for a week, for explain and replay. Older handled records are
+ * deleted here, once an hour.
  */
 import { listSourcedPipelines } from '../../../shared/store/pipelines.ts'
 import type { Deps } from '../deps.ts'
@@ -9,7 +9,7 @@ const EVERY_MS = 3_600_000
 const KEPT_MS = 7 * 24 * 3_600_000
 let last = 0
 
-/** Called with every pass of the reconciler; works once an hour. */
+/** Called on every pass of the reconciler; does its work once an hour. */
 export async function trimIntakes(
   { db, cluster, withAdmin, log }: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'log'>,
   nowMs: number,
@@ -22,7 +22,7 @@ export async function trimIntakes(
     )
 }
 
-/** Deletes what was committed and is older than a time. */
+/** Deletes records that are committed and older than a time. */
 export async function trimIntake(
   { cluster, withAdmin }: Pick<Deps, 'cluster' | 'withAdmin'>,
   { group_id, source_topic }: { group_id: string; source_topic: string },
@@ -42,7 +42,7 @@ export async function trimIntake(
   })
   if (ends.length === 0) return
   await withAdmin(async (admin) => {
-    // kafkajs 2.2.4 knows the leaders of topics alone that it was asked about before.
+    // kafkajs 2.2.4 only knows the leaders of topics that it was asked about before.
     await admin.fetchTopicOffsets(source_topic)
     await admin.deleteTopicRecords({ topic: source_topic, partitions: ends })
   })

@@ -3,7 +3,7 @@ import { notFound } from '../../../shared/errors/service-error.ts'
 import { findPipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../deps.ts'
 
-/** Throws 404 for what is not there, or another account's. */
+/** Throws 404 for a pipeline that does not exist or belongs to another account. */
 export async function getPipeline({ db }: Pick<Deps, 'db'>, caller: Caller, id: string): Promise<PipelineRow> {
   const row = await findPipeline(db, caller.accountId, id)
   if (!row) throw notFound('the pipeline')

@@ -1,4 +1,4 @@
-/** Every operation behind a token, in the order of the docs. Another one is a file and a line here. */
+/** Every operation that requires a token, in the order of the docs. A new operation is a new file and a line here. */
 import type { Operation } from './operation.ts'
 import {
   checkConnectorOperation,

@@ -23,11 +23,11 @@ export function listReply<K extends string, T, R>(
   }
 }
 
-/** Throws 412 when the caller's If-Match names none of the resource's tags (RFC 9110 §13.1.1). */
+/** Throws 412 if the caller's If-Match does not name the resource's ETag (RFC 9110 §13.1.1). */
 export function assertIfMatch({ ifMatch }: Caller, headers: Record<string, string>): void {
   if (ifMatch === undefined || ifMatch.trim() === '*') return
   if (!ifMatch.split(',').some((tag) => tag.trim() === headers.ETag))
-    throw new ServiceError('precondition_failed', 'the resource has changed: its ETag is not the one of If-Match')
+    throw new ServiceError('precondition_failed', 'the resource has changed: its ETag does not match If-Match')
 }
 
 /** ETag of a row: changes whenever the row does. */

@@ -4,7 +4,7 @@ import type { Caller, Deps, Reply } from '../deps.ts'
 
 export type Operation = { contract: Contract; handle(deps: Deps, caller: Caller, input: never): Promise<Reply> }
 
-/** Binds a handler to its contract, so that what it gets and what it answers have the contract's types. */
+/** Binds a handler to its contract, so that its input and its reply have the contract's types. */
 export function operation<const C extends Contract>(
   contract: C,
   handle: (deps: Deps, caller: Caller, input: Input<C>) => Promise<Output<C>>,

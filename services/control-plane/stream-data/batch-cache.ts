@@ -1,24 +1,24 @@
 /**
- * Batches of streams as they were fetched, kept for a while: the pages of a walk are cut from batches that are larger than a page. What is
- * committed does not change, so that nothing here can be stale; the topic's id tells a topic that was made anew.
+ * A cache of fetched stream batches: a batch may be larger than a page, so that several pages of a walk are cut from it. Committed records
+ * do not change, so nothing here can be stale; the topic id in the key tells a recreated topic from the old one.
  */
 import type { Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
 import { BATCH_HEADER_BYTES, COMPRESSION_MASK } from '../../../shared/kafka/protocol/record-batch.ts'
 import { fetchCounted, type CountedBatch } from './read-records.ts'
 
-/** A batch with its records inflated. `hint`: where a reader stopped within it, so that the next one need not begin at its start. */
+/** A batch with its records decompressed. `hint`: where a reader stopped in it, so that the next one need not parse it from the start. */
 export type OpenBatch = CountedBatch & { section: Buffer; hint: { delta: number; at: number; index: number } }
 export type Chunk = { from: bigint; to: bigint; batches: OpenBatch[] }
 
 type Kept = Chunk & { bytes: number; at: number }
 
-/** Of all streams together. */
+/** The limit for all streams together. */
 const BYTES_MAX = 64 << 20
 const KEPT_MS = 30_000
 
 export type BatchCache = {
-  /** Batches from `offset` on; `to` equals `from` where nothing is there yet. */
+  /** Batches from `offset` on, or a cached chunk that contains it; `to` equals `from` if there is nothing yet. */
   read(layout: TopicLayout, partition: number, offset: bigint, bytesMax: number): Promise<Chunk>
 }
 
@@ -49,7 +49,7 @@ export function createBatchCache(connections: Connections, now: () => number): B
       const size = open.reduce((sum, each) => sum + each.bytes.length + each.section.length, 0)
       const chunk: Kept = { from: offset, to: nextOffset, batches: open, bytes: size, at: now() }
       if (nextOffset > offset && size < BYTES_MAX / 4) {
-        // The youngest streams are at the end: those that nobody reads go first.
+        // The partition fetched last moves to the end: those not fetched for longest are evicted first.
         const isInside = ({ from, to }: Kept) => from >= offset && to <= nextOffset
         const chunks = kept.get(key) ?? []
         for (const each of chunks.filter(isInside)) bytes -= each.bytes

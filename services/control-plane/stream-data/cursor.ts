@@ -1,6 +1,6 @@
 /**
- * Where a walk through a stream goes on: the stream's id, and the next offset of each partition as a varint, so that a stream with hundreds
- * of partitions still fits an address. Opaque to clients.
+ * Where a walk through a stream continues: the stream's id, and the next offset of each partition as a varint, so that the cursor of a
+ * stream with hundreds of partitions still fits into a URL. Opaque to clients.
  */
 import { invalidRequest } from '../../../shared/errors/service-error.ts'
 import { readVarint, readVarlong, varlongSize, writeVarint, writeVarlong, type Cursor } from '../../../shared/kafka/protocol/varint.ts'
@@ -26,7 +26,7 @@ export function decodeCursor(text: string, streamId: string, partitions: number)
     const isSound = id === streamId && cursor.at === bytes.length && bytes.toString('base64url') === text
     if (isSound && offsets.every((offset) => offset >= 0n)) return offsets
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw invalidRequest([{ path: '/query/cursor', message: 'is not a cursor of this stream' }])
 }

@@ -1,17 +1,17 @@
 /**
- * The fixed interleaving of a stream's partitions that pages are cut from: first every partition's record 0, then every partition's
- * record 1, and so on, partitions in order, short ones dropping out. Pure arithmetic: any page is found without reading what is before it.
+ * The fixed interleaving of a stream's partitions that pages are cut from: record 0 of every partition in turn, then record 1 of every
+ * partition, and so on; shorter partitions drop out. Pure arithmetic: any page can be located without reading the pages before it.
  */
 
 /** Half-open range of record numbers of one partition, counted from its first record. */
 export type Range = { partition: number; from: number; to: number }
 
-/** How many records of the interleaving lie before round `round`. */
+/** How many records of the interleaving come before round `round`. */
 function before(counts: readonly number[], round: number): number {
   return counts.reduce((sum, count) => sum + Math.min(count, round), 0)
 }
 
-/** Record numbers per partition that make up the first `position` records of the interleaving. */
+/** How many records of each partition are among the first `position` records of the interleaving. */
 function cut(counts: readonly number[], position: number): number[] {
   const longest = counts.reduce((max, count) => Math.max(max, count), 0)
   let low = 0
@@ -33,7 +33,7 @@ function cut(counts: readonly number[], position: number): number[] {
   })
 }
 
-/** The ranges that hold records [from, to) of the interleaving; empty ones are kept, so that every partition has its place. */
+/** The ranges that hold records [from, to) of the interleaving; empty ranges are kept, so that every partition has one. */
 export function rangesOf(counts: readonly number[], from: number, to: number): Range[] {
   const total = counts.reduce((sum, count) => sum + count, 0)
   const start = cut(counts, Math.min(from, total))

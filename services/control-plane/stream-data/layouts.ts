@@ -1,4 +1,4 @@
-/** Layouts of streams' topics, kept for some seconds: every page and every write needs one. */
+/** Layouts of the streams' topics, cached for a few seconds, because every page and every write needs one. */
 import { unavailable } from '../../../shared/errors/service-error.ts'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 
@@ -6,9 +6,9 @@ const KEPT_MS = 5000
 const KEPT_MAX = 5000
 
 export type Layouts = {
-  /** Throws 503 where the topic is not there, or a partition has no leader at the moment. */
+  /** Throws 503 if the topic does not exist, or a partition has no leader at the moment. */
   of(topic: string): Promise<TopicLayout>
-  /** A leader has moved, or the topic is another one. */
+  /** Drops the cached layout, after a leader has moved or the topic was recreated. */
   forget(topic: string): void
 }
 

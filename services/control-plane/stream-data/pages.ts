@@ -1,4 +1,4 @@
-/** A page as the bytes of its answer: values are spliced in as they lie in the topic, checked and not printed anew. */
+/** Builds a page as the bytes of the response: JSON values are copied from the topic as stored, validated but not re-encoded. */
 import { isUtf8 } from 'node:buffer'
 import { FRAMING_BYTES, schemaIdOf } from '../../../shared/registry/framing.ts'
 import type { ReadRecord } from './walk.ts'
@@ -17,7 +17,7 @@ export type Pagination = {
 /** The JSON text of a value, as bytes. Throws an Error that says why it can't be decoded. */
 export type ReadValue = (value: Buffer | null) => Uint8Array
 
-/** Of a JSON stream: what stands behind the frame, if it is JSON. */
+/** For JSON streams: the bytes after the framing prefix. Throws if they are not valid JSON. */
 export const readJson: ReadValue = (value) => {
   schemaIdOf(value)
   const json = value!.subarray(FRAMING_BYTES)
@@ -33,7 +33,7 @@ export const readJson: ReadValue = (value) => {
 const NULL = Buffer.from('null')
 const COMMA = Buffer.from(',')
 
-/** `{"data":[…],"pagination":{…}}`; a value that can't be decoded is null there, and listed. */
+/** `{"data":[…],"pagination":{…}}`; a value that can't be decoded is null there, and listed in `undecodable`. */
 export function pageBytes(records: readonly ReadRecord[], read: ReadValue, pagination: Pagination): Buffer {
   const undecodable: Undecodable[] = []
   const parts: Uint8Array[] = [Buffer.from('{"data":[')]

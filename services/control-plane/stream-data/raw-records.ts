@@ -1,13 +1,13 @@
 /**
- * Records of a request as the bytes they came in: parsed to be checked, written as they are. What a JSON document holds that JavaScript
- * does not (digits beyond 2^53, a member twice) reaches the topic unchanged.
+ * Records of a request with their original bytes: parsed only for validation, written unchanged. So what JSON allows but JavaScript values
+ * can't hold (digits beyond 2^53, a member given twice) reaches the topic as it was sent.
  */
 import { isUtf8 } from 'node:buffer'
 import { elementSpans } from '../../../shared/connectors/encode/json-members.ts'
 import { invalidRequest } from '../../../shared/errors/service-error.ts'
 import { turns } from '../turns.ts'
 
-/** Record `i` lies from `spans[2 * i]` to `spans[2 * i + 1]`. */
+/** Record `i` is at the bytes from `spans[2 * i]` to `spans[2 * i + 1]`. */
 export type RawRecords = { bytes: Buffer; spans: Int32Array; values: unknown[] }
 
 export const RECORDS_MAX = 100_000
@@ -17,10 +17,10 @@ const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byt
 
 export const bytesOf = ({ bytes, spans }: RawRecords, index: number): Buffer => bytes.subarray(spans[2 * index], spans[2 * index + 1])
 
-/** Records that hold others, which alone can be nested too deeply. */
+/** The records that may contain arrays or objects: only these can be nested too deeply. */
 export function nestedOf({ bytes, spans, values }: RawRecords): unknown[] {
   if (bytes.includes(0x5b)) return values
-  /** The next brace from here on; looked for once, however many records have none. */
+  /** Index of the next brace; remembered, so that records without one do not cause repeated searches. */
   let brace = 0
   return values.filter((_, index) => {
     const from = spans[2 * index]! + 1
@@ -33,7 +33,7 @@ function assertText(bytes: Buffer): void {
   if (!isUtf8(bytes)) throw invalidRequest([{ path: '', message: 'the body is not UTF-8' }])
 }
 
-/** Lines that are not blank, each a record. Throws 400 naming the first line that is no JSON by its place among them. */
+/** Each line that is not blank is a record. Throws 400 naming the first record that is not JSON by its index. */
 export async function parseLines(bytes: Buffer, root = '/records'): Promise<RawRecords> {
   assertText(bytes)
   const places: number[] = []
@@ -70,7 +70,7 @@ export function parseDocument(bytes: Buffer): unknown {
 }
 
 /**
- * The elements of the array that is the document, or its member `member`. The document has been parsed, and the array has `values`.
+ * The elements of an array: the whole document, or its member `member`. The document was parsed before; `values` are its elements.
  */
 export function elementsOf(bytes: Buffer, member: string | undefined, values: unknown[]): RawRecords {
   if (values.length > RECORDS_MAX) throw invalidRequest([{ path: `/${member ?? ''}`, message: `must hold at most ${RECORDS_MAX} records` }])

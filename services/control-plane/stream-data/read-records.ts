@@ -1,4 +1,4 @@
-/** Records of one partition by raw fetches at read-committed, no consumer group: batches that count, and the records inside them. */
+/** Reads one partition by raw fetches at read-committed, without a consumer group: its visible batches, and the records in them. */
 import type { Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
@@ -15,10 +15,10 @@ import {
 import { KafkaError } from '../../../shared/kafka/cluster.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 
-/** A batch that holds records which count. */
+/** A batch with visible records: not a control batch, not aborted, not empty. */
 export type CountedBatch = { header: BatchHeader; bytes: Buffer; nextOffset: bigint }
 
-/** One fetch from `offset`: its counting batches and where the next fetch goes on. `nextOffset` equals `offset` when nothing is there. */
+/** One fetch from `offset`: its visible batches, and the offset of the next fetch, which equals `offset` if there is nothing to read. */
 export async function fetchCounted(
   connections: Connections,
   layout: TopicLayout,
@@ -54,7 +54,7 @@ export async function fetchCounted(
   return { batches, nextOffset, bytes: fetched?.bytes?.length ?? 0 }
 }
 
-/** The records of a batch from `offset` on, whole: key, value, headers. */
+/** The records of a batch from `offset` on, with key, value and headers. */
 export function wholeRecordsOf(
   { header, bytes }: CountedBatch,
   offset: bigint,

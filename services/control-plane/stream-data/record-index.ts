@@ -1,6 +1,6 @@
 /**
- * Counts a stream's records exactly and finds the n-th one: a sparse index (offset → records before it) in Postgres, extended from batch
- * headers alone. Transaction markers, aborted batches and compaction take offsets but are no records.
+ * Counts a stream's records exactly and finds the n-th one: a sparse index (offset → records before it) in Postgres, built from batch
+ * headers alone. Offsets do not count records: transaction markers, aborted batches and compacted records have offsets too.
  */
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Database } from '../../../shared/store/database.ts'
@@ -15,7 +15,7 @@ import {
 } from '../../../shared/store/stream-index.ts'
 import { fetchCounted } from './read-records.ts'
 
-/** One partition as pages see it. `base` records were before the first that is still there. `estimated` lie behind the index's head. */
+/** One partition as pages see it. `base`: records before the first that still exists. `estimated`: offsets after the index's head. */
 export type PartitionCount = {
   partition: number
   base: number
@@ -28,11 +28,11 @@ export type PartitionCount = {
 
 const ENTRY_RECORDS = 1000
 const FETCH_BYTES = 8 << 20
-/** What one request may read to bring the index up to date before it answers by estimate. */
+/** Limits on what one request reads to bring the index up to date; beyond them it answers with an estimate. */
 const REQUEST_BYTES_MAX = 256 << 20
 const REQUEST_MS_MAX = 4000
 
-/** Compaction takes records that were counted: so long a count holds. */
+/** Compaction removes records that were counted, so the index of a compacted topic is rebuilt after this time. */
 const COMPACTED_MS = 600_000
 
 type Stream = { id: string; topic: string; is_compacted?: boolean }
@@ -41,14 +41,14 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
   /** One extension per stream at a time. */
   const extending = new Map<string, Promise<boolean>>()
 
-  /** A count of another topic of that name, or of records that compaction may have taken since. */
+  /** True if the topic was recreated, or if compaction may have removed counted records since. */
   const isStale = ({ topicId, builtAt }: IndexHead, stream: Stream, layout: TopicLayout): boolean =>
     topicId !== layout.topicId || (stream.is_compacted === true && builtAt !== null && now() - builtAt.getTime() > COMPACTED_MS)
 
   const headsOf = async (stream: Stream, layout: TopicLayout): Promise<IndexHead[]> =>
     (await listHeads(db, stream.id)).filter((head) => !isStale(head, stream, layout))
 
-  /** Moves one head towards `end`; true when it is there. */
+  /** Extends one partition's index towards `end`; true once it is there. */
   async function extendPartition(
     stream: Stream,
     layout: TopicLayout,
@@ -61,7 +61,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     const { topicId } = layout
     const builtAt = known?.builtAt ?? null
     let before = known
-    // Retention may have deleted what was never counted: it goes on at the first offset that is there.
+    // Retention may have deleted records that were never counted: continue at the first offset that exists.
     let head: IndexHead =
       known && known.nextOffset >= start ? known : { topicId, partition, records: known?.records ?? 0, nextOffset: start, builtAt }
     let lastEntry = Number.NEGATIVE_INFINITY
@@ -83,7 +83,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
         records += header.recordCount
       }
       const next = { topicId, partition, records, nextOffset, builtAt: builtAt ?? (nextOffset >= end ? new Date(now()) : null) }
-      // Entries of the same count would collide; a head is written with its first entry, so the first one may be there already.
+      // Entries with the same count would collide; a new head is stored with its first entry, so that entry may exist already.
       const fresh = entries.filter((entry) => entry.records > (before?.records ?? -1) || (entry.records === 0 && before === undefined))
       if (!(await extendIndex(db, stream.id, before, next, fresh))) return false
       head = next
@@ -124,7 +124,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     return started
   }
 
-  /** How many records were before `start`, when retention has moved the start into the index. */
+  /** How many records were before `start`, if retention has moved the start into the indexed range. */
   async function baseOf(stream: Stream, layout: TopicLayout, head: IndexHead, start: bigint): Promise<number> {
     if (start === 0n) return 0
     const entry = await findEntryFrom(db, stream.id, head.partition, start)
@@ -140,7 +140,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
   }
 
   return {
-    /** Counts every partition, exactly where the index reaches the end in time. */
+    /** Counts every partition: exactly if the index reaches the end in time, else with an estimate. */
     async count(stream: Stream, layout: TopicLayout): Promise<PartitionCount[]> {
       const partitions = layout.leaders.map((_, partition) => partition)
       const [starts, ends, known] = await Promise.all([
@@ -165,7 +165,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
             builtAt: new Date(now()),
           }
           const base = head.nextOffset <= start ? head.records : await baseOf(stream, layout, head, start)
-          // Records that arrived since the count are on the next page; only a head that gave up is an estimate.
+          // Records that arrived since the count are left to the next page; only an index that can't catch up gives an estimate.
           const behind = end - head.nextOffset
           const isBehind = behind > 0n && !(await extendedSince(stream, layout))
           return { partition, base, records: head.records - base, estimated: isBehind ? Number(behind) : 0, head, start, end }
@@ -182,7 +182,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
       return { offset: entry.offset, skip: wanted - entry.records }
     },
 
-    /** Brings the index further in the background. */
+    /** Extends the index in the background. */
     poke(stream: Stream): void {
       void (async () => {
         const layout = await cluster.describeTopic(stream.topic)

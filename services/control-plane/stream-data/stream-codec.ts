@@ -1,4 +1,4 @@
-/** How a stream's values are written and read over HTTP, by its format. Codecs are kept by the schema's id, of which there is one each. */
+/** How a stream's values are written and read over HTTP, by its format. Codecs are cached by stream and schema id. */
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
 import { openCodec, type CodedFormat, type Codec } from '../../../shared/registry/codecs.ts'
 import { FRAMING_BYTES, schemaIdOf } from '../../../shared/registry/framing.ts'
@@ -9,9 +9,9 @@ import { readJson, type ReadValue } from './pages.ts'
 export type CodedStream = Schemed & { id: string; schema_id: number | null }
 
 export type StreamCodec = {
-  /** The value of a record's JSON text, without its frame. Throws an Error that names the member that does not fit the stream's schema. */
+  /** Encodes a record's JSON text as a value without framing. Throws an Error that names the member that does not fit the schema. */
   encode(stream: CodedStream, json: Buffer): Uint8Array
-  /** Reads values written with any schema that the stream has had, as JSON text. */
+  /** Decodes values written with any schema that the stream has had, to JSON text. */
   reader(stream: CodedStream): Promise<ReadValue>
 }
 

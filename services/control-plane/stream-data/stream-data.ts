@@ -24,21 +24,20 @@ export type PageQuery = { limit: number; page: number; cursor?: string; partitio
 export type StreamData = {
   /** The page as the bytes of its JSON. */
   readPage(stream: StreamRow, query: PageQuery): Promise<Buffer>
-  /** All records or none. */
+  /** Writes all records or none. */
   write(stream: StreamRow, records: RawRecords, attempt?: Attempt): Promise<Written>
-  /** Records of no stream, whose shape is the business of whoever reads the topic. */
-  /** `headers` are each record's, as a record has them. */
+  /** Writes to a topic that is not a stream, without validating the records. Every record gets `headers`, which are already encoded. */
   writeUnchecked(target: Target, records: RawRecords, attempt?: Attempt, headers?: Uint8Array): Promise<Written>
   pokeIndex(stream: { id: string; topic: string }): void
   close(): Promise<void>
 }
 
-/** A page is cut where its values have so many bytes; the cursor goes on from there. */
+/** A page ends once its values have this many bytes; the cursor continues from there. */
 const PAGE_BYTES_MAX = 16 << 20
-/** What a record takes in a batch beside its key and value, at most. */
+/** The most that a record takes in a batch besides its key and value. */
 const AROUND_BYTES = 61 + 40
 
-/** Oldest first; ties in the order of partition and offset, so that a page always looks the same. */
+/** Oldest first, ties by partition and offset, so that a page is always in the same order. */
 const byTime = (a: ReadRecord, b: ReadRecord): number => a.timestamp - b.timestamp || a.partition - b.partition || a.offset - b.offset
 
 export function createStreamData(db: Database, cluster: Cluster, now: () => number): StreamData {
@@ -59,13 +58,13 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
       page: query.page,
       limit: query.limit,
       ...(hasMore ? { has_more: true as const } : {}),
-      // On the last page too: whoever keeps it goes on with what comes later.
+      // On the last page too: a client that keeps it can continue with records that arrive later.
       ...(walksOn && (records.length > 0 || query.cursor !== undefined) ? { next_cursor: encodeCursor(stream.id, next) } : {}),
       ...(counts.some(({ estimated }) => estimated > 0) ? { approximate: true as const } : {}),
     })
   }
 
-  /** The page by arithmetic over the interleaving. */
+  /** Locates the page by arithmetic over the interleaving. */
   async function readByNumber(stream: StreamRow, layout: TopicLayout, query: PageQuery, counts: PartitionCount[]): Promise<Buffer> {
     const sizes = counts.map(({ partition, records, estimated }) =>
       query.partition === undefined || query.partition === partition ? records + estimated : 0,
@@ -92,7 +91,7 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
     const sorted = parts.flatMap(({ records }) => records).sort(byTime)
     const taken = isDescending ? sorted.reverse() : sorted
     const fitting = countFitting(taken)
-    // What the page had no room for comes with the cursor.
+    // Records that the page had no room for are read with the cursor.
     const next = parts.map((part) => part.next)
     for (const { partition, offset } of taken.slice(fitting).reverse())
       if (BigInt(offset) < next[partition]!) next[partition] = BigInt(offset)
@@ -106,7 +105,7 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
   const scoped = (counts: PartitionCount[], query: PageQuery) =>
     counts.filter(({ partition }) => query.partition === undefined || query.partition === partition)
 
-  /** Merges what follows the cursor in every partition by time, and takes the first `limit`: a full page while records remain. */
+  /** Merges the records after the cursor by time, over all partitions, and takes the first `limit`: a full page while records remain. */
   async function readByCursor(
     stream: StreamRow,
     layout: TopicLayout,
@@ -117,7 +116,7 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
     const expected = Math.ceil((query.limit * 2) / offsets.length)
     const walks = offsets.map((offset, partition) => {
       const { start, end } = counts[partition]!
-      // Retention may have taken what the cursor pointed at: the walk goes on with what is there.
+      // Retention may have deleted the records at the cursor: continue with the first that remains.
       return openWalk(cache, layout, partition, offset < start ? start : offset, end, expected)
     })
     await Promise.all(walks.map((walk) => walk.current()))
@@ -139,7 +138,7 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
     })
   }
 
-  /** A topic that was made anew, or whose leaders have moved since its layout was read, is looked up once more. */
+  /** Runs `work` with the topic's layout, and once more with a fresh one if the topic was recreated or its leaders have moved. */
   async function withLayout<T>(stream: { topic: string }, work: (layout: TopicLayout) => Promise<T>): Promise<T> {
     try {
       return await work(await layouts.of(stream.topic))
@@ -170,7 +169,7 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
           const size =
             (coded ? coded[at]!.length : raw.spans[2 * at + 1]! - raw.spans[2 * at]!) + (key === null ? 0 : Buffer.byteLength(key))
           if (size + AROUND_BYTES > bytesMax)
-            details.push({ path: `/records/${at}`, message: `is larger than the ${bytesMax - AROUND_BYTES} bytes that the topic takes` })
+            details.push({ path: `/records/${at}`, message: `is larger than the ${bytesMax - AROUND_BYTES} bytes that the topic accepts` })
         } catch (error) {
           details.push({ path: `/records/${at}`, message: error instanceof Error ? error.message : String(error) })
         }
@@ -192,14 +191,14 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
 /** Beyond every offset. */
 const END = 1n << 62n
 
-/** How many of the records have room on a page; always one. */
+/** How many of the records fit on a page; the first always does. */
 function countFitting(records: readonly ReadRecord[]): number {
   let bytes = 0
   for (const [index, { value }] of records.entries()) if ((bytes += value?.length ?? 0) > PAGE_BYTES_MAX) return Math.max(1, index)
   return records.length
 }
 
-/** The walk whose record is the oldest; order within a partition is kept whatever the times say. */
+/** The walk whose current record is the oldest; records of one partition stay in offset order, whatever their times are. */
 function oldestOf(walks: readonly Walk[]): Walk | undefined {
   let best: Walk | undefined
   let oldest: ReadRecord | undefined
@@ -212,7 +211,7 @@ function oldestOf(walks: readonly Walk[]): Walk | undefined {
   return best
 }
 
-/** The records as they came, or as their stream's format has encoded them. */
+/** The records' original bytes, or their encoded form (`coded`) if the stream is not JSON. */
 function valuesOf(raw: RawRecords, schemaId: number, keyField: string | null, coded?: Uint8Array[], headers?: Uint8Array): Values {
   return {
     schemaId,
@@ -225,7 +224,7 @@ function valuesOf(raw: RawRecords, schemaId: number, keyField: string | null, co
   }
 }
 
-/** The record's key: the text of a string, the JSON of anything else. */
+/** The record's key: a string as it is, anything else as JSON; null if there is none. */
 function keyIn(record: unknown, field: string | null): string | null {
   const value = field === null || typeof record !== 'object' || record === null ? undefined : (record as Record<string, unknown>)[field]
   if (value === undefined || value === null) return null

@@ -1,4 +1,4 @@
-/** Records against their stream's schema, every fault named by index and field. Compiled once per stream. */
+/** Validates records against their stream's schema; faults name index and field. Schemas are compiled once. */
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
 import { pointer } from '../middleware/validate.ts'
@@ -14,24 +14,24 @@ function detailOf({ instancePath, keyword, params, message }: ErrorObject, index
   if (keyword === 'required') return { path: pointer([String(params.missingProperty)], root), message: 'is required' }
   if (keyword === 'additionalProperties')
     return { path: pointer([String(params.additionalProperty)], root), message: 'is not a field of the stream' }
-  return { path: root, message: message ?? 'is wrong' }
+  return { path: root, message: message ?? 'is invalid' }
 }
 
-/** Fields whose own type does not say what numbers they may hold. */
+/** Types that do not restrict which numbers a field may contain. */
 const OPEN_TYPE = /^(array<)*(object|any)>*\??$/
 
-/** Fields that may hold numbers of any size; undefined where all may. */
+/** Fields that may contain numbers of any size; undefined if all may. */
 const openFieldsOf = ({ schema, schema_text }: Validated): string[] | undefined =>
   schema_text ? undefined : Object.keys(schema).filter((name) => OPEN_TYPE.test(schema[name]!))
 
-/** Numbers inside `object` and `any` fields that JSON readers would change: beyond ±(2^53 − 1), or not finite. */
+/** Numbers in the `open` fields that JSON readers would change: integers beyond ±(2^53 − 1), or not finite. */
 function lossyNumbers(record: unknown, open: string[] | undefined, root: string): Detail[] {
   const details: Detail[] = []
   const visit = (value: unknown, path: string): void => {
     if (typeof value === 'number' && (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))) {
       details.push({
         path,
-        message: 'is a number that JSON readers would round: a field of type string or decimal holds all of its digits',
+        message: 'is a number that JSON readers would round; use a field of type string or decimal to keep all digits',
       })
     } else if (typeof value === 'object' && value !== null)
       for (const [name, child] of Object.entries(value)) visit(child, pointer([name], path))
@@ -46,20 +46,20 @@ type Validated = Schemed & { id: string; schema_id: number | null }
 export function createRecordValidator() {
   const compiled = new Map<string, ValidateFunction>()
   function validatorOf(stream: Validated): ValidateFunction {
-    // A stream's schema may change; its id then does too.
+    // A stream's schema may change, and its schema id with it.
     const key = `${stream.id}/${stream.schema_id}`
     const known = compiled.get(key)
     if (known) return known
     if (compiled.size >= COMPILED_MAX) compiled.clear()
-    // Of the other formats the registry has no JSON Schema: there it is made of the fields.
+    // For other formats the registry has no JSON Schema: derive one from the fields.
     const schema_text = stream.format === 'json' ? stream.schema_text : null
     const validate = openJsonSchema(schemaTextOf({ ...stream, format: 'json', schema_text }))
     compiled.set(key, validate)
     return validate
   }
-  /** Throws 400 when any record does not fit; nothing is written then. */
+  /** Throws 400 if any record does not fit; nothing is written then. */
   return async (stream: Validated, records: unknown[]): Promise<void> => {
-    // A schema that came from the registry is the judge itself, when the values are encoded: its fields here say less than it does.
+    // A non-JSON schema from the registry is enforced when values are encoded; the fields known here are less precise.
     if (stream.format !== 'json' && stream.schema_text) return
     const validate = validatorOf(stream)
     const open = openFieldsOf(stream)

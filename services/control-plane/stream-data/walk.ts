@@ -1,21 +1,21 @@
-/** Walks the records of a partition one by one, at read-committed: what pages are made of. Only values are read; nothing else of a record. */
+/** Walks the records of a partition one by one, at read-committed, to build pages. Reads offset, time and value; skips key and headers. */
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { LOG_APPEND_TIME } from '../../../shared/kafka/protocol/record-batch.ts'
 import { readVarint, type Cursor } from '../../../shared/kafka/protocol/varint.ts'
 import type { BatchCache, Chunk, OpenBatch } from './batch-cache.ts'
 
-/** Offsets and times are far below 2^53. */
+/** Offsets and times are plain numbers: they are far below 2^53. */
 export type ReadRecord = { partition: number; offset: number; timestamp: number; value: Buffer | null }
 
 export type Walk = {
-  /** The record that the walk stands at; undefined at the end of what was asked for. Loads more where it must. */
+  /** The record at the walk's position; undefined at the end. Fetches more if necessary. */
   current(): Promise<ReadRecord | undefined>
-  /** The same, where it is loaded already. */
+  /** The same, if it is already loaded. */
   loaded(): ReadRecord | undefined
   next(): void
-  /** Passes over so many records. */
+  /** Skips this many records. */
   skip(count: number): Promise<void>
-  /** Where another walk would go on: behind the last record that was passed. */
+  /** The offset at which another walk would continue: after the last record that was passed. */
   readonly offset: bigint
 }
 
@@ -23,7 +23,7 @@ const FETCH_BYTES_MIN = 32 << 10
 const FETCH_BYTES_MAX = 1 << 20
 const RECORD_BYTES = 512
 
-/** A 64-bit varint whose value is below 2^53 (KIP-98); what is larger loses its last digits. */
+/** Reads a 64-bit varint (KIP-98) as a number; values beyond 2^53 lose their last digits. */
 function readSmallVarlong(bytes: Buffer, cursor: Cursor): number {
   let value = 0
   let scale = 1
@@ -37,7 +37,7 @@ function readSmallVarlong(bytes: Buffer, cursor: Cursor): number {
   throw new RangeError('a varlong is longer than ten bytes')
 }
 
-/** `end`: the walk stops before this offset. `expected`: records that will be asked for, so that not too much is fetched. */
+/** `end`: the walk stops before this offset. `expected`: how many records will be read, so that not too much is fetched. */
 export function openWalk(cache: BatchCache, layout: TopicLayout, partition: number, offset: bigint, end: bigint, expected: number): Walk {
   let position = offset
   let chunk: Chunk | undefined
@@ -59,7 +59,7 @@ export function openWalk(cache: BatchCache, layout: TopicLayout, partition: numb
     index = from.index
   }
 
-  /** The next record of the batches at hand. */
+  /** The next record of the batches fetched so far. */
   function advance(): ReadRecord | undefined {
     while (batch) {
       const { section, header } = batch
@@ -136,7 +136,7 @@ export function openWalk(cache: BatchCache, layout: TopicLayout, partition: numb
     async skip(count) {
       let left = count
       while (left > 0) {
-        // Batches that are passed over as a whole are not looked into.
+        // Batches that are skipped as a whole are not parsed.
         if (!record && chunk && batch && index === 0 && batch.header.recordCount <= left && batch.header.baseOffset >= position) {
           left -= batch.header.recordCount
           position = batch.nextOffset

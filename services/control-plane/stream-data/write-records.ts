@@ -1,6 +1,6 @@
 /**
- * Writes records as batches of our own encoding, by idempotent producers without a transaction. A producer serves one write at a time, so
- * that its batches keep their sequence; one whose write is in doubt is given up, and the next write gets another.
+ * Writes records as batches encoded here, by idempotent producers without transactions. A producer serves one write at a time, so that its
+ * batches stay in sequence; a producer whose write has an unknown outcome is dropped, and the next write gets another.
  */
 import type { Connection } from '@platformatic/kafka'
 import { batchesOf, type BlockBatch } from '../../../shared/connectors/block-batches.ts'
@@ -18,29 +18,29 @@ import type { Layouts } from './layouts.ts'
 export type Written = { records: number; partitions: { partition: number; first_offset: string; records: number }[] }
 export type Target = { id: string; topic: string; key_field: string | null }
 
-/** Values without their frame: each adds itself, with its key where it has one. */
+/** Values without framing: `add` appends the value at `index`, with its key if it has one. */
 export type Values = { schemaId: number; count: number; add(into: BlockBuilder, index: number): void }
 
 type Idempotent = { id: bigint; epoch: number; sequences: Map<string, number> }
 
-/** From the first attempt to the last; then the write is in doubt, and answered with 503. */
+/** How long a write is retried; after that its outcome is unknown, and the response is 503. */
 const WRITE_MS = 9000
-/** A producer's sequences are forgotten with the producer after so many partitions. */
+/** A producer with sequences for this many partitions is not used again. */
 const SEQUENCES_MAX = 10_000
 const IDLE_MAX = 16
-/** Of a producer and partition a broker remembers so many batches (KIP-98): a repeat of more is not known as one. */
+/** A broker remembers this many batches per producer and partition (KIP-98); retries of older ones are not detected as duplicates. */
 const BATCHES_KNOWN = 5
-/** Larger ones make consumers wait for memory, not faster. */
+/** Larger batches make consumers wait for memory and are no faster. */
 const BATCH_BYTES = 1_000_000
 const SEQUENCE_END = 2 ** 31
 
 export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () => number) {
   const connections = cluster.openConnections('record-writer')
   const idle: Idempotent[] = []
-  /** Without a key each request goes to the next partition, whole. */
+  /** Without a key, each request goes as a whole to the next partition. */
   const nextPartition = new Map<string, number>()
 
-  /** A write under a key has a producer to itself: begun again with the same one, what was written is known to the broker. */
+  /** A write with an Idempotency-Key has its own producer; a retry reuses it, so that the broker detects what was already written. */
   async function takeProducer(attempt: Attempt | undefined): Promise<Idempotent> {
     if (attempt?.begun) return { id: BigInt(attempt.begun.producer_id), epoch: attempt.begun.epoch, sequences: new Map() }
     const known = attempt ? undefined : idle.pop()
@@ -68,7 +68,7 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
     })
   }
 
-  /** One batch after the other, each repeated with its own sequence until it is acknowledged: a repeat that was written is known as one. */
+  /** Sends one batch after the other, each retried with the same sequence until it is acknowledged, so that duplicates are detected. */
   async function send(topic: string, leaderOf: () => Promise<Connection>, batches: BlockBatch[], producer: Idempotent, until: number) {
     let first: bigint | undefined
     for (const { partition, bytes, length, records } of batches) {
@@ -83,7 +83,7 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
         const produced = Array.isArray(answer) ? (answer[0] as Awaited<ReturnType<typeof produceBatches>>[number]) : undefined
         const code = produced?.errorCode
         if (produced && (code === 0 || code === KAFKA_ERRORS.duplicateSequence)) {
-          // A duplicate's answer holds the offset of the batch that was written.
+          // The response to a duplicate has the offset of the batch that was written.
           first ??= produced.baseOffset
           break
         }
@@ -98,7 +98,7 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
   }
 
   return {
-    /** Throws 503 when it is not certain that all was written. */
+    /** Throws 503 if it is not certain that everything was written. */
     async write(target: Target, values: Values, bytesMax: number, attempt?: Attempt): Promise<Written> {
       const partitions = (await layouts.of(target.topic)).leaders.length
       const keyless = attempt?.begun?.partition ?? keylessPartition(target, partitions)
@@ -108,7 +108,7 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
         throw invalidRequest([
           {
             path: '/header/Idempotency-Key',
-            message: `the records make more than ${BATCHES_KNOWN} batches of the topic's size: send fewer at a time`,
+            message: `the records fill more than ${BATCHES_KNOWN} batches of a partition: send fewer records per request`,
           },
         ])
       const producer = await takeProducer(attempt)

@@ -1,24 +1,24 @@
-/** Real records of a source topic, by raw fetches at read-committed and without any group. */
+/** Reads records of a source topic, by raw fetches at read-committed, without a consumer group. */
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
 import type { SourceRecord } from './trace.ts'
 
 const FETCH_BYTES = 1 << 20
-/** Looking back for the newest records reads at most so many offsets of a partition. */
+/** The search for the newest records does not widen any further once it looks back more than this many offsets. */
 const BACK_MAX = 100_000n
 
-/** Keys, values and headers that a reading keeps; the first record is kept however large it is. */
+/** Most bytes of keys, values and headers that one read keeps; one record is kept however large it is. */
 const KEPT_BYTES_MAX = 16 << 20
 
-/** `isCut`: there was no room for more of what was asked for. */
+/** `isCut`: some of the requested records were left out for lack of room. */
 export type ReadRecords = { records: SourceRecord[]; isCut: boolean }
 
 export type SourceReader = {
-  /** The record at exactly this offset; undefined when there is none (a marker, an aborted or a compacted one, outside of the topic). */
+  /** The record at exactly this offset; undefined if there is none (a marker, an aborted or compacted record, outside of the topic). */
   at(layout: TopicLayout, partition: number, offset: bigint): Promise<SourceRecord | undefined>
-  /** Up to `limit` records of a partition from an offset on, as many as have room. */
+  /** Up to `limit` records of a partition from an offset on, as many as fit. */
   from(layout: TopicLayout, partition: number, offset: bigint, limit: number): Promise<ReadRecords>
-  /** The newest `limit` records of a partition, as many as have room. */
+  /** The newest `limit` records of a partition, as many as fit. */
   newest(layout: TopicLayout, partition: number, limit: number): Promise<ReadRecords>
   close(): Promise<void>
 }
@@ -26,7 +26,7 @@ export type SourceReader = {
 export const bytesOf = ({ record: { key, value, headers } }: SourceRecord): number =>
   headers.reduce((sum, [name, bytes]) => sum + name.length + (bytes?.length ?? 0), (key?.length ?? 0) + (value?.length ?? 0))
 
-/** As many of the records as have room, from their beginning on or up to their end; one always. */
+/** As many of the first, or of the last, records as fit into `bytesMax`; one always does. */
 export function fitting(records: SourceRecord[], bytesMax: number, side: 'first' | 'last'): SourceRecord[] {
   const inTurn = side === 'first' ? records : records.toReversed()
   let bytes = 0
@@ -36,7 +36,7 @@ export function fitting(records: SourceRecord[], bytesMax: number, side: 'first'
 }
 
 const copied = (bytes: Buffer | null): Buffer | null => bytes && Buffer.from(bytes)
-/** In memory of its own: a small record must not keep the whole batch that it came in. */
+/** Copies a record's bytes: a small record must not keep its whole batch in memory. */
 const detached = (source: SourceRecord): SourceRecord => {
   const { key, value, headers, ...rest } = source.record
   const own = {
@@ -50,7 +50,7 @@ const detached = (source: SourceRecord): SourceRecord => {
 export function openSourceReader(cluster: Cluster): SourceReader {
   const connections = cluster.openConnections('source-reader')
 
-  /** The first or the last records from `offset` up to `until`. */
+  /** The first or the last `limit` records from `offset` up to `until`. */
   async function read(
     layout: TopicLayout,
     partition: number,

@@ -1,4 +1,4 @@
-/** Runs records through a revision in the sandbox and says in words what each step did. */
+/** Runs records through a revision in the sandbox and describes what each step did. */
 import type { Trace } from '../../../shared/api/operate.ts'
 import { ServiceError } from '../../../shared/errors/service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
@@ -15,9 +15,9 @@ import { showHeader, showKey, showValue, shownBytes, type ShownBytes } from '../
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
 type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec' | 'sink' | 'sink_codec'>
 
-/** The latest time that a Date has (ECMA-262 §21.4.1.1). */
+/** The largest time value of a Date (ECMA-262 §21.4.1.1). */
 const TIME_MAX_MS = 8.64e15
-/** Longest that all records together may take. */
+/** The time limit for all records together. */
 const TIMEOUT_MS = 6000
 
 async function sandboxSteps(db: Queryable, chain: Chain): Promise<SandboxStep[]> {
@@ -42,7 +42,7 @@ async function sandboxSteps(db: Queryable, chain: Chain): Promise<SandboxStep[]>
   )
 }
 
-/** Values as the chain sees them: those of streams that are no JSON are shown as JSON too. */
+/** The record with its value as the chain sees it: values of non-JSON streams are decoded to JSON. */
 function asJson(source: SourceRecord, decode: ((value: Buffer) => Buffer) | undefined): SourceRecord {
   const { value } = source.record
   if (!decode || !value) return source
@@ -80,7 +80,7 @@ export async function traceThrough(db: Queryable, cache: string, chain: Chain, f
 }
 
 const show = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes) => ({
-  // Producers may write any 64-bit number.
+  // Producers may write any 64-bit number as a timestamp.
   timestamp: new Date(Math.min(Math.max(Number(timestamp), -TIME_MAX_MS), TIME_MAX_MS)).toISOString(),
   key: showKey(key && Buffer.from(key), room),
   value: showValue(value && Buffer.from(value), room),
@@ -89,18 +89,18 @@ const show = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes
 
 const sameBytes = (a: Uint8Array | null, b: Uint8Array | null): boolean => (a === null || b === null ? a === b : Buffer.compare(a, b) === 0)
 
-/** Steps frame and unframe: what counts is the value behind the prefix. */
+/** Steps add and remove the framing prefix, so values are compared without it. */
 function isSame(a: TracedRecord, b: TracedRecord): boolean {
   const bare = (value: Uint8Array | null) => (value && value.length >= 5 && value[0] === 0 ? value.subarray(5) : value)
   return sameBytes(a.key, b.key) && sameBytes(bare(a.value), bare(b.value))
 }
 
-/** What a record takes in an answer beside its bytes. */
+/** What a record takes in a response besides its bytes. */
 const RECORD_BYTES = 100
 
 function describe(chain: Chain, source: SourceRecord, traced: Traced, room: ShownBytes): Trace {
   const shown = (record: TracedRecord) => show(record, room)
-  // A step may make any number of records, each of which takes some room whatever is in it.
+  // A step may make any number of records, and even an empty one takes some room.
   let isCut = false
   const list = (records: readonly TracedRecord[]) => {
     const kept: ReturnType<typeof show>[] = []
@@ -119,7 +119,7 @@ function describe(chain: Chain, source: SourceRecord, traced: Traced, room: Show
   const steps = chain.steps.map((step, index): Trace['steps'][number] => {
     const ran = traced.steps[index]
     const told = { step: index + 1, module: step.name, version: step.version, config: step.config }
-    if (!ran) return { ...told, outcome: 'not_reached', reason: 'the record did not come this far', in: [], out: [], error: null }
+    if (!ran) return { ...told, outcome: 'not_reached', reason: 'the record did not reach this step', in: [], out: [], error: null }
     const records = { in: list(ran.in), out: list(ran.out), error: ran.error ?? null }
     if (ran.error)
       return { ...told, ...records, outcome: 'failed', reason: `${step.name} failed the record (${ran.error.code}): ${ran.error.message}` }
@@ -128,22 +128,22 @@ function describe(chain: Chain, source: SourceRecord, traced: Traced, room: Show
         ...told,
         ...records,
         outcome: 'filtered',
-        reason: `${step.name} answered nothing for the record: with its config it drops it`,
+        reason: `${step.name} dropped the record: with this config it returned nothing for it`,
       }
     const same = ran.out.length === ran.in.length && ran.out.every((record, at) => isSame(record, ran.in[at]!))
-    if (same) return { ...told, ...records, outcome: 'passed', reason: `${step.name} let the record pass unchanged` }
+    if (same) return { ...told, ...records, outcome: 'passed', reason: `${step.name} passed the record on unchanged` }
     return {
       ...told,
       ...records,
       outcome: 'changed',
-      reason: `${step.name} made ${ran.out.length === 1 ? 'a changed record' : `${ran.out.length} records`} of it`,
+      reason: `${step.name} turned it into ${ran.out.length === 1 ? 'a changed record' : `${ran.out.length} records`}`,
     }
   })
   const last = steps.findLast(({ outcome }) => outcome !== 'not_reached')
   const failedAt = traced.steps.findIndex(({ error }) => error !== undefined)
   const policy = chain.steps[Math.max(0, failedAt)]?.on_error.policy ?? 'dead_letter'
   const outcome = failedAt < 0 ? (traced.outputs.length === 0 ? 'filtered' : 'delivered') : OUTCOMES[policy]
-  const reason = last?.reason ?? (failedAt < 0 ? 'without steps, records go to the sink as they are' : traced.steps[0]!.error!.message)
+  const reason = last?.reason ?? (failedAt < 0 ? 'without steps, records go to the sink unchanged' : traced.steps[0]!.error!.message)
   return {
     partition: source.partition,
     offset: Number(source.offset),

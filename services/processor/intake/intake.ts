@@ -20,7 +20,7 @@ import { readSeen, remember } from './seen.ts'
 import { positionIn } from './split-position.ts'
 import { openSplitReader } from './split-reader.ts'
 
-/** A source that is away is asked for as long as it takes: only what can't get better fails the pipeline. */
+/** An unavailable source is retried without limit; only errors that can't pass fail the pipeline. */
 const BACKOFF = { minMs: 200, maxMs: 15_000 }
 const IDLE_LOOK_MS = 1000
 
@@ -40,12 +40,12 @@ export function startIntake(options: IntakeOptions): Task {
   async function openSource(): Promise<OpenSource> {
     const direction = findConnector(definition.source!.connector_id)?.source
     if (!direction?.open)
-      throw new ConfigRefused(`this processor knows no source ${definition.source!.connector_id}: it may be older than the pipeline`)
+      throw new ConfigRefused(`this processor does not know source ${definition.source!.connector_id}: it may be older than the pipeline`)
     const open = await direction.open()
     return open(definition.source!.config, connectors).catch(asAway)
   }
 
-  /** One assignment, until it is void, the task pauses or stops, or something fails. */
+  /** Reads for one assignment until it is void, the task pauses or stops, or something fails. */
   async function readAssignment(owned: Assignment, source: OpenSource, transactions: Transactions): Promise<void> {
     const committed = await cluster.committedOffsets(groupId, topic, [...owned.partitions])
     const { entries: seen, positions } = await readSeen(cluster, seenTopic, owned.partitions).catch((error: unknown) => {
@@ -77,7 +77,7 @@ export function startIntake(options: IntakeOptions): Task {
         onChange()
         member.become('running')
         for (const { split, read } of reads) source.confirm?.(split, read.position)
-        // The reader looks at the same map: what is committed is seen from now on.
+        // The reader uses the same map, so it knows the committed entries from now on.
         for (const { split, read } of reads) remember(seen.get(split)!, read)
       }
     } finally {
@@ -86,7 +86,7 @@ export function startIntake(options: IntakeOptions): Task {
     }
   }
 
-  /** Every split has come to its end: the membership is kept, so that the positions are. */
+  /** Every split has reached its end. The task stays in the group, so that the committed positions are kept. */
   async function idle(isMine: () => boolean): Promise<void> {
     member.become('running', 'the source has been read to its end')
     while (isMine()) await member.pause(IDLE_LOOK_MS)
@@ -128,7 +128,7 @@ export function startIntake(options: IntakeOptions): Task {
   return member.asTask(
     run(),
     () => ({ revision, inFlight: 0, recordsDone, partitions: [] }),
-    // The source is fixed for a pipeline's life: a revision changes the chain alone.
+    // A pipeline's source never changes, so a revision does not affect the intake.
     (next) => {
       revision = next.revision
       onChange()

@@ -1,4 +1,4 @@
-/** What the splits of a source have seen, in a compacted topic of the pipeline's: for sources whose position is a set, not a place. */
+/** What the splits of a source have seen, in a compacted topic of the pipeline: for sources whose position is a set of keys. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { TRANSACTIONAL, encodeBatch } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { SourceRead } from '../../../shared/connectors/source.ts'
@@ -10,10 +10,10 @@ import type { SplitRead } from './split-reader.ts'
 const keyOf = (split: number, key: string): string => `${split}/${key}`
 const POSITION_KEY = /^position\/(\d+)$/
 
-/** What was seen, and the positions that are too long for a commit's metadata, by split. */
+/** By split: the entries seen, and the positions too long for a commit's metadata. */
 export type Seen = { entries: Map<number, Map<string, string>>; positions: Map<number, string> }
 
-/** By split, everything that was committed before. */
+/** Reads everything committed so far. */
 export async function readSeen(cluster: Cluster, topic: string, splits: readonly number[]): Promise<Seen> {
   const positions = new Map<number, string>()
   const seen = new Map(splits.map((split) => [split, new Map<string, string>()]))
@@ -59,7 +59,7 @@ export function remember(seen: Map<string, string>, { seen: entries = [] }: Sour
   }
 }
 
-/** For the transaction of the reads. */
+/** The seen entries and long positions of `reads`, for their transaction. Undefined when there are none. */
 export function seenBatch(reads: readonly SplitRead[], nowMs: number): OutputBatch | undefined {
   const last = new Map(reads.map(({ split, read }) => [split, read.position]))
   const long = [...last].filter(([, position]) => isLong(position)).map(([split, value]) => ({ key: `position/${split}`, value }))

@@ -1,15 +1,15 @@
-/** Reads the splits of one assignment ahead, each in its own order and within a bound, and hands over whatever has come. */
+/** Reads ahead in the splits of one assignment, each in its own order, up to a byte limit, and hands over what has arrived. */
 import type { OpenSource, SourceRead } from '../../../shared/connectors/source.ts'
 
 export type SplitRead = { split: number; read: SourceRead }
 
 export type SplitReader = {
-  /** Everything that has arrived, once something has; undefined when every split has come to its end. Rejects with what a split threw. */
+  /** All that has arrived, as soon as there is something; undefined when every split has reached its end. Rejects with a split's error. */
   take(): Promise<SplitRead[] | undefined>
   close(): Promise<void>
 }
 
-/** Of one split, read and not committed. */
+/** Above this many bytes read and not yet taken, of all splits together, each split waits after its next read. */
 const AHEAD_BYTES = 8 << 20
 
 export function openSplitReader(
@@ -49,7 +49,7 @@ export function openSplitReader(
 
   return {
     async take() {
-      // What was read before a split failed is good.
+      // Reads that arrived before a split failed are still valid.
       while (ready.length === 0 && failure === undefined && running > 0 && !stop.signal.aborted)
         await new Promise<void>((resolve) => (wake = resolve))
       if (ready.length > 0) {

@@ -1,17 +1,17 @@
 /**
- * Large buffers used again: fresh ones cost page faults, and V8 collects by the bytes behind them (a quarter of the processor's time at full
- * speed, measured by `node --cpu-prof`). Small ones are not worth keeping.
+ * Reuses large buffers: fresh ones cost page faults, and V8 collects garbage by the bytes they hold (a quarter of the processor's time at
+ * full speed, measured by `node --cpu-prof`). Small ones are not worth keeping.
  */
 export type BufferPool = {
   /** A buffer of at least `bytes`; its content is arbitrary. */
   take(bytes: number): ArrayBuffer
-  /** Gives back what nobody reads or writes any more. */
+  /** Gives back buffers that are no longer read or written. */
   give(buffers: readonly ArrayBuffer[]): void
 }
 
 const POOLED_BYTES_MIN = 256 << 10
 const STEP_BYTES = 1 << 20
-/** A pooled buffer may be this much larger than what was asked for. */
+/** A pooled buffer may be up to this many times the requested size. */
 const WASTE_MAX = 4
 
 export function createBufferPool(bytesMax: number): BufferPool {
@@ -26,7 +26,7 @@ export function createBufferPool(bytesMax: number): BufferPool {
           held -= found.byteLength
           return found
         }
-        // Rounded up, so that buffers of nearly the same size can stand in for each other.
+        // Rounded up, so that buffers of nearly the same size are interchangeable.
         return Buffer.allocUnsafeSlow(Math.ceil(bytes / STEP_BYTES) * STEP_BYTES).buffer as ArrayBuffer
       }
       return Buffer.allocUnsafeSlow(bytes).buffer as ArrayBuffer

@@ -1,23 +1,23 @@
 /**
- * Source values that are no JSON, as JSON for the chain: one record after the other, with objects. What can't be read becomes a value that no
- * step and no sink takes, so that it is a dead letter with its own bytes.
+ * Decodes non-JSON source values to JSON for the chain, record by record, allocating objects. A value that can't be read becomes one that
+ * every step and sink refuses, so that its record becomes a dead letter with the original bytes.
  */
 import { decodeRecords, encodeRecords } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { openValueDecoder, UnknownSchema } from '../../../shared/registry/codecs.ts'
 
-/** Takes a records section and answers another with the same records. Throws UnknownSchema while one may still be told of. */
+/** Returns a records section with the same records, decoded. Throws UnknownSchema while an unknown schema may still be announced. */
 export type SectionDecoder = (section: Buffer, count: number, nowMs: number) => Buffer
 
-/** Shorter than a frame: refused wherever one is expected. */
+/** Shorter than a frame: refused wherever a frame is expected. */
 const UNREADABLE = Buffer.from([0xff])
 const UNKNOWN_MAX = 100
-/** A stream's next schema is told with the pipeline's next revision, which may come after the first records that are written with it. */
+/** A stream's next schema comes with the pipeline's next revision, which may arrive after the first records written with that schema. */
 const WAIT_MS = 20_000
 
 export function openDecoder(codec: NonNullable<PipelineDefinition['source_codec']>): SectionDecoder {
   const decode = openValueDecoder(codec)
-  /** By schema, when it was met first: one that never comes must not take the others' patience. */
+  /** By schema id, when it was first met: one that never arrives must not use up the waiting time of the others. */
   const unknownSince = new Map<number, number>()
   const decoded = (value: Buffer, nowMs: number): Buffer => {
     try {

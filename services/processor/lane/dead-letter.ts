@@ -1,4 +1,4 @@
-/** A failed record as its dead letter: key, value and headers byte for byte, plus headers that say what happened where. Cold path. */
+/** Builds a failed record's dead letter: key, value and headers byte for byte, plus headers that say what failed where. Cold path. */
 import { TRANSACTIONAL, compressBatch, encodeBatch, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import { JOB_HEADERS, LETTER_HEADERS, refusalIn, type JobHeader, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
@@ -7,7 +7,7 @@ import type { LaneChain, OutputBatch } from './messages.ts'
 
 export type DeadLetter = { record: KafkaRecord; bytes: number }
 
-/** Its headers behind the record's own, as `LETTER_HEADERS` has them. */
+/** Adds its headers after the record's own, in the order of `LETTER_HEADERS`. */
 export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, spec: LaneChain, origin: Origin, nowMs: number): DeadLetter {
   const step = spec.steps[failure.step]
   const { code, message } = refusalIn(record.headers) ?? failure
@@ -41,7 +41,7 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
   return { record: { ...record, headers }, bytes }
 }
 
-/** Groups dead letters into batches of about `bytesMax`; one that its topic would refuse (its source was compressed) is compressed. */
+/** Groups dead letters into batches of about `bytesMax`; a batch too large for its topic (the source was compressed) is compressed. */
 export function deadLetterBatches(
   letters: DeadLetter[],
   partition: number,

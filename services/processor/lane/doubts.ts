@@ -1,28 +1,29 @@
 /**
- * What the main thread remembers of a chain's trouble, so that a replayed round does better: where a call did not return (its records
- * are cut apart until one is found), records that wait for another attempt. Belongs to one chain; forgotten once a round has passed it.
+ * What the main thread remembers about a chain's suspect records, for the replay of a round: where a call did not return (it is cut into
+ * parts until the record is found), records that wait for another attempt, and records that a sink refused or that have dead letters.
+ * Belongs to one chain; an entry is forgotten once a round past it is committed.
  */
 import type { Doubts } from '../../../shared/smartmodule/host/spec.ts'
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import type { PartitionOutcome, Retries } from './messages.ts'
 
 export type DoubtBook = {
-  /** For the next run over the partition; undefined while there is none. */
+  /** What is known for the next run over the partition; undefined when nothing is. */
   of(partition: number): Doubts | undefined
   /** A call over these offsets (both included) did not return. */
   suspect(partition: number, first: bigint, last: bigint, step: number, message: string): void
   /** Calls over the partition are being cut to find the record at fault. */
   isSearching(partition: number): boolean
   addAttempts(retries: Retries): void
-  /** The sink would not take these records. */
+  /** The sink refused these records. */
   refuse(partition: number, records: readonly RefusedRecord[]): void
-  /** Dead letters of these records are in their topic: whatever comes, they fail, and no other letter is written. */
+  /** These records already have dead letters: they fail in any case, and no second dead letter is written. */
   addLettered(partition: number, offsets: readonly bigint[]): void
-  /** Forgets what lies behind a round that came through. */
+  /** Forgets everything before the end of a committed round. */
   settle(outcomes: readonly PartitionOutcome[]): void
 }
 
-/** A call that did not return is cut into this many parts: each level costs a short deadline. */
+/** A call that did not return is cut into this many parts; each level of cutting costs a short deadline. */
 const PARTS = 16n
 
 type Page = {
@@ -56,7 +57,7 @@ export function createDoubtBook(): DoubtBook {
         const { attempts, refused } = pageOf(partition)
         for (const offset of offsets) {
           attempts.set(offset, (attempts.get(offset) ?? 0) + 1)
-          // The sink is asked again.
+          // The sink gets the record again.
           refused.delete(offset)
         }
       }

@@ -1,30 +1,30 @@
 /**
- * Small batches of one partition as one, for producers that send a few records at a time: what a step and the kernel cost per call is then
- * shared by many records. HOT: work per batch.
+ * Joins small batches of one partition into one, for producers that send a few records at a time: many records then share the cost of one
+ * call of the kernel and of each step. HOT: work per batch.
  */
 import { COMPRESSION_MASK, LOG_APPEND_TIME, type BatchHeader } from '../../../shared/kafka/protocol/record-batch.ts'
 import { fillSection, type Kernel } from '../../../shared/smartmodule/host/kernel.ts'
 
-/** A batch with a larger section is worth a call of its own. */
+/** A batch with a larger records section is run by itself. */
 const SMALL_BYTES = 16 << 10
 const GATHERED_BYTES = 64 << 10
-/** The kernel keeps a mark for each offset. */
+/** Largest span of offsets: the kernel keeps a mark for each offset. */
 const OFFSETS_MAX = 65_536n
-/** So far apart may timestamps be, in milliseconds; a producer may write anything. */
+/** Largest distance between timestamps in milliseconds: a producer may write any timestamp. */
 const TIME_MAX = 1n << 40n
 
 export type Gathered = { section: Buffer; header: BatchHeader }
 
 export type Gatherer = {
   readonly isOpen: boolean
-  /** True when the batch was taken in; otherwise it is to be run by itself, after what was gathered. */
+  /** True when the batch was added; otherwise it must be run by itself, after what was gathered. */
   add(section: Buffer, header: BatchHeader): boolean
   isFull(): boolean
-  /** All that was gathered, as one batch; the gatherer begins anew. */
+  /** All that was gathered, as one batch; the gatherer starts over. */
   take(): Gathered
 }
 
-/** Of the batches that the kernel of this lane runs. The kernel's section is used. */
+/** Gathers batches for this lane's kernel, whose section it overwrites. */
 export function createGatherer(kernel: Kernel): Gatherer {
   let first: BatchHeader | undefined
   let only: Buffer | undefined
@@ -33,7 +33,7 @@ export function createGatherer(kernel: Kernel): Gatherer {
   let lastOffset = 0n
   let maxTimestamp = 0n
 
-  /** False for a section that is malformed: then nothing of it was added. */
+  /** False for a malformed section, of which nothing was added. */
   function put(section: Buffer, { recordCount, lastOffsetDelta, baseOffset, baseTimestamp }: BatchHeader, base: BatchHeader): boolean {
     fillSection(kernel, section)
     const offsetShift = Number(baseOffset - base.baseOffset)
@@ -57,7 +57,7 @@ export function createGatherer(kernel: Kernel): Gatherer {
       }
       if (first === undefined) {
         if (BigInt(header.lastOffsetDelta) >= OFFSETS_MAX) return false
-        // Nothing is copied for a batch that stays alone.
+        // A batch that stays alone is not copied.
         first = header
         only = section
         bytes = section.length

@@ -1,21 +1,21 @@
 /**
- * A job's part of a batch: only records inside its ranges, and for a redrive the record as it was before it became a dead letter, with
- * what its headers tell of where it came from. Cold path.
+ * Selects a job's part of a batch: only records inside its ranges. For a redrive, restores each record as it was before it became a dead
+ * letter, and reads its origin from the dead-letter headers. Cold path.
  */
 import { decodeRecords, encodeRecords, type BatchHeader, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import { splitLetterHeaders, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { JobInput } from '../../../shared/model/definition.ts'
 
-/** Where a record was read first, and what it has been through. */
+/** Where a record was first read, and its attempts and redrives so far. */
 export type Origin = {
   topic: string
   partition: number
   offset: bigint
   attempts: number
   redrives: number
-  /** Of the record, in milliseconds. */
+  /** The record's own, in milliseconds. */
   timestamp: bigint
-  /** Of a redrive: the job, and the offset of the letter that it reads. */
+  /** For a redrive: the job, and the offset of the dead letter it reads. */
   job?: { id: string; offset: bigint }
 }
 

@@ -1,10 +1,10 @@
-/** What the main thread keeps of a lane, of the chains that run in it, and of their rounds. */
+/** What the main thread knows about a lane, the chains that run in it, and their rounds. */
 import type { Worker } from 'node:worker_threads'
 import type { CallWatch } from '../../../shared/smartmodule/host/call-watch.ts'
 import type { DoubtBook } from './doubts.ts'
 import type { LaneChain, PartitionOutcome, RoundPartition } from './messages.ts'
 
-/** What became of a round, and what is left of it to be run again. */
+/** The outcomes of a round, and what is left of it to run later. */
 export type LaneRound = { outcomes: PartitionOutcome[]; rest: RoundPartition[] }
 
 export type Job = {
@@ -12,7 +12,7 @@ export type Job = {
   /** Parts that no lane has run yet. */
   waiting: RoundPartition[]
   outcomes: PartitionOutcome[]
-  /** Of what was made too much of. */
+  /** What was left when the output became too large. */
   rest: RoundPartition[]
   outputBytesLeft: number
   roundId: number
@@ -27,18 +27,18 @@ export type Registered = {
   failure?: Error
   isSlow: boolean
   /** Turns in a row that were not slow. */ calm: number
-  /** Lanes in a row that it cost without a word of the module. */ crashes: number
+  /** Lanes in a row that crashed while running it. */ crashes: number
 }
 
 export type Lane = {
   worker: Worker
   /** Known once the thread is up. */ threadId: number | undefined
-  /** Runs only when nobody else wants the core. */ isBack: boolean
+  /** Its thread has been given the lowest priority. */ isBack: boolean
   watch: CallWatch
   seen: number
-  /** Looks of the watchdog at which the same call was still under way. */ ticks: number
+  /** Watchdog ticks at which the same call was still under way. */ ticks: number
   /** CPU time of the thread when the call was first seen. */ cpuAtFirst: number | undefined
-  /** Looks since the turn under way began. */ turnTicks: number
+  /** Watchdog ticks since the current turn began. */ turnTicks: number
   chains: Map<number, Registered>
   jobs: Job[]
   running?: Job

@@ -1,6 +1,6 @@
 /**
- * A lane: a worker thread that runs chains and nothing else. It has no sockets and no clock of its own; bytes come in and go out as
- * transferred buffers. A SmartModule that never returns takes the lane with it, and the main thread starts another one.
+ * A lane: a worker thread that runs chains and nothing else. It uses no sockets and no clock; bytes come in and go out as transferred
+ * buffers. When a SmartModule never returns, the main thread terminates the lane and starts another one.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
@@ -22,7 +22,7 @@ const data = workerData as LaneData
 const port = parentPort!
 const kernel = await openKernel(data.kernel)
 const watch = callWatchOver(data.watch)
-/** Buffers of output batches, which come back when they have been written out. */
+/** Buffers of output batches; they come back once the batches are written. */
 const buffers = createBufferPool(64 << 20)
 const chains = new Map<number, { chain: Chain; spec: LaneChain; rowBuffer?: RowBuffer; decode?: SectionDecoder }>()
 
@@ -102,16 +102,16 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
     if (error instanceof TooManyTraps) return say({ type: 'trapped', roundId, step: error.step, message })
     if (error instanceof CorruptBatch || error instanceof SmartModuleTrap || error instanceof RecordRefused)
       return say({ type: 'broken', roundId, message, isFinal: true })
-    // The round comes again, by then perhaps with the revision that knows it.
+    // The round is replayed, by then perhaps with the revision that knows the schema.
     if (error instanceof UnknownSchema) return say({ type: 'broken', roundId, message, isFinal: false })
-    // Nobody foresaw it, and the kernel may be half-way through something: this lane must not run another round.
+    // Unexpected: the kernel may be in an inconsistent state, so this lane must not run another round.
     setImmediate(() => {
       throw error
     })
   }
 }
 
-// One message at a time: a round that awaits a plug-in must not let the next one touch the kernel.
+// One message at a time: while a round awaits a plug-in, the next one must not touch the kernel.
 let turn = Promise.resolve()
 port.on('message', (message: ToLane) => {
   turn = turn.then(() => {

@@ -1,7 +1,7 @@
 /**
- * The lanes of a processor, seen from the main thread: which chain runs where, turns among the chains of a lane, and what happens when a
- * SmartModule does not come back. Past the soft deadline the others move to another lane at once and the slow one keeps this one to
- * itself; past the hard deadline the lane is ended and replaced, and the round is replayed by its task, cut where it hung.
+ * The lanes of a processor, seen from the main thread: which chain runs where, how the chains of a lane take turns, and what happens when
+ * a SmartModule does not return. Past the soft deadline the other chains move to another lane and the slow one keeps this lane to itself.
+ * Past the hard deadline the lane is terminated and replaced, and the task replays the round with the hanging call cut into parts.
  */
 import { Worker } from 'node:worker_threads'
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
@@ -16,11 +16,11 @@ import { threadCpuMs, workedMs } from './thread-time.ts'
 import { createQuarantine, QUARANTINE_LOSSES, QUARANTINE_WINDOW_MS } from './quarantine.ts'
 
 export type OpenChain = {
-  /** The round has been committed: gives its output buffers back, and forgets what was held against its records. */
+  /** The round has been committed: gives its output buffers back and forgets the faults of its records. */
   recycle(outcomes: PartitionOutcome[]): void
-  /** The sink would not take these records: the next run over them fails them. */
+  /** The sink refused these records: the next run over them fails them. */
   refuse(partition: number, records: readonly RefusedRecord[]): void
-  /** Dead letters of these records are in their topic already. */
+  /** These records already have dead letters. */
   addLettered(partition: number, offsets: readonly bigint[]): void
   /**
    * Runs one round, until about `outputBytesMax` were made of it; rejects with `round_lost`, `retry_later` or `failed`. The buffers of
@@ -32,12 +32,12 @@ export type OpenChain = {
 
 export type Lanes = {
   open(chain: LaneChain): Promise<OpenChain>
-  /** Lanes at work, slow ones of their own included. */ count(): number
+  /** Lanes at work, including those added for slow chains. */ count(): number
   close(): Promise<void>
 }
 
 export type LanesOptions = {
-  /** Where the buffers of finished rounds go. */
+  /** Gets the input buffers of finished rounds back. */
   inputs: BufferPool
   count: number
   kernel: WebAssembly.Module
@@ -47,18 +47,18 @@ export type LanesOptions = {
 }
 
 const WATCH_INTERVAL_MS = 25
-/** Of one call. With it and a spare lane the others stand still for about a tenth of a second, once. */
+/** Of one call. With a spare lane ready, a hanging call stops the other chains only once, for about a tenth of a second. */
 const SOFT_DEADLINE_MS = 75
-/** Of one call, after which its lane steps back behind everything else on the machine. */
+/** Of one call, after which its lane's thread gets the lowest priority on the machine. */
 const HOLD_BACK_MS = 150
-/** Of one turn, whose calls may all be short: a module that traps on every record is slow too. */
+/** Of one turn, even if all its calls are short: a module that traps on every record is slow too. */
 const SLOW_TURN_MS = 200
-/** Deadlines while a call that hung is being cut apart: of a part with several records, and of one alone. */
+/** Deadlines while a call that hung is being cut into parts: for a part of several records, and for a single record. */
 const SEARCH_DEADLINE_MS = 250
 const SEARCH_LAST_DEADLINE_MS = 1000
-/** Lanes beyond the configured ones, for chains that are slow; more slow chains than that share them. */
+/** Lanes beyond the configured ones, to separate slow chains from the others; past this limit they share lanes. */
 const LANES_APART_MAX = 4
-/** Turns in a row that a slow chain has to be quick for, before it is like the others again. */
+/** A slow chain counts as normal again after this many turns in a row that were not slow. */
 const CALM_TURNS = 50
 const CRASHES_MAX = 10
 
@@ -68,10 +68,10 @@ export function openLanes(options: LanesOptions): Lanes {
   const quarantine = createQuarantine(options.now)
   const lanes: Lane[] = []
   for (let i = 0; i < options.count; i++) lanes.push(startLane())
-  /** Started and idle: a thread takes most of a second to start, which nobody waits for. */
+  /** Started and idle: a thread takes most of a second to start, and no chain should wait for that. */
   let spare = startLane()
 
-  /** A lane at once, with these chains; the next spare starts meanwhile. */
+  /** Takes the spare lane into use with these chains and starts the next spare. */
   function takeLane(chains: Map<number, Registered>): Lane {
     const lane = spare
     spare = startLane()
@@ -103,7 +103,7 @@ export function openLanes(options: LanesOptions): Lanes {
       const chain = lane.running?.chain ?? lane.chains.get(lastChain(lane.watch))
       const message = `a lane failed: ${error.message}`
       if (chain && ++chain.crashes >= CRASHES_MAX)
-        chain.failure = new Interrupted('failed', `gave up after ${CRASHES_MAX} lanes: ${message}`)
+        chain.failure = new Interrupted('failed', `gave up after ${CRASHES_MAX} lost lanes: ${message}`)
       loseLane(lane, message)
     })
     return lane
@@ -127,7 +127,7 @@ export function openLanes(options: LanesOptions): Lanes {
       return chain.opening.reject(chain.failure)
     }
     const job = lane.running
-    // A late answer of a round that was given up.
+    // A late answer to a round that was given up.
     if (!job || job.roundId !== message.roundId) return
     lane.running = undefined
     settle(lane, job, message)
@@ -137,14 +137,14 @@ export function openLanes(options: LanesOptions): Lanes {
 
   const isOnlySlow = (lane: Lane): boolean => [...lane.chains.values()].every(({ isSlow }) => isSlow)
 
-  /** The others come first on the cores from now on, the threads of the brokers beside us included. */
+  /** From now on all other threads on the machine come first, including those of brokers running on it. */
   function holdBack(lane: Lane): void {
     if (lane.isBack) return
     lane.isBack = true
     if (lane.threadId !== undefined) stepBack(lane.threadId)
   }
 
-  /** A chain that was slow and is not any more gets a lane like the others'; a thread that stepped back can't rise again. */
+  /** A chain that is no longer slow moves to a fresh lane: a thread's lowered priority can't be raised again. */
   function rehabilitate(lane: Lane, chain: Registered): void {
     chain.isSlow = false
     if (lane.closed || !lane.isBack) return next(lane)
@@ -154,7 +154,7 @@ export function openLanes(options: LanesOptions): Lanes {
     if (fresh) next(fresh)
   }
 
-  /** Ends a lane and puts the spare one in its place, with these chains. */
+  /** Terminates a lane and puts the spare one in its place, with these chains. */
   function replace(lane: Lane, chains: Map<number, Registered>): void {
     lane.closed = true
     void lane.worker.terminate()
@@ -175,7 +175,7 @@ export function openLanes(options: LanesOptions): Lanes {
         if (job.waiting.length > 0 && job.outputBytesLeft > 0) {
           const at = laneOf(chain) ?? lane
           at.jobs.push(job)
-          // Another lane hears of it by nobody else.
+          // Nothing else starts a turn in that lane.
           if (at !== lane && !at.running) next(at)
           return
         }
@@ -184,9 +184,7 @@ export function openLanes(options: LanesOptions): Lanes {
         options.inputs.give(message.inputs)
         addLosses(chain, message.lost)
         chain.doubts.addAttempts(message.retries)
-        return settled.reject(
-          new Interrupted({ kind: 'retry_later', afterMs: message.backoffMs }, 'records failed whose policy is to try again'),
-        )
+        return settled.reject(new Interrupted({ kind: 'retry_later', afterMs: message.backoffMs }, 'records failed and are to be retried'))
       case 'trapped':
         chain.failure = quarantined(chain.spec, message.step, message.message)
         return settled.reject(chain.failure)
@@ -207,7 +205,7 @@ export function openLanes(options: LanesOptions): Lanes {
     )
   }
 
-  /** Gives the lane its next turn: a whole round when nobody else waits, else one partition of it, so that turns stay short. */
+  /** Gives the lane its next turn: a whole round when no other waits, otherwise one partition of it, so that turns stay short. */
   function next(lane: Lane): void {
     const job = lane.jobs.shift()
     if (!job) return
@@ -237,7 +235,7 @@ export function openLanes(options: LanesOptions): Lanes {
     lane.jobs = []
   }
 
-  /** Ends a lane and puts another in its place. A chain that has failed is not opened again. */
+  /** Terminates a lane and replaces it. A chain that has failed is not opened again. */
   function loseLane(lane: Lane, reason: string): void {
     if (lane.closed) return
     options.onLost(reason)
@@ -253,7 +251,7 @@ export function openLanes(options: LanesOptions): Lanes {
     giveUp(lane, ({ chain }) => chain.failure ?? new Interrupted('round_lost', reason))
   }
 
-  /** Looks are counted, not time: a process that was paused, or a clock that was set, must not blame the module. */
+  /** Counts watchdog ticks, not time: a module must not be blamed for a paused process or an adjusted clock. */
   function watchLane(lane: Lane): void {
     if (lane.running && ++lane.turnTicks * WATCH_INTERVAL_MS >= SLOW_TURN_MS) setApart(lane, lane.running.chain)
     const call = callUnderWay(lane.watch)
@@ -285,7 +283,7 @@ export function openLanes(options: LanesOptions): Lanes {
     return Math.min(whole, call.first === call.last ? SEARCH_LAST_DEADLINE_MS : SEARCH_DEADLINE_MS)
   }
 
-  /** The slow chain keeps its lane; the others, with the rounds that wait, go on in another one. */
+  /** The slow chain keeps its lane; the other chains move to another lane with their waiting rounds. */
   function setApart(lane: Lane, slow: Registered): void {
     slow.isSlow = true
     slow.calm = 0
@@ -313,7 +311,7 @@ export function openLanes(options: LanesOptions): Lanes {
   const timer = setInterval(() => [...lanes].forEach(watchLane), WATCH_INTERVAL_MS)
   const laneOf = (chain: Registered): Lane | undefined => lanes.find(({ chains }) => chains.has(chain.id))
 
-  /** A lane that was added for a slow chain goes with it. */
+  /** Closes a chain. An extra lane that is empty then is terminated. */
   function close(chain: Registered): void {
     const lane = laneOf(chain)
     if (!lane) return
@@ -331,7 +329,7 @@ export function openLanes(options: LanesOptions): Lanes {
     async open(spec) {
       const opening = Promise.withResolvers<void>()
       const chain: Registered = { id: nextChain++, spec, doubts: createDoubtBook(), opening, isSlow: false, calm: 0, crashes: 0 }
-      // The least loaded; one that hangs, or belongs to a slow chain, only when there is no other.
+      // The least loaded lane; one that hangs or has a slow chain only when there is no other.
       const cost = (lane: Lane) =>
         lane.chains.size + (isStuck(lane) || [...lane.chains.values()].some(({ isSlow }) => isSlow) || lane.isBack ? 1e6 : 0)
       const lane = lanes.toSorted((a, b) => cost(a) - cost(b))[0]!
@@ -361,7 +359,7 @@ export function openLanes(options: LanesOptions): Lanes {
           return job.settled.promise
         },
         recycle(outcomes) {
-          // Committed: what was known of the records behind it is of no more use.
+          // Committed: what was known about these records is no longer needed.
           chain.doubts.settle(outcomes)
           const buffers = outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)).filter(({ byteLength }) => byteLength > 0)
           const at = laneOf(chain)

@@ -1,4 +1,4 @@
-/** What the main thread and a lane say to each other. Bytes travel as transferred ArrayBuffers, nothing is shared but the call watch. */
+/** Messages between the main thread and a lane. Bytes travel as transferred ArrayBuffers; only the call watch is shared memory. */
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 import type { SmartModuleKind, ExtismFunction } from '../../../shared/model/smartmodule-kind.ts'
 import type { AbortedTransaction } from '../../../shared/kafka/protocol/aborted.ts'
@@ -7,7 +7,7 @@ import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import type { Doubts } from '../../../shared/smartmodule/host/spec.ts'
 
-/** A step as a lane needs it: the module compiled once per processor, posted by reference. */
+/** A step as a lane needs it. The module is compiled once per processor and posted by reference. */
 export type LaneStep = {
   name: string
   version: string
@@ -27,19 +27,19 @@ export type LaneChain = {
   sourceTopic: string
   steps: LaneStep[]
   reframeSchemaId: number
-  /** Batches are cut here. */
+  /** Batches are cut at this size. */
   sinkBatchBytesMax: number
-  /** `max.message.bytes` of the two topics. */
+  /** `max.message.bytes` of the sink topic and of the dead-letter topic. */
   sinkRecordBytesMax: number
   deadLetterBytesMax: number
   compression: Compression
-  /** For a sink that is no topic: how it wants its rows, and what becomes of records that it refuses. */
+  /** For an external sink: the format of its rows, and the policy for records that it refuses. */
   rows?: RowFormat
   sinkOnError?: OnError
-  /** Where the streams' values are no JSON (`definition.ts`). */
+  /** For streams with non-JSON values (`definition.ts`). */
   sourceCodec?: PipelineDefinition['source_codec']
   sinkCodec?: PipelineDefinition['sink_codec']
-  /** The sink's partitions, where records go by their keys; left out, each source partition has one of them. */
+  /** Number of sink partitions, when records go to them by key; left out when each source partition has its own. */
   partitions?: number
   job?: JobInput
 }
@@ -47,34 +47,34 @@ export type LaneChain = {
 /** Fetched bytes of one partition, from `position` on. */
 export type RoundPartition = {
   partition: number
-  /** Where records without a key, or all of them, go. */
+  /** The sink partition for records without a key, or for all of them when keys don't decide. */
   sinkPartition: number
   deadLetterPartition: number
   position: bigint
-  /** Where the next fetch goes on: behind the last batch, or behind a gap at the end of what was asked for. */
+  /** Where the next fetch continues: after the last batch, or after a gap at the end of the requested range. */
   nextOffset: bigint
-  /** Of a range that was planned: its end, which may lie inside of a batch. */
+  /** The end of a planned range, which may be inside a batch. */
   until?: bigint
-  /** Of these bytes the first `length` count. */
+  /** Only the first `length` bytes count. */
   bytes: ArrayBuffer
   length: number
   aborted: AbortedTransaction[]
   doubts?: Doubts
 }
 
-/** The first `length` bytes of `bytes` are the batch, for that partition of its topic. */
+/** The first `length` bytes of `bytes` are the batch; it goes to `partition` of its topic. */
 export type OutputBatch = { partition: number; bytes: ArrayBuffer; length: number; records: number }
 
-/** What became of one partition's bytes: finished batches for the sink and the dead letters, and the counters (7 per step). */
+/** The result for one partition's bytes: finished batches for the sink and the dead letters, and the counters (7 per step). */
 export type PartitionOutcome = {
   partition: number
   nextOffset: bigint
   records: number
   sink: OutputBatch[]
-  /** In place of `sink`, where the sink is no topic. */
+  /** Instead of `sink`, for an external sink. */
   rows: Rows[]
   deadLetters: OutputBatch[]
-  /** Of the records in `deadLetters`. */
+  /** Source offsets of the records in `deadLetters`. */
   letterOffsets: bigint[]
   counts: Float64Array
 }
@@ -82,7 +82,7 @@ export type PartitionOutcome = {
 export type ToLane =
   | { type: 'open'; chainId: number; chain: LaneChain }
   | { type: 'close'; chainId: number }
-  /** Output buffers that have been written out; the lane uses them again. */
+  /** Buffers of written output batches, for the lane to reuse. */
   | { type: 'recycle'; buffers: ArrayBuffer[] }
   | {
       type: 'run'
@@ -90,20 +90,20 @@ export type ToLane =
       roundId: number
       partitions: RoundPartition[]
       nowMs: number
-      /** By step. */ lostMax: number[]
-      /** Of the outcomes together, about. */ outputBytesMax: number
+      /** Losses allowed, by step. */ lostMax: number[]
+      /** Approximate limit for all outcomes together. */ outputBytesMax: number
     }
 
-/** Records, by partition, whose policy wants another attempt. */
+/** Records to be retried under their policy, by partition. */
 export type Retries = { partition: number; offsets: bigint[] }[]
 
 export type FromLane =
-  /** With the thread's id as the operating system knows it, 0 where it tells none. */
+  /** `threadId`: the operating system's id of the thread, 0 when unknown. */
   | { type: 'ready'; threadId: number }
   | { type: 'opened'; chainId: number }
   | { type: 'refused'; chainId: number; step: number; message: string }
   /**
-   * `inputs` are the buffers of what was run to its end, `rest` is what was left when the outcomes had become too large; `lost` counts
+   * `inputs`: the buffers of partitions that were run to their end. `rest`: what was left when the outcomes became too large. `lost`:
    * records that cost an instance, by step.
    */
   | {
@@ -117,7 +117,7 @@ export type FromLane =
     }
   | { type: 'retry'; roundId: number; retries: Retries; inputs: ArrayBuffer[]; backoffMs: number; lost: number[] }
   | { type: 'trapped'; roundId: number; step: number; message: string }
-  | { type: 'broken'; roundId: number; message: string; /** No repetition would mend it. */ isFinal: boolean }
+  | { type: 'broken'; roundId: number; message: string; /** Retrying can't help. */ isFinal: boolean }
 
 /** What a lane is started with. `watch` is written by the chain around each call into a SmartModule. */
 export type LaneData = { kernel: WebAssembly.Module; watch: SharedArrayBuffer }

@@ -1,11 +1,11 @@
 /**
- * The operating system's priority of one lane: a SmartModule that keeps its thread busy must not take the processor's cores from the
- * others, however few there are. Linux schedules threads by themselves, so that a thread can be made to step back alone.
+ * The operating system priority of one lane: a SmartModule that keeps its thread busy must not take the cores from the other lanes,
+ * however few cores there are. Linux schedules each thread separately, so the priority of a single thread can be lowered.
  */
 import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
-/** The calling thread's id as the kernel knows it (proc(5), /proc/thread-self); 0 where there is no such thing. */
+/** The calling thread's id as the kernel knows it (proc(5), /proc/thread-self); 0 where the system has no such id. */
 export function ownThreadId(): number {
   try {
     return Number(/\d+$/.exec(readlinkSync('/proc/thread-self'))?.[0] ?? 0)
@@ -14,12 +14,12 @@ export function ownThreadId(): number {
   }
 }
 
-/** Lets a thread run only when nobody else wants the core. For good: rising again needs a privilege. Does nothing where threads can't. */
+/** Gives a thread the lowest priority, for good: raising it again needs a privilege. Does nothing where the thread's id is unknown. */
 export function stepBack(threadId: number): void {
   if (threadId <= 0) return
   try {
     setPriority(threadId, constants.priority.PRIORITY_LOW)
   } catch {
-    // The thread is gone, or the system forbids it: the deadlines hold without.
+    // The thread is gone, or the system forbids it: the deadlines hold anyway.
   }
 }

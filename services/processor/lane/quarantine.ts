@@ -1,11 +1,11 @@
 /**
- * Counts how often a SmartModule version cost an instance or a lane. Past the limit it is quarantined for the chain that runs it: one bad
- * deploy must not keep the processor busy with replacing lanes. An error that a module reports for a record is none of this.
+ * Counts how often a SmartModule version cost an instance or a lane. At the limit it is quarantined for the chain that runs it: one bad
+ * deploy must not keep the processor busy replacing lanes. An error that a module reports for a record does not count.
  */
 export type Quarantine = {
-  /** Losses that are left before the version is quarantined. */
+  /** Losses left before the version is quarantined. */
   left(sha256: string): number
-  /** Adds losses; true when that was one too many. */
+  /** Adds losses; true when the version is now quarantined. */
   add(sha256: string, losses: number): boolean
 }
 

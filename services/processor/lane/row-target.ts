@@ -1,4 +1,4 @@
-/** A chain's rows, encoded as its sink wants them. HOT: nothing is made per record. */
+/** Encodes a chain's rows in the format of its sink. HOT: no allocations per record. */
 import { createRowBuffer, dropRows, endRow, keepRows, type RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
 import { createRowEncoder, type RowEncoder } from '../../../shared/connectors/encode/row-encoder.ts'
 import { createRecordEncoder } from '../../../shared/connectors/encode/whole-records.ts'
@@ -6,10 +6,10 @@ import { openCodec } from '../../../shared/registry/codecs.ts'
 import type { LaneChain } from './messages.ts'
 import type { RowTarget } from '../../../shared/smartmodule/host/rows.ts'
 
-/** A sink stream whose values are no JSON gets whole records, their values encoded; one record after the other, with objects. */
-/** What a record takes in a batch beside its key, value and headers: the batch's header, and its own lengths. */
+/** Bytes that a batch of one record takes besides its key, value and headers: the batch header and the record's lengths. */
 const AROUND_BYTES = 61 + 40
 
+/** A sink stream with non-JSON values gets whole records with encoded values; this path does allocate per record. */
 function encoderOf({ rows, sinkCodec, sinkRecordBytesMax }: LaneChain): RowEncoder | undefined {
   if (rows) return createRowEncoder(rows)
   if (!sinkCodec) return undefined
@@ -22,7 +22,7 @@ function encoderOf({ rows, sinkCodec, sinkRecordBytesMax }: LaneChain): RowEncod
     } catch (error) {
       return { code: `not_${sinkCodec.format}`, message: error instanceof Error ? error.message : String(error) }
     }
-    // Key, value and headers side by side again, as the encoder of whole records wants them.
+    // Puts key, value and headers side by side again, as the encoder of whole records expects.
     const key = source.subarray(Math.max(0, keyFrom), Math.max(0, keyTo))
     const headers = source.subarray(headersFrom, recordEnd)
     const record = Buffer.concat([key, value ?? Buffer.alloc(0), headers])

@@ -1,7 +1,7 @@
 /**
- * One partition's bytes through a chain: source batches in, finished output batches out. Drops what does not count (control batches,
- * aborted transactions, what lies before the position or outside of a job's ranges) and advances past it.
- * HOT: work per batch; per record only for those that failed, and for jobs.
+ * Runs one partition's bytes through a chain: source batches in, finished output batches out. Skips what does not count (control batches,
+ * aborted transactions, records before the position or outside a job's ranges) and advances past it.
+ * HOT: work per batch; per record only for failed ones and for jobs.
  */
 import {
   BATCH_HEADER_BYTES,
@@ -37,7 +37,7 @@ import { deadLetterBatches, deadLetterRecord, type DeadLetter } from './dead-let
 import { selectRecords, type Selected } from './job-input.ts'
 import type { LaneChain, OutputBatch, PartitionOutcome, RoundPartition } from './messages.ts'
 
-/** Takes the batch that the kernel has built, as a buffer of its own with its header written, and begins the next one. */
+/** Copies the batch that the kernel has built into its own buffer, writes its header, and begins the next one. */
 function takeBuilt(kernel: Kernel, buffers: BufferPool, partition: number, compression: LaneChain['compression']): OutputBatch {
   const from = kernel.builtAt()
   const length = kernel.builtBytes()
@@ -53,7 +53,7 @@ function takeBuilt(kernel: Kernel, buffers: BufferPool, partition: number, compr
   kernel.begin(0n)
   if (compression === 'none') return { partition, bytes, length, records }
   const compressed = compressBatch(Buffer.from(bytes, 0, length), compression)
-  // What does not compress stays as it is: compressed it might pass the topic's limit.
+  // An incompressible batch stays as it is: compressed, it might exceed the topic's limit.
   if (compressed.length >= length) return { partition, bytes, length, records }
   buffers.give([bytes])
   return { partition, bytes: compressed.buffer as ArrayBuffer, length: compressed.length, records }
@@ -62,17 +62,20 @@ function takeBuilt(kernel: Kernel, buffers: BufferPool, partition: number, compr
 /** Rows are handed over in pieces of about this size. */
 const ROWS_BYTES = 2 << 20
 
-/** `outputBytes`: what was made. `isCut`: it became too much before all of the bytes were run; the outcome ends where it was cut. */
+/** `outputBytes`: bytes produced. `isCut`: the output became too large before all bytes were run; the outcome ends at the cut. */
 export type PartitionRun = { outcome: PartitionOutcome; retries: bigint[]; outputBytes: number; isCut: boolean }
 
 export type PartitionRunOptions = {
   rowBuffer?: RowBuffer
   decode?: SectionDecoder
-  /** Once more than this was made, what is left of the bytes is left to another run. */
+  /** Once this much output is produced, the remaining bytes are left to another run. */
   outputBytesMax?: number
 }
 
-/** Runs the bytes of one partition; records that cost an instance are added to `lost`, by step. Throws CorruptBatch when the source's own bytes can't be read. */
+/**
+ * Runs the bytes of one partition; records that cost an instance are added to `lost`, by step. Throws CorruptBatch when the source's own
+ * bytes can't be read.
+ */
 export async function runPartition(
   kernel: Kernel,
   buffers: BufferPool,
@@ -115,7 +118,7 @@ export async function runPartition(
     batchBytesMax: spec.sinkBatchBytesMax,
     recordBytesMax: spec.sinkRecordBytesMax,
     seal: () => {
-      // With one batch a partition, the full one is the selected one, and its last record tells which.
+      // When records go to partitions by key, the kernel builds one batch per partition; the full one is the selected one.
       const partition = spec.partitions === undefined ? input.sinkPartition : kernel.selected()
       const built = takeBuilt(kernel, buffers, partition, spec.compression)
       outputBytes += built.length
@@ -175,7 +178,7 @@ export async function runPartition(
     for (let i = before; i < deadLetters.length; i++) outputBytes += deadLetters[i]!.bytes
   }
 
-  /** The records of one batch, a large one in slices. Answers the offset of the first record that is left, when it became too much. */
+  /** Runs the records of one batch, a large one in slices. Returns the offset of the first record left when the output became too large. */
   async function runBatch(
     section: Buffer,
     count: number,
@@ -196,7 +199,7 @@ export async function runPartition(
     return undefined
   }
 
-  /** The batch by itself, up to the end that was set. Answers like `runBatch`. */
+  /** Runs a batch by itself, up to `input.until`. Returns the same as `runBatch`. */
   async function runWhole(section: Buffer, header: BatchHeader, lastOffset: bigint): Promise<bigint | undefined> {
     const selected = spec.job && selectForJob(section, header, input.partition, spec.job)
     const whole = { section: selected?.section ?? section, count: selected?.count ?? header.recordCount }
@@ -206,9 +209,9 @@ export async function runPartition(
     return part.count === 0 ? undefined : runBatch(part.section, part.count, header, selected)
   }
 
-  // Neither where offsets matter to what is run, nor where values are decoded one by one.
+  // No gathering where offsets matter (jobs, suspect records) or where values are decoded one by one.
   const gatherer = spec.job || decode || input.doubts ? undefined : createGatherer(kernel)
-  /** Behind all that was looked at; the position follows once what was gathered has run. */
+  /** The offset after all batches seen so far; the position follows once the gathered batches have run. */
   let reached = position
 
   async function runGathered(): Promise<void> {
@@ -221,11 +224,11 @@ export async function runPartition(
   for (let at = 0, header = readBatchHeader(bytes, at); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
     if (header.magic !== 2) throw new CorruptBatch(`the batch at offset ${header.baseOffset} has the retired format v${header.magic}`)
     const lastOffset = header.baseOffset + BigInt(header.lastOffsetDelta)
-    // Asked of every batch, also of those that were run before: their markers end what was aborted.
+    // Checked for every batch, also for those run before: their markers end aborted transactions.
     const isOut = isAborted(header)
     if (lastOffset < position) continue
     if (isBeyond(header.baseOffset)) break
-    // Before the batch is run: what is cut off inside of it has its time too.
+    // Before the batch is run, so that its time also counts if the run is cut inside it.
     if (header.maxTimestamp > lastTime) lastTime = header.maxTimestamp
     if ((header.attributes & CONTROL) === 0 && !isOut && header.recordCount > 0) {
       const section = openSection(bytes.subarray(at, at + header.size), header)
@@ -275,7 +278,7 @@ export async function runPartition(
   }
 }
 
-/** Records whose values were encoded, as batches: their time is that of the newest record of the round. */
+/** Batches of records with encoded values. Their timestamp is that of the newest record of the run. */
 function encodedBatches(rows: Rows[], spec: LaneChain, sinkPartition: number, time: bigint): OutputBatch[] {
   if (rows.length === 0) return []
   const batches = batchesOf(blockOf(rows).block, {
@@ -304,7 +307,7 @@ function openSection(batch: Buffer, header: BatchHeader): Buffer {
   }
 }
 
-/** What is read of a section's records. Throws CorruptBatch where their lengths don't add up. */
+/** Reads the records of a section with `read`. Throws CorruptBatch when their lengths don't add up. */
 function readRecords<T>(header: BatchHeader, read: () => T): T {
   try {
     return read()

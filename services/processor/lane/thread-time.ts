@@ -1,13 +1,16 @@
 /**
- * How long a thread has really worked: on a machine that is busy with other things, the wall clock blames a SmartModule for waiting. A
- * module has nothing to wait for, so that what it takes is CPU time.
+ * How long a thread has really worked. On a busy machine the wall clock would blame a SmartModule for the time it waits for a core. A
+ * module has nothing else to wait for, so its CPU time is what counts.
  */
 import { readFileSync } from 'node:fs'
 
-/** Whatever the thread's time says, a call is over after so many times its deadline. */
+/** A call is ended after this many times its deadline in wall time, no matter how little CPU time it took. */
 export const WALL_FACTOR = 10
 
-/** CPU time of a thread of this process in milliseconds (Linux, Documentation/scheduler/sched-stats: first field, nanoseconds); undefined where nothing tells it. */
+/**
+ * CPU time of a thread of this process in milliseconds (Linux, Documentation/scheduler/sched-stats: first field, nanoseconds); undefined
+ * where it is not available.
+ */
 export function threadCpuMs(threadId: number | undefined): number | undefined {
   if (!threadId) return undefined
   try {
@@ -18,7 +21,7 @@ export function threadCpuMs(threadId: number | undefined): number | undefined {
   }
 }
 
-/** What a call has taken by its thread's time, where it is known at both ends; never less than a tenth of the wall clock's. */
+/** The CPU time of a call if known at both ends, else its wall time; never less than a tenth of the wall time. */
 export function workedMs(wallMs: number, from: number | undefined, to: number | undefined): number {
   return from === undefined || to === undefined ? wallMs : Math.max(Math.min(wallMs, to - from), wallMs / WALL_FACTOR)
 }

@@ -82,7 +82,7 @@ export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
     async waitUntil(condition: () => boolean): Promise<void> {
       while (!condition()) await new Promise<void>((resolve) => (wake = resolve))
     },
-    /** Sleeps unless something happens: a stop, a pause, another assignment or revision does not wait for a backoff. */
+    /** Sleeps, but wakes early for a stop, a pause, another assignment or another revision: these do not wait for a backoff. */
     async pause(ms: number): Promise<void> {
       let timer: NodeJS.Timeout | undefined
       await new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 /**
  * A member's life after it has joined: one assignment after the other, and what follows when the work on one is interrupted.
  *
- *   running ─ anything in doubt ─▶ start over, go on from the committed offsets ─▶ running       running ◀──▶ paused
+ *   running ─ an error that may pass ─▶ start over, go on from the committed offsets ─▶ running       running ◀──▶ paused
  *   running ─ too many records fail ─▶ held back (paused)      any ─ stop() ─▶ stopped      any ─ fenced ─▶ taken over
  *   any ─ refused config or record, quarantine, lost position ─▶ failed      a job ─ at its end ─▶ finished
  *   other partitions ─▶ broken: the supervisor starts the task again
@@ -73,7 +73,7 @@ export async function runAssignments(
         case 'threshold_passed':
           member.holdBack(reason)
           continue
-        // Nothing was being written: the round before was committed, this one only runs again. Lost lanes are bounded by the quarantine.
+        // Nothing was being written: the previous round is committed, this one only runs again. The quarantine bounds lost lanes.
         case 'retry_later':
           await member.pause(interruption.afterMs)
           continue
@@ -85,7 +85,7 @@ export async function runAssignments(
           await backOff(REPLAY_AFTER_MS)
           continue
         case 'sink_away':
-          // The backoff is the task's own, unless the sink asks for a longer one.
+          // The task's own backoff applies unless the sink asks for a longer one.
           member.become('running', `retrying: ${reason}`)
           await backOff(Math.max(backoffMs, interruption.afterMs))
           continue

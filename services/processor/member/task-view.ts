@@ -21,7 +21,7 @@ export type TaskEnd =
   | { kind: 'failed'; reason: string; quarantined?: string }
   | { kind: 'broken'; reason: string; isEnvironment: boolean }
 
-/** What the outside may see of a task at any moment. */
+/** The visible state of a task at any moment. */
 export type TaskView = {
   status: TaskStatus
   reason: string | null
@@ -33,7 +33,7 @@ export type TaskView = {
     'steps' | 'totals'
   >)[]
   recordsDone: number
-  /** It has come as far as running. */
+  /** The task has finished starting. */
   hasRun: boolean
 }
 

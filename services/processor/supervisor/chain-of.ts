@@ -1,14 +1,14 @@
-/** A definition resolved to what a lane needs: modules compiled, init documents written. */
+/** Resolves a definition to what a lane needs: compiled modules and init documents. */
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { FRAMING_BYTES, outputPrefixOf } from '../../../shared/registry/framing.ts'
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 import type { LaneChain, LaneStep } from '../lane/messages.ts'
 import type { Definitions } from './definitions.ts'
 
-/** Batches are cut below the broker's default `max.message.bytes`: larger ones make consumers wait for memory, not faster. */
+/** Batches are cut below the broker's default `max.message.bytes`: larger ones cost consumers memory without making them faster. */
 const SINK_BATCH_BYTES_MAX = 1_000_000
 
-/** Between steps values travel bare; the last one frames them for the sink. Throws when a SmartModule has not arrived or does not compile. */
+/** Between steps values have no frame; the last step adds the sink's. Throws when a SmartModule has not arrived or does not compile. */
 export async function chainOf(definition: PipelineDefinition, definitions: Definitions): Promise<LaneChain> {
   const steps: LaneStep[] = []
   for (const [index, step] of definition.steps.entries()) {

@@ -1,4 +1,4 @@
-/** What a task's connectors get: the operator's defaults, the account's secrets one by one, and a log that tells none of them. */
+/** What a task's connectors get: the operator's defaults, the account's secrets by name, and a log that masks them. */
 import type { ConnectorContext, OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { maskAll } from '../../../shared/secrets/envelope.ts'

@@ -1,6 +1,6 @@
 /**
- * Tasks that a member of the fleet could not start: it says so on `dps.fleet`, and the next one in the hashing's order takes the task. A
- * word holds for one attempt of one pipeline and for some minutes; when all members have declined, all of them try again.
+ * Tasks that a member of the fleet could not start. The member declines on `dps.fleet`, and the next member in hash order takes the task.
+ * A decline holds for five minutes, and only for that attempt and revision. Once all members have declined a task, all may try again.
  */
 import { z } from 'zod'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
@@ -18,7 +18,7 @@ const Word = z.object({
 type Word = z.infer<typeof Word>
 
 export type Declined = {
-  /** Members that may run the task: all but those that declined it. */
+  /** Members that may run the task: those that have not declined it, or all when every member has. */
   eligible(members: readonly string[], runId: string, task: number, attempt: number, revision: number): readonly string[]
   decline(runId: string, task: number, attempt: number, revision: number): Promise<void>
   caughtUp: Promise<void>

@@ -6,11 +6,11 @@ import { Envelope, ownerOf, type SecretBox } from '../../../shared/secrets/envel
 import { PipelineDefinition } from '../../../shared/model/definition.ts'
 
 export type Definitions = {
-  /** Pipelines, and jobs beside them, by what they run under. */
+  /** Pipelines and jobs by run id (`runIdOf`). */
   pipelines: ReadonlyMap<string, PipelineDefinition>
-  /** A revision of a pipeline by its number, if it is kept. */
+  /** One revision of a pipeline; undefined when it is not kept. */
   revision(pipelineId: string, revision: number): PipelineDefinition | undefined
-  /** The value of an account's secret. Throws when there is none, or no key for it. */
+  /** The value of an account's secret. Throws when there is no such secret, or no key to decrypt it. */
   secret(accountId: string, name: string): string
   /** Throws when the binary has not arrived or does not compile. */
   smartModule(sha256: string): Promise<WebAssembly.Module>
@@ -26,7 +26,7 @@ export function openDefinitions(
   onError: (error: Error) => void,
 ): Definitions {
   const pipelines = new Map<string, PipelineDefinition>()
-  /** By `pipeline/revision`, as they came: they are read when a range waits for one. */
+  /** By `pipeline/revision`, unparsed: needed only when a planned range waits for an earlier revision. */
   const revisions = new Map<string, Buffer>()
   const binaries = new Map<string, Buffer>()
   const secrets = new Map<string, Envelope>()
@@ -43,7 +43,7 @@ export function openDefinitions(
           return
         }
         const parsed = PipelineDefinition.safeParse(parseJson(value))
-        if (!parsed.success) return onError(new Error(`the definition of ${id} is not understood: ${parsed.error.message}`))
+        if (!parsed.success) return onError(new Error(`the definition of ${id} can't be parsed: ${parsed.error.message}`))
         const known = pipelines.get(id)
         if (!known || parsed.data.revision >= known.revision) pipelines.set(id, parsed.data)
         return
@@ -56,7 +56,7 @@ export function openDefinitions(
         const parsed = Envelope.safeParse(value && parseJson(value))
         if (value === null) secrets.delete(id)
         else if (parsed.success) secrets.set(id, parsed.data)
-        else onError(new Error(`the secret ${id} is not understood`))
+        else onError(new Error(`the secret ${id} can't be parsed`))
         return
       }
       case 'smartmodule':

@@ -1,6 +1,6 @@
 /**
- * The fleet: processors that are alive, by a consumer group of their own. A view counts only while the group is Stable and contains me;
- * otherwise the last one stands (two processors may then run the same task for a moment, which fencing makes safe).
+ * The fleet: the live processors, which are the members of one consumer group. A view of the group counts only while the group is Stable
+ * and contains this processor; otherwise the last view stands. Two processors may then briefly run the same task: fencing makes that safe.
  */
 import { describeGroupsV5 } from '@platformatic/kafka'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
@@ -11,7 +11,7 @@ export type Fleet = { /** Ids of the processors in the last stable view. */ memb
 export type FleetOptions = {
   cluster: Cluster
   brokers: string[]
-  /** Group id and topic (of one partition) alike. */
+  /** Both the group id and the name of its topic, which has one partition. */
   name: string
   processorId: string
   sessionTimeoutMs: number
@@ -32,7 +32,7 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
     const connection = await connections.leader(await cluster.groupCoordinator(name))
     const answer = await describeGroupsV5.api.async(connection, [name], false)
     const group = answer.groups[0]
-    // The client id carries the processor's id: it is what DescribeGroups shows of a member.
+    // Processors use their id as client id, because DescribeGroups shows that of each member.
     const alive = group?.members.map(({ clientId }) => clientId) ?? []
     if (group?.groupState !== 'Stable' || !alive.includes(processorId)) return
     const next = [...new Set(alive)].sort()

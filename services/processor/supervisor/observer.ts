@@ -1,4 +1,4 @@
-/** Tells the control plane what the tasks of this processor do: changes at once, progress every two seconds, on `dps.observed`. */
+/** Reports this processor's tasks to the control plane on `dps.observed`: changes at once, progress every two seconds. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import { observedKey, type ObservedTask } from '../../../shared/model/definition.ts'
@@ -7,7 +7,7 @@ export type Observer = { /** Something changed: publish soon. */ poke(): void; c
 
 const PROGRESS_MS = 2000
 const SOON_MS = 50
-/** Below the broker's default limit of 1 MiB a batch. */
+/** Below the broker's default batch limit of 1 MiB. */
 const BATCH_BYTES_MAX = 500_000
 
 type Said = { key: string; gist: string; value: Buffer }
@@ -20,7 +20,7 @@ export function openObserver(
   onError: (error: Error) => void,
 ): Observer {
   const connections = cluster.openConnections('observer')
-  /** What was last published, without its time, by key: the same thing is not said twice. */
+  /** By key, the last published report without its time: an unchanged task is not reported again. */
   const published = new Map<string, string>()
   let soon: NodeJS.Timeout | undefined
   let publishing: Promise<void> | undefined

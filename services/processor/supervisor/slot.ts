@@ -1,4 +1,4 @@
-/** A place for one task on this processor: the task while it runs, and what happened while it does not. */
+/** A slot for one task on this processor: the task while it runs, and otherwise what became of it. */
 import { runIdOf, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Task, TaskView } from '../member/task-view.ts'
 
@@ -7,16 +7,16 @@ export type Slot = {
   definition: PipelineDefinition
   index: number
   task: Task | undefined
-  /** Says what happened while there is no task. */
+  /** Why no task runs; null when nothing failed. */
   failure: string | null
-  /** The task's last word, when it has ended for good. */
+  /** How the task ended, once it has ended for good. */
   end: 'failed' | 'finished' | undefined
   quarantined: string[]
   isClosing: boolean
-  /** Its chain is being made. */
+  /** Its chain is being prepared. */
   isStarting: boolean
   retryAt: number
-  /** Starts in a row that came to nothing, and since when. */
+  /** Failed starts in a row without an environmental cause, and since when starts have failed for any reason. */
   failures: number
   failingSince: number | undefined
   lastView: TaskView | undefined
@@ -42,14 +42,14 @@ export function newSlot(key: string, definition: PipelineDefinition, index: numb
   }
 }
 
-/** Records per second over the last stretch of at least two seconds. */
+/** Records per second over the last interval of at least two seconds. */
 function rateOf(slot: Slot, done: number, nowMs: number): number {
   const since = nowMs - slot.recordsBefore.at
   if (since >= 2000) slot.recordsBefore = { at: nowMs, done, rate: Math.round(((done - slot.recordsBefore.done) * 1000) / since) }
   return slot.recordsBefore.rate
 }
 
-/** What the slot's task looks like from outside; of one that has ended, how it ended. */
+/** The state of the slot's task as reported to the control plane; for a task that has ended, how it ended. */
 export function observe(slot: Slot, processorId: string, nowMs: number): ObservedTask {
   const view = slot.task?.view() ?? slot.lastView
   return {

@@ -1,6 +1,6 @@
 /**
- * Starts and stops the tasks that belong on this processor: the definitions say what should run, the fleet says where. Each pass
- * compares wanted with running; it may run any number of times and in any order of causes.
+ * Starts and stops the tasks of this processor: the definitions say what should run, the fleet says where. Each pass compares the wanted
+ * tasks with the running ones; passes may run any number of times, triggered by anything.
  */
 import type { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
@@ -48,19 +48,19 @@ export type SupervisorOptions = {
 }
 
 export type Supervisor = {
-  /** Compares wanted with running. */
+  /** Compares the wanted tasks with the running ones. */
   reconcile(): void
   observed(): ObservedTask[]
-  /** Starts nothing any more; what runs goes on until `close`. */
+  /** Starts no more tasks; running ones go on until `close`. */
   drain(): void
   close(): Promise<void>
 }
 
 const RETRY_MS = 1000
 const RETRY_MAX_MS = 30_000
-/** Restarts in a row that are no matter of the brokers, before the pipeline is failed with their cause. */
+/** After this many restarts in a row without an environmental cause (`isEnvironment`), the pipeline fails with the last reason. */
 const RESTARTS_MAX = 10
-/** A task that does not start for so long is declined, so that another processor tries. */
+/** A task that has failed to start for this long is declined, so that another processor tries. */
 const DECLINE_AFTER_MS = 30_000
 const PASS_MS = 500
 
@@ -69,7 +69,7 @@ type Wanted = { definition: PipelineDefinition; index: number }
 export function openSupervisor(options: SupervisorOptions): Supervisor {
   const { declined, definitions, fleet, now, processorId } = options
   const slots = new Map<string, Slot>()
-  /** Last word on tasks of stopped pipelines, until they start again; one each, at most as many as there are pipelines. */
+  /** The final report of each task of a stopped pipeline, kept until the task starts again or the pipeline is deleted. */
   const finals = new Map<string, ObservedTask>()
   let draining = false
   let closed = false
@@ -104,7 +104,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       slot.isStarting = false
     }
     if (slot.isClosing) return
-    // Another revision came meanwhile: it starts with that one.
+    // Another revision arrived meanwhile: start with that one.
     if (slot.definition.revision !== definition.revision) return start(slot)
     const log = (level: 'info' | 'warn', message: string) => options.log(level, message, fields)
     const own = {
@@ -136,7 +136,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
         : startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax, earlier })
     slot.task = task
     options.log('info', 'task started', fields)
-    // A definition that came while the chain was being made.
+    // The desired status may have changed while the chain was being prepared.
     slot.task.setPaused(slot.definition.desired === 'paused')
     const end = await task.ended
     slot.lastView = task.view()
@@ -150,7 +150,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     if (end.kind === 'broken') return retryLater(slot, end.reason, end.isEnvironment)
     if (end.kind === 'failed') fail(slot, end.reason, end.quarantined)
     else if (end.kind === 'finished') slot.end = 'finished'
-    // Whoever took over is the owner now; if the fleet's next stable view still says it is me, I start again, with jitter.
+    // Taken over: another processor owns the task now. If the fleet's view still places it here, start again, with jitter.
     else slot.retryAt = now() + RETRY_MS + Math.random() * RETRY_MS
     options.onChange()
   }
@@ -161,7 +161,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     if (quarantined !== undefined) slot.quarantined = [quarantined]
   }
 
-  /** With backoff; what is no matter of the brokers ends after some tries, or goes to another processor before. */
+  /** With backoff. Failures without an environmental cause end after RESTARTS_MAX tries; before that, another processor may try. */
   function retryLater(slot: Slot, reason: string, isEnvironment: boolean): void {
     slot.failingSince ??= now()
     if (!isEnvironment && ++slot.failures >= RESTARTS_MAX) fail(slot, `gave up after ${RESTARTS_MAX} restarts: ${reason}`)
@@ -189,7 +189,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     slot.lastView = task?.view() ?? slot.lastView
     slot.task = undefined
     slots.delete(slot.key)
-    // The control plane waits for the word that a stopped pipeline is drained; a task that only moved is its new owner's to report.
+    // The control plane waits for the report that a stopped pipeline has drained; a task that only moved is reported by its new owner.
     const definition = definitions.pipelines.get(runIdOf(slot.definition))
     if (!closed && definition?.desired === 'stopped') report(slot.key, { ...slot, definition, failure: null })
     options.onChange()
@@ -199,7 +199,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     finals.set(key, { ...observe(slot, processorId, now()), status: 'stopped', reason: null, records_per_second: 0 })
   }
 
-  /** The same pipeline under a later revision goes on in its running task; anything else that changed replaces the task. */
+  /** Passes a later revision on to the running task, and starts the task if it should run and does not. */
   function follow(slot: Slot, next: PipelineDefinition): void {
     const before = slot.definition
     slot.definition = next
@@ -217,7 +217,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       if (slot.definition.revision === definition.revision) slot.task?.update(definition, chain)
     } catch (error) {
       options.log('warn', 'the next revision is not ready', { pipeline_id: runIdOf(definition), reason: String(error) })
-      // A SmartModule that has not arrived yet: look again.
+      // A SmartModule may not have arrived yet: try again.
       setTimeout(() => {
         const isCurrent = slots.get(slot.key) === slot && !slot.isClosing && slot.definition.revision === definition.revision
         if (!closed && isCurrent) void update(slot, slot.definition)
@@ -232,7 +232,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       if (slot.isClosing) continue
       const next = tasks.get(slot.key)?.definition
       if (!next && draining) continue
-      // A revision with other tasks spreads the partitions anew only by members coming and going: those that stay, stay.
+      // When a revision changes the number of tasks, only the added and removed ones join or leave the group; the others keep running.
       if (!next || next.attempt !== slot.definition.attempt) void end(slot).then(reconcile)
       else follow(slot, next)
     }
@@ -247,7 +247,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   }
   const timer = setInterval(reconcile, PASS_MS)
 
-  /** A pipeline may be stopped before any task of it ran: somebody must say that nothing runs. */
+  /** A pipeline may be stopped before any of its tasks ran: the processor that would run them must report that nothing runs. */
   function reportStopped(): void {
     for (const [key, { pipeline_id }] of finals) if (!definitions.pipelines.has(pipeline_id)) finals.delete(key)
     for (const [runId, definition] of definitions.pipelines) {

@@ -1,5 +1,5 @@
 /**
- * Where every record went, per partition and step, as cumulative counters that travel in the offset commit's metadata: a SIGKILL loses
+ * Counts where every record went, per partition and step. The cumulative counters are part of the offset commit's metadata: a SIGKILL loses
  * none, and nothing is counted twice. D6: in = out + filtered + skipped + failed + absorbed, asserted at every commit.
  */
 import type { Counters } from '../../../shared/model/definition.ts'
@@ -8,19 +8,19 @@ import { Interrupted } from '../interruption.ts'
 import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
 
 export type Accounting = {
-  /** Takes over the counters of a partition from its committed metadata; unknown metadata starts at zero. */
+  /** Restores a partition's counters from its committed metadata; with unknown metadata they start at zero. */
   restore(partition: number, metadata: string): void
-  /** What the metadata would be with `counts` added, checked for balance. Throws when the equation does not hold. */
+  /** The commit metadata with `counts` added. Throws Unbalanced when the equation does not hold. */
   metadataWith(partition: number, counts: Float64Array): string
   /** Adds the counts of a committed round. */
   add(partition: number, counts: Float64Array): void
   forget(): void
-  /** Shows a partition from now on, at zero. */
+  /** Includes a partition in snapshots from now on, starting at zero. */
   open(partition: number): void
   snapshot(): { partition: number; steps: Counters[]; totals: Counters }[]
-  /** The same partitions for another revision: its steps start at zero, the totals go on. */
+  /** The same partitions for another revision: its steps start at zero, the totals carry over. */
   forRevision(revision: number, stepCount: number): Accounting
-  /** The revision that last committed the partition, as its metadata told; undefined when none did. */
+  /** The revision that last committed the partition; undefined when none did. */
   revisionOf(partition: number): number | undefined
 }
 
@@ -47,7 +47,7 @@ export function createAccounting(revision: number, stepCount: number, totals = n
       byPartition.set(partition, counts)
       const known = parseCommitMetadata(metadata)
       totals.set(partition, { counts: Float64Array.from(known?.t ?? NONE), revision: known?.r })
-      // Another revision may have other steps: its counters are not ours to continue.
+      // Another revision may have other steps, so its step counters can't be continued.
       if (known?.r === revision && known.c.length * COUNTER_COUNT === width) counts.set(known.c.flat())
     },
     metadataWith(partition, added) {
@@ -94,7 +94,7 @@ export function createAccounting(revision: number, stepCount: number, totals = n
   }
 }
 
-/** Of the chain as a whole: in at the first step, out and emitted at the last, what stayed in between summed up. */
+/** Totals of the whole chain: `in` of the first step, `out` and `emitted` of the last, the other counters summed over all steps. */
 function chainTotals(counts: Float64Array): number[] {
   const last = counts.length - COUNTER_COUNT
   return Array.from({ length: COUNTER_COUNT }, (_, index) => {
@@ -106,7 +106,7 @@ function chainTotals(counts: Float64Array): number[] {
   })
 }
 
-/** `step` -1 is the whole chain. */
+/** `step` -1 means the whole chain. */
 function assertBalance(row: number[], partition: number, step: number): void {
   const [input, out, filtered, skipped, failed, absorbed] = row as [number, number, number, number, number, number]
   if (input === out + filtered + skipped + failed + absorbed) return

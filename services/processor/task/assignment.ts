@@ -52,7 +52,7 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
   const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
   if (loaded.unmirrored.length > 0) await transactions.commit(target, loaded.unmirrored)
   const aside = await findAside(owned.partitions, targets, !sink && !isByKey, options.awayDeadLetters)
-  if (aside.length > 0) member.become('running', `waiting: what partitions ${aside.join(', ')} write to has no leader; the others go on`)
+  if (aside.length > 0) member.become('running', `waiting: the targets of partitions ${aside.join(', ')} have no leader; the others go on`)
   const isMine = () => member.assignment === owned && !member.isHeld() && !member.isStopping
 
   function rounds({ running, sink: to, planned }: Writing): Promise<boolean> {
@@ -71,7 +71,7 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
       aside,
       rows,
       running,
-      // Positions that were set from outside are loaded anew, not taken over between two rounds.
+      // Positions set by the user must be reloaded: a switch between two rounds would keep the old ones.
       isMine: () => isMine() && !revisions.isReset(),
       isOwner: () => member.assignment === owned,
       onWaiting: (why) => member.become('running', why === null ? null : `retrying: ${why}`),
@@ -80,14 +80,14 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
     })
   }
 
-  // Ranges that were planned and perhaps written go first, exactly as they were planned.
+  // Ranges that were planned, and may have been written, go first and exactly as planned.
   const reachable = [...loaded.planned].filter(([partition]) => layout.leaders[partition]! >= 0 && !aside.includes(partition))
   for (const [revision, planned] of Map.groupBy(reachable, ([, range]) => range.revision)) {
     const planner = await planners.open(revision, revisions.current(), (found, to) => revisions.open(found, to))
     await tellLettered(cluster, transactions.connections, planner, { layout, targets, positions }, planned)
     await rounds({ running: () => planner, sink: planner.sink, planned }).catch((error: unknown) => {
-      // Written by the revision at work, from the start of a run.
-      throw planners.mayGoOn(planner, error) ? new Interrupted('sink_moved', 'a planned range goes to the sink as it is now') : error
+      // Start over: then the current revision writes the range.
+      throw planners.mayGoOn(planner, error) ? new Interrupted('sink_moved', 'the current revision writes the planned range') : error
     })
     await planners.close()
     if (!isMine()) return false

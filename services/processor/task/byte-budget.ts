@@ -1,16 +1,16 @@
 /**
- * One budget of bytes for a processor: what is fetched, made of it and held for a sink counts, and what a fetch may bring beyond its
- * guaranteed batch is drawn from it first.
+ * The byte budget of one processor. Bytes fetched, produced and held for a sink count. Before a fetch, what it may return beyond its
+ * guaranteed batch is taken from the budget.
  */
 export type ByteBudget = {
-  /** Takes up to `bytes`; answers what was granted, 0 when there is nothing. */
+  /** Takes up to `bytes`. Returns what was granted: 0 when the budget is used up. */
   take(bytes: number): number
   give(bytes: number): void
-  /** Counts bytes that are there already (a batch that was guaranteed, a round's output): later fetches get less. */
+  /** Counts bytes that exist already (a guaranteed batch, a round's output): later fetches get less. */
   use(bytes: number): void
-  /** Rows that gather for a sink; `change` may be negative. */
+  /** Counts rows that gather for a sink; `change` may be negative. */
   hold(change: number): void
-  /** Held rows have half of it: sinks are to take what they have, boundary or not. */
+  /** Held rows take more than half of the budget: they are written before their boundary is reached. */
   isCrowded(): boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * "The deploy is bad": more than a share of at least a thousand records within a minute failed. Checked before a round is written, so
- * that the pipeline pauses with a sentence instead of filling a topic with dead letters.
+ * Detects a bad deploy: within a minute, more than a given share of at least 1,000 records failed. Checked before a round is written, so
+ * that the pipeline pauses with a reason instead of filling a topic with dead letters.
  */
 import { Interrupted } from '../interruption.ts'
 
@@ -16,11 +16,11 @@ export type FailureThreshold = {
 const RECORDS_MIN = 1000
 const WINDOW_SECONDS = 60
 
-/** `share` of 1 or more: never. */
+/** A `share` of 1 or more is never exceeded. */
 export function createFailureThreshold(share: number, now: () => number): FailureThreshold {
-  /** One bucket a second. */
+  /** One bucket per second. */
   const buckets: { second: number; records: number; failed: number }[] = []
-  /** By partition, up to where records were counted, and how many of the last round had failed. */
+  /** By partition, the offset up to which records were counted, and how many of the last round had failed. */
   const counted = new Map<number, { to: bigint; failed: number }>()
   return {
     check(round) {
@@ -33,7 +33,7 @@ export function createFailureThreshold(share: number, now: () => number): Failur
           records += own
           failed += ownFailed
         } else if (ownFailed > known.failed) {
-          // The round comes again, because the sink refused some of its records.
+          // The round is repeated because the sink refused some of its records: count only the new failures.
           failed += ownFailed - known.failed
           known.failed = ownFailed
         }
@@ -49,7 +49,7 @@ export function createFailureThreshold(share: number, now: () => number): Failur
       if (sumRecords >= RECORDS_MIN && sumFailed > sumRecords * share)
         throw new Interrupted(
           'threshold_passed',
-          `paused: ${sumFailed} of the last ${sumRecords} records failed, more than the threshold of ${Math.round(share * 100)} %; mend or replace the SmartModule, then resume`,
+          `paused: ${sumFailed} of the last ${sumRecords} records failed, more than the threshold of ${Math.round(share * 100)} %; fix or replace the SmartModule, then resume`,
         )
       const last = buckets.at(-1)
       if (last?.second === second) {

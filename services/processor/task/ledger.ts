@@ -1,4 +1,4 @@
-/** The ledger's entries of a round: written in its transaction where a partition comes under another revision. */
+/** The ledger entries of a round, written in its transaction when a revision commits a partition for the first time. */
 import { TRANSACTIONAL, encodeBatch } from '../../../shared/kafka/protocol/record-batch.ts'
 import { ledgerKey, type LedgerEntry } from '../../../shared/model/definition.ts'
 import type { OutputBatch } from '../lane/messages.ts'

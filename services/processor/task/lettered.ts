@@ -1,6 +1,6 @@
 /**
- * Which records of a planned range have dead letters already, read back from their topic: a range that is written again must neither
- * write a second letter nor deliver a record that has one. Cold path: after a crash, or where another task takes over.
+ * Reads back from the dead-letter topic which records of a planned range already have dead letters. A range that is written again must
+ * neither write a second dead letter for a record nor deliver it. Cold path: after a crash, or when another task takes over.
  */
 import { KafkaError, type Cluster, type Connections, type TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
@@ -21,17 +21,17 @@ const WAIT_MS = 100
 /** Longer than any transaction stays open. */
 const OPEN_MS = 20_000
 
-/** `redrive`: the job whose range it is, of letters that are read again. */
+/** `redrive`: the id of the redrive job, when the range is one of dead letters. */
 export type Range = { topic: string; partition: number; from: bigint; to: bigint; redrive: string | undefined }
 
-/** The offset, in what the range is of, of the record that the letter is of; undefined for a letter of something else. */
+/** The offset, in the range's partition, of the record that the dead letter stands for; undefined when it stands for another record. */
 function offsetIn({ topic, partition, redrive }: Range, told: ReturnType<typeof splitLetterHeaders>['told']): bigint | undefined {
   if (redrive !== undefined) return told['dps.job'] === redrive ? BigInt(told['dps.job_offset'] ?? -1) : undefined
   const isOfRange = told['__connect.errors.topic'] === topic && Number(told['__connect.errors.partition']) === partition
   return isOfRange ? BigInt(told['__connect.errors.offset'] ?? -1) : undefined
 }
 
-/** Offsets of the range's records whose letters lie in the dead-letter partition at `lettersFrom` or behind it. */
+/** Offsets of the range's records that have dead letters in `letterPartition`, at `lettersFrom` or later. */
 export async function readLettered(
   cluster: Cluster,
   connections: Connections,
@@ -66,7 +66,7 @@ export async function readLettered(
       }
     }
     if (position > before) continue
-    // Behind a transaction that is open, of another task: its end is not far (`transaction.timeout.ms`).
+    // Another task's open transaction blocks reading; it ends within its timeout (`transaction.timeout.ms`).
     if (performance.now() > deadline) throw new KafkaError(KAFKA_ERRORS.unstableOffsetCommit)
     await new Promise((resolve) => setTimeout(resolve, WAIT_MS))
   }

@@ -8,12 +8,15 @@ import { Interrupted, reasonOf } from '../interruption.ts'
 const refusedOrAway = (error: unknown, refused: string, away: string): Interrupted =>
   error instanceof ConfigRefused ? new Interrupted('sink_refused', refused) : new Interrupted({ kind: 'sink_away', afterMs: 0 }, away)
 
-/** Undefined for a sink that is a topic. Throws `sink_refused` for a connector that this processor does not know. */
+/** Undefined when the sink is a topic. Throws `sink_refused` for a connector that this processor does not know. */
 export async function openSink(definition: PipelineDefinition, context: ConnectorContext): Promise<OpenSink | undefined> {
   if (!definition.sink) return undefined
   const direction = findConnector(definition.sink.connector_id)?.sink
   if (!direction?.open)
-    throw new Interrupted('sink_refused', `this processor knows no sink ${definition.sink.connector_id}: it may be older than the pipeline`)
+    throw new Interrupted(
+      'sink_refused',
+      `this processor does not know sink ${definition.sink.connector_id}: it may be older than the pipeline`,
+    )
   const open = await direction.open()
   const { mask } = context
   const sink = await open(definition.sink.config, context).catch((error: unknown) => {
@@ -31,7 +34,7 @@ export async function openSink(definition: PipelineDefinition, context: Connecto
   return { ...sink, ...keeping, write: async (delivery, rows, signal) => masked(await write(sink, delivery, rows, signal), mask) }
 }
 
-/** What a sink throws is nobody's fault, unless it is ConfigRefused: it is away, or a driver's surprise; the task tries again. */
+/** ConfigRefused is permanent. Anything else a sink throws means that it is unavailable or its driver failed: the task retries. */
 async function write(sink: OpenSink, ...parameters: Parameters<OpenSink['write']>): Promise<Written> {
   try {
     return await sink.write(...parameters)

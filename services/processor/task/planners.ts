@@ -1,4 +1,4 @@
-/** Ranges that were planned and perhaps not written: the revision that planned them finishes them, whatever came after it. */
+/** Ranges that were planned but may not have been written: the revision that planned them finishes them, even after later revisions. */
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
@@ -9,10 +9,10 @@ import { leaderOf } from '../transaction/layouts.ts'
 import type { Targets } from './targets.ts'
 import type { Revision, Running } from './running.ts'
 
-/** An earlier revision; undefined where it is not known any more. */
+/** Finds an earlier revision; undefined when it is no longer known. */
 export type Earlier = (revision: number) => Promise<Revision | undefined>
 
-/** A sink that was changed since may not be there any more. */
+/** How long an earlier revision's own sink is tried: it may no longer exist. */
 const PATIENCE_MS = 20_000
 
 export type Planners = ReturnType<typeof createPlanners>
@@ -26,9 +26,9 @@ export function createPlanners(
 ) {
   let planner: Running | undefined
   let ownSink: OpenSink | undefined
-  /** Revisions whose sink takes nothing any more: what they have planned is written by the revision at work. */
+  /** Revisions whose sink accepts nothing any more: the current revision writes the ranges they planned. */
   const refused = new Set<number>()
-  /** Since when their sinks are tried. */
+  /** By revision, since when its own sink has been tried. */
   const tried = new Map<number, number>()
   const isOver = (revision: number) => now() - (tried.get(revision) ?? now()) > PATIENCE_MS
 
@@ -40,7 +40,7 @@ export function createPlanners(
     await sink?.close().catch(() => {})
   }
 
-  /** Its sink is another one now, and takes nothing any more: waiting for it would stop the pipeline for ever. */
+  /** The sink has changed since, and the old one accepts nothing any more: waiting for it would block the pipeline forever. */
   function giveUp(revision: number, error: unknown): void {
     refused.add(revision)
     warn(
@@ -49,14 +49,14 @@ export function createPlanners(
   }
 
   return {
-    /** The revision at work where it is the one; else that one, opened beside it until `close`. */
+    /** The current revision if it planned the range; otherwise the revision that did, kept open beside it until `close`. */
     async open(
       revision: number,
       current: Running,
       openRunning: (found: Revision, sink: OpenSink | undefined) => Promise<Running>,
     ): Promise<Running> {
       if (revision === current.definition.revision || refused.has(revision)) return current
-      // What it knows of records that the sink has refused must outlive an attempt.
+      // Reused, because its knowledge of records that the sink refused must outlive one attempt.
       if (planner?.definition.revision === revision) return planner
       await close()
       const found = await earlier(revision)
@@ -71,12 +71,12 @@ export function createPlanners(
         }
         return (planner = await openRunning(found, ownSink ?? current.sink))
       }
-      warn(`revision ${revision}, which has planned a range, is not known any more: revision ${current.definition.revision} writes it`)
+      warn(`revision ${revision}, which planned a range, is no longer known: revision ${current.definition.revision} writes it`)
       return current
     },
-    /** False once an earlier revision's own sink was asked for long enough. */
+    /** False once an earlier revision's own sink has been tried for long enough. */
     isPatient: (at: Running): boolean => at !== planner || !ownSink || !isOver(at.definition.revision),
-    /** True where the range of that revision may be written by the one at work after all; then it is. */
+    /** True when that revision's own sink is gone; from then on the current revision writes its ranges. */
     mayGoOn(at: Running, error: unknown): boolean {
       if (at !== planner || !ownSink) return false
       const { kind } = interruptionOf(error)
@@ -88,7 +88,7 @@ export function createPlanners(
   }
 }
 
-/** Lets the chain know which records of the ranges have dead letters already. */
+/** Tells the chain which records of the ranges already have dead letters. */
 export async function tellLettered(
   cluster: Cluster,
   connections: Connections,

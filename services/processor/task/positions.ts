@@ -7,21 +7,21 @@ import { runIdOf, type PipelineDefinition } from '../../../shared/model/definiti
 import { Interrupted } from '../interruption.ts'
 import type { Accounting } from './accounting.ts'
 
-/** A range from the position on. `lettersFrom`: where its dead letters lie in their topic, if it has any. */
+/** A range that starts at the position. `lettersFrom`: the offset in the dead-letter topic at or before its first dead letter, if any. */
 export type Planned = { to: bigint; revision: number; lettersFrom: bigint | undefined }
 
 export type Loaded = {
   positions: Map<number, bigint>
-  /** Ranges that were planned and perhaps not written, by partition. */
+  /** Ranges that were planned but may not have been written, by partition. */
   planned: Map<number, Planned>
-  /** Positions that the sink keeps and the group does not know: a commit that was lost behind the sink's own. */
+  /** Positions that the sink keeps and the group lacks: the offset commit after the sink's own commit was lost. */
   unmirrored: { partition: number; offset: bigint; metadata: string }[]
 }
 
 /**
- * Where the owned partitions go on, the ends of ranges that were planned there, and their counters. D2: a missing position is never
- * guessed, except that a partition which the topic did not have when the start was set begins with its first record, as all do where the
- * pipeline wants it so.
+ * Loads the positions of the owned partitions, the ranges planned there, and the counters. D2: a missing position is never guessed. Only
+ * two kinds of partitions start at their first record: those added after the start was set, and, outside jobs, all of a pipeline whose
+ * `on_lost_position` is `earliest`.
  */
 export async function loadPositions(
   cluster: Cluster,
@@ -45,7 +45,7 @@ export async function loadPositions(
     if (!found && !isUnknown(partition))
       throw new Interrupted('failed', `partition ${partition} of ${definition.source_topic} has no committed position`)
     const mirror = { nextOffset: found?.offset ?? starts.get(partition) ?? 0n, note: found?.metadata ?? '' }
-    // The position that the sink keeps beside its rows is the truth; the committed offset is its mirror.
+    // A position that the sink keeps with its rows is authoritative; the committed offset only mirrors it.
     const kept = await sink?.position?.(
       { runId: runIdOf(definition), topicId: layout.topicId, partition, revision: definition.revision, resetAt: definition.reset_revision },
       mirror,
@@ -54,7 +54,7 @@ export async function loadPositions(
     if (nextOffset !== mirror.nextOffset) unmirrored.push({ partition, offset: nextOffset, metadata: note })
     loaded.set(partition, nextOffset)
     accounting.restore(partition, note)
-    // What the sink has moved past was written, whatever was planned there.
+    // A plan counts only while the sink's position equals the committed offset: what the sink has moved past is written.
     const plan = nextOffset === mirror.nextOffset ? parseCommitMetadata(mirror.note) : undefined
     if (plan?.p !== undefined)
       planned.set(partition, { to: BigInt(plan.p), revision: plan.r, lettersFrom: plan.d === undefined ? undefined : BigInt(plan.d) })

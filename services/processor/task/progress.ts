@@ -16,7 +16,7 @@ export function createProgress(onChange: () => void) {
     },
     /** The fetcher at work, or none. */
     onFetcher(open: Fetcher | undefined): void {
-      // A partition that is not read at the moment lags all the same.
+      // Keep the last known ends: a partition that is not being read still has lag.
       for (const [partition, end] of fetcher?.ends ?? []) knownEnds.set(partition, end)
       fetcher = open
     },

@@ -10,24 +10,24 @@ import type { Targets } from './targets.ts'
 /** What a task runs: a definition, and its chain as lanes open it. */
 export type Revision = { definition: PipelineDefinition; chain: LaneChain }
 
-/** One revision at work; replaced as a whole at a round's border. */
+/** One revision at work; replaced as a whole between two rounds. */
 export type Running = {
   definition: PipelineDefinition
   chain: OpenChain
   accounting: Accounting
   /** What it writes to where that is an external system. */
   sink: OpenSink | undefined
-  /** Records of each source partition may go to any of the sink's. */
+  /** Records go to sink partitions by key: those of one source partition may go to any of them. */
   isByKey: boolean
 }
 
 type Around = {
   lanes: Lanes
   phases: Pick<Phases, 'createAccounting'>
-  /** Of the revision before: totals go on. */ before: Accounting | undefined
+  /** Its totals carry over. */ before: Accounting | undefined
 }
 
-/** Throws `failed` when the chain does not start. `partitions`: the source's. */
+/** Throws `failed` when the chain does not start. `partitions`: how many the source has. */
 export async function openRevision(
   { lanes, phases, before }: Around,
   { definition, chain }: Revision,
@@ -35,7 +35,7 @@ export async function openRevision(
   targets: Targets,
   partitions: number,
 ): Promise<Running> {
-  // Where each source partition has its own partition of the sink, order holds as it is; else records go by their keys.
+  // If each source partition has its own sink partition, order holds by itself; otherwise records go to partitions by key.
   const isByKey = !sink && (targets.sink.leaders.length !== partitions || definition.steps.some(({ changes_keys }) => changes_keys))
   const opened = await lanes.open({
     ...chain,

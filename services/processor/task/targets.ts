@@ -31,9 +31,9 @@ export async function openTargets(
 export type AwayDeadLetters = Set<number>
 
 /**
- * Source partitions whose records have nowhere to go: the partition of the sink has no leader, where each source partition has one of its
- * own, or that of the dead letters, once one was to be written there. They wait, so that the task's others go on. Where there are some,
- * the leaders are looked up first.
+ * Source partitions that must wait because a target has no leader: their sink partition (where each source partition has its own), or
+ * their dead-letter partition once a write to it has failed. The task's other partitions go on. If any must wait, the leaders are looked
+ * up again first.
  */
 export async function findAside(
   partitions: readonly number[],

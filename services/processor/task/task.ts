@@ -35,7 +35,7 @@ export type TaskOptions = {
   phases: Phases
   lanes: Lanes
   chain: LaneChain
-  /** An earlier revision, to finish what it has planned; undefined where it is not known any more. */
+  /** Finds an earlier revision, to finish the ranges it planned; undefined when it is no longer known. */
   earlier: Earlier
   connectors: ConnectorContext
   budget: ByteBudget
@@ -53,7 +53,7 @@ export function startTask(options: TaskOptions): Task {
   const { cluster, definition, phases, now, log, onChange } = options
   const name = `${runIdOf(definition)}-${options.index}`
   const connections = cluster.openConnections(name)
-  // A long-polling fetch would hold up everything behind it on the same connection.
+  // A long-polling fetch would delay every later request on the same connection.
   const fetchConnections = cluster.openConnections(`${name}-fetch`)
   const member = createMember({ isPaused: definition.desired === 'paused', mask: options.connectors.mask, onChange, log })
   const progress = createProgress(onChange)
@@ -112,7 +112,8 @@ export function startTask(options: TaskOptions): Task {
       const work = {
         isPreparing: () => havePartitionsChanged || opened.hasNext(),
         async prepare() {
-          if (havePartitionsChanged) throw new Interrupted('partitions_changed', 'the topics have other partitions now')
+          if (havePartitionsChanged)
+            throw new Interrupted('partitions_changed', 'the number of partitions of the source or the sink has changed')
           await opened.swap()
         },
         run: (owned: Parameters<typeof runAssignment>[1]) => runAssignment(assignment, owned),

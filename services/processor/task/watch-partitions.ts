@@ -1,10 +1,10 @@
-/** Looks now and then whether the source or the sink has got more partitions: nothing tells a member of a group. */
+/** Checks regularly whether the source or the sink has a new number of partitions: Kafka does not notify group members of that. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 
 const LOOK_MS = 15_000
 
-/** Calls `onChange` when the topics have other numbers of partitions than these, until the timer is cleared. */
+/** Calls `onChange` when a topic's number of partitions differs from the given one, until the timer is cleared. */
 export function watchPartitions(
   cluster: Cluster,
   { source_topic, sink_topic }: PipelineDefinition,

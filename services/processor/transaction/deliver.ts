@@ -127,7 +127,7 @@ export async function deliver(
         )
       }
     }
-    // All must have answered before the transaction may be ended either way.
+    // Every request must be answered before the transaction may be committed or aborted.
     const settled = await Promise.allSettled(inFlight)
     const failed = settled.find((each) => each.status === 'rejected')
     if (failed) throw failed.reason

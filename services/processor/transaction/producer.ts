@@ -1,6 +1,6 @@
 /**
  * A task's transactional producer: its identity at the broker, the sequences of the transaction under way, and the two ways of
- * starting over. Transactions V2 (KIP-890) only: the epoch grows with every transaction, sequences restart at 0.
+ * initialising it. Transactions V2 (KIP-890) only: the epoch grows with every transaction, sequences restart at 0.
  */
 import type { Connection } from '@platformatic/kafka'
 import { KafkaError, type Cluster, type Connections } from '../../../shared/kafka/cluster.ts'
@@ -12,9 +12,9 @@ export type Producer = {
   readonly transactionalId: string
   readonly producerId: bigint
   readonly producerEpoch: number
-  /** Sequence of the next record for a partition, advancing it by `records`. */
+  /** The sequence of a partition's next record; advances it by `records`. */
   takeSequence(topic: string, partition: number, records: number): number
-  /** Takes the id over (a task's start), or continues after something broke (its own id and epoch, so that a zombie can't take it back). */
+  /** Takes over the id (at a task's start), or continues after a failure with its own id and epoch, so that a zombie can't take it back. */
   initialise(takeOver: boolean): Promise<void>
   /** Ends the transaction under way. Throws `transaction_broken` when it is not certain that it ended as asked. */
   end(commit: boolean): Promise<void>
@@ -35,7 +35,7 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
     return connections.leader(coordinator)
   }
 
-  /** Looked up anew for each attempt: the coordinator may have moved. */
+  /** Looks the coordinator up again for each attempt: it may have moved. */
   function freshConnection(): Promise<Connection> {
     coordinator = undefined
     return coordinatorConnection()
@@ -68,7 +68,7 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
         const answer = await cluster.initProducer(freshConnection, transactionalId, TRANSACTION_TIMEOUT_MS, id, epoch)
         next(answer.producerId, answer.producerEpoch)
       } catch (error) {
-        // D5: fencing decides. A refused epoch means that somebody else holds this task now.
+        // D5: fencing decides. A refused epoch means that another processor holds this task now.
         if (
           error instanceof KafkaError &&
           (error.code === KAFKA_ERRORS.producerFenced || error.code === KAFKA_ERRORS.invalidProducerEpoch)
@@ -87,7 +87,7 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
           },
         )
         if (answer.errorCode === 0) {
-          // D1: V2 answers the epoch, or the new producer id, of the next transaction.
+          // D1: V2 answers with the producer id and epoch of the next transaction.
           return next(answer.producerId, answer.producerEpoch)
         }
         if (answer.errorCode === KAFKA_ERRORS.producerFenced)

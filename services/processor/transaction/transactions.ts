@@ -49,7 +49,7 @@ export function openTransactions({ cluster, connections, layouts, transactionalI
     commitWithoutOffsets: () => producer.end(true),
     async startOver() {
       coordinator.nodeId = undefined
-      // Leaders may have moved without a broker to say so: one that died answers nothing.
+      // Leaders may have moved without a broker reporting it: a dead broker sends no answer.
       await layouts.refresh().catch((error: unknown) => log('warn', `the leaders are not known yet: ${reasonOf(error)}`))
       try {
         await producer.initialise(false)

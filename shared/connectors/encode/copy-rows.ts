@@ -1,6 +1,6 @@
 /**
  * JSON documents as rows of Postgres' COPY in text format (https://www.postgresql.org/docs/current/sql-copy.html, "Text Format"): fields
- * apart by tabs, `\N` for null, backslash escapes. HOT: nothing is made per record.
+ * separated by tabs, `\N` for null, backslash escapes. HOT: allocates nothing per record.
  */
 import type { RowFormat } from '../row-format.ts'
 import { ABSENT, ESCAPED, LITERAL, NESTED, NULL, STRING, createMemberScanner } from './json-members.ts'
@@ -13,10 +13,13 @@ const JSON_KIND = 1
 const BYTES_KIND = 2
 
 const NOT_AN_OBJECT: RowFault = { code: 'not_a_json_object', message: 'the value is not one JSON object' }
-const NUL: RowFault = { code: 'nul_character', message: 'the value holds the character U+0000, which Postgres takes in no text' }
-const TOMBSTONE: RowFault = { code: 'null_value', message: 'the record has no value, and the table takes rows alone' }
-const BAD_ESCAPE: RowFault = { code: 'not_a_json_object', message: 'a string of the value holds an escape that JSON does not know' }
+const NUL: RowFault = { code: 'nul_character', message: 'the value holds the character U+0000, which Postgres text cannot contain' }
+const TOMBSTONE: RowFault = { code: 'null_value', message: 'the record has no value, so there is no row to write' }
+const BAD_ESCAPE: RowFault = { code: 'not_a_json_object', message: 'a string in the value contains an invalid JSON escape' }
 
+/**
+ * Returns an encoder of JSON values as COPY rows, each ended by a line feed. It returns a fault for a value that the columns can't take.
+ */
 export function createCopyEncoder(format: Extract<RowFormat, { kind: 'copy' }>): RowEncoder {
   const { columns, isWhole, ignoresUnknown, deletes } = format
   if (isWhole) return encodeWhole
@@ -37,7 +40,7 @@ export function createCopyEncoder(format: Extract<RowFormat, { kind: 'copy' }>):
     if (fault === 'unknown_member')
       return { code: 'unknown_column', message: `the table has no column for the member "${scanner.unknown()}"` }
     if (fault) return NOT_AN_OBJECT
-    // Every byte becomes two at most, a byte of a base64 text less than two.
+    // Each byte becomes at most two bytes; a byte of base64 text becomes fewer.
     reserve(into, (to - from) * 2 + columns.length * 5 + absentBytes + 4)
     for (let column = 0; column < kinds.length; column++) {
       if (column > 0) into.bytes[into.used++] = 0x09
@@ -65,7 +68,7 @@ export function createCopyEncoder(format: Extract<RowFormat, { kind: 'copy' }>):
 function putValue(source: Uint8Array, start: number, end: number, sort: number, kind: number, into: RowBuffer): RowFault | undefined {
   const isText = sort === STRING || sort === ESCAPED
   if (kind === JSON_KIND) {
-    // The document as it stands, a string with its quotes.
+    // The document unchanged; a string keeps its quotes.
     putRaw(source, isText ? start - 1 : start, isText ? end + 1 : end, into)
     return undefined
   }
@@ -84,7 +87,7 @@ function putValue(source: Uint8Array, start: number, end: number, sort: number, 
   return undefined
 }
 
-/** JSON text: backslashes doubled, line breaks and tabs (white space between tokens) as blanks. */
+/** Writes JSON text with backslashes doubled, and line breaks and tabs (white space between tokens) as spaces. */
 function putRaw(source: Uint8Array, start: number, end: number, into: RowBuffer): void {
   const { bytes } = into
   let at = into.used
@@ -102,7 +105,7 @@ function hexOf(byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
 }
 
-/** The four hexadecimal digits at `at`, or -1. */
+/** The value of the four hexadecimal digits at `at`, or -1. */
 function unitAt(source: Uint8Array, at: number, end: number): number {
   if (at + 4 > end) return -1
   let unit = 0
@@ -114,7 +117,7 @@ function unitAt(source: Uint8Array, at: number, end: number): number {
   return unit
 }
 
-/** A string with JSON's escapes undone and COPY's put in. */
+/** Writes a string with JSON escapes decoded and COPY escapes added. */
 function putUnescaped(source: Uint8Array, start: number, end: number, into: RowBuffer): RowFault | undefined {
   for (let i = start; i < end; i++) {
     const byte = source[i]!
@@ -140,13 +143,13 @@ function putUnescaped(source: Uint8Array, start: number, end: number, into: RowB
       }
     }
     if (unit === 0) return NUL
-    // Half a surrogate pair is no character: U+FFFD stands for it, as everywhere that decodes.
+    // A lone surrogate is not a character: U+FFFD replaces it, as in other decoders.
     putCharacter(unit >= 0xd800 && unit <= 0xdfff ? 0xfffd : unit, into)
   }
   return undefined
 }
 
-/** By the character behind the backslash; 0 where there is no such escape. */
+/** The decoded character by the character after the backslash; 0 for an unknown escape. */
 const SIMPLE = new Uint8Array(128)
 for (const [escape, plain] of [
   ['"', 0x22],
@@ -160,7 +163,7 @@ for (const [escape, plain] of [
 ] as const)
   SIMPLE[escape.charCodeAt(0)] = plain
 
-/** COPY's own escapes for what would end a field or a row, UTF-8 for the rest. */
+/** Writes a character: as a COPY escape if it would end a field or a row, otherwise in UTF-8. */
 function putCharacter(code: number, into: RowBuffer): void {
   const { bytes } = into
   if (code === BACKSLASH || code === 0x0a || code === 0x0d || code === 0x09) {
@@ -187,9 +190,9 @@ const SEXTETS = new Int8Array(128).fill(-1)
 for (const [index, character] of [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'].entries())
   SEXTETS[character.charCodeAt(0)] = index
 
-const NOT_BASE64: RowFault = { code: 'not_base64', message: 'a member for a column of bytes is not base64' }
+const NOT_BASE64: RowFault = { code: 'not_base64', message: 'the value for a bytea column is not base64' }
 
-/** Base64 (RFC 4648 §4) as Postgres' hexadecimal form of bytes. */
+/** Writes base64 (RFC 4648 §4) as Postgres' hexadecimal form of bytes. */
 function putBytes(source: Uint8Array, start: number, end: number, into: RowBuffer): RowFault | undefined {
   const { bytes } = into
   bytes[into.used++] = BACKSLASH
@@ -199,7 +202,7 @@ function putBytes(source: Uint8Array, start: number, end: number, into: RowBuffe
   let have = 0
   for (let i = start; i < end; i++) {
     let byte = source[i]!
-    // "\/" is the one escape that base64 text may carry.
+    // "\/" is the only escape that base64 text may contain.
     if (byte === BACKSLASH && (byte = source[++i]!) !== 0x2f) return NOT_BASE64
     if (byte === 0x3d) break
     const sextet = byte < 128 ? SEXTETS[byte]! : -1
@@ -216,7 +219,7 @@ function putBytes(source: Uint8Array, start: number, end: number, into: RowBuffe
   return undefined
 }
 
-/** The whole document as the only column, whatever it is. */
+/** Writes the whole document, of any JSON type, as the only column. */
 function encodeWhole(source: Uint8Array, from: number, to: number, into: RowBuffer): RowFault | undefined {
   if (from < 0) return TOMBSTONE
   reserve(into, (to - from) * 2 + 1)

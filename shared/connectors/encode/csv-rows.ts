@@ -1,4 +1,4 @@
-/** JSON objects as delimited fields (RFC 4180). Strings with escapes are decoded: the only thing made per record, and only then. */
+/** JSON objects as delimited fields (RFC 4180). Allocates per record only to decode strings with escapes. */
 import type { RowFormat } from '../row-format.ts'
 import { ABSENT, ESCAPED, NULL, STRING, createMemberScanner, unescapeText } from './json-members.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
@@ -7,6 +7,7 @@ import type { RowEncoder, RowFault } from './row-encoder.ts'
 const NOT_AN_OBJECT: RowFault = { code: 'not_a_json_object', message: 'the value is not one JSON object' }
 const QUOTE = 0x22
 
+/** Returns an encoder of JSON objects as CSV rows, each ended by CR LF. Null and absent members become empty fields. */
 export function createCsvEncoder({ columns, delimiter }: Extract<RowFormat, { kind: 'csv' }>): RowEncoder {
   const scanner = createMemberScanner(columns, true)
   const apart = delimiter.charCodeAt(0)
@@ -27,7 +28,7 @@ export function createCsvEncoder({ columns, delimiter }: Extract<RowFormat, { ki
           return NOT_AN_OBJECT
         }
         putField(text, 0, text.length, apart, into)
-        // An empty text is not the same as none.
+        // An empty string is quoted, because it differs from a missing one.
       } else if (sort === STRING && starts[column] === ends[column]) {
         into.bytes[into.used++] = QUOTE
         into.bytes[into.used++] = QUOTE

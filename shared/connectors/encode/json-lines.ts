@@ -1,16 +1,16 @@
-/** A value as a line of its own. HOT: nothing is made per record. */
+/** Writes each value as one line. HOT: allocates nothing per record. */
 import { reserve, type RowBuffer } from './row-buffer.ts'
 import type { RowEncoder } from './row-encoder.ts'
 
 const NULL_LINE = new TextEncoder().encode('null\n')
-/** What stands for a record without a value: its key's members, and that it was deleted. */
+/** End of the line of a record without a value; the members of its key come before it. */
 const DELETED = new TextEncoder().encode('"_deleted":true}\n')
 
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** Line breaks in a JSON document are white space between its tokens, never a part of them: a blank stands for them. */
+/** Writes a JSON document with its line breaks as spaces: in JSON they occur only between tokens. */
 function putLine(source: Uint8Array, from: number, to: number, into: RowBuffer): void {
-  // One more, for what ends the line.
+  // One more byte, for the end of the line.
   reserve(into, to - from + 1)
   const { bytes } = into
   let at = into.used
@@ -27,7 +27,7 @@ function put(bytes: Uint8Array, into: RowBuffer): void {
   into.used += bytes.length
 }
 
-/** `{"id":1}` becomes `{"id":1,"_deleted":true}`; a key that is no object tells nothing. */
+/** `{"id":1}` becomes `{"id":1,"_deleted":true}`; a key that is not an object becomes `null`. */
 function putDeleted(source: Uint8Array, keyFrom: number, keyTo: number, into: RowBuffer): void {
   let last = keyTo - 1
   while (last > keyFrom && isSpace(source[last]!)) last--
@@ -39,6 +39,7 @@ function putDeleted(source: Uint8Array, keyFrom: number, keyTo: number, into: Ro
   put(DELETED, into)
 }
 
+/** Returns an encoder of JSON values as lines, each ended by a line feed. It never returns a fault. */
 export function createJsonLinesEncoder(): RowEncoder {
   return (source, from, to, into, keyFrom, keyTo) => {
     if (from < 0) putDeleted(source, keyFrom, keyTo, into)

@@ -1,31 +1,38 @@
 /**
- * Finds the members of one JSON object (RFC 8259) in bytes without making anything: where each wanted member's value lies and of what
- * sort it is. It checks what it has to walk over; what it leaves unchecked (the inside of nested values, the digits of a number) is
- * checked by whoever takes the bytes.
- * HOT: nothing is made per record.
+ * Finds the members of one JSON object (RFC 8259) in bytes without allocating: the location and sort of each wanted member's value. It
+ * validates what it has to walk over. The rest (the inside of nested values, the digits of a number) is left to the consumer of the bytes
+ * to validate.
+ * HOT: allocates nothing per record.
  */
 
-/** Sorts of values. ABSENT: the object has no such member. ESCAPED: a string with escapes in it. Strings lie between their quotes. */
+/** Sort of a value: the object has no such member. */
 export const ABSENT = 0
+/** Sort of a value: null. */
 export const NULL = 1
+/** Sort of a value: a number, true or false. */
 export const LITERAL = 2
+/** Sort of a value: a string without escapes; it is located between its quotes. */
 export const STRING = 3
+/** Sort of a value: a string with escapes; it is located between its quotes. */
 export const ESCAPED = 4
+/** Sort of a value: an object or an array. */
 export const NESTED = 5
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
+/** Locates the wanted members of one document after the other. */
 export type MemberScanner = {
-  /** By wanted name. */
+  /** Start of each value in the scanned bytes, by index of the wanted name; valid unless its sort is ABSENT. */
   starts: Int32Array
   ends: Int32Array
   sorts: Uint8Array
-  /** Looks through one document. Answers undefined, or what is wrong with it; `unknown` then names a member nobody wants. */
+  /** Scans one document. Returns undefined or its fault; after `unknown_member`, `unknown` returns the name of that member. */
   scan(source: Uint8Array, from: number, to: number): ScanFault | undefined
   unknown(): string
 }
 
+/** Why a document could not be scanned. */
 export type ScanFault = 'not_a_json_object' | 'unknown_member'
 
 const encoder = new TextEncoder()
@@ -33,7 +40,10 @@ const decoder = new TextDecoder()
 
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** Behind the string whose first character is at `at`: the place of its closing quote, negative (bitwise) where it has escapes; `NONE` when it does not end. */
+/**
+ * Index of the closing quote of the string whose first character is at `at`, bitwise negated if the string has escapes; `NONE` if it does
+ * not end.
+ */
 function closingQuote(source: Uint8Array, at: number, to: number): number {
   let isEscaped = false
   for (let i = at; i < to; i++) {
@@ -48,7 +58,7 @@ function closingQuote(source: Uint8Array, at: number, to: number): number {
 }
 const NONE = -0x80000000
 
-/** Behind the object or array that starts at `at`; -1 when it does not end. */
+/** Index after the object or array that starts at `at`; -1 if it does not end. */
 function nestedEnd(source: Uint8Array, at: number, to: number): number {
   let depth = 0
   for (let i = at; i < to; i++) {
@@ -63,7 +73,7 @@ function nestedEnd(source: Uint8Array, at: number, to: number): number {
   return -1
 }
 
-/** Behind the number or word at `at`; -1 when it is neither. */
+/** Index after the number, `true`, `false` or `null` at `at`; -1 if there is none. */
 function literalEnd(source: Uint8Array, at: number, to: number): number {
   let i = at
   for (; i < to; i++) {
@@ -93,7 +103,7 @@ function isWord(source: Uint8Array, at: number, length: number, word: Uint8Array
   return true
 }
 
-/** `ignoresUnknown`: members that nobody wants are passed over. Of two members with one name the last counts. */
+/** Returns a scanner for the members `names`. `ignoresUnknown`: skips other members. If a member occurs twice, the last one counts. */
 export function createMemberScanner(names: readonly string[], ignoresUnknown: boolean): MemberScanner {
   const wanted = names.map((name) => encoder.encode(name))
   const starts = new Int32Array(names.length)
@@ -105,7 +115,7 @@ export function createMemberScanner(names: readonly string[], ignoresUnknown: bo
   let unknownTo = 0
   let last: Uint8Array = new Uint8Array()
 
-  /** Members mostly come in one order: the one behind the last is tried first. */
+  /** Members usually come in the same order, so the one after the last is tried first. */
   function find(source: Uint8Array, from: number, length: number): number {
     if (next < wanted.length && isWord(source, from, length, wanted[next]!)) return next++
     const candidates = byLength.get(length)
@@ -120,7 +130,7 @@ export function createMemberScanner(names: readonly string[], ignoresUnknown: bo
     return -1
   }
 
-  /** A name with escapes in it: rare enough to be decoded. */
+  /** A name with escapes is rare enough to be decoded. */
   function findEscaped(source: Uint8Array, from: number, to: number): number {
     try {
       return names.indexOf(unescapeText(source, from, to))
@@ -202,18 +212,18 @@ export function createMemberScanner(names: readonly string[], ignoresUnknown: bo
 }
 
 /**
- * Where the `count` elements lie of the array that the document is, or that its member `member` is. The document is known to be JSON with
- * such an array. Throws RangeError where it is not.
+ * Returns start and end of each of the `count` elements of an array, which is the document itself or its member `member`. The document must
+ * be valid JSON with such an array. Throws RangeError when it has none.
  */
 export function elementSpans(source: Uint8Array, member: string | undefined, count: number): Int32Array {
   let from = 0
   if (member !== undefined) {
     const scanner = createMemberScanner([member], true)
-    if (scanner.scan(source, 0, source.length) !== undefined || scanner.sorts[0] !== NESTED) throw new RangeError('the array is not there')
+    if (scanner.scan(source, 0, source.length) !== undefined || scanner.sorts[0] !== NESTED) throw new RangeError('the array is missing')
     from = scanner.starts[0]!
   }
   while (from < source.length && isSpace(source[from]!)) from++
-  if (source[from] !== 0x5b) throw new RangeError('the array is not there')
+  if (source[from] !== 0x5b) throw new RangeError('the array is missing')
   const spans = new Int32Array(count * 2)
   let at = from + 1
   for (let index = 0; index < count; index++) {
@@ -233,7 +243,7 @@ export function elementSpans(source: Uint8Array, member: string | undefined, cou
   return spans
 }
 
-/** The text of a string between its quotes. Cold path. Throws SyntaxError when its escapes are none. */
+/** Returns the decoded text of a string, given the bytes between its quotes. Cold path. Throws SyntaxError when an escape is invalid. */
 export function unescapeText(source: Uint8Array, from: number, to: number): string {
   return String(JSON.parse(`"${decoder.decode(source.subarray(from, to))}"`))
 }

@@ -1,10 +1,11 @@
 /**
- * Rows as they are being encoded: one growing buffer, where each row ends, which record it came from. A mark can be returned to, because
- * a record that turns out to be at fault takes its siblings with it.
- * HOT: nothing is made per record.
+ * Rows being encoded: one growing buffer, with the end and the source record of each row. It can return to a mark, because a record that
+ * fails takes its other rows with it.
+ * HOT: allocates nothing per record.
  */
 import type { Rows } from '../sink.ts'
 
+/** A buffer of encoded rows. Row `i` ends at `ends[i]`; `offsets[i]` and `times[i]` (milliseconds) are its source record's. */
 export type RowBuffer = {
   bytes: Uint8Array
   used: number
@@ -12,18 +13,19 @@ export type RowBuffer = {
   ends: Uint32Array
   offsets: Float64Array
   times: Float64Array
-  /** What was kept: behind it lies what may still be dropped. */
+  /** The mark: rows after it may still be dropped. */
   usedKept: number
   countKept: number
-  /** Of the source, whose records the rows are of. */
+  /** Source partition of the rows' records. */
   partition: number
-  /** Where a record was first that comes again from the dead letters, by its offset there. */
+  /** For redriven records: the original partition and offset, by offset in the dead-letter topic. */
   originOf: ((offset: number) => { partition: number; offset: bigint } | undefined) | undefined
 }
 
 const FIRST_BYTES = 1 << 20
 const FIRST_ROWS = 8192
 
+/** Returns an empty buffer with room for 1 MiB and 8,192 rows; it grows as needed. */
 export function createRowBuffer(): RowBuffer {
   return {
     bytes: new Uint8Array(FIRST_BYTES),
@@ -39,7 +41,7 @@ export function createRowBuffer(): RowBuffer {
   }
 }
 
-/** Makes sure of `length` more bytes; `bytes` may be another array afterwards. */
+/** Makes room for `length` more bytes; may replace `bytes` by a larger array. */
 export function reserve(buffer: RowBuffer, length: number): void {
   if (buffer.used + length <= buffer.bytes.length) return
   const larger = new Uint8Array(Math.max(buffer.bytes.length * 2, buffer.used + length))
@@ -47,7 +49,7 @@ export function reserve(buffer: RowBuffer, length: number): void {
   buffer.bytes = larger
 }
 
-/** Ends the row that was written since the last one. */
+/** Ends the current row, which began where the last one ended. `offset` and `timeMs` are its source record's. */
 export function endRow(buffer: RowBuffer, offset: number, timeMs: number): void {
   if (buffer.count === buffer.ends.length) {
     const ends = new Uint32Array(buffer.ends.length * 2)
@@ -65,24 +67,26 @@ export function endRow(buffer: RowBuffer, offset: number, timeMs: number): void 
   buffer.offsets[buffer.count++] = offset
 }
 
+/** Sets the mark: `dropRows` keeps the rows written so far. */
 export function keepRows(buffer: RowBuffer): void {
   buffer.usedKept = buffer.used
   buffer.countKept = buffer.count
 }
 
-/** Back to what was kept last. */
+/** Drops the rows written after the mark. */
 export function dropRows(buffer: RowBuffer): void {
   buffer.used = buffer.usedKept
   buffer.count = buffer.countKept
 }
 
+/** Empties the buffer and resets the mark. */
 export function clearRows(buffer: RowBuffer): void {
   buffer.used = 0
   buffer.count = 0
   keepRows(buffer)
 }
 
-/** The rows in buffers of their own; the row buffer begins anew. */
+/** Returns the rows in new arrays, and empties the row buffer. */
 export function takeRows(buffer: RowBuffer): Rows {
   const rows = {
     bytes: buffer.bytes.slice(0, buffer.used),

@@ -1,4 +1,4 @@
-/** What turns one record's value into a row of some format. The formats are those of `row-format.ts`. */
+/** Encoders that turn one record into a row of a format of `row-format.ts`. */
 import type { RowFormat } from '../row-format.ts'
 import { createCopyEncoder } from './copy-rows.ts'
 import { createCsvEncoder } from './csv-rows.ts'
@@ -7,12 +7,12 @@ import { createJsonLinesEncoder } from './json-lines.ts'
 import { createMetadataEncoder } from './row-metadata.ts'
 import type { RowBuffer } from './row-buffer.ts'
 
-/** Why a value makes no row. */
+/** Why a record can't be encoded as a row. */
 export type RowFault = { code: string; message: string }
 
 /**
- * Writes the value at `[from, to)` behind `into.used`; `from` is -1 for a null, `keyFrom` for no key. `offset` and `timeMs` are the
- * record's. The row is not ended.
+ * Appends the value at `[from, to)` of `source` to `into` without ending the row. Returns the fault of a record that makes no row; some of
+ * its bytes may have been written. `from` is -1 for a null value, `keyFrom` -1 for no key. `offset` and `timeMs` are the record's.
  */
 export type RowEncoder = (
   source: Uint8Array,
@@ -27,6 +27,7 @@ export type RowEncoder = (
   timeMs: number,
 ) => RowFault | undefined
 
+/** Returns the encoder for a row format. */
 export function createRowEncoder(format: RowFormat): RowEncoder {
   if (format.kind === 'copy') return createCopyEncoder(format)
   if (format.kind === 'records') return createRecordEncoder()

@@ -1,6 +1,6 @@
 /**
- * What a row tells of its record beside the value: offset, partition and time, and of a record that a change made, which change and when
- * it was committed. The members come behind those of the value; a value that is no object is their member `value`.
+ * Adds metadata of a record to its row: offset, partition and time, and for a table change its operation and commit time. These members
+ * come after those of the value. A value that is not an object becomes the member `value`.
  */
 import { CHANGE_HEADERS } from '../../model/change-headers.ts'
 import { unitsOf } from '../../model/times.ts'
@@ -9,7 +9,7 @@ import { createJsonLinesEncoder } from './json-lines.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
 import type { RowEncoder } from './row-encoder.ts'
 
-/** The members, and their types as a stream's schema names them. */
+/** The member of each kind of metadata, with its type as in a stream's schema. */
 export const METADATA_FIELDS: Record<RowMetadata, { name: string; type: string }> = {
   offset: { name: '_offset', type: 'integer' },
   partition: { name: '_partition', type: 'integer' },
@@ -20,10 +20,10 @@ export const METADATA_FIELDS: Record<RowMetadata, { name: string; type: string }
 
 const text = new TextDecoder()
 const encoder = new TextEncoder()
-/** The times of a calendar with four digits a year: a producer may write any 64-bit number. */
+/** End of the year 9999, the last time that is written: a producer may set any 64-bit number. */
 const LAST_MS = 253_402_300_799_999
 
-/** The value of the header `name` of a record, whose headers, their count first, begin at `at`. */
+/** The value of the header `name`. The record's headers, their count first, begin at `from`. */
 function headerOf(source: Uint8Array, from: number, name: string): string | undefined {
   let at = from
   const varint = (): number => {
@@ -61,12 +61,13 @@ function memberOf(
   if (kind === 'timestamp') return timeMs >= 0 && timeMs <= LAST_MS ? `"${new Date(timeMs).toISOString()}"` : 'null'
   if (kind === 'op') return quotedOrNull(headerOf(source, headersFrom, CHANGE_HEADERS.op))
   const commitTime = headerOf(source, headersFrom, CHANGE_HEADERS.commitTime)
-  // Anybody may write a header of that name.
+  // Any producer may write a header of that name, so it must hold a valid time.
   return quotedOrNull(unitsOf(commitTime, 6) === undefined ? undefined : commitTime)
 }
 
 const NULL = encoder.encode('null')
 
+/** Returns an encoder of JSON lines that adds a member for each kind of metadata, in the order given. */
 export function createMetadataEncoder(metadata: readonly RowMetadata[]): RowEncoder {
   const encodeLine = createJsonLinesEncoder()
 

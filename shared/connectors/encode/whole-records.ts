@@ -1,6 +1,6 @@
 /**
- * Whole records as rows: key, value and headers, each behind its length as a big-endian int32 (-1 for a null), the headers as a record
- * has them. HOT: nothing is made per record.
+ * Whole records as rows: key, value and headers, each preceded by its length as a big-endian int32 (-1 for null), the headers encoded as in
+ * a Kafka record. HOT: allocates nothing per record.
  */
 import { createBlockBuilder, type RecordBlock } from '../record-block.ts'
 import type { RefusedRecord, Rows } from '../sink.ts'
@@ -24,6 +24,7 @@ function putPart(source: Uint8Array, from: number, to: number, into: RowBuffer):
   into.used = at
 }
 
+/** Returns an encoder of whole records. It never returns a fault. */
 export function createRecordEncoder(): RowEncoder {
   return (source, from, to, into, keyFrom, keyTo, headersFrom, recordEnd) => {
     reserve(into, 12 + Math.max(0, keyTo - keyFrom) + Math.max(0, to - from) + recordEnd - headersFrom)
@@ -34,7 +35,10 @@ export function createRecordEncoder(): RowEncoder {
   }
 }
 
-/** The rows as a block of records again, their values as `encode` makes them; it throws an Error for a record at fault. */
+/**
+ * Returns the rows as a block of records, their values converted by `encode`. A record for which `encode` throws an Error is among `faults`
+ * instead.
+ */
 export function blockOf(pieces: readonly Rows[], encode?: (json: string) => Uint8Array): { block: RecordBlock; faults: RefusedRecord[] } {
   const faults: RefusedRecord[] = []
   const builder = createBlockBuilder(pieces.reduce((sum, { bytes }) => sum + bytes.length, 0))

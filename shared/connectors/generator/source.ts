@@ -1,4 +1,4 @@
-/** Record `n` is made of seed and `n` alone, so that a restart goes on with the same ones. A split has every n that it divides to. */
+/** Record `n` depends only on the config and `n`, so that a restart continues with the same ones. Split `i` of `c` makes `i`, `i + c`, … */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectorContext } from '../connector.ts'
 import { createBlockBuilder } from '../record-block.ts'

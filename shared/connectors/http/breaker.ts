@@ -1,6 +1,6 @@
-/** A circuit breaker: after some failures in a row nothing is sent for a while, longer each time; one request then tells. */
+/** A circuit breaker: after some failures in a row nothing is sent for a while, longer after each further failure; a success closes it. */
 
-export type Breaker = { failed(): void; succeeded(): void; /** 0: closed, or time for a try. */ openForMs(): number }
+export type Breaker = { failed(): void; succeeded(): void; /** 0: closed, or time to try again. */ openForMs(): number }
 
 const FAILURES = 5
 const OPEN_MS = 2000

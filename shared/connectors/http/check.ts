@@ -1,4 +1,4 @@
-/** Looks whether somebody answers at the address: a HEAD request, which changes nothing. Any answer will do but one about credentials. */
+/** Checks that a server responds at the URL, with a HEAD request, which changes nothing. Only 401 and 403 are faults. */
 import type { CheckConnector } from '../check.ts'
 import { openHttpClient, type HttpPlace } from './http-client.ts'
 

@@ -1,4 +1,4 @@
-/** The connector `http`: batches of records to a web service, and records from one. */
+/** The connector `http`: sends batches of records to a web service, and reads records from one. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 import { Secret } from '../secret.ts'
@@ -7,7 +7,7 @@ const Url = z
   .url({ protocol: /^https?$/ })
   .max(2000)
   .meta({ title: 'URL' })
-/** RFC 9110 §5.1; those that the connection or we ourselves set are refused. */
+/** A field name (RFC 9110 §5.1); names that the connection or this connector sets are refused. */
 const HeaderName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be the name of a header')
@@ -55,7 +55,7 @@ export const HttpSinkConfig = z.strictObject({
   url: Url,
   method: z.enum(['POST', 'PUT', 'PATCH']).default('POST').meta({ title: 'Method' }),
   format: z.enum(['ndjson', 'array']).default('ndjson').meta({ title: 'Format' }),
-  batch_size: z.number().int().min(1).max(100_000).default(500).describe('records of one request').meta({ title: 'Batch size' }),
+  batch_size: z.number().int().min(1).max(100_000).default(500).describe('records per request').meta({ title: 'Batch size' }),
   headers: Headers,
   auth: Auth,
   timeout_ms,
@@ -70,7 +70,7 @@ export const HttpSourceConfig = z.strictObject({
     .string()
     .regex(/^(\/.*)?$/, 'must be a JSON pointer')
     .default('')
-    .describe('where in the answer the array of records is (RFC 6901); the whole answer when left out, ndjson too')
+    .describe('JSON pointer (RFC 6901) to the array of records in the response; the whole response when omitted, or if it is ndjson')
     .meta({ title: 'Records', examples: ['/items'] }),
   paging: z
     .discriminatedUnion('kind', [
@@ -90,7 +90,7 @@ export const HttpSourceConfig = z.strictObject({
       }),
     ])
     .default({ kind: 'whole' })
-    .describe('whole: the answer, whenever it has changed (If-None-Match, If-Modified-Since); cursor and page: one behind the other')
+    .describe('whole: the response, whenever it has changed (If-None-Match, If-Modified-Since); cursor and page: one page after another')
     .meta({ title: 'Paging' }),
   poll_interval_ms: z.number().int().min(100).max(86_400_000).default(10_000).meta({ title: 'Poll interval' }),
   timeout_ms,

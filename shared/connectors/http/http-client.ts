@@ -1,4 +1,4 @@
-/** Requests to web services on behalf of accounts: only public addresses unless the operator says otherwise, redirects looked at anew. */
+/** Requests to web services on behalf of accounts: only to public addresses unless the operator allows others, redirects included. */
 import { Agent, fetch, type Response } from 'undici'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
@@ -12,7 +12,7 @@ export type HttpPlace = { headers: Record<string, string | Secret>; auth?: Auth;
 export type Asked = { method: string; headers?: Record<string, string>; body?: Uint8Array | string }
 
 export type HttpClient = {
-  /** Throws AddressRefused and ConfigRefused for good, anything else when the service is away. A token that is refused is renewed once. */
+  /** Throws AddressRefused or ConfigRefused for permanent failures, any other error for temporary ones. A refused token is renewed once. */
   request(url: string, asked: Asked, signal: AbortSignal): Promise<Response>
   close(): Promise<void>
 }
@@ -20,7 +20,7 @@ export type HttpClient = {
 const REDIRECTS_MAX = 3
 const CONNECTIONS_MAX = 8
 const TOKEN_BYTES_MAX = 1 << 20
-/** Of a token's life, left unused: clocks and networks take their time. */
+/** A token is renewed this long before it expires: clocks differ and requests take time. */
 const RENEW_BEFORE_MS = 30_000
 const Token = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive().default(300) })
 
@@ -38,7 +38,7 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context
       if (!allowsPrivate) assertPublicHost(at.hostname)
       const answer = await fetch(at, { method, headers: own, body, redirect: 'manual', dispatcher: agent, signal })
       const location = answer.headers.get('location')
-      // Only those that keep method and body (RFC 9110 §15.4.8, §15.4.9); credentials never go to another host.
+      // Only redirects that keep method and body are followed (RFC 9110 §15.4.8, §15.4.9); credentials never go to another host.
       if ((answer.status !== 307 && answer.status !== 308) || location === null) return answer
       await answer.body?.cancel()
       const next = new URL(location, at)
@@ -100,19 +100,19 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context
   }
 }
 
-/** The answer's text, inflated, up to a size; the rest is not waited for. Throws ConfigRefused when there is more. */
+/** The response's text, decompressed. Throws ConfigRefused as soon as it has more than `bytesMax`; the rest is not read. */
 export async function textOf(answer: Response, bytesMax: number): Promise<string> {
   const parts: Uint8Array[] = []
   let bytes = 0
   for await (const part of answer.body ?? []) {
     parts.push(part as Uint8Array)
     bytes += (part as Uint8Array).length
-    if (bytes > bytesMax) throw new ConfigRefused(`an answer has more than ${bytesMax} bytes`)
+    if (bytes > bytesMax) throw new ConfigRefused(`the response has more than ${bytesMax} bytes`)
   }
   return Buffer.concat(parts).toString('utf8')
 }
 
-/** undici says "fetch failed" and keeps the reason as cause. */
+/** Unwraps undici's "fetch failed", which has the reason as its cause. */
 function plain(error: unknown): unknown {
   const { cause } = error as { cause?: unknown }
   if (cause instanceof AddressRefused) return cause

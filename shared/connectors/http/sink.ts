@@ -1,7 +1,7 @@
 /**
- * Batches of records as requests. A range is planned before it is sent, and cut into requests the same way whoever sends it, so that the
- * idempotency key of a request is the same over retries and crashes. What this process has sent of a range that failed in the middle is
- * remembered and not sent again; after a crash it is, under the same keys: at least once.
+ * Sends batches of records as requests. A range is planned before it is sent, and every process cuts it into the same requests, so that a
+ * request's idempotency key stays the same across retries and crashes. If a range fails in the middle, this process remembers what was
+ * accepted and does not resend it. After a crash it is sent again, under the same keys: at least once.
  */
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { AddressRefused } from '../guarded-lookup.ts'
@@ -15,9 +15,9 @@ const RANGE_RECORDS = 10_000
 const RANGE_MS = 100
 const SHOWN_CHARACTERS = 300
 const ERROR_BYTES_MAX = 64 << 10
-/** RFC 9110, RFC 6585: nothing is wrong with what was sent. */
+/** Temporary failures (RFC 9110, RFC 6585): nothing is wrong with the records sent. */
 const TRY_AGAIN = new Set([408, 409, 423, 425, 429, 500, 502, 503, 504])
-/** About the address, the method or the caller: no record is to blame. */
+/** Failures of the address, the method or the caller: no record is to blame. */
 const CONFIG = new Set([401, 402, 403, 404, 405, 407, 410, 415, 421, 501, 505])
 
 type Row = { bytes: Uint8Array; start: number; end: number; offset: number }
@@ -28,14 +28,14 @@ function rowsOf(pieces: readonly Rows[]): Row[] {
   )
 }
 
-/** Without the line's end, which separates in ndjson and not in an array. */
+/** Rows end with a line break, which separates them in ndjson; an array has commas instead. */
 function bodyOf(rows: readonly Row[], format: HttpSinkConfig['format']): Uint8Array {
   if (format === 'ndjson') return Buffer.concat(rows.map(({ bytes, start, end }) => bytes.subarray(start, end)))
   const parts = rows.flatMap(({ bytes, start, end }, index) => [Buffer.from(index === 0 ? '[' : ','), bytes.subarray(start, end - 1)])
   return Buffer.concat([...parts, Buffer.from(']')])
 }
 
-/** RFC 9110 §10.2.3: seconds, or a date. Milliseconds; 0 where nothing was said. */
+/** Reads Retry-After (RFC 9110 §10.2.3): seconds, or a date. Returns milliseconds; 0 without the header. */
 export function retryAfterMs(value: string | null, nowMs: number): number {
   if (value === null) return 0
   const seconds = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - nowMs
@@ -46,7 +46,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
   const client = openHttpClient(config, context)
   const breaker = createBreaker(context.now)
   const headers = { 'content-type': config.format === 'ndjson' ? 'application/x-ndjson' : 'application/json' }
-  /** By partition, the range under way and the offsets of it that were taken already. */
+  /** By partition: the current range, and its offsets that were accepted already. */
   const sent = new Map<number, { name: string; offsets: Set<number> }>()
 
   type Answer =
@@ -84,7 +84,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
     return { kind: 'refused', code: `http_${status}`, message }
   }
 
-  /** Sends the rows; where they are refused, each half, until the ones at fault stand alone. */
+  /** Sends the rows. If they are refused, sends each half, until the records at fault are alone. */
   async function deliver(
     range: string,
     rows: readonly Row[],
@@ -104,7 +104,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
       return undefined
     }
     const middle = rows[rows.length >> 1]!.offset
-    // All rows of one record go together: a part of it must not arrive when the rest is refused.
+    // All rows of a record go together: it must not arrive in part when the rest is refused.
     const cut =
       middle === first.offset ? rows.findIndex(({ offset }) => offset !== middle) : rows.findIndex(({ offset }) => offset === middle)
     return (
@@ -121,7 +121,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
         return {
           kind: 'retry',
           afterMs: waitMs,
-          reason: `the web service has failed too often; it is tried again in ${Math.ceil(waitMs / 1000)} s`,
+          reason: `the web service has failed too often; the next try is in ${Math.ceil(waitMs / 1000)} s`,
         }
       const range = `${deliveryNameOf(delivery)}/${delivery.topicId}/${delivery.partition}/${delivery.from}-${delivery.to}`
       let known = sent.get(delivery.partition)

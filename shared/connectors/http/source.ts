@@ -1,4 +1,4 @@
-/** A web service polled for records. Split 0 reads; a poll's records and the place behind them are one block. */
+/** Polls a web service for records. Only split 0 reads; a poll's records and the position after them are committed together. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
@@ -9,7 +9,7 @@ import type { OpenSource, SourceRead } from '../source.ts'
 import type { HttpSourceConfig } from './connector.ts'
 import { openHttpClient, textOf } from './http-client.ts'
 
-/** Where the next request starts: a cursor, a page and how many of its records are behind, or what an unchanged answer is known by. */
+/** Where the next request starts: a cursor or page and how many of its records were read (`behind`), or the last response's validators. */
 const Position = z.object({
   cursor: z.string().optional(),
   page: z.number().optional(),
@@ -23,7 +23,7 @@ const ANSWER_BYTES_MAX = 32 << 20
 const BACKOFF_MS = 1000
 const BACKOFF_MAX_MS = 60_000
 
-/** RFC 6901. Undefined where nothing is. */
+/** Resolves a JSON pointer (RFC 6901); undefined if nothing is there. */
 function at(document: unknown, pointer: string): unknown {
   let value = document
   for (const part of pointer.split('/').slice(1)) {
@@ -70,17 +70,17 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
     return { records: list.map((record) => JSON.stringify(record)), document, answer }
   }
 
-  /** The position behind a poll, and whether more is there at once. */
+  /** The position after a poll, and whether to poll again at once. */
   function behind(
     position: Position,
     { records, document, answer }: Awaited<ReturnType<typeof poll>>,
   ): { next: Position; hasMore: boolean } {
     if (paging.kind === 'cursor') {
       const cursor = at(document, paging.next)
-      // An empty one is how some say that there is none.
+      // Some services send an empty cursor if there is no next page.
       const isNew =
         (typeof cursor === 'string' || typeof cursor === 'number') && String(cursor) !== '' && String(cursor) !== position.cursor
-      // The last page is asked for again until it has a successor: what it had by then is behind.
+      // The last page is requested again until it has a next cursor; `behind` counts its records already read.
       return isNew ? { next: { cursor: String(cursor) }, hasMore: true } : { next: { ...position, behind: records.length }, hasMore: false }
     }
     if (paging.kind === 'page') {
@@ -113,10 +113,10 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
             yield read
           }
           position = next
-          // A page that is full of what was read has a successor, as soon as that has anything.
+          // A page without new records may be full: the next page exists once it has records.
           if (paging.kind === 'page' && polled.records.length > 0 && fresh.length === 0) {
             const following = await poll({ page: (position.page ?? paging.first) + 1 }, signal)
-            // What came meanwhile went to this page first: it is asked for once more before it is left.
+            // Records that arrived meanwhile went to this page first, so it is requested once more before moving on.
             const again = following.records.length > 0 ? await poll(position, signal) : undefined
             if (again && again.records.length === (position.behind ?? 0)) {
               position = { page: (position.page ?? paging.first) + 1, behind: 0 }

@@ -16,7 +16,7 @@ const Place = {
   tls: z
     .strictObject({ ca: z.string().max(100_000).optional().describe('PEM of a private authority') })
     .optional()
-    .describe('encrypted connections; {} for authorities that everybody knows')
+    .describe('encrypted connections; {} for publicly trusted authorities')
     .meta({ title: 'TLS' }),
   sasl: z
     .strictObject({
@@ -44,7 +44,7 @@ export const KafkaSourceConfig = z.strictObject({
   framed: z
     .boolean()
     .default(false)
-    .describe('values are JSON behind a schema registry’s five bytes, which are taken off; with a registry it is not needed')
+    .describe('values are JSON after a schema registry’s five bytes, which are removed; not needed with a registry')
     .meta({ title: 'Framed' }),
 })
 export type KafkaSourceConfig = z.output<typeof KafkaSourceConfig>
@@ -58,10 +58,10 @@ export const KafkaSinkConfig = z
       .min(1)
       .max(0x7fffffff)
       .optional()
-      .describe('of the other cluster’s registry: values get it as their frame; without it they go bare')
+      .describe('id in the other cluster’s registry that values are framed with; without it they get no frame')
       .meta({ title: 'Schema id' }),
     registry: Registry.optional()
-      .describe('schema registry of the other cluster: values are written as the schema of that id says, in Avro or Protobuf too')
+      .describe('schema registry of the other cluster: values are written in the format of schema_id, which may be Avro or Protobuf')
       .meta({ title: 'Registry' }),
   })
   .refine(({ registry, schema_id }) => registry === undefined || schema_id !== undefined, {

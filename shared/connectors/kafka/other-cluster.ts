@@ -1,4 +1,4 @@
-/** A connection to somebody else's cluster: with the account's secrets, and to no address that the operator does not allow. */
+/** Connects to another Kafka cluster, with the account's secrets, and only to addresses that the operator allows. */
 import { isIP } from 'node:net'
 import { openCluster, type Cluster, type TopicLayout } from '../../kafka/cluster.ts'
 import type { CheckConnector } from '../check.ts'
@@ -12,7 +12,7 @@ type Place = Pick<KafkaSinkConfig, 'brokers' | 'topic' | 'tls' | 'sasl' | 'regis
 export function openOtherCluster({ brokers, tls, sasl }: Place, context: ConnectorContext): Cluster {
   const allowsPrivate = context.defaults.allow_private_addresses
   const hasNames = brokers.some((broker) => isIP(broker.slice(0, broker.lastIndexOf(':')).replaceAll(/[[\]]/g, '')) === 0)
-  // TLS connections take the resolver; plain ones go to the address that was looked at.
+  // TLS connections use the guarded resolver; plain ones connect to the address that was checked.
   const guard = allowsPrivate ? {} : { lookup: guardedLookup }
   return openCluster({
     brokers,
@@ -26,13 +26,13 @@ export function openOtherCluster({ brokers, tls, sasl }: Place, context: Connect
   })
 }
 
-/** The name stays: certificates are made out to it. */
+/** Keeps the name, because certificates are issued to it. Throws AddressRefused for a literal address that is not public. */
 async function checkedHost(host: string): Promise<string> {
   assertPublicHost(host)
   return host
 }
 
-/** Throws ConfigRefused for a topic that is not there. */
+/** Returns the layout of a topic. Throws ConfigRefused when the topic does not exist. */
 export async function layoutOfTopic(cluster: Cluster, topic: string): Promise<TopicLayout> {
   const layout = await cluster.describeTopic(topic)
   if (!layout) throw new ConfigRefused(`the other cluster has no topic ${topic}`)

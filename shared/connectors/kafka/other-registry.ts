@@ -1,4 +1,4 @@
-/** The schema registry beside another cluster: its schemas as codecs, asked for once each. */
+/** The schema registry of another cluster: its schemas as codecs, which are cached. */
 import { z } from 'zod'
 import { openCodec, type Codec } from '../../registry/codecs.ts'
 import { readSchema, SchemaRefused, type ReadRegistry } from '../../registry/read-schemas.ts'
@@ -9,19 +9,22 @@ import type { KafkaSinkConfig, RegistryConfig } from './connector.ts'
 
 const TIMEOUT_MS = 8000
 const ANSWER_BYTES_MAX = 4 << 20
-/** A schema that was not there may come: it is asked for again. */
+/** A missing schema may be added later: it is looked up again after this time. */
 const MISSING_MS = 15_000
 const KEPT_MAX = 1000
 
 export type OtherRegistry = {
-  /** Undefined for an id that is not there, or can't be used. Throws an Error while the registry is away, ConfigRefused for credentials that it refuses. */
+  /**
+   * Returns the codec of a schema; undefined if the id does not exist or can't be used. Throws an Error while the registry is unavailable,
+   * ConfigRefused when it refuses the credentials.
+   */
   codec(id: number, signal: AbortSignal): Promise<Pick<Codec, 'toJson' | 'fromJson'> | undefined>
-  /** Throws likewise. */
+  /** Throws like `codec`. */
   ping(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
-/** The values of JSON Schemas are JSON as they stand. */
+/** The codec for JSON Schemas, whose values are already JSON. */
 const PLAIN = { toJson: (value: Uint8Array) => Buffer.from(value).toString('utf8'), fromJson: (json: string) => Buffer.from(json) }
 
 export function openOtherRegistry({ url, username, password }: RegistryConfig, context: ConnectorContext): OtherRegistry {
@@ -39,10 +42,10 @@ export function openOtherRegistry({ url, username, password }: RegistryConfig, c
       const text = await textOf(answer, ANSWER_BYTES_MAX)
       if (answer.ok) return schema.parse(JSON.parse(text))
       if (answer.status === 404) return undefined
-      if (answer.status === 401 || answer.status === 403) throw new ConfigRefused(`the other registry refuses us (${answer.status})`)
+      if (answer.status === 401 || answer.status === 403) throw new ConfigRefused(`the other registry refused access (${answer.status})`)
       throw new Error(`the other registry answered ${answer.status}`)
     }
-  /** Undefined, and a line in the log, for a schema that can't be used. */
+  /** Returns undefined and logs a warning for a schema that can't be used. */
   async function open(id: number, signal: AbortSignal): Promise<Pick<Codec, 'toJson' | 'fromJson'> | undefined> {
     const unusable = (error: unknown): undefined => {
       context.log('warn', `schema ${id} of the other registry can't be used: ${error instanceof Error ? error.message : String(error)}`)
@@ -79,7 +82,7 @@ export function openOtherRegistry({ url, username, password }: RegistryConfig, c
   }
 }
 
-/** Whether the registry answers, and has the sink's schema. */
+/** Checks that the registry answers, and that it has the sink's schema. */
 export const checkRegistry: CheckConnector<Pick<KafkaSinkConfig, 'registry' | 'schema_id'>> = async (config, context, signal) => {
   if (!config.registry) return []
   const registry = openOtherRegistry(config.registry, context)

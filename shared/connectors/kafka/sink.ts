@@ -1,6 +1,6 @@
 /**
- * Records into a topic of another cluster, with keys and headers as they are, each to the partition of its key. Batches of one partition
- * go one after the other, so that order holds; a round that is repeated writes its records again: at least once.
+ * Writes records to a topic of another cluster, with keys and headers unchanged, each to the partition of its key. Batches of one partition
+ * are sent one after the other to keep their order. A repeated round writes its records again: at least once.
  */
 import {
   BATCH_HEADER_BYTES,
@@ -32,7 +32,7 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     throw error
   })
 
-  /** In smaller and smaller batches where the topic takes no larger ones; undefined once all of it is there. */
+  /** Sends a batch, halving it as long as the topic does not accept its size. Returns undefined once all of it is written. */
   async function send(partition: number, batch: Buffer, largest: () => bigint): Promise<Written | undefined> {
     stampProducer(batch, -1n, -1, -1)
     const parts = [{ topic: config.topic, partitions: [{ partition, batch }] }]
@@ -42,7 +42,7 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     const reason = `the other cluster answered ${kafkaErrorName(code)}${answer?.errorMessage ? `: ${answer.errorMessage}` : ''}`
     if (code === KAFKA_ERRORS.messageTooLarge) {
       const halves = halvesOf(batch)
-      // A record is too large by itself, so that the largest is too; without it the rest may pass.
+      // This record alone is too large, so the largest one is too. Without that one, the rest may pass.
       if (!halves) return { kind: 'at_fault', records: [{ offset: largest(), code: 'record_too_large', message: reason }] }
       return (await send(partition, halves[0], largest)) ?? send(partition, halves[1], largest)
     }
@@ -55,14 +55,14 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     async write({ partition: from }, pieces, signal): Promise<Written> {
       const partitions = layout.leaders.length
       const codec = registry && (await registry.codec(config.schema_id!, signal))
-      if (registry && !codec) return { kind: 'permanent', reason: `the other registry has no schema ${config.schema_id} that can be used` }
+      if (registry && !codec) return { kind: 'permanent', reason: `the other registry has no usable schema ${config.schema_id}` }
       const { block, faults } = blockOf(pieces, codec?.fromJson)
       if (faults.length > 0) return { kind: 'at_fault', records: faults }
       const batches = batchesOf(block, { partitions, keyless: from % partitions, nowMs: context.now(), attributes: 0, prefix })
       for (const { partition, bytes, length } of batches) {
         const failure = await send(partition, Buffer.from(bytes, 0, length), () => largestOf(block, pieces)).catch(
           async (error: unknown) => {
-            // A broker that died says nothing of where its partitions went.
+            // A broker that died does not report where its partitions moved.
             layout = await layoutOfTopic(cluster, config.topic)
             throw error
           },
@@ -79,7 +79,7 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
   }
 }
 
-/** Two batches of half of the records each; undefined for one of a single record. */
+/** Splits a batch into two with half of the records each; undefined for a batch of one record. */
 function halvesOf(batch: Buffer): [Buffer, Buffer] | undefined {
   const { recordCount, attributes, baseTimestamp, maxTimestamp } = readBatchHeader(batch, 0)!
   if (recordCount < 2) return undefined
@@ -94,7 +94,7 @@ function halvesOf(batch: Buffer): [Buffer, Buffer] | undefined {
   return [made(records.slice(0, middle)), made(records.slice(middle))]
 }
 
-/** Offset of the largest record as it is written: a block has the rows in their order. */
+/** Source offset of the largest record as written; a block has the rows in their order. */
 function largestOf({ spans, count }: RecordBlock, pieces: readonly Rows[]): bigint {
   const offsets = pieces.flatMap((piece) => [...piece.offsets.subarray(0, piece.count)])
   let worst = { index: 0, size: -1 }

@@ -1,4 +1,7 @@
-/** A topic of another cluster: a split has every partition that it divides to, and its position is the next offset of each. */
+/**
+ * A topic of another cluster. A split reads every partition whose number modulo the split count is its index; its position is the next
+ * offset of each of them.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { createAbortedFilter } from '../../kafka/protocol/aborted.ts'
@@ -21,20 +24,20 @@ import type { KafkaSourceConfig } from './connector.ts'
 import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry } from './other-registry.ts'
 
-/** The next offset of each partition, and under `id` the topic's own id: one that was made anew is another. */
+/** The next offset by partition, and under `id` the topic's id, which differs if the topic is recreated. */
 const Position = z.record(z.string(), z.string())
 const TOPIC_ID = 'id'
 
 const BYTES_MAX = 4 << 20
 const WAIT_MS = 500
-/** Nothing tells a reader that a topic grew. */
+/** How often the layout is read again, because readers are not notified of new partitions. */
 const LAYOUT_MS = 15_000
 
 export async function openKafkaSource(config: KafkaSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const cluster = openOtherCluster(config, context)
   const registry = config.registry && openOtherRegistry(config.registry, context)
 
-  /** What goes on of a value. What can't be read goes on as it is, so that it is a dead letter with its own bytes. */
+  /** The value to pass on. A value that can't be read is passed on unchanged, so that it becomes a dead letter with its own bytes. */
   async function valueOf(value: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     if (value[0] !== 0 || value.length < FRAMING_BYTES) return value
     if (!registry) return config.framed ? value.subarray(FRAMING_BYTES) : value
@@ -47,7 +50,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
     }
   }
 
-  /** Adds the records from `offset` on; answers the next offset. */
+  /** Adds the records from `offset` on and returns the next offset. */
   async function addRecords(
     bytes: Buffer,
     partition: number,
@@ -88,7 +91,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
           const found = await layoutOfTopic(cluster, config.topic)
           if ((knownId ?? topicId) !== undefined && found.topicId !== (knownId ?? topicId))
             throw new ConfigRefused(
-              `the topic ${config.topic} was deleted and made anew: its offsets are not those of the topic that was being read`,
+              `the topic ${config.topic} was deleted and recreated: its offsets are not those of the topic that was being read`,
             )
           return found
         }
@@ -105,7 +108,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
           }
           const unknown = own.filter((partition) => !positions.has(partition))
           if (unknown.length > 0) {
-            // A partition that came later is read from its first record on, whatever the start was.
+            // A partition that was added later is read from its first record, whatever `start` says.
             const starts = await cluster.offsets(layout, unknown, isFirst && positions.size === 0 ? config.start : 'earliest')
             for (const [partition, offset] of starts) positions.set(partition, offset)
           }

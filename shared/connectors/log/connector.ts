@@ -1,4 +1,4 @@
-/** The connector `log`: says in the processor's log what would have been written, for trying chains. */
+/** The connector `log`: shows in the processor's log what would have been written, for trying out chains. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 
@@ -9,7 +9,7 @@ const LogConfig = z.strictObject({
     .min(0)
     .max(100)
     .default(3)
-    .describe('records of each round that are shown; the rest is counted')
+    .describe('records shown of each round; the rest are only counted')
     .meta({ title: 'Sample' }),
 })
 const SHOWN_CHARACTERS = 500
@@ -17,7 +17,7 @@ const SHOWN_CHARACTERS = 500
 export const logConnector: Connector = {
   id: 'conn_log',
   name: 'log',
-  description: 'Shows some records of every round in the log, and counts the rest: for trying chains.',
+  description: 'Shows some records of every round in the log, and counts the rest: for trying out chains.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
   sink: direction({

@@ -1,4 +1,4 @@
-/** Connects to Redis, and looks whether the key is a stream, or none yet. Nothing is read or written. */
+/** Connects to Redis, and checks that the key is a stream or does not exist yet. Nothing is read or written. */
 import type { CheckConnector, CheckFault } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { answerOf, connectRedis, failureOf } from './connection.ts'
@@ -6,7 +6,7 @@ import type { RedisPlace } from './connector.ts'
 
 const LOGIN = /\b(WRONGPASS|NOAUTH|AUTH|invalid password)\b/
 
-/** Answers a fault for whatever Redis does not like, and where it can't be reached. */
+/** Returns a fault if Redis can't be reached, refuses a command, or has another type at the key. */
 export const checkRedis: CheckConnector<RedisPlace> = async (config, context, signal) => {
   const client = await connectRedis(config, context, signal).catch((error: unknown) => connectionFault(error))
   if ('message' in client) return [client]

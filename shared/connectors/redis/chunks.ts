@@ -1,20 +1,20 @@
-/** A delivery's rows in pieces of the size of one script: Redis does nothing else while a script runs, and holds its arguments in memory. */
+/** Cuts a delivery's rows into chunks, one per script: Redis does nothing else while a script runs, and holds its arguments in memory. */
 import type { Rows } from '../sink.ts'
 import type { Appended } from './positions.ts'
 
 const ROWS_MAX = 2000
 const BYTES_MAX = 1 << 20
 
-/** `appended` is what is in the stream once this chunk is. */
+/** `appended` is the delivery's progress once this chunk is in the stream. */
 export type Chunk = { lines: Buffer; appended: Appended | undefined; isLast: boolean }
 
-/** What is not appended yet, in order; the last chunk comes always, and may be empty. A row larger than a chunk is one by itself. */
+/** The rows not appended yet, in order. There is always a last chunk, which may be empty. A row larger than a chunk gets its own. */
 export function* chunksOf(rows: readonly Rows[], appended: Appended | undefined): Generator<Chunk> {
   let parts: Uint8Array[] = []
   let bytes = 0
   let last = appended
   let offset = -1
-  // A record may become several rows: they are told apart by their place among its own.
+  // A record may become several rows, which are identified by their index within the record.
   let place = 0
   for (const part of rows) {
     for (let row = 0; row < part.count; row++) {

@@ -1,4 +1,4 @@
-/** One connection to the Redis of a config: guarded addresses, login, and no command that is waited for without an end. */
+/** One connection to the Redis server of a config: with checked addresses, a login, and a time limit for each command. */
 import { Redis } from 'ioredis'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { AddressRefused, resolvePublicHost } from '../guarded-lookup.ts'
@@ -8,16 +8,16 @@ const CONNECT_LIMIT_MS = 5000
 const COMMAND_LIMIT_MS = 10_000
 const DEFAULT_PORT = 6379
 
-/** Redis's words for what no repetition mends: login, rights, a key of another type, a cluster, a server without streams. */
+/** Redis errors that no retry fixes: login, rights, a key of another type, a cluster, a server without streams. */
 const FINAL =
   /^(WRONGPASS|NOAUTH|NOPERM|WRONGTYPE|MOVED|CROSSSLOT|ERR (AUTH|invalid password|invalid DB index|DB index is out of range|unknown command))|\b(WRONGTYPE|ACL failure|can't run this command)\b/
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Redis has said no: the connection is good for the next command. */
+/** Whether Redis replied with an error: the connection can still be used for the next command. */
 export const isAnswer = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError'
 
-/** A refusal as it is to be thrown: ConfigRefused for good, else an Error; never the driver's own, which carries the command's arguments. */
+/** The error to throw: ConfigRefused if permanent, else an Error; never the driver's own, which carries the command's arguments. */
 export function failureOf(error: unknown, context: ConnectorContext): Error {
   if (error instanceof ConfigRefused) return error
   const message = context.mask(messageOf(error))
@@ -25,7 +25,7 @@ export function failureOf(error: unknown, context: ConnectorContext): Error {
   return isAnswer(error) && FINAL.test(error.message) ? new ConfigRefused(`Redis refuses: ${message}`) : new Error(`Redis: ${message}`)
 }
 
-/** Waits for an answer until a limit, or the signal's end; then the connection is given up, because its next answer would be this one. */
+/** Waits for a reply until a time limit or an abort. Then the connection is closed, because its next reply would be this one. */
 export async function answerOf<T>(client: Redis, asked: Promise<T>, signal: AbortSignal, limitMs = COMMAND_LIMIT_MS): Promise<T> {
   let giveUp: (() => void) | undefined
   let timer: NodeJS.Timeout | undefined
@@ -59,8 +59,8 @@ async function addressOf(host: string, context: ConnectorContext, signal: AbortS
 }
 
 /**
- * Connects, logs in and hears a PONG. The driver never reconnects by itself: it would resolve the name anew, unguarded, and send again what
- * may have been done. Throws ConfigRefused for what no repetition mends.
+ * Connects, logs in and waits for a PONG. The driver never reconnects by itself: it would resolve the name again, unchecked, and resend
+ * commands that may have been executed. Throws ConfigRefused for errors that no retry fixes.
  */
 export async function connectRedis(config: RedisPlace, context: ConnectorContext, signal: AbortSignal): Promise<Redis> {
   const url = new URL(config.url)
@@ -68,7 +68,7 @@ export async function connectRedis(config: RedisPlace, context: ConnectorContext
   let client: Redis | undefined
   let reason: Error | undefined
   try {
-    // An account without that secret is no fault of Redis; whether it comes back is not ours to say.
+    // Throws a plain error, so a temporary one, if the account has no such secret: it may be created again.
     const password = config.password && context.secret(config.password)
     const host = await addressOf(url.hostname, context, limited)
     client = new Redis({
@@ -86,7 +86,7 @@ export async function connectRedis(config: RedisPlace, context: ConnectorContext
     })
     client.on('error', (error) => (reason = error))
     await answerOf(client, client.connect(), limited)
-    // Not left to the driver, which goes on after a login that failed.
+    // The login is not left to the driver, which continues after a failed one.
     if (password !== undefined)
       await answerOf(client, config.username ? client.auth(config.username, password) : client.auth(password), limited)
     const database = Number(url.pathname.slice(1))

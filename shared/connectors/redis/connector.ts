@@ -8,10 +8,10 @@ const Place = {
     .string()
     .max(500)
     .regex(/^rediss?:\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?(\/\d{0,5})?$/, 'must be redis://host:port/database or rediss://…')
-    .refine((url) => URL.canParse(url), 'is no URL')
-    .describe('redis:// or rediss:// (TLS), with a port and the number of a database if need be, and no credentials')
+    .refine((url) => URL.canParse(url), 'is not a URL')
+    .describe('redis:// or rediss:// (TLS), optionally with a port and a database number, without credentials')
     .meta({ title: 'URL', examples: ['rediss://redis.example.com:6379'] }),
-  username: z.string().min(1).max(200).optional().describe('of the ACL; needs a password').meta({ title: 'Username' }),
+  username: z.string().min(1).max(200).optional().describe('user of the Redis ACL; needs a password').meta({ title: 'Username' }),
   password: Secret.optional().meta({ title: 'Password' }),
   stream: z
     .string()
@@ -21,7 +21,7 @@ const Place = {
     .meta({ title: 'Stream', examples: ['reviews'] }),
 }
 
-/** A name without a password would be left out of the login without a word. */
+/** Without a password there is no login, so a username alone would be ignored silently. */
 const hasLogin = ({ username, password }: { username?: string | undefined; password?: Secret | undefined }): boolean =>
   username === undefined || password !== undefined
 const NO_LOGIN = { path: ['password'], message: 'is required with a username' }
@@ -35,7 +35,7 @@ export const RedisSourceConfig = z
       .min(1)
       .max(1000)
       .optional()
-      .describe('field of an entry whose value is the record’s JSON; without it the record is the entry’s fields as one object of strings')
+      .describe('field whose value is the record’s JSON; when omitted, the record is one object with all fields of the entry as strings')
       .meta({ title: 'Field', examples: ['value'] }),
   })
   .refine(hasLogin, NO_LOGIN)
@@ -44,20 +44,20 @@ export type RedisSourceConfig = z.output<typeof RedisSourceConfig>
 export const RedisSinkConfig = z
   .strictObject({
     ...Place,
-    field: z.string().min(1).max(1000).default('value').describe('field of an entry that gets the record').meta({ title: 'Field' }),
+    field: z.string().min(1).max(1000).default('value').describe('field of an entry that holds the record').meta({ title: 'Field' }),
     max_length: z
       .number()
       .int()
       .min(1)
       .max(Number.MAX_SAFE_INTEGER)
       .optional()
-      .describe('entries that the stream keeps, approximately (XADD MAXLEN ~); all of them when left out')
+      .describe('number of entries that the stream keeps, approximately (XADD MAXLEN ~); all of them when omitted')
       .meta({ title: 'Max length' }),
   })
   .refine(hasLogin, NO_LOGIN)
 export type RedisSinkConfig = z.output<typeof RedisSinkConfig>
 
-/** What both directions say of where the stream is. */
+/** The members that both directions have: where the stream is. */
 export type RedisPlace = Pick<RedisSinkConfig, keyof typeof Place>
 
 export const redisConnector: Connector = {

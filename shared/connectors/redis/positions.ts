@@ -1,22 +1,22 @@
 /**
- * Where a run stands, kept in Redis beside the stream and moved by the script that appends: whoever finds it elsewhere than it thought has
- * been overtaken, and appends nothing. A delivery larger than one script leaves word of how far it came, so that what comes again goes on
- * behind it; the position itself moves with the last script alone, because its note counts the whole range.
+ * A run's positions, kept in Redis beside the stream and moved by the script that appends. A processor that finds another position than it
+ * expects has been overtaken, and appends nothing. A delivery larger than one script stores its progress, so that a retry continues from
+ * there; the position itself moves only with the last script, because its note counts the whole range.
  */
 import { z } from 'zod'
 import type { Delivery } from '../sink.ts'
 
-/** Of the rows of a delivery those are in the stream whose record is before `offset`, and the first `rows` of that record's. */
+/** Progress of a delivery: in the stream are all rows of records before `offset`, and the first `rows` rows of the record at `offset`. */
 export type Appended = { offset: number; rows: number }
 export type KeptState = { nextOffset: bigint; revision: number; appended: Appended | undefined; note: string }
 
-/** A hash for each run, so that it is removed at once; not shared with other runs. */
+/** One hash per run, so that one command removes all positions of a run and none of another. */
 export const positionsKey = (runId: string): string => `dps:${runId}`
 export const placeField = ({ topicId, partition }: Pick<Delivery, 'topicId' | 'partition'>): string => `${topicId}:${partition}`
 
 export const printAppended = (appended: Appended | undefined): string => (appended ? `${appended.offset}:${appended.rows}` : '-')
 
-/** The state as one value: next offset, revision, what is appended beyond, and the note, which may hold anything. */
+/** The state as one value: next offset, revision, progress beyond that offset, and the note, which may contain anything. */
 export const printState = ({ nextOffset, revision, appended, note }: KeptState): string =>
   `${nextOffset} ${revision} ${printAppended(appended)} ${note}`
 
@@ -34,14 +34,17 @@ const State = z
     }
   })
 
-/** Throws for a value that we did not write. */
+/** Throws for a value that `printState` did not write. */
 export function readState(value: unknown): KeptState {
   const state = State.safeParse(value)
-  if (!state.success) throw new Error('the position that is kept in Redis can’t be read: somebody else has written it')
+  if (!state.success) throw new Error('the position kept in Redis can’t be read: another program has written it')
   return state.data
 }
 
-/** KEYS: the positions. ARGV: field, state where there is none or one of a revision before ARGV[3]. Set in any case, so that a missing right shows before anything is appended. */
+/**
+ * KEYS: the positions. ARGV: field, the state to set if there is none or one of a revision before ARGV[3], that revision. The field is
+ * written in any case, so that a missing right shows before anything is appended.
+ */
 export const POSITION_SCRIPT = `
 local state = redis.call('HGET', KEYS[1], ARGV[1]) or ARGV[2]
 local revision = string.match(state, '^%d+ (%d+) ')
@@ -50,9 +53,9 @@ redis.call('HSET', KEYS[1], ARGV[1], state)
 return state`
 
 /**
- * KEYS: the stream, the positions. ARGV: position's field, from, revision, what is appended already, next offset, what is appended then,
- * '1' where the note changes, note, entry's field, length ('' for all), rows as lines. Answers nil, or the state that was found instead.
- * Redis undoes nothing when a command fails: what may fail for its right or its key comes before the first entry.
+ * KEYS: the stream, the positions. ARGV: position's field, from, revision, progress expected, next offset, progress afterwards, '1' if the
+ * note changes, note, entry's field, maximum length ('' for none), rows as lines. Returns nil, or the state found instead ('' for none).
+ * Redis undoes nothing when a command fails, so the HSET, which may lack a right, is tried before the first XADD.
  */
 export const APPEND_SCRIPT = `
 local found = redis.call('HGET', KEYS[2], ARGV[1])

@@ -1,4 +1,4 @@
-/** Records as entries of a Redis stream: appended by a script that moves the position with them, so that each is there exactly once. */
+/** Writes records as entries of a Redis stream. One script appends them and moves the position, so that each is there exactly once. */
 import type { Redis } from 'ioredis'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Delivery, OpenSink, Rows, Written } from '../sink.ts'
@@ -19,14 +19,14 @@ import {
 
 const WRITE_LIMIT_MS = 60_000
 
-/** Throws ConfigRefused where Redis refuses the login. */
+/** Throws ConfigRefused if Redis refuses the login. */
 export async function openRedisSink(config: RedisSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const closing = new AbortController()
   let current: Promise<Redis> | undefined
 
   const forget = (opening: Promise<Redis>) => void (current === opening && (current = undefined))
 
-  /** The one connection, which partitions share; a new one where it has ended. */
+  /** The one connection that all partitions share; a new one if it has ended. */
   function connected(): Promise<Redis> {
     if (current) return current
     const opening = connectRedis(config, context, closing.signal)
@@ -44,16 +44,16 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
     try {
       return await answerOf(client, command(client), signal)
     } catch (error) {
-      // Given up: the driver goes on calling it ready until the other side has heard of it.
+      // The connection is closed, but the driver calls it ready until the server has closed it too.
       if (!isAnswer(error)) forget(opening)
       throw error
     }
   }
 
-  /** Undefined, or the state that was found where the one expected is not. */
+  /** Returns null, or the state that was found instead of the expected one. */
   async function append(delivery: Delivery, before: Appended | undefined, chunk: Chunk, signal: AbortSignal): Promise<unknown> {
     const { lines, appended, isLast } = chunk
-    // A range that is shorter than the one before leaves some rows behind its end that are there already.
+    // If this range is shorter than at an earlier try, rows after its end may be in the stream already.
     const after = !isLast || (appended && BigInt(appended.offset) >= delivery.to) ? appended : undefined
     const parameters = [
       config.stream,
@@ -83,11 +83,11 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
         appended = chunk.appended
       }
       if (found === null) return { kind: 'delivered' }
-      if (found === '') return { kind: 'moved', reason: 'Redis keeps no position any more' }
+      if (found === '') return { kind: 'moved', reason: 'the position in Redis is gone' }
       const state: KeptState = readState(found)
       if (state.nextOffset !== delivery.from || state.revision > delivery.revision)
         return { kind: 'moved', reason: `the position in Redis is ${state.nextOffset} (revision ${state.revision}), not ${delivery.from}` }
-      // A delivery that was cut off had come so far: go on behind it.
+      // An interrupted try has appended this much: continue after it.
       appended = state.appended
     }
   }

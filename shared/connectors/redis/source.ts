@@ -1,4 +1,4 @@
-/** Entries of a Redis stream as records, by their ids: the position is the id of the last one. One reader, because ids are one order. */
+/** Reads entries of a Redis stream as records. The position is the last entry's id. Only split 0 reads, because ids are one order. */
 import type { Redis } from 'ioredis'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { createBlockBuilder } from '../record-block.ts'
@@ -6,19 +6,19 @@ import type { OpenSource, SourceRead } from '../source.ts'
 import { answerOf, connectRedis, failureOf } from './connection.ts'
 import type { RedisSourceConfig } from './connector.ts'
 
-/** How long Redis waits for an entry before it is asked again. */
+/** How long one `XREAD` waits for an entry. */
 const WAIT_MS = 500
-/** What is asked for goes by the size of the entries before, so that an answer has about so many bytes. */
+/** The number of entries requested depends on the size of earlier ones, so that a reply has about this many bytes. */
 const ANSWER_BYTES = 1 << 20
 const ENTRIES_FIRST = 1
 const ENTRIES_MAX = 1000
-/** What a record may have, with room for what is around it in a batch. */
+/** Most bytes of a record; leaves room for the rest of a batch. */
 const RECORD_BYTES_MAX = 7 << 20
 const FIRST_ID = '0-0'
 
 type Entry = [id: Buffer, fields: Buffer[]]
 
-/** Opens nothing yet: each reading has a connection of its own, because one that waits can do nothing else. */
+/** Does not connect yet: each `read` has its own connection, because one that waits for entries can do nothing else. */
 export async function openRedisSource(config: RedisSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const closing = new AbortController()
   return {
@@ -49,7 +49,7 @@ async function* readFrom(
   let after = position ?? FIRST_ID
   if (position === undefined && config.start === 'latest') {
     after = await lastId(client, config.stream, signal)
-    // Committed at once, without a record: after a crash "latest" would be later, and entries between would be skipped.
+    // Committed at once, without a record: after a crash, "latest" would be a later id, and the entries in between would be skipped.
     yield { block: builder.take(), position: after }
   }
   let asked = ENTRIES_FIRST
@@ -70,7 +70,7 @@ async function* readFrom(
   }
 }
 
-/** At most twice as many as before: entries may grow. */
+/** At most twice as many as before, because entries may become larger. */
 const nextCount = (asked: number, bytesEach: number): number =>
   Math.max(1, Math.min(2 * asked, ENTRIES_MAX, Math.floor(ANSWER_BYTES / Math.max(1, bytesEach))))
 
@@ -79,13 +79,13 @@ async function lastId(client: Redis, stream: string, signal: AbortSignal): Promi
   return last?.[0] ?? FIRST_ID
 }
 
-/** The field's value as it is. An entry without that field is the object of its fields too: nothing is left out, a step can refuse it. */
+/** The field's value, unchanged. An entry without the field becomes an object of all its fields: nothing is lost, a step can refuse it. */
 function recordOf([id, fields]: Entry, field: string | undefined): Buffer {
   let record: Buffer | undefined
   for (let at = 0; field !== undefined && at < fields.length; at += 2) if (fields[at]!.toString('utf8') === field) record = fields[at + 1]!
   record ??= objectOf(fields)
   if (record.length > RECORD_BYTES_MAX)
-    throw new ConfigRefused(`the entry ${id.toString('latin1')} has ${record.length} bytes; a record may have ${RECORD_BYTES_MAX}`)
+    throw new ConfigRefused(`the entry ${id.toString('latin1')} has ${record.length} bytes; a record may have at most ${RECORD_BYTES_MAX}`)
   return record
 }
 

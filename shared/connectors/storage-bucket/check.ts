@@ -1,4 +1,4 @@
-/** Looks whether the bucket can be listed. */
+/** Checks that the bucket can be listed. */
 import type { CheckConnector } from '../check.ts'
 import { ConfigRefused } from '../connector.ts'
 import { openObjectStore, type Place } from './open-store.ts'

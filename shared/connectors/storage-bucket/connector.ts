@@ -1,4 +1,4 @@
-/** The connector `storage-bucket`: objects of an S3-compatible store, or of a folder, as records; and records as objects. */
+/** The connector `storage-bucket`: reads objects of an S3-compatible store, or of a folder, as records; writes records as objects. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 import { TYPE_NAMES } from '../../model/stream-schema.ts'
@@ -21,12 +21,12 @@ const Place = {
     .max(900)
     .refine((prefix) => !prefix.includes('\0'), 'must not contain NUL')
     .default('')
-    .describe('only keys that begin with it')
+    .describe('only objects whose key begins with it')
     .meta({ title: 'Prefix', examples: ['reviews/'] }),
   endpoint: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('of the S3 API; the operator’s when left out')
+    .describe('URL of the S3 API; the operator’s when omitted')
     .meta({ title: 'Endpoint' }),
   region: z
     .string()
@@ -44,7 +44,7 @@ const Delimiter = z
   .refine((text) => text.charCodeAt(0) < 128, 'must be an ASCII character')
   .default(',')
 
-const together = { path: ['endpoint'], message: 'needs access_key and secret_key: the operator’s are for the operator’s endpoint alone' }
+const together = { path: ['endpoint'], message: 'needs access_key and secret_key: the operator’s are only for the operator’s endpoint' }
 const hasOwnKeys = ({ endpoint, access_key, secret_key }: { endpoint?: string; access_key?: unknown; secret_key?: unknown }) =>
   endpoint === undefined || (access_key !== undefined && secret_key !== undefined)
 
@@ -56,23 +56,23 @@ export const BucketSourceConfig = z
       .min(1)
       .max(1000)
       .optional()
-      .describe('only keys whose part behind the prefix matches: * stands for anything but a slash, ** for anything, ? for one character')
+      .describe('only objects whose key after the prefix matches: * is anything but a slash, ** anything, ? one character but a slash')
       .meta({ title: 'Pattern', examples: ['*.ndjson.gz'] }),
     format: z
       .enum(['auto', 'ndjson', 'json', 'csv', 'text'])
       .default('auto')
-      .describe('auto goes by the extension: .ndjson .jsonl .json .csv .tsv, anything else is text; a line of text is {text, object, line}')
+      .describe('auto decides by the extension: .ndjson .jsonl .json .csv .tsv; others are text, whose lines become {text, object, line}')
       .meta({ title: 'Format' }),
     compression: z
       .enum(['auto', 'none', 'gzip', 'zstd'])
       .default('auto')
-      .describe('auto goes by the extension: .gz .zst')
+      .describe('auto decides by the extension: .gz .zst')
       .meta({ title: 'Compression' }),
     csv: z
       .strictObject({
         delimiter: Delimiter,
-        header: z.boolean().default(true).describe('the first row names the fields; without it they are column1, column2, …'),
-        quote: z.boolean().default(true).describe('fields may stand in double quotes'),
+        header: z.boolean().default(true).describe('the first row names the fields; if false, they are column1, column2, …'),
+        quote: z.boolean().default(true).describe('fields may be enclosed in double quotes'),
         empty: z
           .enum(['text', 'null'])
           .default('text')
@@ -85,25 +85,25 @@ export const BucketSourceConfig = z
       .max(200)
       .optional()
       .describe(
-        'member whose value becomes the record’s key: records of one key keep the order of their objects. Set to the first key column where the sink is a table with upsert or merge-patch',
+        'member whose value becomes the record’s key: records with the same key keep the order of their objects. Set it to the first key column if the sink is a table with upsert or merge-patch',
       )
       .meta({ title: 'Key', examples: ['id'] }),
     order: z
       .enum(['time', 'name'])
       .optional()
-      .describe('objects are read one after the other, by the time of their last change or by name; with a key it is by time')
+      .describe('reads the objects one after another, by the time of their last change or by name; with a key, time is the default')
       .meta({ title: 'Order' }),
     on_object_error: z
       .enum(['skip_object', 'fail'])
       .default('skip_object')
       .describe(
-        'an object that can’t be read (corrupt, truncated, malformed as a whole) is a dead letter that names it, or fails the pipeline',
+        'an unreadable object (corrupt, truncated, malformed as a whole) becomes a dead letter that names it, or fails the pipeline',
       )
       .meta({ title: 'On object error' }),
     follow: z
       .boolean()
       .default(true)
-      .describe('looks for new objects for ever; otherwise the source ends with the last object')
+      .describe('keeps looking for new objects; if false, the source ends after the last object')
       .meta({ title: 'Follow' }),
     poll_interval_ms: z
       .number()
@@ -111,7 +111,7 @@ export const BucketSourceConfig = z
       .min(100)
       .max(86_400_000)
       .default(5000)
-      .describe('between two looks for new objects')
+      .describe('time between two searches for new objects')
       .meta({ title: 'Poll interval' }),
   })
   .refine(hasOwnKeys, together)
@@ -122,26 +122,26 @@ export const BucketSinkConfig = z
     ...Place,
     prefix: Place.prefix
       .unwrap()
-      .refine(isInside, 'must have no part . or ..')
+      .refine(isInside, 'must not have . or .. as a path segment')
       .default('')
-      .describe('keys begin with it')
+      .describe('every key begins with it')
       .meta({ title: 'Prefix', examples: ['reviews/'] }),
     key: z
       .string()
       .min(1)
       .max(500)
       .default('{pipeline}')
-      .refine(isInside, 'must have no part . or ..')
-      .refine((key) => parseTemplate(key) !== undefined, { message: `may hold ${PART_NAMES.join(', ')}` })
+      .refine(isInside, 'must not have . or .. as a path segment')
+      .refine((key) => parseTemplate(key) !== undefined, { message: `may contain only these parts: ${PART_NAMES.join(', ')}` })
       .describe(
-        'folder of the objects, below the prefix: may hold {stream} (the source stream’s name), {pipeline}, {partition}, and of the records’ own time, in UTC, {date} (2026-11-21), {year}, {month}, {day}, {hour}; {value.city} is a member of the record, {value.created|date} (or year, month, day, hour) of its time, text or milliseconds; a record without it is in __HIVE_DEFAULT_PARTITION__',
+        'folder of the objects, below the prefix. It may contain {stream} (the source stream’s name), {pipeline}, {partition}; {date} (2026-11-21), {year}, {month}, {day}, {hour} of the record’s timestamp, in UTC; {value.city} for a member of the record; {value.created|date} (or year, month, day, hour) for a member that holds a time, as text or milliseconds. A record without the member goes to __HIVE_DEFAULT_PARTITION__',
       )
       .meta({ title: 'Key', examples: ['{stream}/dt={value.created|date}'] }),
     format: z.enum(['ndjson', 'csv', 'parquet']).default('ndjson').meta({ title: 'Format' }),
     compression: z
       .enum(['none', 'gzip', 'zstd'])
       .default('none')
-      .describe('of ndjson and csv; parquet compresses by itself (snappy)')
+      .describe('for ndjson and csv; parquet files are always compressed with snappy')
       .meta({ title: 'Compression' }),
     columns: z
       .array(z.string().min(1).max(200))
@@ -154,21 +154,21 @@ export const BucketSinkConfig = z
     types: z
       .record(
         z.string().min(1).max(200),
-        z.string().refine(isColumnType, { message: `must be one of ${TYPE_NAMES.join(', ')}, decimal(38,18)` }),
+        z.string().refine(isColumnType, { message: `must be one of ${TYPE_NAMES.join(', ')}, or for example decimal(38,18)` }),
       )
       .optional()
       .describe(
-        'types of members as parquet columns, as in a stream’s schema, and decimal(38,18), which decimal stands for; what is left out has its type in the source stream, or is found in the rows',
+        'types of members as parquet columns: those of a stream’s schema, and decimals such as decimal(12,2); decimal alone means decimal(38,18). Members left out have the type of the source stream’s schema, else one that fits the rows',
       )
       .meta({ title: 'Types', examples: [{ amount: 'decimal(12,2)', created: 'datetime' }] }),
     metadata: z
       .array(RowMetadata)
       .min(1)
       .max(RowMetadata.options.length)
-      .refine((kinds) => new Set(kinds).size === kinds.length, 'must not name one twice')
+      .refine((kinds) => new Set(kinds).size === kinds.length, 'must not have duplicates')
       .optional()
       .describe(
-        'members that every row gets behind its own: _offset, _partition and _timestamp of its record, and of changes of a table _op (snapshot, insert, update, delete) and _commit_time',
+        'members added to every row after its own: _offset, _partition and _timestamp of its record, and for changes of a table _op (snapshot, insert, update, delete) and _commit_time',
       )
       .meta({ title: 'Metadata', examples: [['offset', 'partition']] }),
     object_bytes: z
@@ -177,7 +177,7 @@ export const BucketSinkConfig = z
       .min(1000)
       .max(64 << 20)
       .default(8 << 20)
-      .describe('an object is written when its rows have so many bytes, before compression')
+      .describe('an object is written when its rows reach this many bytes, before compression')
       .meta({ title: 'Object size' }),
     interval_ms: z
       .number()
@@ -185,18 +185,18 @@ export const BucketSinkConfig = z
       .min(100)
       .max(3_600_000)
       .default(10_000)
-      .describe('or when its first row has waited so long')
+      .describe('or when its first row has waited this long')
       .meta({ title: 'Interval' }),
   })
   .refine(hasOwnKeys, together)
   .refine(({ format, columns }) => format !== 'csv' || columns !== undefined, { path: ['columns'], message: 'is required for csv' })
   .refine(({ columns = [], metadata = [] }) => !metadata.some((kind) => columns.includes(METADATA_FIELDS[kind].name)), {
     path: ['columns'],
-    message: 'must not name what metadata adds',
+    message: 'must not name a member that metadata adds',
   })
 export type BucketSinkConfig = z.output<typeof BucketSinkConfig>
 
-/** The members of a line of text; other formats bring their own. */
+/** Members of a record made from a line of text; records of other formats have their own. */
 const TEXT_FIELDS = { text: 'string', object: 'string', line: 'integer' }
 const TEXT_FORMATS = new Set(['text', 'auto'])
 
@@ -204,12 +204,12 @@ export const bucketConnector: Connector = {
   id: 'conn_storage_bucket',
   name: 'storage-bucket',
   description:
-    'Reads the objects of an S3-compatible bucket record by record, new ones as they come; writes records as objects, each exactly once in effect.',
+    'Reads the objects of an S3-compatible bucket record by record, new ones as they arrive; writes records as objects, each exactly once in effect.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
   source: direction({
     config: BucketSourceConfig,
-    // What `auto` finds is not known before it looks; objects without an extension that says otherwise are text.
+    // `auto` decides per object, so the members are not known here; objects without a known extension are text.
     fields: ({ format }) => (TEXT_FORMATS.has(format) ? TEXT_FIELDS : undefined),
     open: async () => (await import('./source.ts')).openBucketSource,
     check: async () => (await import('./check.ts')).checkBucket,

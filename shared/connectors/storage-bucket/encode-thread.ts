@@ -1,13 +1,13 @@
 /**
- * Makes files beside the main thread, which heartbeats and moves other pipelines' records: a file of Parquet takes a second, rows that
- * have to be looked into tenths of one.
+ * Encodes files in a thread of its own, because the main thread sends heartbeats and moves other pipelines' records: a Parquet file takes
+ * a second, rows whose members have to be read take tenths of one.
  */
 import { Worker } from 'node:worker_threads'
 import type { Rows } from '../sink.ts'
 import type { FileSpec, ObjectFiles } from './object-files.ts'
 
 export type EncodeThread = {
-  /** Rejects when the thread ends; the next call gets another one. */
+  /** Rejects if the thread ends; the next call starts another one. */
   encode(rows: readonly Rows[], spec: FileSpec): Promise<ObjectFiles>
   close(): Promise<void>
 }
@@ -34,7 +34,7 @@ export function openEncodeThread(): EncodeThread {
     }
     started.on('error', (error) => end(`the encoding thread failed: ${error.message}`))
     started.on('exit', () => end('the encoding thread ended'))
-    // It must not keep the process alive.
+    // The thread must not keep the process alive.
     started.unref()
     return started
   }
@@ -45,7 +45,7 @@ export function openEncodeThread(): EncodeThread {
       const id = next++
       const settled = Promise.withResolvers<ObjectFiles>()
       waiting.set(id, settled)
-      // Copied, not handed over: the rows are written again when the store is away.
+      // Copied, not transferred: if the store is unavailable, the same rows are written again.
       worker.postMessage({ id, rows, spec })
       return settled.promise
     },

@@ -6,7 +6,7 @@ import { filesOf, type FileSpec } from './object-files.ts'
 parentPort!.on('message', ({ id, rows, spec }: { id: number; rows: Rows[]; spec: FileSpec }) => {
   try {
     const made = filesOf(rows, spec)
-    // Handed over, not copied; small ones may lie in a buffer that others share.
+    // Transferred, not copied, unless a file is only part of its buffer: small ones may share a pooled buffer.
     const files = 'files' in made ? made.files.map(({ file }) => file) : []
     const own = files.filter(({ byteLength, buffer }) => byteLength === buffer.byteLength).map(({ buffer }) => buffer as ArrayBuffer)
     parentPort!.postMessage({ id, made }, own)

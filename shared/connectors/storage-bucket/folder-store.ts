@@ -1,4 +1,4 @@
-/** A folder as a bucket, for quick starts and tests: only below what the operator allows, symbolic links resolved first. */
+/** A local folder as a bucket, for quick starts and tests. With symlinks resolved, it must lie in a folder that the operator allows. */
 import { createReadStream } from 'node:fs'
 import { mkdir, link, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
@@ -13,7 +13,7 @@ const PAGE = 1000
 async function allowedFolder(url: string, allowed: readonly string[]): Promise<string> {
   const asked = URL.canParse(url) ? fileURLToPath(url) : undefined
   const folder = asked && (await realpath(asked).catch(() => undefined))
-  if (folder === undefined) throw new ConfigRefused(`there is no folder ${url}`)
+  if (folder === undefined) throw new ConfigRefused(`the folder ${url} does not exist`)
   for (const each of allowed) {
     const root = await realpath(each).catch(() => undefined)
     if (root !== undefined && (folder === root || folder.startsWith(root + sep))) return folder
@@ -33,7 +33,7 @@ export async function openFolderStore(url: string, allowed: readonly string[]): 
       modifiedAt: found.mtimeMs,
     }
   }
-  /** A key never leads out of the folder. */
+  /** Throws for a key that leads out of the folder. */
   const pathOf = (key: string): string => {
     const path = join(root, key)
     if (!path.startsWith(root + sep)) throw new ConfigRefused(`the key ${key} leads out of the folder`)
@@ -58,7 +58,7 @@ export async function openFolderStore(url: string, allowed: readonly string[]): 
     async putNew(key, body, metadata) {
       const path = pathOf(key)
       await mkdir(dirname(path), { recursive: true })
-      // A link is made whole or not at all, and never over another file.
+      // Creating a link is atomic and never replaces another file.
       const temporary = join(dirname(path), `.${randomUUID()}${METADATA}`)
       await writeFile(temporary, body)
       try {

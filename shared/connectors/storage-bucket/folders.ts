@@ -1,6 +1,6 @@
 /**
- * Rows of one range by their folders, where the key's template tells records apart: by their own time, or by a member of their values. What
- * a record's folder is depends on the record alone, so that a replay makes the same parts.
+ * Groups the rows of a range by folder, if the key's template depends on the record: on its timestamp, or on a member of its value. A
+ * record's folder depends on the record alone, so that writing the range again makes the same parts.
  */
 import { daysOf, unitsOf } from '../../model/times.ts'
 import { ABSENT, createMemberScanner, ESCAPED, NESTED, NULL, STRING, unescapeText, type MemberScanner } from '../encode/json-members.ts'
@@ -11,21 +11,21 @@ export const RANGE_PARTS = ['stream', 'pipeline', 'partition'] as const
 const TIME_PARTS = ['date', 'year', 'month', 'day', 'hour'] as const
 type TimePart = (typeof TIME_PARTS)[number]
 
-/** What stands for a member that a record does not have; Hive's name, which readers of partitioned folders know. */
+/** Used for a member that a record does not have. It is Hive's name, which readers of partitioned folders know. */
 export const NO_VALUE = '__HIVE_DEFAULT_PARTITION__'
-/** Folders that members may make of one range, each with an object of its own; records of further ones are refused. */
+/** Most folders that members may make of one range, each with its own object; records that would need more are refused. */
 export const FOLDERS_MAX = 10_000
-/** Of a member as a part of a key: a store's key has 1,024 bytes at most, a folder's name in a file system 255. */
+/** Most bytes of a member in a key: a store's key has at most 1,024 bytes, a folder's name in a file system 255. */
 const VALUE_BYTES_MAX = 200
 
-/** The last millisecond of the year 9999: a producer may write any 64-bit number. */
+/** The last millisecond of the year 9999. Timestamps need a limit: a producer may write any 64-bit number. */
 const LAST_MS = 253_402_300_799_999
 const HOUR_MS = 3_600_000
 
-/** A time that a calendar has: records without one (-1), and those from before 1970, count as its first day. */
+/** Limits a timestamp to the years 1970 to 9999: records without one (-1), or from before 1970, count as the first day of 1970. */
 const inCalendar = (timeMs: number): number => Math.min(Math.max(timeMs, 0), LAST_MS)
 
-/** `{date}` is of the record's own time, `{value.created|date}` of its member; `{value.city}` is the member itself. */
+/** `{date}` comes from the record's timestamp, `{value.created|date}` from a member; `{value.city}` is the member itself. */
 type Part =
   | { kind: 'fixed'; text: string }
   | { kind: 'time'; part: TimePart }
@@ -44,9 +44,9 @@ function partOf(name: string): Part | undefined {
   return members.includes('') ? undefined : { kind: 'member', path: members, part: part as TimePart | undefined }
 }
 
-/** The template's parts; undefined where one of them is none. Parts of the range stay as they are. */
+/** The template's parts; undefined if one of them is unknown. Parts of the range stay in the text as placeholders. */
 export function parseTemplate(template: string): Part[] | undefined {
-  // A brace that is left over was meant to be a part.
+  // A leftover brace belongs to a mistyped part.
   if (/[{}]/.test(template.replaceAll(PART, ''))) return undefined
   const parts: Part[] = []
   let at = 0
@@ -59,12 +59,12 @@ export function parseTemplate(template: string): Part[] | undefined {
   return [...parts, { kind: 'fixed', text: template.slice(at) }]
 }
 
-/** No part that file systems take for this folder or the one above. */
+/** Whether no part is `.` or `..`, which file systems take for this folder or its parent. */
 export const isInside = (path: string): boolean => !path.split('/').some((part) => part === '..' || part === '.')
 
 export const PART_NAMES = [...RANGE_PARTS, ...TIME_PARTS, 'value.member', 'value.member|date'].map((name) => `{${name}}`)
 
-/** True where records have to be looked into. */
+/** Whether the folder depends on members, so that each record's value has to be scanned. */
 export const hasMembers = (template: string): boolean => parseTemplate(template)?.some(({ kind }) => kind === 'member') ?? false
 
 /** That part of a time, in UTC. */
@@ -75,23 +75,23 @@ function timeText(part: TimePart, timeMs: number): string {
   return date.split('-')[['year', 'month', 'day'].indexOf(part)]!
 }
 
-/** A value as a part of a key that makes no folders; readers of partitioned folders undo the percent signs. */
+/** A value as part of a key, without slashes or leading dots; readers of partitioned folders decode the percent-encoding. */
 const asFolder = (text: string): string => encodeURIComponent(text.toWellFormed()).replace(/^\.+/, (dots) => '%2E'.repeat(dots.length))
 
 class Misfit extends Error {}
 
-/** Milliseconds since 1970 of a member: a date or time as text, or a number of milliseconds. */
+/** A member's time in milliseconds since 1970. The member is a date or time as text, or a number of milliseconds. */
 function timeOf(text: string, isText: boolean, path: string): number {
   const days = isText ? daysOf(text) : undefined
   const nanos = isText && days === undefined ? unitsOf(text.replace(/(\.\d{9})\d+/, '$1'), 9) : undefined
   const ms =
     days !== undefined ? days * 24 * HOUR_MS : nanos !== undefined ? floorMs(nanos) : isText ? Number.NaN : Math.floor(Number(text))
   if (!(ms >= FIRST_MS && ms <= LAST_MS))
-    throw new Misfit(`the member "${path}" is no time: text such as 2026-11-22T10:00:00Z, or milliseconds`)
+    throw new Misfit(`the member "${path}" is not a time: it must be text such as 2026-11-22T10:00:00Z, or milliseconds`)
   return ms
 }
 
-/** Before any rounding: the last nanosecond of a day belongs to it. */
+/** Rounds down, so that the last nanosecond of a day stays in that day. */
 const floorMs = (nanos: bigint): number => Number((nanos - (((nanos % MS) + MS) % MS)) / MS)
 const MS = 1_000_000n
 /** The first millisecond of the year 1. */
@@ -101,11 +101,11 @@ function unescaped(source: Uint8Array, from: number, to: number, path: string): 
   try {
     return unescapeText(source, from, to)
   } catch {
-    throw new Misfit(`the member "${path}" holds an escape that JSON does not know`)
+    throw new Misfit(`the member "${path}" contains an escape that is not valid JSON`)
   }
 }
 
-/** Reads one member of each document it is given. */
+/** Returns a function that reads this member of a document. */
 function createMemberReader(path: string[], part: TimePart | undefined): (source: Uint8Array, from: number, to: number) => string {
   const scanners: MemberScanner[] = path.map((name) => createMemberScanner([name], true))
   const shown = path.join('.')
@@ -118,17 +118,17 @@ function createMemberReader(path: string[], part: TimePart | undefined): (source
       end = scanner.ends[0]!
     }
     if (sort === ABSENT || sort === NULL || start === end) return NO_VALUE
-    if (sort === NESTED) throw new Misfit(`the member "${shown}" is an object or array, which names no folder`)
+    if (sort === NESTED) throw new Misfit(`the member "${shown}" is an object or array, which can't name a folder`)
     const text = sort === ESCAPED ? unescaped(source, start, end, shown) : Buffer.from(source.subarray(start, end)).toString('utf8')
     if (part) return timeText(part, timeOf(text, sort === STRING || sort === ESCAPED, shown))
     const folder = asFolder(text)
     if (folder.length > VALUE_BYTES_MAX)
-      throw new Misfit(`the member "${shown}" takes ${folder.length} bytes of a key, more than ${VALUE_BYTES_MAX}`)
+      throw new Misfit(`the member "${shown}" takes ${folder.length} bytes of the key; at most ${VALUE_BYTES_MAX} are allowed`)
     return folder
   }
 }
 
-/** The folder of every row; one that has none throws a Misfit. */
+/** Returns a function that gives a row's folder, or throws a Misfit if it has none. */
 function createFolderOf(template: string): (rows: Rows, row: number) => string {
   const parts = parseTemplate(template)!
   const texts = parts.map((part): ((rows: Rows, row: number) => string) => {
@@ -139,7 +139,7 @@ function createFolderOf(template: string): (rows: Rows, row: number) => string {
   })
   const join = (rows: Rows, row: number) => texts.map((text) => text(rows, row)).join('')
   if (parts.some(({ kind }) => kind === 'member')) return join
-  // Records mostly come in the order of their times: one look a hour.
+  // Records mostly come in order of time, so the folder is computed only when the hour changes.
   let slot = -1
   let folder = ''
   return (rows, row) => {
@@ -150,11 +150,11 @@ function createFolderOf(template: string): (rows: Rows, row: number) => string {
   }
 }
 
-/** Rows that go into one object, and its folder: the template with the parts of its records. */
+/** The rows of one object, and its folder: the template with the parts that depend on records filled in. */
 export type FolderPart = { folder: string; rows: Rows[] }
 export type FolderParts = { parts: FolderPart[] } | { faults: RefusedRecord[] }
 
-/** Parts are in the order of their first rows, one a folder. */
+/** One part per folder, in the order of their first rows. */
 export function partsByFolder(pieces: readonly Rows[], template: string): FolderParts {
   if (parseTemplate(template)!.every(({ kind }) => kind === 'fixed')) return { parts: [{ folder: template, rows: [...pieces] }] }
   const folderOf = createFolderOf(template)
@@ -169,7 +169,7 @@ export function partsByFolder(pieces: readonly Rows[], template: string): Folder
         let folder = folders.get(name)
         if (!folder) {
           if (byMember && folders.size >= FOLDERS_MAX)
-            throw new Misfit(`the key ${template} makes more than ${FOLDERS_MAX} folders at once`)
+            throw new Misfit(`the key ${template} makes more than ${FOLDERS_MAX} folders in one range`)
           folders.set(name, (folder = { index: folders.size, rows: 0, bytes: 0 }))
         }
         places[row] = folder.index

@@ -1,7 +1,7 @@
 /**
- * Delimited rows (RFC 4180) as JSON objects. Rows are told apart here, by their line breaks outside of quotes; csv-parse reads them. A row
- * that is not well formed is refused alone: the line behind its first line begins the next row. A place within is a number of rows,
- * because the names stand at the first byte.
+ * Delimited rows (RFC 4180) as JSON objects. This file finds the rows, by line breaks outside of quotes; csv-parse parses them. Of a
+ * malformed row only the first line is refused; the line after it starts the next row. A position within an object is a number of rows,
+ * because reading always starts at the header.
  */
 import { parse } from 'csv-parse/sync'
 import type { CastingContext, CsvError } from 'csv-parse'
@@ -19,7 +19,7 @@ const emptyAsNull = (value: string, { quoting }: CastingContext): Cell => (value
 /** csv-parse counts the lines of what it was given; ours are counted by row. */
 const withoutLine = (message: string): string => message.replace(/ (?:at|on) line \d+/g, '')
 
-/** A quote that is never closed takes no more with it than its line; this is how far its end is looked for. */
+/** A row's end is searched for within this many bytes. If a quote is not closed by then, only its line is refused. */
 const ROW_BYTES_MAX = 1 << 20
 
 const QUOTE = 0x22
@@ -27,7 +27,7 @@ const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Names of the columns: those without one are named by their place, those whose name came before get a number. */
+/** Names of the columns: empty names become `column1`, … by position, repeated names get a number. */
 export function columnNames(header: readonly string[]): string[] {
   const names: string[] = []
   const given = new Set(header)
@@ -40,12 +40,12 @@ export function columnNames(header: readonly string[]): string[] {
   return names
 }
 
-/** Behind the line that begins at `from`: its end, and where the next one begins. -1: the line does not end in these bytes. */
+/** Where the line that begins at `from` ends, and where the next one begins; -1 if the line does not end in these bytes. */
 function lineEnd(bytes: Buffer, from: number, isAll: boolean): { end: number; next: number } {
   for (let at = from; at < bytes.length; at++) {
     if (bytes[at] === LINE_FEED) return { end: at, next: at + 1 }
     if (bytes[at] !== CARRIAGE_RETURN) continue
-    // Whether a line feed belongs to it is in the next chunk.
+    // The next chunk shows whether a line feed follows.
     if (at + 1 === bytes.length && !isAll) break
     return { end: at, next: bytes[at + 1] === LINE_FEED ? at + 2 : at + 1 }
   }
@@ -55,7 +55,7 @@ function lineEnd(bytes: Buffer, from: number, isAll: boolean): { end: number; ne
 export function openCsv(object: string, { delimiter, header, quote, empty }: CsvOptions, into: BlockBuilder): FormatReader {
   const options = {
     delimiter,
-    // Files that were put together of others have several of them.
+    // A file concatenated from others may have several kinds of line breaks.
     record_delimiter: ['\r\n', '\n', '\r'],
     quote: quote ? '"' : null,
     skip_empty_lines: true,
@@ -68,10 +68,10 @@ export function openCsv(object: string, { delimiter, header, quote, empty }: Csv
   let skipped = 0
   let rest: Buffer = Buffer.alloc(0)
   let isStart = true
-  /** The rest of a line that was refused already. */
+  /** The rest of a line that was refused already is being skipped. */
   let isTooLong = false
 
-  /** Counts a row. True where it was read before. */
+  /** Counts a row. True if it was read before, so that it is skipped. */
   function isBehind(): boolean {
     if (skipped > 0) {
       skipped--
@@ -97,7 +97,7 @@ export function openCsv(object: string, { delimiter, header, quote, empty }: Csv
     if (!isBehind()) into.refuse('malformed_row', `row ${records} of the object ${object}: ${reason}`, line)
   }
 
-  /** Whole rows at once; where one of them is not well formed, row by row. */
+  /** Parses all rows at once; if one is malformed, halves them until it is alone. */
   function addRows(bytes: Buffer, starts: number[], end: number): void {
     if (starts.length === 0) return
     let rows: Cell[][]
@@ -113,14 +113,14 @@ export function openCsv(object: string, { delimiter, header, quote, empty }: Csv
     for (const row of rows) addRow(row)
   }
 
-  /** The first line is at fault; what was thought to belong to it may be rows of their own. */
+  /** Refuses the row's first line; its other lines may be rows themselves. */
   function addMalformed(row: Buffer, error: CsvError): void {
     const { end, next } = lineEnd(row, 0, true)
     refuse(row.subarray(0, end), withoutLine(error.message))
     if (next < row.length) split(row.subarray(next), true)
   }
 
-  /** Adds the rows that end in these bytes, all of them when nothing follows. Answers where the row begins that does not end. */
+  /** Adds the rows that end in these bytes, or all of them if nothing follows. Returns where the incomplete last row begins. */
   function split(bytes: Buffer, isAll: boolean): number {
     let starts: number[] = []
     let at = 0
@@ -132,7 +132,7 @@ export function openCsv(object: string, { delimiter, header, quote, empty }: Csv
         continue
       }
       if (!isAll && bytes.length - at <= ROW_BYTES_MAX) break
-      // Its quote is closed nowhere near: the line alone is refused.
+      // Its quote is not closed within the limit: only the line is refused.
       addRows(bytes, starts, at)
       starts = []
       const line = lineEnd(bytes, at, isAll)
@@ -141,30 +141,30 @@ export function openCsv(object: string, { delimiter, header, quote, empty }: Csv
         isTooLong = !isAll
         return bytes.length
       }
-      refuse(bytes.subarray(at, line.end), 'a quote is opened and not closed')
+      refuse(bytes.subarray(at, line.end), 'a quote is opened but not closed')
       at = line.next
     }
     addRows(bytes, starts, at)
     return at
   }
 
-  /** Where the row that begins at `from` ends, its line break included; -1 when it does not, within its bound. */
+  /** Where the row that begins at `from` ends, including its line break; -1 if it does not end in these bytes or within the limit. */
   function rowEnd(bytes: Buffer, from: number, isAll: boolean): number {
     const most = Math.min(bytes.length, from + ROW_BYTES_MAX)
     let isQuoted = false
-    // A quote opens a field at its start alone; one in the middle of a field is a fault of that row.
+    // A quote opens a field only at the field's start; one in the middle makes the row malformed.
     let isFieldStart = true
     for (let at = from; at < most; at++) {
       const byte = bytes[at]!
       const isFirst = isFieldStart
       isFieldStart = !isQuoted && byte === separator
       if (quote && byte === QUOTE && (isQuoted || isFirst)) {
-        // Two quotes inside of a quoted field are one that belongs to it.
+        // Two quotes inside a quoted field stand for one.
         if (isQuoted && bytes[at + 1] === QUOTE) at++
         else isQuoted = !isQuoted
       } else if (!isQuoted && byte === LINE_FEED) return at + 1
       else if (!isQuoted && byte === CARRIAGE_RETURN) {
-        // Whether a line feed belongs to it is in the next chunk.
+        // The next chunk shows whether a line feed follows.
         if (at + 1 === bytes.length && !isAll) return -1
         return bytes[at + 1] === LINE_FEED ? at + 2 : at + 1
       }

@@ -1,23 +1,23 @@
-/** One JSON array whose elements are the records, or documents one behind the other. Elements pass as they are. */
+/** One JSON array whose elements are the records, or documents one after another. Elements pass through unchanged. */
 import type { BlockBuilder } from '../record-block.ts'
 import { ObjectMalformed, RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
 
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /**
- * Walks the bytes with a depth and a flag for strings. It begins anew inside of an array as well: what lies between two elements (blanks,
- * a comma, the brackets of the array itself) tells nothing that is needed.
+ * Walks the bytes, tracking the depth and whether it is in a string. It can also start inside an array: the bytes between two elements
+ * (blanks, a comma, the brackets of the array itself) hold nothing that it needs.
  */
 export function openJsonArray(object: string, into: BlockBuilder): FormatReader {
   let rest: Buffer | undefined
   let bytes = 0
   let records = 0
-  /** Of the element under way; 0 between elements. */
+  /** Nesting depth in the current element; 0 between elements. */
   let depth = 0
   let isString = false
   let isEscaped = false
   let isScalar = false
-  /** Where the element under way starts and how far it was walked, within `rest` and the chunk behind it. */
+  /** Where the current element starts, and how far the bytes were walked: indexes into `rest` followed by the next chunk. */
   let start = -1
   let walked = 0
 
@@ -25,7 +25,7 @@ export function openJsonArray(object: string, into: BlockBuilder): FormatReader 
     if (end - start > RECORD_BYTES_MAX)
       into.refuse(
         'record_too_large',
-        `element ${records + 1} of the object ${object} has ${end - start} bytes; a record may have ${RECORD_BYTES_MAX}`,
+        `element ${records + 1} of the object ${object} has ${end - start} bytes; a record may have at most ${RECORD_BYTES_MAX}`,
         whole.subarray(start, end),
       )
     else into.addValue(whole, start, end)
@@ -97,7 +97,7 @@ export function openJsonArray(object: string, into: BlockBuilder): FormatReader 
     end() {
       if (!rest) return
       bytes += rest.length
-      // What is cut off goes on as it is: whoever parses it will say so.
+      // A truncated element passes through unchanged: the step or sink that parses it reports it.
       if (start >= 0) close(rest, rest.length)
     },
   }

@@ -1,4 +1,4 @@
-/** Lines: JSON documents that pass as they are, or text that becomes `{text, object, line}`. Empty lines are no records. */
+/** Lines: JSON documents that pass through unchanged, or text that becomes `{text, object, line}`. Empty lines are not records. */
 import { isUtf8 } from 'node:buffer'
 import { REFUSED_VALUE_BYTES, type BlockBuilder } from '../record-block.ts'
 import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
@@ -6,18 +6,18 @@ import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
-/** HOT: a line of JSON is copied once; a line of text without anything to escape too. */
+/** HOT: a line of JSON is copied once, into the block; a line of text goes through `scratch` first. */
 export function openLines(object: string, into: BlockBuilder, isText: boolean): FormatReader {
   let rest: Buffer | undefined
   let bytes = 0
   let lines = 0
-  /** A line of more bytes than a record may have: its start, and how long it is so far. */
+  /** The current line if it is longer than a record may be: its first bytes, and its length so far. */
   let long: { head: Buffer; bytes: number } | undefined
   const head = Buffer.from('{"text":"')
   const middle = Buffer.from(`","object":${JSON.stringify(object)},"line":`)
   let scratch = Buffer.alloc(64 << 10)
 
-  /** The line as the inside of a JSON string (RFC 8259 §7), behind `head`; answers its end in `scratch`. */
+  /** Writes the line into `scratch` after `head`, escaped for a JSON string (RFC 8259 §7); returns where it ends. */
   function escape(line: Buffer): number {
     const room = head.length + line.length * 6 + middle.length + 32
     if (scratch.length < room) scratch = Buffer.alloc(room * 2)
@@ -37,7 +37,7 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
     into.refuse('record_too_large', `line ${lines} of the object ${object} has more than ${RECORD_BYTES_MAX} bytes`, line)
   }
 
-  /** The place moves behind a long line with its end alone: begun in its middle again, its rest would be a record. */
+  /** The position moves past a long line only at its end: resumed in its middle, the rest would become a record. */
   function refuseLong(): void {
     lines++
     bytes += long!.bytes
@@ -52,7 +52,7 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
     if (end - start > RECORD_BYTES_MAX) return refuse(from.subarray(start, end))
     if (!isText) return into.addValue(from, start, end)
     const line = from.subarray(start, end)
-    // What is no UTF-8 is shown with U+FFFD in the place of what can't be read: JSON takes nothing else.
+    // Invalid UTF-8 is replaced by U+FFFD: JSON must be UTF-8.
     let at = escape(isUtf8(line) ? line : Buffer.from(line.toString('utf8')))
     at += middle.copy(scratch, at)
     at += scratch.write(`${lines}}`, at, 'latin1')
@@ -76,7 +76,7 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
         if (end < 0) return void (rest = undefined)
         refuseLong()
       }
-      // The long line's bytes are counted with its end.
+      // The long line's bytes were counted by `refuseLong`.
       const passed = from
       for (let to = whole.indexOf(LINE_FEED); to >= 0; to = whole.indexOf(LINE_FEED, from)) {
         addLine(whole, from, to)

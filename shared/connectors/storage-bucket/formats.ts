@@ -1,6 +1,7 @@
 /**
- * Formats of objects, fed with chunks of bytes: each finds the records and adds them to a block, and knows the place behind the last one.
- * A record that is not well formed goes on as it is: the step or the sink that can't take it makes it a dead letter, bytes and all.
+ * Opens the formats of objects. Each gets chunks of bytes, adds the records it finds to a block, and knows the position after the last one.
+ * A malformed record passes through unchanged: the step or sink that can't parse it makes it a dead letter with its bytes. A malformed csv
+ * row is refused at once, because it can't become an object.
  */
 import type { BlockBuilder } from '../record-block.ts'
 import { openCsv, type CsvOptions } from './format-csv.ts'

@@ -1,8 +1,8 @@
-/** A builder whose records get the value of a member as their key, so that records of one key keep their order. */
+/** A builder that sets the value of a member as each record's key, so that records with the same key keep their order. */
 import { createMemberScanner, unescapeText, ABSENT, ESCAPED, NULL } from '../encode/json-members.ts'
 import type { BlockBuilder } from '../record-block.ts'
 
-/** The same builder where no member is named. Records without the member have no key: they all go to one partition. */
+/** Returns `builder` itself if no member is named. Records without the member have no key: they all go to one partition. */
 export function withKeys(builder: BlockBuilder, member: string | undefined): BlockBuilder {
   if (member === undefined) return builder
   const scanner = createMemberScanner([member], true)
@@ -15,7 +15,7 @@ export function withKeys(builder: BlockBuilder, member: string | undefined): Blo
     try {
       return Buffer.from(unescapeText(value, scanner.starts[0]!, scanner.ends[0]!))
     } catch {
-      // Not JSON after all: whoever parses the record says so.
+      // Not valid JSON: the step or sink that parses the record reports it.
       return null
     }
   }

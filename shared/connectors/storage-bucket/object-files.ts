@@ -1,4 +1,4 @@
-/** Rows of a range as the files of its objects, one a folder; compression comes later. */
+/** Encodes the rows of a range as files, one per folder; the sink compresses them later. */
 import { createCsvEncoder } from '../encode/csv-rows.ts'
 import { createRowBuffer } from '../encode/row-buffer.ts'
 import type { RefusedRecord, Rows } from '../sink.ts'
@@ -6,20 +6,20 @@ import type { BucketSinkConfig } from './connector.ts'
 import { partsByFolder } from './folders.ts'
 import { encodeParquet } from './parquet.ts'
 
-/** `columns`: of csv. `isEncoded`: rows came as lines of the format already. `fields`: types of members, by name, where they are known. */
+/** `columns`: of csv. `isEncoded`: the rows are lines of csv already. `fields`: types of members by name, where known. */
 export type FileSpec = Pick<BucketSinkConfig, 'key' | 'format' | 'delimiter'> & {
   columns: string[]
   isEncoded: boolean
   fields: Record<string, string>
 }
 
-/** `folder` still holds the parts of the range. */
+/** `folder` still contains the parts of the range, such as `{stream}`, as placeholders. */
 export type ObjectFile = { folder: string; file: Uint8Array }
 export type ObjectFiles = { files: ObjectFile[] } | { faults: RefusedRecord[] }
 
 const quoteField = (name: string): string => (/["\r\n,;\t|]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name)
 
-/** JSON lines as the rows of csv. */
+/** Encodes JSON lines as rows of csv. */
 function csvOf(pieces: readonly Rows[], { columns, delimiter }: FileSpec): { bytes: Uint8Array[] } | { faults: RefusedRecord[] } {
   const encode = createCsvEncoder({ kind: 'csv', columns, delimiter })
   const faults: RefusedRecord[] = []
@@ -46,7 +46,7 @@ function fileOf(rows: readonly Rows[], spec: FileSpec): { file: Uint8Array } | {
   return { file: Buffer.concat([header, ...encoded.bytes]) }
 }
 
-/** The files, or the records that have no place in them. */
+/** The files, or the records that can't be written into one. */
 export function filesOf(rows: readonly Rows[], spec: FileSpec): ObjectFiles {
   const split = partsByFolder(rows, spec.key)
   if ('faults' in split) return split

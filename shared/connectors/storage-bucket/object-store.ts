@@ -1,4 +1,4 @@
-/** Where objects lie: an S3-compatible store, or a folder. */
+/** The contract of an object store: an S3-compatible store, or a folder. */
 import type { Readable } from 'node:stream'
 
 /** `etag` changes with the content. */
@@ -7,14 +7,14 @@ export type ObjectInfo = { key: string; etag: string; size: number; modifiedAt: 
 export type ObjectStore = {
   /** Page by page, in the order of the keys. */
   list(prefix: string, signal: AbortSignal): AsyncIterable<ObjectInfo[]>
-  /** The bytes from a place on. Throws ObjectChanged when the object is not the one that was listed. */
+  /** The bytes from offset `from` on. Throws ObjectChanged if the object is no longer the one that was listed. */
   read(object: ObjectInfo, from: number, signal: AbortSignal): Promise<Readable>
-  /** Writes an object that must not be there yet; false when one is. */
+  /** Writes an object that must not exist yet; returns false if it does. */
   putNew(key: string, body: Uint8Array, metadata: Record<string, string>, signal: AbortSignal): Promise<boolean>
-  /** What was written with the object; undefined when there is none. */
+  /** The metadata written with the object; undefined if the object does not exist. */
   metadataOf(key: string, signal: AbortSignal): Promise<Record<string, string> | undefined>
   close(): void
 }
 
-/** Deleted or replaced since it was listed. */
+/** The object was deleted or replaced after it was listed. */
 export class ObjectChanged extends Error {}

@@ -1,14 +1,14 @@
-/** Which objects are meant, and what their names say of their contents. */
+/** Which objects match a pattern, and what their names say about their contents. */
 import type { BucketSourceConfig } from './connector.ts'
 import type { FormatName } from './formats.ts'
 
 /**
- * Whether a key matches: `*` for anything but a slash, `**` for anything, `?` for one character but a slash. Place by place, so that no
- * pattern takes longer than its length times the key's.
+ * Whether a key matches: `*` is anything but a slash, `**` anything, `?` one character but a slash. There is no backtracking: the time is
+ * bounded by the pattern's length times the key's.
  */
 export function matchesGlob(glob: string, key: string): boolean {
   const tokens = glob.match(/\*\*|[^]/g) ?? []
-  /** Of the key's first characters, by count: whether the tokens so far match exactly those. */
+  /** `reached[n]`: whether the tokens so far match exactly the first `n` characters of the key. */
   let reached = new Uint8Array(key.length + 1)
   reached[0] = 1
   for (const token of tokens) {

@@ -1,4 +1,4 @@
-/** The store that a config means: an S3-compatible one, or a folder. */
+/** Opens the store that a config names: an S3-compatible one, or a folder. */
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Secret } from '../secret.ts'
 import { openFolderStore } from './folder-store.ts'
@@ -9,11 +9,11 @@ export type Place = { bucket: string; endpoint?: string; region?: string; access
 
 const FOLDER_SCHEME = 'file://'
 
-/** Throws ConfigRefused for a folder that the operator does not allow, and where nobody has said which store it is. */
+/** Throws ConfigRefused for a folder that the operator does not allow, and if neither config nor operator sets the endpoint and keys. */
 export async function openObjectStore(place: Place, context: ConnectorContext): Promise<ObjectStore> {
   if (place.bucket.startsWith(FOLDER_SCHEME)) return openFolderStore(place.bucket, context.defaults.bucket_folders)
   const { bucket: defaults } = context.defaults
-  // An endpoint of the account's own never gets the operator's credentials.
+  // An account's own endpoint never gets the operator's credentials.
   const endpoint = place.endpoint ?? defaults?.endpoint
   const accessKey = place.access_key ? context.secret(place.access_key) : place.endpoint ? undefined : defaults?.access_key
   const secretKey = place.secret_key ? context.secret(place.secret_key) : place.endpoint ? undefined : defaults?.secret_key

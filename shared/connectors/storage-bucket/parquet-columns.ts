@@ -1,6 +1,6 @@
 /**
- * Columns of a Parquet file (Apache Parquet, LogicalTypes.md): 64-bit integers, decimals, dates, times in microseconds and bytes as what
- * they are, nothing rounded. A value that its column can't hold is no cell.
+ * Columns of a Parquet file (Apache Parquet, LogicalTypes.md). 64-bit integers, decimals, dates, times in microseconds and bytes have
+ * columns of their own types, without rounding. A value that its column can't hold is reported as a fault.
  */
 import type { ParquetWriteOptions } from 'hyparquet-writer'
 import { isRawJSON } from '../../model/exact-json.ts'
@@ -8,7 +8,7 @@ import { isTypeName } from '../../model/stream-schema.ts'
 import { daysOf, unitsOf } from '../../model/times.ts'
 
 export type SchemaElement = NonNullable<ParquetWriteOptions['schema']>[number]
-/** `elements` is the column's tree, itself first. `cells` has undefined for nulls; `faults` are the places of values that it can't hold. */
+/** `elements`: the column's schema tree, root first. `cells`: undefined for nulls. `faults`: indexes of values that it can't hold. */
 export type Column = { elements: SchemaElement[]; cells: unknown[]; faults: number[] }
 
 const isNumber = (value: unknown): boolean => typeof value === 'number' || isRawJSON(value)
@@ -25,7 +25,7 @@ function asInteger(value: unknown): bigint | undefined {
 
 const asDouble = (value: unknown): number | undefined => (isNumber(value) ? Number(sourceOf(value)) : undefined)
 
-/** A double prints what was written: then nothing is lost. */
+/** Whether a double prints the number as it was written, so that nothing is lost. */
 const isDouble = (value: unknown): boolean =>
   typeof value === 'number' || (isRawJSON(value) && String(Number(value.rawJSON)) === value.rawJSON.replace(/\.?0+$/, ''))
 
@@ -39,24 +39,24 @@ const asText = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : value === undefined || value === null ? undefined : JSON.stringify(value)
 
 const OPTIONAL = { repetition_type: 'OPTIONAL' } as const
-/** `read` answers undefined for a value that is none of the kind. `below` are the elements under its own. */
+/** `read` returns undefined for a value that is not of the kind. `below` are the schema elements under its own. */
 type Kind = { element: Omit<SchemaElement, 'name'>; below?: SchemaElement[]; read(value: unknown): unknown }
 
 const TEXT: Kind = { element: { ...OPTIONAL, type: 'BYTE_ARRAY', converted_type: 'UTF8' }, read: asText }
-/** What is no plain value is kept as the JSON that it is. */
+/** Objects and mixed values are kept as JSON text. */
 const JSON_TEXT: Kind = {
   element: TEXT.element,
   read: (value) => (value === undefined || value === null ? undefined : JSON.stringify(value)),
 }
 
-/** With the digits that count: without the zeros at either end. */
+/** Captures the significant digits, without zeros at either end. */
 const DECIMAL = /^(-?)(?=\d)0*(\d*?)(?:\.(?=\d)(\d*?)0*)?$/
-/** Longer than any that fits, but for zeros. */
+/** A longer text is refused: it could fit only because of zeros. */
 const DECIMAL_TEXT_MAX = 200
 const DECIMAL_DIGITS = 38
 const DECIMAL_BYTES = 16
 
-/** A number without an exponent, which JavaScript prints of small and large ones; undefined for one that is longer than any that fits. */
+/** Expands the exponent that JavaScript prints for small and large numbers; undefined if the number is too long to fit. */
 function plainNumber(text: string): string | undefined {
   const [, sign = '', whole = '', fraction = '', exponent] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   if (exponent === undefined) return text
@@ -67,7 +67,7 @@ function plainNumber(text: string): string | undefined {
   return `${sign}${digits.slice(0, point) || '0'}.${digits.slice(point) || '0'}`
 }
 
-/** One precision and scale for all files: readers of several take those of the first one, and would cut the digits of the others. */
+/** Precision and scale are the same in all files: readers of several files take those of the first, and would cut digits in the others. */
 function decimalKind(precision: number, scale: number): Kind {
   return {
     element: { ...OPTIONAL, type: 'FIXED_LEN_BYTE_ARRAY', type_length: DECIMAL_BYTES, converted_type: 'DECIMAL', precision, scale },
@@ -83,7 +83,7 @@ function decimalKind(precision: number, scale: number): Kind {
   }
 }
 
-/** Spark's choice where nothing is said: twenty digits before the point, eighteen behind it. */
+/** Spark's default: twenty digits before the point, eighteen after it. */
 const DEFAULT_DECIMAL = decimalKind(DECIMAL_DIGITS, 18)
 const DECIMAL_TYPE = /^decimal\((\d+),\s*(\d+)\)$/
 
@@ -102,19 +102,20 @@ const KINDS: Record<string, Kind> = {
   decimal: DEFAULT_DECIMAL,
 }
 
-/** `decimal(12,2)` beside a stream's type names. */
+/** Whether it is a type name of streams, or a decimal such as `decimal(12,2)`. */
 export function isColumnType(name: string): boolean {
   const [, precision, scale] = DECIMAL_TYPE.exec(name) ?? []
   if (precision === undefined) return isTypeName(name)
   return Number(precision) >= 1 && Number(precision) <= DECIMAL_DIGITS && Number(scale) <= Number(precision)
 }
 
-/** A list in three levels, as LogicalTypes.md has it: itself, its repeated group, and its elements, any of which may be null. */
+/** Where types are found in the rows, lists nested deeper are kept as JSON text. */
 const LISTS_DEEP_MAX = 8
 
+/** A list has three levels (LogicalTypes.md): itself, a repeated group, and its elements, which may be null. */
 function listKind(items: Kind): Kind {
   const { element, below = [], read } = items
-  // Items that are nothing but JSON: so is the list.
+  // If the items are kept as JSON text, so is the whole list.
   if (items === JSON_TEXT) return JSON_TEXT
   return {
     element: { ...OPTIONAL, converted_type: 'LIST', num_children: 1 },
@@ -135,7 +136,7 @@ function listKind(items: Kind): Kind {
 const isPresent = (value: unknown): boolean => value !== undefined && value !== null
 const itemsOf = (lists: readonly unknown[]): unknown[] => lists.flatMap((list) => (Array.isArray(list) ? list : [])).filter(isPresent)
 
-/** What all of the values are; text where they differ. */
+/** The kind that fits all values; JSON text if they differ. */
 function kindOf(present: readonly unknown[], depth = 0): Kind {
   if (present.length === 0) return TEXT
   if (present.every((value) => typeof value === 'boolean')) return KINDS.boolean!
@@ -153,7 +154,7 @@ function kindOf(present: readonly unknown[], depth = 0): Kind {
 
 const ARRAY = /^array<(.+)>$/
 
-/** The kind of a known type; what no kind stands for is kept as JSON. */
+/** The kind of a type by its name; types without a kind are kept as JSON text. */
 function kindOfType(type: string): Kind {
   const plain = type.replace(/\?$/, '')
   const inner = ARRAY.exec(plain)?.[1]
@@ -162,7 +163,7 @@ function kindOfType(type: string): Kind {
   return precision === undefined ? (KINDS[plain] ?? JSON_TEXT) : decimalKind(Number(precision), Number(scale))
 }
 
-/** `type` is the field's type name, where it is known. */
+/** `type` is the field's type name; undefined if it is not known. */
 export function columnOf(name: string, values: readonly unknown[], type: string | undefined): Column {
   const present = values.filter(isPresent)
   const kind = type === undefined ? kindOf(present) : kindOfType(type)

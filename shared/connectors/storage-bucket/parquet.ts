@@ -1,4 +1,4 @@
-/** Rows as a Parquet file, by hyparquet-writer. Columns come from the fields that records are known to have, else from the rows. */
+/** Encodes rows as a Parquet file, with hyparquet-writer. There is a column for each known field and for each other member of the rows. */
 import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer'
 import type { RefusedRecord, Rows } from '../sink.ts'
 import { parseExactly } from '../../model/exact-json.ts'
@@ -9,7 +9,7 @@ type Source = { document: Document; offset: bigint }
 
 export type Encoded = { file: Uint8Array } | { faults: RefusedRecord[] }
 
-/** Digits that a double may not hold; exactness costs a call per value. */
+/** A number this long may not fit a double. Only then are numbers parsed exactly, which costs a call per value. */
 const LONG_NUMBER = /\d{16}/
 
 function documentsOf(rows: readonly Rows[], faults: RefusedRecord[]): Source[] {
@@ -31,7 +31,7 @@ function documentsOf(rows: readonly Rows[], faults: RefusedRecord[]): Source[] {
   return documents
 }
 
-/** The file, or the records that have no place in it. */
+/** The file, or the records that can't be written into it. */
 export function encodeParquet(rows: readonly Rows[], fields: Readonly<Record<string, string>> | undefined): Encoded {
   const faults: RefusedRecord[] = []
   const documents = documentsOf(rows, faults)
@@ -39,14 +39,14 @@ export function encodeParquet(rows: readonly Rows[], fields: Readonly<Record<str
   for (const { document } of documents) for (const name of Object.keys(document)) names.add(name)
   const columns = [...names].map((name) => {
     const type = fields && Object.hasOwn(fields, name) ? fields[name] : undefined
-    // A member may have the name of something that every object inherits.
+    // A member may have the name of an inherited property, such as `toString`.
     const valueIn = ({ document }: Source) => (Object.hasOwn(document, name) ? document[name] : undefined)
     const column = columnOf(name, documents.map(valueIn), type)
     for (const index of column.faults)
       faults.push({
         offset: documents[index]!.offset,
         code: 'wrong_type',
-        message: `the member "${name}" is no ${type ?? column.elements[0]!.type}`,
+        message: `the member "${name}" is not of type ${type ?? column.elements[0]!.type}`,
       })
     return column
   })

@@ -1,4 +1,4 @@
-/** Objects of an S3-compatible store, by the AWS SDK. */
+/** An S3-compatible object store, through the AWS SDK. */
 import { Readable } from 'node:stream'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
@@ -9,7 +9,7 @@ import { ObjectChanged, type ObjectInfo, type ObjectStore } from './object-store
 
 export type S3Place = { bucket: string; endpoint: string; region: string; accessKey: string; secretKey: string; allowPrivate: boolean }
 
-/** Larger bodies go up in parts. */
+/** Bodies of this size or more are uploaded in parts. */
 const MULTIPART_FROM_BYTES = 16 << 20
 const CONNECTIONS_MAX = 8
 const TIMEOUT_MS = 30_000
@@ -18,7 +18,7 @@ const statusOf = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } } | undefined)?.$metadata?.httpStatusCode
 
 export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, allowPrivate }: S3Place): ObjectStore {
-  // A literal address is connected to without the resolver being asked.
+  // A literal address is never resolved, so the guarded lookup would not see it.
   if (!allowPrivate) assertPublicHost(new URL(endpoint).hostname)
   const agentOptions = { keepAlive: true, maxSockets: CONNECTIONS_MAX, ...(allowPrivate ? {} : { lookup: guardedLookup }) }
   const client = new S3Client({
@@ -50,7 +50,7 @@ export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, al
       } while (token !== undefined)
     },
     async read({ key, etag, size }, from, signal) {
-      // A range behind the end is refused, and there is nothing to read.
+      // S3 refuses a range that starts at the end or after it; there is nothing to read.
       if (from >= size) return Readable.from([])
       try {
         const answer = await client.send(

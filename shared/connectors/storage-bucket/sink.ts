@@ -1,6 +1,6 @@
 /**
- * Records as objects. A range is planned before it is written (`task/round/row-writer.ts`), and the object's key is made of the range, so
- * that a replay writes the same object; a key that is there already was written by an earlier try, which its metadata must show.
+ * Writes records as objects. A range is planned before it is written (`task/round/row-writer.ts`), and the object's key is made of the
+ * range, so that a retry writes the same object. If the object exists already, its metadata must show that an earlier try wrote it.
  */
 import { promisify } from 'node:util'
 import { gzip, zstdCompress } from 'node:zlib'
@@ -16,15 +16,15 @@ import { filesOf, type FileSpec } from './object-files.ts'
 const compressors = { gzip: promisify(gzip), zstd: promisify(zstdCompress) }
 const EXTENSIONS = { none: '', gzip: '.gz', zstd: '.zst' }
 const RECORDS_MAX = 1_000_000
-/** Objects of one range that are on their way together. */
+/** Objects of one range that are written at the same time. */
 const PUTS_AT_ONCE = 8
-/** Longest that one object may take. */
+/** Time limit for writing one object. */
 const WRITE_TIMEOUT_MS = 60_000
 
 /** Zero-padded, so that keys sort as offsets do. */
 const padded = (offset: bigint): string => String(offset).padStart(20, '0')
 
-/** A name as part of a key: it makes no folders. */
+/** A name as part of a key, without slashes. */
 const asSegment = (name: string): string => name.replace(/[^A-Za-z0-9._-]+|^\.+/g, '-')
 
 export function keyOf(
@@ -38,7 +38,7 @@ export function keyOf(
     .replaceAll('{pipeline}', runId)
     .replaceAll('{partition}', String(partition))
   const extension = config.format === 'parquet' ? '.parquet' : `.${config.format}${EXTENSIONS[config.compression]}`
-  // The topic's id keeps apart what was read from a topic that was made anew under its old name.
+  // The topic's id distinguishes a topic from one recreated under the same name, whose offsets start over.
   return `${config.prefix}${folder}/${deliveryNameOf({ runId, resetAt })}-${topicId.replaceAll('-', '').slice(0, 12)}-${partition}-${padded(from)}-${padded(to)}${extension}`
 }
 
@@ -59,7 +59,7 @@ function isSame(found: Record<string, string>, wanted: Record<string, string>): 
 export async function openBucketSink(config: BucketSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const store = await openObjectStore(config, context)
   const { format, compression, metadata } = config
-  // Rows of csv come encoded by the lanes, where nothing of the records has to be looked at here.
+  // The lanes encode rows of csv, unless metadata or members of the key have to be handled here.
   const isCsvRows = format === 'csv' && !metadata && !hasMembers(config.key)
   const spec: FileSpec = {
     key: config.key,
@@ -79,8 +79,8 @@ export async function openBucketSink(config: BucketSinkConfig, context: Connecto
       const found = await store.metadataOf(key, both)
       if (found && isSame(found, metadata)) return { kind: 'delivered' }
       return found
-        ? { kind: 'permanent', reason: `the object ${key} is there already, and not by this pipeline` }
-        : { kind: 'retry', afterMs: 0, reason: `the object ${key} was there and is gone` }
+        ? { kind: 'permanent', reason: `the object ${key} exists already and was not written by this pipeline` }
+        : { kind: 'retry', afterMs: 0, reason: `the object ${key} existed and is gone now` }
     } catch (error) {
       return refusal(error, key)
     }
@@ -93,7 +93,7 @@ export async function openBucketSink(config: BucketSinkConfig, context: Connecto
     boundaries: { bytesMax: config.object_bytes, recordsMax: RECORDS_MAX, intervalMs: config.interval_ms },
     async write(delivery, rows, signal) {
       const made = thread ? await thread.encode(rows, spec) : filesOf(rows, spec)
-      // Nothing of the range is written while a record of it is at fault.
+      // Nothing of the range is written while one of its records is at fault.
       if ('faults' in made) return { kind: 'at_fault', records: made.faults }
       for (let next = 0; next < made.files.length; next += PUTS_AT_ONCE) {
         const written = await Promise.all(
@@ -119,7 +119,7 @@ function fieldOf(kind: RowMetadata): [string, string] {
   return [name, type]
 }
 
-/** What a store says that no repetition mends: no such bucket, no right to write. */
+/** Errors of a store that no retry fixes: no such bucket, no right to write. */
 const PERMANENT = new Set([
   'NoSuchBucket',
   'AccessDenied',

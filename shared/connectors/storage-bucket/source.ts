@@ -1,7 +1,7 @@
 /**
- * Objects as records. Each split has the objects whose keys hash to it; where order matters one split has them all. It remembers which it
- * has read whole, and how far it is in the one it is reading, so that a huge object is gone on with in the middle. An object that was
- * replaced is read again; one that can't be read is a dead letter, and the others go on.
+ * Reads objects as records. Each split has the objects whose keys hash to it; if order matters, split 0 has them all. A split remembers
+ * which objects it has read to the end, and its position in the current one, so that a restart continues in the middle of a huge object. An
+ * object that was replaced is read again; one that can't be read becomes a dead letter, and the others are still read.
  */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,16 +22,16 @@ import { openObjectStore } from './open-store.ts'
 import { isEntryOf, isRead, seenValue, staleEntries } from './seen-objects.ts'
 
 /**
- * `b`: bytes of the object `o`, inflated, that lie behind; `n`: records before them. `w`: objects that were last modified before this time
- * have all been read, and their entries are forgotten.
+ * `o`, `e`: key and ETag of the current object; `b`: its decompressed bytes read so far; `n`: the records in them. `w`: all objects last
+ * modified before this time have been read, and their entries are forgotten.
  */
 const Position = z.object({ o: z.string(), e: z.string(), b: z.number(), n: z.number(), w: z.number().optional() })
 type Position = z.infer<typeof Position>
 
-/** A block is handed over at this size, or with so many objects read whole. */
+/** A block is handed over at this size, or after this many objects were read to the end. */
 const BLOCK_BYTES = 1 << 20
 const BLOCK_OBJECTS = 1000
-/** Of the builder at first: many objects are tiny. */
+/** The builder's initial size: many objects are tiny. */
 const BLOCK_BYTES_FIRST = 64 << 10
 
 const splitOf = (key: string, count: number): number => createHash('sha256').update(key).digest().readUInt32BE(0) % count
@@ -39,7 +39,7 @@ const splitOf = (key: string, count: number): number => createHash('sha256').upd
 const decompressorOf = (compression: 'none' | 'gzip' | 'zstd'): Transform[] =>
   compression === 'none' ? [] : [compression === 'gzip' ? createGunzip() : createZstdInflater()]
 
-/** One behind the other; what goes wrong in any of them ends all, and is told by the last. */
+/** Pipes each stream into the next; an error in any of them ends all, and the last one reports it. */
 function chained(first: Readable, rest: Transform[]): Readable {
   if (rest.length === 0) return first
   const all = [first, ...rest]
@@ -47,7 +47,7 @@ function chained(first: Readable, rest: Transform[]): Readable {
   return all.at(-1)!
 }
 
-/** Lets the first `bytes` fall. */
+/** Drops the first `bytes` bytes. */
 function skip(bytes: number): Transform {
   let left = bytes
   return new Transform({
@@ -59,7 +59,7 @@ function skip(bytes: number): Transform {
   })
 }
 
-/** What a decompressor says of the bytes, in contrast to what the store says of the connection. */
+/** Whether the error is a decompressor's about the bytes, not the store's about the connection. */
 const isCorrupt = (error: unknown): boolean =>
   error instanceof RangeError || /^(Z_|ERR_BUFFER_TOO_LARGE|ZSTD_)/.test(String((error as { code?: unknown } | undefined)?.code ?? ''))
 
@@ -67,14 +67,14 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
   const store = await openObjectStore(config, context)
   const { pattern, prefix } = config
   const isOrdered = config.key !== undefined || config.order !== undefined
-  // A file may be put into a folder with any time: only a store's own times grow.
+  // A file may be put into a folder with any modification time; only the times that a store sets always grow.
   const forgets = !config.bucket.startsWith('file://')
 
   const isOwn = ({ key }: ObjectInfo, split: { index: number; count: number }): boolean =>
     (isOrdered ? split.index === 0 : splitOf(key, split.count) === split.index) &&
     (pattern === undefined || matchesGlob(pattern, key.slice(prefix.length)))
 
-  /** The part of the object behind the position, as bytes that its format can go on with. */
+  /** The object's decompressed bytes from the position on. */
   async function openObject(object: ObjectInfo, from: Position, signal: AbortSignal): Promise<Readable> {
     const { compression } = describeObject(object.key, config)
     const isPlain = compression === 'none'
@@ -83,7 +83,7 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
     return chained(readable, [...decompressorOf(compression), ...skipping])
   }
 
-  /** Adds the object's records; answers whenever a block is full, with the place behind what was added. */
+  /** Adds the object's records; whenever a block is full, yields the position after the last record added. */
   async function* readObject(object: ObjectInfo, from: Position, into: BlockBuilder, signal: AbortSignal): AsyncGenerator<Position> {
     const { format, isTabbed } = describeObject(object.key, config)
     const reader = openFormat(
@@ -91,12 +91,12 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
       { object: object.key, csv: { header: true, quote: true, empty: 'text', delimiter: isTabbed ? '\t' : ',', ...config.csv } },
       into,
     )
-    // A format that can't begin in the middle begins anew and lets the first records fall.
+    // A format that can't start in the middle starts over and skips the records already read.
     const start = reader.canResume ? from : { ...from, b: 0 }
     const place = reader.begin(start.b, from.n)
     const bytes = await openObject(object, start, signal)
-    // An end without an error would leave whoever waits for the next chunk waiting.
-    const abort = () => bytes.destroy(new Error('the reading was given up'))
+    // Destroyed without an error, the stream would leave the loop below waiting for the next chunk.
+    const abort = () => bytes.destroy(new Error('reading was aborted'))
     signal.addEventListener('abort', abort, { once: true })
     try {
       for await (const chunk of bytes) {
@@ -110,7 +110,7 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
     await reader.end()
   }
 
-  /** The same; what can't be read of it is one record that is refused. False where the object is another by now. */
+  /** Like `readObject`, but an unreadable rest becomes one refused record. Returns false if aborted, or if the object has changed. */
   async function* readAll(object: ObjectInfo, from: Position, into: BlockBuilder, signal: AbortSignal): AsyncGenerator<Position, boolean> {
     try {
       yield* readObject(object, from, into, signal)
@@ -118,7 +118,7 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
     } catch (error) {
       if (signal.aborted) return false
       if (error instanceof ObjectChanged) {
-        // Listed again, it is another object, or none.
+        // The next listing shows the new object, or none.
         context.log('warn', error.message)
         return false
       }
@@ -126,12 +126,12 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
       const message = error instanceof ObjectMalformed ? error.message : `the object ${object.key} is corrupt: ${(error as Error).message}`
       if (config.on_object_error === 'fail') throw new ConfigRefused(message)
       context.log('warn', message)
-      into.refuse('object_unreadable', `${message}; what lies behind is not read, unless the object is replaced`, Buffer.from(object.key))
+      into.refuse('object_unreadable', `${message}; the rest is not read unless the object is replaced`, Buffer.from(object.key))
       return true
     }
   }
 
-  /** Objects of the split that were not read yet, in the order in which they are to be read; and those that are listed at all. */
+  /** The split's objects that were not read yet, in reading order; and the newest modification time of all its objects. */
   async function findNew(
     split: { index: number; count: number },
     seen: ReadonlyMap<string, string>,
@@ -157,7 +157,7 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
       const builder = withKeys(createBlockBuilder(BLOCK_BYTES_FIRST), config.key)
       let at = position === undefined ? undefined : Position.parse(JSON.parse(position))
       let readBefore = at?.w ?? 0
-      /** Read to their ends in this run; `seen` follows once that is committed. */
+      /** Objects read to the end in this run; each is dropped once `seen` has it, after the commit. */
       const done = new Map<string, string>()
       let finished: NonNullable<SourceRead['seen']> = []
       const nowhere = (): Position => ({ o: '', e: '', b: 0, n: 0, w: readBefore })
@@ -202,7 +202,7 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
         }
         for (const [key, etag] of done) if (isEntryOf(seen.get(key), etag)) done.delete(key)
         if (!config.follow) return
-        // Listing a large bucket costs: it gets at most a tenth of the time.
+        // Listing a large bucket is expensive: the longer a pass took, the longer the pause.
         await sleep(Math.max(config.poll_interval_ms, (performance.now() - from) / 10), undefined, { signal }).catch(() => {})
       }
     },

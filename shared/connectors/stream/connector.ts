@@ -1,4 +1,4 @@
-/** The connector `stream`: a stream of the same account as source or sink. Its topic is the intake; no driver is needed. */
+/** The connector `stream`: a stream of the same account as source or sink. Tasks read and write its topic directly, without a driver. */
 import { z } from 'zod'
 import { COMPRESSIONS } from '../../model/definition.ts'
 import { Reference } from '../../api/common.ts'
@@ -6,7 +6,7 @@ import type { Connector } from '../connector.ts'
 
 const SourceConfig = z.strictObject({ stream_id: Reference.describe('id of a stream of this account') })
 export const StreamConfig = SourceConfig.extend({
-  compression: z.enum(COMPRESSIONS).optional().describe('of what is written'),
+  compression: z.enum(COMPRESSIONS).optional().describe('of the records written'),
 })
 
 export const streamConnector: Connector = {

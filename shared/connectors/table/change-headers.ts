@@ -1,4 +1,4 @@
-/** Headers of the records that a table's changes make, one set a transaction. */
+/** Headers of the records of a table's changes, built once per transaction. */
 import { encodeHeaders } from '../../kafka/protocol/record-batch.ts'
 import { CHANGE_HEADERS, type ChangeOperation } from '../../model/change-headers.ts'
 import { instantOf } from '../../model/times.ts'

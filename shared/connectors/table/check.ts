@@ -1,4 +1,4 @@
-/** Connects to the table's database and looks whether the table could be written to. Reads the catalogue alone. */
+/** Connects to the table's database and checks whether the table can be written to or read. Reads only the catalogue. */
 import pg from 'pg'
 import type { CheckConnector, CheckFault } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
@@ -41,7 +41,7 @@ export const checkTable: CheckConnector<TableSinkConfig> = (config, context) =>
     const { rows } = await client.query<{ may: boolean }>(`SELECT has_table_privilege(to_regclass($1), 'INSERT') AS may`, [
       quotedTable(config.table),
     ])
-    if (!rows[0]?.may) return [{ path: '/table', message: 'may not be inserted into by this user' }]
+    if (!rows[0]?.may) return [{ path: '/table', message: 'this user may not insert into it' }]
     const missing = (config.key ?? []).filter((name) => !found.columns.some((column) => column.name === name))
     if (missing.length > 0) return missing.map((name) => ({ path: '/key', message: `the table has no column ${name}` }))
     return config.mode === 'insert' || (await isUnique(client, config.table, config.key ?? []))
@@ -49,7 +49,9 @@ export const checkTable: CheckConnector<TableSinkConfig> = (config, context) =>
       : [{ path: '/key', message: `the table has no primary key or unique constraint on ${config.key?.join(', ')}, which this mode needs` }]
   })
 
-/** Whether a row can be found by these columns: ON CONFLICT takes a unique index that is whole, on columns alone, and not deferrable. */
+/**
+ * Whether ON CONFLICT can use these columns: it needs a unique index that is not partial, has only plain columns, and is not deferrable.
+ */
 async function isUnique(client: pg.Client, table: string, key: readonly string[]): Promise<boolean> {
   const { rows } = await client.query(
     `SELECT 1 FROM pg_index i, LATERAL (SELECT array_agg(a.attname::text) AS names FROM pg_attribute a
@@ -68,10 +70,10 @@ export const checkTableSource: CheckConnector<TableSourceConfig> = (config, cont
       throw error
     })
     if (!shape) return [{ path: '/table', message: 'does not exist' }]
-    if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, by which rows would be told apart' }]
+    if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, needed to tell rows apart' }]
     if (config.mode === 'query')
       return shape.types.has(config.cursor!) ? [] : [{ path: '/cursor', message: `the table has no column ${config.cursor}` }]
-    if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, by which changes of its rows would be told apart' }]
+    if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, needed to tell changes of its rows apart' }]
     const { rows } = await client.query<{ level: string; may: boolean }>(
       `SELECT current_setting('wal_level') AS level, (rolreplication OR rolsuper) AS may FROM pg_roles WHERE rolname = current_user`,
     )

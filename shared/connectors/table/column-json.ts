@@ -1,6 +1,6 @@
-/** A column's value, in Postgres' text form, as JSON. One mapping for snapshots, queries and the replication stream. */
+/** Converts a column's value from Postgres' text form to JSON. Snapshots, queries and the replication stream share this mapping. */
 
-/** Type ids that never change (pg_type.dat). */
+/** Ids of built-in types, which never change (pg_type.dat). */
 const BOOL = 16
 const BYTEA = 17
 const NUMBERS = new Set([21, 23, 20, 700, 701, 26])
@@ -10,10 +10,10 @@ const TIMESTAMPTZ = 1184
 
 export type SourceColumn = { name: string; typeId: number }
 
-/** With these a session writes values the one way that is read here. */
+/** Options with which a session writes values in the only form that is read here. */
 export const SESSION_OPTIONS = '-c timezone=UTC -c datestyle=ISO,YMD -c bytea_output=hex -c intervalstyle=iso_8601 -c extra_float_digits=1'
 
-/** `2026-01-02 03:04:05.6+00` → `2026-01-02T03:04:05.6+00:00`. What is no such time (infinity, years before Christ) stays as it is. */
+/** `2026-01-02 03:04:05.6+00` → `2026-01-02T03:04:05.6+00:00`. Text of another form, such as infinity, stays unchanged. */
 function isoTime(text: string, hasZone: boolean): string {
   if (!/^\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d/.test(text)) return text
   const iso = text.replace(' ', 'T')
@@ -30,7 +30,7 @@ export function valueToJson(text: string | null, typeId: number): string {
   return JSON.stringify(text)
 }
 
-/** A member for every column but those that are undefined. */
+/** A JSON object with a member for every column whose value is not undefined. */
 export function rowToJson(columns: readonly SourceColumn[], values: readonly (string | null | undefined)[]): string {
   let json = '{'
   for (let i = 0; i < columns.length; i++) {

@@ -1,13 +1,13 @@
-/** The columns of a table as COPY needs them, and the table itself where it has to be made. */
+/** Reads a table's columns as COPY needs them, and creates a missing table. */
 import type { ClientBase } from 'pg'
 import { ConfigRefused } from '../connector.ts'
 import type { CopyColumn } from '../row-format.ts'
 
-/** Quoted as an identifier (Postgres, "Lexical Structure": quotes are doubled). */
+/** Quotes an identifier (Postgres, "Lexical Structure": quotes are doubled). */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 export const quotedTable = (table: string): string => table.split('.').map(quoted).join('.')
 
-/** Column types by a stream's type names. */
+/** Column types by stream type name. */
 const TYPES: Record<string, string> = {
   string: 'text',
   integer: 'bigint',
@@ -20,13 +20,17 @@ const TYPES: Record<string, string> = {
   bytes: 'bytea',
 }
 
-/** What COPY takes for the column's own default (its option DEFAULT, since Postgres 16), and for a null. */
+/** COPY's text for the column's default (its option DEFAULT, since Postgres 16). */
 export const DEFAULT_MARKER = '\\D'
+/** COPY's text for null. */
 const NULL_MARKER = '\\N'
 
 export const RECORD_COLUMN = 'record'
 
-/** Makes the table unless it is there: a column for each field, else one for the whole record. */
+/**
+ * Creates the table unless it exists: a column for each field, or one for the whole record if no fields are known. Throws ConfigRefused
+ * when a key column is not a known field.
+ */
 export async function createTable(
   client: ClientBase,
   table: string,
@@ -40,12 +44,10 @@ export async function createTable(
     return `${quoted(name)} ${sqlType}`
   })
   if (key && !key.every((name) => fields && Object.hasOwn(fields, name)))
-    throw new ConfigRefused(
-      `the table ${table} can't be made: its key ${key.join(', ')} is not among the fields that records are known to have`,
-    )
+    throw new ConfigRefused(`the table ${table} can't be created: its key ${key.join(', ')} is not among the known fields of the records`)
   const primary = key ? `, PRIMARY KEY (${key.map(quoted).join(', ')})` : ''
   const text = `CREATE TABLE IF NOT EXISTS ${quotedTable(table)} (${columns.length > 0 ? columns.join(', ') : `${RECORD_COLUMN} jsonb`}${primary})`
-  // Two tasks may come at once; Postgres then tells one of them of the other's catalogue row.
+  // Two tasks may create it at once; one of them then gets a conflict with the other's catalogue row.
   await client.query(text).catch((error: { code?: string }) => {
     if (error.code !== '23505' && error.code !== '42P07') throw error
   })
@@ -53,7 +55,7 @@ export async function createTable(
 
 export type TableColumns = { columns: CopyColumn[]; isWhole: boolean }
 
-/** The table's own columns, in their order; generated ones are left out. Undefined when there is no such table. */
+/** Returns the table's columns in their order, without generated ones; undefined if there is no such table. */
 export async function columnsOf(client: ClientBase, table: string, knowsDefaults: boolean): Promise<TableColumns | undefined> {
   const { rows } = await client.query<{ name: string; type: string; has_default: boolean }>(
     `SELECT a.attname AS name, t.typname AS type, a.atthasdef OR a.attidentity <> '' AS has_default FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid

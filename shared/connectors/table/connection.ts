@@ -1,4 +1,7 @@
-/** How to reach the table's database: the operator's as it is, an account's own with nothing but what its URL says, and no private address. */
+/**
+ * How to reach the table's database. The operator's connection is used unchanged; an account's own takes everything from its URL and
+ * reaches no private address.
+ */
 import net from 'node:net'
 import pg, { type ClientConfig } from 'pg'
 import { AddressRefused, assertPublicHost, guardedLookup } from '../guarded-lookup.ts'
@@ -6,13 +9,13 @@ import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Secret } from '../secret.ts'
 
 const SCHEMES = new Set(['postgres:', 'postgresql:'])
-/** Others name files and hosts that are not the account's to name. */
+/** Other parameters name files and hosts, which an account must not choose. */
 const PARAMETERS = new Set(['sslmode', 'application_name'])
 
 function ownUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !SCHEMES.has(url.protocol)) throw new ConfigRefused('the connection must be postgres://user:password@host:port/database')
-  // Without them the driver would ask the environment, which is the operator's.
+  // If they were missing, the driver would take them from the operator's environment.
   if (url.hostname === '' || url.username === '' || url.password === '')
     throw new ConfigRefused('the connection must name a host, a user and a password')
   for (const name of url.searchParams.keys())
@@ -21,14 +24,16 @@ function ownUrl(text: string): URL {
   return url
 }
 
-/** A socket that looks at the address before it connects: pg asks for a host by name, and the check sits in the resolver it then uses. */
+/**
+ * A socket that checks the address before it connects. pg passes a host name, so the check is in the resolver that the socket then uses.
+ */
 function guardedSocket(): net.Socket {
   const socket = new net.Socket()
   const connect = socket.connect.bind(socket) as (options: net.NetConnectOpts) => net.Socket
   const guarded = (port: unknown, host: unknown): net.Socket => {
     try {
       if (typeof port !== 'number' || typeof host !== 'string' || host === '')
-        throw new AddressRefused('only a host and a port can be connected to')
+        throw new AddressRefused('a connection needs a host and a port')
       assertPublicHost(host)
       return connect({ port, host, lookup: guardedLookup })
     } catch (error) {
@@ -39,11 +44,14 @@ function guardedSocket(): net.Socket {
   return Object.assign(socket, { connect: guarded })
 }
 
-/** For `pg.Client`, `pg.Pool` and the replication client alike. Throws ConfigRefused where nobody has said which database. */
+/**
+ * Returns the config for `pg.Client`, `pg.Pool` and the replication client. Throws ConfigRefused when the connection is not allowed, or
+ * neither the config nor the operator names a database.
+ */
 export function clientConfigOf(config: { connection?: Secret }, context: ConnectorContext): ClientConfig {
   if (!config.connection) {
     if (context.defaults.warehouse_url === undefined)
-      throw new ConfigRefused('there is no connection in the config, and the operator has set no warehouse')
+      throw new ConfigRefused('the config has no connection, and the operator has set no warehouse')
     return { connectionString: context.defaults.warehouse_url }
   }
   const connectionString = ownUrl(context.secret(config.connection)).toString()
@@ -53,7 +61,7 @@ export function clientConfigOf(config: { connection?: Secret }, context: Connect
 
 const CONNECT_TIMEOUT_MS = 5000
 
-/** Works with a connection of its own. One that ends in the middle fails the work and nothing else. */
+/** Runs `work` with its own connection. If the connection breaks, only this work fails. */
 export async function withDatabase<T>(config: ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...config })
   client.on('error', () => {})

@@ -1,4 +1,4 @@
-/** The connector `table`: rows of a Postgres table, exactly once in effect; and a table's changes as records. */
+/** The connector `table`: writes rows of a Postgres table, exactly once in effect, and reads a table's changes as records. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 import { Secret } from '../secret.ts'
@@ -6,7 +6,7 @@ import { Secret } from '../secret.ts'
 const Connection = Secret.optional()
   .describe('connection string (postgres://…) of the database; the operator’s warehouse when left out')
   .meta({ title: 'Connection' })
-/** `schema.table` or `table`; each part at most 63 bytes, as Postgres has it. */
+/** `schema.table` or `table`; each part has at most 63 bytes, Postgres' limit. */
 const Table = z
   .string()
   .min(1, 'must not be empty')
@@ -24,26 +24,26 @@ export const TableSinkConfig = z
       .enum(['insert', 'upsert', 'merge-patch'])
       .default('insert')
       .describe(
-        'insert: every record a row; upsert: a record replaces the row of its key, and one without a value removes it; merge-patch: a record changes the members that it has',
+        'insert: each record becomes a row; upsert: a record replaces the row of its key, and one without a value deletes it; merge-patch: a record changes the columns whose members it has',
       )
       .meta({ title: 'Mode' }),
     key: z
       .array(z.string().min(1))
       .min(1)
       .optional()
-      .describe('columns that make a row’s key; needed for upsert')
+      .describe('columns that form a row’s key; required for upsert and merge-patch')
       .meta({ title: 'Key', examples: [['id']] }),
     create: z
       .boolean()
       .default(true)
       .describe(
-        'makes the table when it is not there: columns by the stream’s schema, or by the text format and the steps; else one column record of type jsonb',
+        'creates the table if it is missing: columns from the stream’s schema, or from the text format and the steps; otherwise one column record of type jsonb',
       )
       .meta({ title: 'Create' }),
     unknown_members: z
       .enum(['fail', 'ignore'])
       .default('fail')
-      .describe('what becomes of members that the table has no column for: the record fails, or they are left out')
+      .describe('members that the table has no column for: they fail the record, or are left out')
       .meta({ title: 'Unknown members' }),
     connection: Connection,
   })
@@ -57,7 +57,7 @@ export const TableSourceConfig = z
       .enum(['replication', 'query'])
       .default('replication')
       .describe(
-        'replication: all rows, then every change (wal_level = logical, and the right to replicate); query: rows whose cursor grows, asked for again and again',
+        'replication: all rows, then every change (needs wal_level = logical and the replication privilege); query: polls for rows whose cursor has grown',
       )
       .meta({ title: 'Mode' }),
     cursor: z
@@ -76,7 +76,7 @@ export type TableSourceConfig = z.output<typeof TableSourceConfig>
 export const tableConnector: Connector = {
   id: 'conn_table',
   name: 'table',
-  description: 'Reads a Postgres table and every change of it; writes records as rows, each exactly once in effect.',
+  description: 'Reads a Postgres table and all its changes; writes records as rows, each exactly once in effect.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
   source: direction({

@@ -1,7 +1,7 @@
 /**
- * The rows that Postgres refuses, found in a transaction that is rolled back: those whose values their columns can't hold by one query
- * over all of them, those that break a constraint by a loop inside of the database. Both cost a few passes over the rows, however many
- * are bad; nothing is made per row, in the catalogue neither.
+ * Finds the rows that Postgres refuses, in a transaction that is rolled back. One query over all rows finds values that their columns can't
+ * hold; a loop inside the database finds rows that break a constraint. Both take a few passes over the rows, however many are bad, and
+ * create nothing per row, not even in the catalogue.
  */
 import type { PoolClient } from 'pg'
 import type { RefusedRecord, Rows } from '../sink.ts'
@@ -9,23 +9,23 @@ import { DEFAULT_MARKER, quoted } from './columns.ts'
 import { ensureMade, typesOf, type Column } from './stage.ts'
 import { copyInto, type PutRows, type WriteTarget } from './write-modes.ts'
 
-/** `pg_input_error_info` is there from here on. */
+/** First version with `pg_input_error_info`. */
 const VERSION_WITH_INPUT_ERRORS = 160_000
-/** Without it, so many rows at a time are tried again for each that COPY names. */
+/** Without it, rows per chunk: for each row that COPY reports, the rest of its chunk is tried again. */
 const CHUNK_ROWS = 64
 
-/** SQLSTATE classes that a row can be blamed for: data exceptions, integrity constraints. */
+/** Whether a row is to blame, by SQLSTATE class: 22 (data exceptions) and 23 (integrity constraints). */
 export const isRowFault = ({ code }: { code?: string }): boolean => code !== undefined && (code.startsWith('22') || code.startsWith('23'))
 
 export type FaultSearch = {
   find(client: PoolClient, pieces: readonly Rows[]): Promise<RefusedRecord[]>
-  /** After a search that found none: the rows one after the other, in the order they came, in the transaction under way. */
+  /** After a search that found no faults: writes the rows one by one in their order, in the current transaction. */
   putInOrder(client: PoolClient, pieces: readonly Rows[]): Promise<void>
 }
 
 type Fault = { row: number; code: string; message: string }
 
-/** The rows in bytes of their own. */
+/** Copies the bytes of the given rows. */
 function pick({ bytes, ends }: Rows, rows: readonly number[]): Uint8Array {
   return Buffer.concat(rows.map((row) => bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row])))
 }
@@ -39,7 +39,7 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
   const typeOf = (columns: readonly Column[], name: string): string =>
     isPatch ? 'jsonb' : (columns.find((column) => column.name === name)?.type ?? 'text')
 
-  /** Values that a column's type can't hold: one pass over the rows as text. */
+  /** Finds values that a column's type can't hold, in one pass over the rows as text. */
   async function typeFaults(client: PoolClient, columns: readonly Column[], bytes: Uint8Array): Promise<Fault[]> {
     await client.query('DELETE FROM pg_temp.dps_text')
     await copyInto(client, `COPY pg_temp.dps_text (${textNames}) FROM STDIN (DEFAULT ${quoteLiteral(DEFAULT_MARKER)})`, bytes)
@@ -60,7 +60,9 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
     }))
   }
 
-  /** Where Postgres can't be asked for values: COPY names the first line that it can't read, and the others are tried again. */
+  /**
+   * Finds unreadable rows where Postgres can't check values: COPY names the first line that it can't read, and the others are tried again.
+   */
   async function copyFaults(client: PoolClient, piece: Rows, rows: number[]): Promise<Fault[]> {
     const faults: Fault[] = []
     for (let from = 0; from < rows.length; from += CHUNK_ROWS) {
@@ -87,7 +89,7 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
     return faults
   }
 
-  /** Rows that break a constraint: tried one after the other inside of the database, each seeing those before it that passed. */
+  /** Finds rows that break a constraint: they are tried one by one inside the database, each seeing the earlier ones that passed. */
   async function constraintFaults(client: PoolClient, piece: Rows, rows: number[]): Promise<Fault[]> {
     if (rows.length === 0) return []
     await client.query('DELETE FROM pg_temp.dps_stage')
@@ -95,7 +97,7 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
     await client.query('SAVEPOINT rows')
     try {
       const faults = await tryRows(client, rows)
-      // What is checked at the end of a transaction is a row's fault too.
+      // Breaking a constraint that is checked at the end of a transaction is a row's fault too.
       await client.query('SET CONSTRAINTS ALL IMMEDIATE')
       await client.query('SET CONSTRAINTS ALL DEFERRED')
       return faults
@@ -124,7 +126,7 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
         add(await typeFaults(client, columns, piece.bytes))
         await client.query('RELEASE SAVEPOINT types')
       } catch (error) {
-        // A type of another vendor's, or bytes that are no text at all: found line by line below.
+        // A third-party type, or bytes that are not text: found line by line below.
         if (!isRowFault(error as { code?: string })) throw error
         await client.query('ROLLBACK TO SAVEPOINT types')
       }
@@ -174,7 +176,7 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
           refused.push({
             offset: BigInt(piece.offsets[row]!),
             code: `postgres_${code}`,
-            message: `the table refuses the row: ${message}`,
+            message: `the table refused the row: ${message}`,
           })
     } finally {
       await client.query('ROLLBACK')
@@ -198,5 +200,5 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
   }
 }
 
-/** As a string constant (Postgres, "Lexical Structure": quotes are doubled; the marker's backslash stands for itself). */
+/** Quotes a string constant (Postgres, "Lexical Structure": quotes are doubled, and the marker's backslash is literal). */
 const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`

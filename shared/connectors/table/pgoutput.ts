@@ -1,26 +1,26 @@
 /**
- * The messages of Postgres' `pgoutput` plug-in, protocol version 1
- * (https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html), as changes. The library's own decoder makes
- * JavaScript values of every column, with their types' losses; here they stay the text that Postgres wrote.
+ * Decodes the messages of Postgres' `pgoutput` plug-in, protocol version 1
+ * (https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html), into changes. The library's own decoder converts
+ * every column to a JavaScript value, which may lose digits; here values stay the text that Postgres wrote.
  */
 import type { SourceColumn } from './column-json.ts'
 
 export type Relation = { id: number; columns: SourceColumn[] }
-/** By column: text, null, or undefined for a value that did not change and is too large to be sent again (TOAST). */
+/** Values by column: text, null, or undefined for one that did not change and is too large to be sent again (TOAST). */
 export type Tuple = (string | null | undefined)[]
 
 export type Change =
   /** `committedAt`: microseconds since 1970. */
   | { kind: 'begin'; committedAt: bigint }
-  /** `end`: where the next transaction may begin. */
+  /** `end`: LSN at which the next transaction may begin. */
   | { kind: 'commit'; end: bigint }
   | { kind: 'insert'; relation: Relation; after: Tuple }
-  /** `before`: the old key where it changed (the other columns are null then), or the whole old row where the replica identity is full. */
+  /** `before`: the old key if it changed (the other columns are null then), or the whole old row if the replica identity is full. */
   | { kind: 'update'; relation: Relation; before: Tuple | undefined; isBeforeWhole: boolean; after: Tuple }
   | { kind: 'delete'; relation: Relation; before: Tuple }
   | { kind: 'truncate' }
 
-/** Postgres counts from 2000-01-01. */
+/** Postgres counts microseconds from 2000-01-01. */
 const POSTGRES_EPOCH_US = BigInt(Date.UTC(2000, 0, 1)) * 1000n
 
 export function createDecoder(): (message: Buffer) => Change | undefined {
@@ -88,7 +88,7 @@ export function createDecoder(): (message: Buffer) => Change | undefined {
     at = 1
     switch (String.fromCharCode(message[0]!)) {
       case 'B':
-        // Behind the place of its end.
+        // The commit time follows the transaction's final LSN.
         return { kind: 'begin', committedAt: message.readBigInt64BE(9) + POSTGRES_EPOCH_US }
       case 'C':
         return { kind: 'commit', end: message.readBigUInt64BE(10) }
@@ -126,7 +126,7 @@ export function createDecoder(): (message: Buffer) => Change | undefined {
   }
 }
 
-/** `16/B374D848`, as Postgres writes a place in its log. */
+/** `16/B374D848`: an LSN as Postgres writes it. */
 export const lsnText = (lsn: bigint): string =>
   `${(lsn >> 32n).toString(16).toUpperCase()}/${(lsn & 0xffffffffn).toString(16).toUpperCase()}`
 export function parseLsn(text: string): bigint {

@@ -1,6 +1,6 @@
 /**
- * Where a pipeline stands, kept in the table's own database and moved in the transaction of its rows: whoever finds it elsewhere than it
- * thought has been overtaken, and writes nothing. D5: the row decides, not the time.
+ * A pipeline's position, kept in the table's own database and moved in the transaction of its rows. A task that finds it changed has been
+ * overtaken, and writes nothing. D5: the row decides, not the time.
  */
 import type { ClientBase } from 'pg'
 import type { Delivery, KeptPosition } from '../sink.ts'
@@ -19,7 +19,7 @@ export async function createPositions(client: ClientBase): Promise<void> {
     })
 }
 
-/** The position of the partition; `start` becomes it where there was none, or one of a revision before `resetAt`. */
+/** Returns the position of the partition. First stores `start` if there is none, or if it is of a revision before `resetAt`. */
 export async function readPosition(
   client: ClientBase,
   { runId, topicId, partition, revision, resetAt }: Pick<Delivery, 'runId' | 'topicId' | 'partition' | 'revision' | 'resetAt'>,
@@ -39,7 +39,10 @@ export async function readPosition(
   return { nextOffset: BigInt(rows[0]!.next_offset), note: rows[0]!.note }
 }
 
-/** Compare and set, inside the caller's transaction: false when the position is another, or a later revision has written it. */
+/**
+ * Moves the position from `from` to `to`, inside the caller's transaction. Returns false when it is not at `from`, or a later revision has
+ * written it.
+ */
 export async function movePosition(
   client: ClientBase,
   { runId, topicId, partition, from, to, revision, note }: Delivery,

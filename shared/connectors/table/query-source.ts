@@ -1,6 +1,6 @@
 /**
- * A table by asking it again and again for rows behind the last one, for those who may not replicate. It sees rows that came or whose
- * cursor column grew, not those that were deleted, nor a row that commits late with a smaller cursor.
+ * Reads a table by polling for rows after the last one, for users without the replication privilege. It sees rows that are new or whose
+ * cursor column grew, but neither deleted rows nor a row that commits late with a smaller cursor.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -29,8 +29,8 @@ export async function openQuerySource(config: TableSourceConfig, context: Connec
         if (!shape.types.has(cursor))
           throw new ConfigRefused(`the table ${config.table} has no column ${cursor}, which the config names as cursor`)
         if (shape.key.length === 0)
-          throw new ConfigRefused(`the table ${config.table} has no primary key, by which rows of one cursor would be told apart`)
-        // Rows with one cursor are told apart by their key.
+          throw new ConfigRefused(`the table ${config.table} has no primary key, needed to tell rows with the same cursor apart`)
+        // Rows with the same cursor are told apart by their key.
         const by = [cursor, ...shape.key.filter((name) => name !== cursor)]
         let behind = position === undefined ? [] : z.array(z.string()).parse(JSON.parse(position))
         const builder = createBlockBuilder()

@@ -1,7 +1,7 @@
 /**
- * A table's changes by logical replication: first the rows that are there, by their key, then every change since the slot was made. A
- * record's key is the row's primary key, its value the row; a deleted row is a record without a value. Changes made while the rows were
- * being read come after them, so that the last record of a key is always its newest.
+ * Reads a table by logical replication: first the existing rows in key order, then every change since the slot was created. A record's key
+ * is the row's primary key, its value the row; a deleted row is a record without a value. Changes made while the rows were being read come
+ * after them, so that the last record of a key is always its newest.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
@@ -18,23 +18,26 @@ import { createDecoder, lsnText, parseLsn, type Change, type Relation, type Tupl
 import { clientConfigOf, withDatabase } from './connection.ts'
 import { readColumns, readTextRows, type TableShape } from './table-shape.ts'
 
-/** `l`: the slot is read from here. `k`: still reading rows, behind this key. `n`: changes of the transaction under way that are behind. */
+/**
+ * `l`: LSN from which the slot is read. `k`: key after which the existing rows are still to be read. `n`: changes of the current
+ * transaction already read.
+ */
 const Position = z.object({ l: z.string(), k: z.array(z.string()).nullable().optional(), n: z.number().default(0) })
 type Position = z.infer<typeof Position>
 
 const SNAPSHOT_ROWS = 5000
 const BLOCK_BYTES = 1 << 20
-/** Of changes that wait to be taken; the stream is paused beyond. */
+/** Most bytes of changes that wait to be yielded; beyond it the stream is paused. */
 const WAITING_BYTES_MAX = 4 << 20
 const GATHER_MS = 10
-/** The server ends a connection that says nothing for a minute (wal_sender_timeout). */
+/** The server ends a connection that is silent for a minute (wal_sender_timeout). */
 const STATUS_MS = 5000
 const GOODBYE_MS = 2000
 
-/** One pipeline's slot and publication, by its id. */
+/** Name of a pipeline's slot and publication. */
 export const slotOf = (runId: string): string => `dps_${runId.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_')}`.slice(0, 63)
 
-/** What the library asks of a plug-in; it keeps the connection, of which we need the socket. */
+/** What the library requires of a plug-in. It keeps the connection, whose socket is needed here. */
 type ChangePlugin = {
   options: object
   name: string
@@ -60,13 +63,15 @@ export async function openReplication(config: TableSourceConfig, context: Connec
   const server = clientConfigOf(config, context)
   const slot = slotOf(context.runId)
   const { table } = config
-  /** Told by the intake, once the records are safe. */
+  /** LSN that the server may forget up to; the intake confirms positions once their records are committed. */
   let confirmed: bigint | undefined
 
   const withClient = <T>(work: (client: pg.Client) => Promise<T>): Promise<T> =>
     withDatabase({ ...server, options: SESSION_OPTIONS, statement_timeout: 60_000 }, work)
 
-  /** Makes publication and slot; from the slot's place on nothing is missed. Made anew where a first start died half-way. */
+  /**
+   * Creates the publication and the slot; from the slot's LSN on, nothing is missed. A slot left by an unfinished first start is recreated.
+   */
   async function prepare(): Promise<Position> {
     return withClient(async (client) => {
       const { rows: published } = await client.query('SELECT 1 FROM pg_publication WHERE pubname = $1', [slot])
@@ -78,7 +83,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     })
   }
 
-  /** The rows that are there, in the order of their key, some thousand at a time. */
+  /** Reads the existing rows in key order, `SNAPSHOT_ROWS` at a time. */
   async function* readRows(from: Position, shape: TableShape, signal: AbortSignal): AsyncGenerator<SourceRead> {
     let behind = from.k ?? []
     const builder = createBlockBuilder(BLOCK_BYTES)
@@ -104,9 +109,9 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     const [found] = rows
     if (!found || found.wal_status === 'lost')
       throw new ConfigRefused(
-        `the replication slot ${slot} is gone: changes since the last one that was read are lost; make the pipeline anew`,
+        `the replication slot ${slot} is gone: changes since the last one that was read are lost; recreate the pipeline`,
       )
-    // Another holder was fenced off by its group: whoever has the split now may end its connection.
+    // Another holder was fenced off by its group, so the split's current owner may end its connection.
     if (found.active_pid !== null) await withClient((client) => client.query('SELECT pg_terminate_backend($1)', [found.active_pid]))
   }
 
@@ -114,7 +119,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     await assertSlot()
     const builder = createBlockBuilder(BLOCK_BYTES)
     let place: Position = { l: from.l, k: null, n: from.n }
-    // It was committed, or nobody would begin here.
+    // Reading starts only at committed positions.
     confirmed = later(confirmed, parseLsn(from.l))
     let skip = from.n
     let isNew = false
@@ -147,15 +152,15 @@ export async function openReplication(config: TableSourceConfig, context: Connec
         skip = 0
         return
       }
-      // Sent again from the transaction's start: what is behind is behind.
+      // Postgres sends the transaction again from its start: skip the changes already committed.
       if (skip > 0) {
         skip--
         return
       }
-      // Before the position moves: whoever starts again meets it again.
+      // Thrown before the position moves, so that a restart meets the truncation again.
       if (change.kind === 'truncate')
         throw new ConfigRefused(
-          `the table ${table} was truncated: which rows that were is not told, so that a copy can't follow; make the pipeline anew`,
+          `the table ${table} was truncated: Postgres does not report which rows it removed, so a copy can't follow; recreate the pipeline`,
         )
       place = { ...place, n: place.n + 1 }
       isNew = true
@@ -173,7 +178,9 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       else addChange(builder, change, key, headers)
     }
 
-    /** Values that did not change and were not sent are looked up; a later change of the same row comes later. */
+    /**
+     * Looks up values that did not change and were not sent. If a later change of the row altered them, it follows as a record of its own.
+     */
     async function completeLacking(): Promise<void> {
       while (lacking.length > 0) {
         const { change, headers: own } = lacking[0]!
@@ -190,13 +197,13 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       const [row] = await withClient((client) =>
         readTextRows(client, table, { columns, key: [...key], types: new Map() }, key, values, 1, '='),
       )
-      // Deleted by now: its deletion is on its way, and nobody will miss what this said.
+      // If the row is deleted by now, its deletion follows, so the missing values do not matter.
       change.after = change.after.map((value, index) => (value === undefined ? (row?.[index] ?? null) : value))
     }
 
     const service = new LogicalReplicationService(
       { ...server, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000 },
-      // The library's own timer would confirm what was received, not what is safe.
+      // The library's own timer would confirm what was received, not what is committed.
       { acknowledge: { auto: false, timeoutSeconds: 0 } },
     )
     service.on('error', (error: Error) => {
@@ -204,11 +211,11 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       wake?.()
     })
     service.on('heartbeat', (lsn: string) => {
-      // With nothing on its way, what other tables wrote may be forgotten too.
+      // If nothing is pending, the log of other tables' changes may be forgotten too.
       if (builder.count === 0 && place.n === 0 && (confirmed ?? 0n) >= parseLsn(place.l)) confirmed = later(confirmed, parseLsn(lsn))
     })
     const status = setInterval(() => {
-      // The library adds one to what it is told; what is confirmed is the first byte that is not safe.
+      // The library adds one to the LSN it is given, but `confirmed` already is the first byte that is not safe.
       if (confirmed !== undefined) void service.acknowledge(lsnText(confirmed - 1n)).catch(() => {})
     }, STATUS_MS)
     const running = service.subscribe(plugin, slot, from.l).then(
@@ -238,9 +245,9 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     } finally {
       signal.removeEventListener('abort', onAbort)
       clearInterval(status)
-      // A silent server would never say goodbye.
+      // A silent server would never end the connection.
       await Promise.race([service.destroy().catch(() => {}), sleep(GOODBYE_MS)])
-      // The library has taken its listeners away; what comes late must not end the process.
+      // The library has removed its listeners; a late error must not end the process.
       plugin.client?.on('error', () => {})
       void running
     }
@@ -248,11 +255,11 @@ export async function openReplication(config: TableSourceConfig, context: Connec
 
   return {
     async *read(split, position, _seen, signal) {
-      // One slot has one order: whoever has the first split reads it.
+      // One slot has one order, so only the owner of the first split reads it.
       if (split.index !== 0) return
       const shape = await withClient((client) => readColumns(client, table))
       if (shape.key.length === 0)
-        throw new ConfigRefused(`the table ${table} has no primary key, by which changes of its rows would be told apart`)
+        throw new ConfigRefused(`the table ${table} has no primary key, which is needed to tell changes of its rows apart`)
       let at = position === undefined ? undefined : Position.parse(JSON.parse(position))
       if (!at) {
         at = await prepare()
@@ -271,7 +278,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
 
 const later = (a: bigint | undefined, b: bigint): bigint => (a !== undefined && a > b ? a : b)
 
-/** The socket behind a connection that replicates; pg keeps it to itself. */
+/** The socket of a replication connection, which pg does not expose. */
 function streamOf({ client }: ChangePlugin): { pause(): void; resume(): void } | undefined {
   return (client as unknown as { connection?: { stream?: { pause(): void; resume(): void } } } | undefined)?.connection?.stream
 }
@@ -295,13 +302,13 @@ function addChange(
   const own = keyJson(columns, change.after, key)
   if (change.kind === 'update' && change.before) {
     const before = keyJson(columns, change.before, key)
-    // The row has another key now: under its old one there is none any more.
+    // The row's key has changed: the old key no longer has a row.
     if (before !== own) builder.add(Buffer.from(before), null, headers.delete)
   }
   builder.add(Buffer.from(own), Buffer.from(rowToJson(columns, change.after)), headers[change.kind])
 }
 
-/** Removes slot and publication, which would keep the server's log for ever. */
+/** Removes the slot and the publication; a slot left behind would keep the server's log forever. */
 export async function disposeReplication(config: TableSourceConfig, context: ConnectorContext): Promise<void> {
   const slot = slotOf(context.runId)
   await withDatabase({ ...clientConfigOf(config, context), statement_timeout: 10_000 }, async (client) => {

@@ -1,6 +1,6 @@
 /**
- * Rows into a Postgres table: COPY of what the lanes encoded, and the position, in one database transaction. A row that Postgres refuses
- * is found by a search inside of the database (`fault-search.ts`).
+ * Writes rows to a Postgres table: a COPY of the bytes that lanes encoded, and the position, in one database transaction. A search inside
+ * the database finds the rows that Postgres refuses (`fault-search.ts`).
  */
 import pg from 'pg'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
@@ -13,15 +13,15 @@ import { createPut } from './write-modes.ts'
 import { createPositions, movePosition, readPosition } from './positions.ts'
 
 const CONNECTIONS_MAX = 4
-/** It is also how long a delivery may wait for one of the connections. */
+/** Also the longest that a delivery may wait for one of the connections. */
 const CONNECT_TIMEOUT_MS = 15_000
 const STATEMENT_TIMEOUT_MS = 60_000
-/** Longest that a delivery may take, the network included. */
+/** Longest time that a delivery may take, including the network. */
 const WRITE_LIMIT_MS = 90_000
 const CLOSE_LIMIT_MS = 3000
-/** COPY knows defaults from here on. */
+/** First version whose COPY has the option DEFAULT. */
 const VERSION_WITH_DEFAULT = 160_000
-/** Connection, resources, operator's intervention, serialisation, read-only standby, lock timeout: gone by themselves. */
+/** Errors that pass by themselves: connection, resources, operator intervention, serialisation, read-only standby, lock timeout. */
 const isTransient = ({ code }: { code?: string }): boolean =>
   code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|40|25006|55P03)/.test(code)
 
@@ -33,7 +33,8 @@ export async function openTableSink(config: TableSinkConfig, context: ConnectorC
     statement_timeout: STATEMENT_TIMEOUT_MS,
     application_name: `dps ${context.runId}`,
   })
-  // Of every connection as long as it lives: one that ends while it is in use tells nobody else, and would end the process.
+  // Listens for the whole life of every connection: if one ends while it is in use, the pool reports nothing, and the unhandled error
+  // would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => context.log('warn', `a connection to the table's database ended: ${error.message}`))
   try {
@@ -57,7 +58,7 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
       await createTable(client, table, context.fields, key)
       found = await columnsOf(client, table, knowsDefaults)
     }
-    if (!found) throw new ConfigRefused(`there is no table ${table}, and the config says not to make it`)
+    if (!found) throw new ConfigRefused(`the table ${table} does not exist, and "create" is false`)
     const missing = (key ?? []).find((name) => !found.columns.some((column) => column.name === name))
     if (missing !== undefined) throw new ConfigRefused(`the table ${table} has no column ${missing}, which the config names as key`)
     return { ...found, knowsDefaults, serverVersion }
@@ -66,17 +67,17 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
   const put = createPut(target)
   const search = createFaultSearch(target, put, serverVersion)
 
-  /** Rows and position in one transaction. Answers the error where a row is at fault; then nothing is written. */
+  /** Writes rows and position in one transaction. Returns the error if a row is at fault; nothing is written then. */
   async function transact(client: pg.PoolClient, delivery: Delivery, putAll: () => Promise<void>): Promise<Written | Error> {
     await client.query('BEGIN')
-    // First of all, and so the lock on its row: of two that write one partition the second waits here, and then finds that it moved.
+    // Comes first, because it locks the position's row: the second of two writers of a partition waits here, and then finds that it moved.
     if (!(await movePosition(client, delivery))) {
       await client.query('ROLLBACK')
-      return { kind: 'moved', reason: `partition ${delivery.partition} is not at ${delivery.from} in the table's database any more` }
+      return { kind: 'moved', reason: `partition ${delivery.partition} is no longer at offset ${delivery.from} in the table's database` }
     }
     try {
       await putAll()
-      // What Postgres checks at the end of a transaction is a row's fault too, and not that of the commit.
+      // Constraints that Postgres would check at the end are checked here, so that a violation is a row's fault and not the commit's.
       await client.query('SET CONSTRAINTS ALL IMMEDIATE')
     } catch (error) {
       await client.query('ROLLBACK')
@@ -95,14 +96,14 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
     if (!(together instanceof Error)) return together
     const records = await search.find(client, pieces)
     if (records.length > 0) return { kind: 'at_fault', records }
-    // Refused together and taken one by one: a unique value that goes from one row to another, say.
+    // Some rows are refused together but accepted one by one, for example when a unique value moves from one row to another.
     const inOrder = await transact(client, delivery, () => search.putInOrder(client, pieces))
     if (!(inOrder instanceof Error)) return inOrder
-    return { kind: 'retry', afterMs: 0, reason: `the table refused rows that it then took: ${together.message}` }
+    return { kind: 'retry', afterMs: 0, reason: `the table refused the rows, but no row is at fault by itself: ${together.message}` }
   }
 
   return {
-    // A patch is merged by Postgres: it gets the document as it is.
+    // Postgres merges a patch, so it gets the document unchanged.
     rows: {
       kind: 'copy',
       columns,
@@ -120,14 +121,14 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
         return { kind: 'permanent', reason: `the table ${table}: ${message} (SQLSTATE ${code})` }
       }
     },
-    // Not waited for where a connection hangs: the process has other things to close.
+    // Does not wait for a connection that hangs: the process has other things to close.
     close: async () => void (await Promise.race([pool.end(), new Promise((resolve) => setTimeout(resolve, CLOSE_LIMIT_MS).unref())])),
   }
 }
 
 /**
- * A connection that failed, or whose server says nothing for too long, is not used again: what state it is in, nobody knows. Whatever it
- * was doing is then decided by the position.
+ * Runs `work` with a connection of the pool. A connection that failed or got no answer in time is not used again, because its state is
+ * unknown; the position then decides whether its work took effect.
  */
 async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>, limitMs = WRITE_LIMIT_MS): Promise<T> {
   const client = await pool.connect()

@@ -1,16 +1,16 @@
 /**
- * Temporary tables of a connection: made once, emptied by every commit, made anew when the target's columns change. Making them for each
- * write would fill the catalogue of the database.
+ * Temporary tables of a connection: created once, emptied by every commit, recreated when the target's columns change. Creating them for
+ * each write would bloat the database's catalogue.
  */
 import type { ClientBase } from 'pg'
 import { quotedTable } from './columns.ts'
 
-/** What was made on a connection, by name, and for which columns of the target. */
+/** What was created on a connection, by name, with the target's columns and the statements at that time. */
 const made = new WeakMap<ClientBase, Map<string, string>>()
 
 export type Column = { name: string; type: string }
 
-/** The target's columns as they are now, in their order, types with their modifiers. */
+/** Returns the target's current columns in their order; types include their modifiers. */
 export async function typesOf(client: ClientBase, table: string): Promise<Column[]> {
   const { rows } = await client.query<Column>(
     `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
@@ -20,7 +20,10 @@ export async function typesOf(client: ClientBase, table: string): Promise<Column
   return rows
 }
 
-/** Runs the statements that make `name`, unless this connection has it so for the same columns. Not inside of a transaction. */
+/**
+ * Runs the statements that create `name`, unless they have run on this connection for the same columns. Must not be called inside a
+ * transaction.
+ */
 export async function ensureMade(
   client: ClientBase,
   name: string,

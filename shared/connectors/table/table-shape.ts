@@ -1,14 +1,14 @@
-/** A table as a source sees it: columns with their types, the primary key, and rows in Postgres' own text. */
+/** A table as a source sees it: columns with their types, the primary key, and rows in Postgres' text form. */
 import type pg from 'pg'
 import { ConfigRefused } from '../connector.ts'
 import type { SourceColumn } from './column-json.ts'
 import { quoted, quotedTable } from './columns.ts'
 import type { Tuple } from './pgoutput.ts'
 
-/** `types`: by column, as a cast wants them. */
+/** `types`: SQL types by column name, as a cast needs them. */
 export type TableShape = { columns: SourceColumn[]; key: string[]; types: Map<string, string> }
 
-/** Throws ConfigRefused where there is no such table. */
+/** Returns the table's columns and key. Throws ConfigRefused when there is no such table. */
 export async function readColumns(client: pg.Client, table: string): Promise<TableShape> {
   const { rows } = await client.query<{ name: string; type_id: number; type: string; key_place: number }>(
     `SELECT a.attname AS name, a.atttypid::int AS type_id, format_type(a.atttypid, a.atttypmod) AS type,
@@ -28,7 +28,7 @@ export async function readColumns(client: pg.Client, table: string): Promise<Tab
 
 const AS_TEXT = { getTypeParser: () => (value: string) => value }
 
-/** Rows behind `values` in the order of `by`, or those that equal them; no values: from the first on. */
+/** Returns up to `limit` rows after `values` in the order of `by`, or equal to them with `=`. Without values it starts at the first row. */
 export async function readTextRows(
   client: pg.Client,
   table: string,

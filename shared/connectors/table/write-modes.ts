@@ -1,4 +1,4 @@
-/** The ways in which encoded rows becomes rows of the table, each inside the transaction under way. */
+/** How encoded rows become rows of the table in each mode, inside the current transaction. */
 import { pipeline } from 'node:stream/promises'
 import { Readable } from 'node:stream'
 import type { PoolClient } from 'pg'
@@ -8,20 +8,20 @@ import { DEFAULT_MARKER, quoted, quotedTable } from './columns.ts'
 import type { TableSinkConfig } from './connector.ts'
 import { ensureMade, typesOf } from './stage.ts'
 
-/** `prepare` runs before the transaction, `put` inside of it; `prepareStage` before a search for faults. All throw what Postgres says. */
+/** `prepare` runs before the transaction, `put` inside it, and `prepareStage` before a search for faults. All throw Postgres' errors. */
 export type PutRows = {
   prepare(client: PoolClient): Promise<void>
   prepareStage(client: PoolClient): Promise<void>
   put(client: PoolClient, bytes: Uint8Array): Promise<void>
-  /** One row `r` of the stage as a statement, for the search for those that Postgres refuses. */
+  /** Statement that writes row `r` of the stage, for the search for rows that Postgres refuses. */
   rowStatement: string
-  /** Rows go into the stage by this statement. */
+  /** COPY statement that fills the stage. */
   stageCopy: string
 }
 
 export type WriteTarget = Pick<TableSinkConfig, 'table' | 'mode' | 'key'> & { columns: readonly CopyColumn[]; knowsDefaults: boolean }
 
-/** COPY takes the bytes in pieces: one that is larger than the socket takes at once would be copied again and again. */
+/** Bytes per piece given to COPY: a piece larger than the socket takes at once would be copied again and again. */
 const COPY_PIECE_BYTES = 256 << 10
 
 export async function copyInto(client: PoolClient, text: string, bytes: Uint8Array): Promise<void> {
@@ -40,16 +40,16 @@ export function createPut(target: WriteTarget): PutRows {
 const namesOf = ({ columns }: WriteTarget): string => columns.map(({ name }) => quoted(name)).join(', ')
 const withDefaults = ({ knowsDefaults }: WriteTarget): string => (knowsDefaults ? ` (DEFAULT '${DEFAULT_MARKER}')` : '')
 
-/** What a conflict on the key does to the row that is there. */
+/** What a conflict on the key does to the existing row. */
 function updateOf({ columns, key = [] }: WriteTarget): string {
   const updates = columns.filter(({ name }) => !key.includes(name)).map(({ name }) => `${quoted(name)} = EXCLUDED.${quoted(name)}`)
   return updates.length > 0 ? `UPDATE SET ${updates.join(', ')}` : 'NOTHING'
 }
 
-/** The stage of a mode whose rows have the table's columns, and the statement that fills it. */
+/** The stage of modes whose rows have the table's columns, and the statement that fills it. */
 function stageOf(target: WriteTarget): Pick<PutRows, 'stageCopy' | 'prepare' | 'prepareStage'> {
   const { columns, table } = target
-  // A row that is to be deleted is known by its key alone.
+  // A row to be deleted has only its key.
   const nullable = columns.map(({ name }) => `ALTER COLUMN ${quoted(name)} DROP NOT NULL`).join(', ')
   const deleted = target.mode === 'upsert' ? ', dps_deleted' : ''
   const prepare = async (client: PoolClient) =>
@@ -75,7 +75,7 @@ function createInsert(target: WriteTarget): PutRows {
   }
 }
 
-/** The newest record of a key replaces its row; one without a value removes it. */
+/** The newest record of a key replaces its row; one without a value deletes it. */
 function createUpsert(target: WriteTarget): PutRows {
   const { key = [] } = target
   const table = quotedTable(target.table)
@@ -87,7 +87,7 @@ function createUpsert(target: WriteTarget): PutRows {
   return {
     ...stage,
     async put(client, bytes) {
-      // One delivery has several pieces.
+      // A delivery may have several pieces: empty the stage before each.
       await client.query('DELETE FROM pg_temp.dps_stage')
       await copyInto(client, stage.stageCopy, bytes)
       await client.query(`DELETE FROM ${table} t USING ${last} s WHERE s.dps_deleted AND ${isSameKey('s')}`)
@@ -101,8 +101,8 @@ function createUpsert(target: WriteTarget): PutRows {
 }
 
 /**
- * A record changes the members that it has and leaves the others of its key's row as they are (RFC 7396, at the top level: a column is a
- * whole). Several records of a key are applied one after the other.
+ * A record changes the columns whose members it has and leaves the other columns of its key's row unchanged (RFC 7396, at the top level
+ * only: a column is replaced as a whole). Several records of a key are applied one after the other.
  */
 function createMergePatch(target: WriteTarget): PutRows {
   const { key = [] } = target

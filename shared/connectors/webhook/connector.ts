@@ -1,9 +1,9 @@
-/** The connector `webhook`: records that others push to us, signed. The control plane takes them and writes the intake topic itself. */
+/** The connector `webhook`: signed records that clients push. The control plane receives them and writes the intake topic itself. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 import { Secret } from '../secret.ts'
 
-/** They say who may send, not what was sent. */
+/** Headers that can't be kept: they are credentials of the sender. */
 const UNTOLD = new Set(['authorization', 'cookie', 'proxy-authorization'])
 
 export const WebhookConfig = z.strictObject({
@@ -11,32 +11,32 @@ export const WebhookConfig = z.strictObject({
     .enum(['hmac', 'github', 'stripe', 'slack'])
     .default('hmac')
     .describe(
-      'how the sender signs: hmac is HMAC-SHA-256 of the body, in hexadecimal, with or without "sha256=" before it; stripe and slack sign the time too, which must be within five minutes',
+      'how the sender signs: hmac is HMAC-SHA-256 of the body, in hexadecimal, with or without "sha256=" before it; stripe and slack also sign the time, which must be within five minutes of the service’s clock',
     )
     .meta({ title: 'Scheme' }),
-  secret: Secret.describe('key of the signature').meta({ title: 'Secret' }),
+  secret: Secret.describe('key with which the sender signs').meta({ title: 'Secret' }),
   previous_secret: Secret.optional()
-    .describe('taken as well, while the sender still signs with the one before')
+    .describe('accepted as well, while the sender still signs with the previous one')
     .meta({ title: 'Previous secret' }),
   header: z
     .string()
     .regex(/^[A-Za-z0-9-]{1,100}$/, 'must be the name of a header')
     .optional()
-    .describe('where the signature stands; by default the scheme’s own, X-Signature-256 for hmac')
+    .describe('header that carries the signature; by default the scheme’s own, X-Signature-256 for hmac')
     .meta({ title: 'Header', examples: ['X-Hub-Signature-256'] }),
   key: z
     .string()
     .min(1)
     .max(200)
     .optional()
-    .describe('member whose value becomes the record’s key: records of one key keep their order')
+    .describe('member whose value becomes the record’s key: records with the same key keep their order')
     .meta({ title: 'Key' }),
   keep_headers: z
     .array(z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'must be the name of a header'))
     .max(20)
     .refine((names) => names.every((name) => !UNTOLD.has(name.toLowerCase())), 'must not name a header with a credential')
     .default([])
-    .describe('headers of the request that become headers of its records, by their names in small letters')
+    .describe('request headers that become headers of its records, with names in lower case')
     .meta({ title: 'Keep headers', examples: [['X-GitHub-Event', 'X-GitHub-Delivery']] }),
 })
 export type WebhookConfig = z.output<typeof WebhookConfig>
@@ -44,12 +44,12 @@ export type WebhookConfig = z.output<typeof WebhookConfig>
 export const webhookConnector: Connector = {
   id: 'conn_webhook',
   name: 'webhook',
-  description: 'Takes records that are pushed to POST /ingest/{pipeline}, signed with a secret.',
+  description: 'Receives records that clients push to POST /ingest/{pipeline}, signed with a secret.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
   source: direction({
     config: WebhookConfig,
-    // Nothing is read: what is pushed is in the intake topic already.
+    // There is nothing to read: pushed records are in the intake topic already.
     open: async () => async () => ({
       async *read(_split, _position, _seen, signal) {
         await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))

@@ -1,15 +1,16 @@
-/** Administration of the cluster through kafkajs: topics, groups, offsets. Every function may be repeated without harm. */
+/** Cluster administration through kafkajs: topics and groups. Every function is safe to repeat. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import type { KafkaSecurity } from './security.ts'
 
+/** The kafkajs admin client. */
 export type KafkaAdmin = Admin
 
 const TOPIC_EXISTS = 'TOPIC_ALREADY_EXISTS'
 const UNKNOWN_TOPIC = 'UNKNOWN_TOPIC_OR_PARTITION'
 const LEADER_NOT_AVAILABLE = 'LEADER_NOT_AVAILABLE'
 
-/** A kafkajs client; it connects lazily and gives up after a few seconds, so that a dead cluster becomes a 503 and not a hang. */
+/** A kafkajs client; it connects lazily and gives up after a few seconds, so that a dead cluster leads to a 503 and not to a hang. */
 export function createKafka(brokers: string[], clientId: string, security: KafkaSecurity['kafkajs'] = {}): Kafka {
   return new kafkajs.Kafka({
     clientId,
@@ -22,7 +23,7 @@ export function createKafka(brokers: string[], clientId: string, security: Kafka
   })
 }
 
-/** Error type of the broker's answer inside a kafkajs error, also where several topics were asked for. */
+/** The broker's error types in a kafkajs error, its nested errors and its cause; empty for anything else. */
 export function errorTypes(error: unknown): string[] {
   if (typeof error !== 'object' || error === null) return []
   const { type, errors, cause } = error as { type?: unknown; errors?: unknown; cause?: unknown }
@@ -30,14 +31,15 @@ export function errorTypes(error: unknown): string[] {
   return [...(typeof type === 'string' ? [type] : []), ...nested, ...(cause === undefined ? [] : errorTypes(cause))]
 }
 
+/** A topic to create; `config` holds Kafka's topic settings by name. */
 export type TopicSpec = { topic: string; partitions: number; replicationFactor: number; config?: Record<string, string> }
 
 const LEADERS_MS = 8000
 const LEARNT_AFTER_MS = 20
 
-/** Until the brokers know the topic and who leads its partitions: one that was asked too early says that it does not exist. */
+/** Waits until all partitions have a leader: a broker that is asked too early answers that the topic does not exist. */
 async function waitForLeaders(admin: KafkaAdmin, topic: string): Promise<void> {
-  // A broker knows of it a moment after the controller; one that is asked before costs kafkajs's own, longer wait.
+  // A broker learns of the topic a moment after the controller; asking earlier costs kafkajs's own, longer retry wait.
   await sleep(LEARNT_AFTER_MS)
   for (const deadline = Date.now() + LEADERS_MS; ; await sleep(100)) {
     try {
@@ -51,12 +53,12 @@ async function waitForLeaders(admin: KafkaAdmin, topic: string): Promise<void> {
   }
 }
 
-/** Makes the topics that do not exist yet, and waits until they can be used. */
+/** Creates the topics that do not exist and waits until each has leaders. Throws KafkaJSError when one has none after 8 s. */
 export async function ensureTopics(admin: KafkaAdmin, topics: TopicSpec[]): Promise<void> {
   for (const { topic, partitions, replicationFactor, config } of topics) {
     try {
       await admin.createTopics({
-        // kafkajs's own way of waiting gives up at a broker that has not heard of the topic yet.
+        // kafkajs's own wait fails when a broker does not know the topic yet.
         waitForLeaders: false,
         timeout: 8000,
         topics: [
@@ -86,7 +88,7 @@ export async function removeTopics(admin: KafkaAdmin, topics: string[]): Promise
   }
 }
 
-/** The service's own topics: definitions and observations (compacted), and the one that the fleet's group stands on. */
+/** Creates the service's own topics, all compacted, with one partition: definitions, observations, the fleet's group topic, the ledger. */
 export async function ensureServiceTopics(
   admin: KafkaAdmin,
   names: { definitions: string; observed: string; fleet: string; ledger: string },
@@ -101,7 +103,7 @@ export async function ensureServiceTopics(
   ])
 }
 
-/** True while anybody is in the group. */
+/** True while the group has at least one member. */
 export async function hasMembers(admin: KafkaAdmin, groupId: string): Promise<boolean> {
   const { groups } = await admin.describeGroups([groupId])
   return (groups[0]?.members.length ?? 0) > 0

@@ -1,13 +1,14 @@
-/** TLS and SASL as the operator configures them, in the words of both clients: the data plane's and kafkajs. */
+/** The operator's TLS and SASL settings, translated for both Kafka clients: the data plane's and kafkajs. */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { ConnectionOptions as TlsOptions } from 'node:tls'
 import type { ConnectionOptions } from '@platformatic/kafka'
 import type { SASLOptions } from 'kafkajs'
 
+/** Supported SASL mechanisms, named as in the configuration. */
 export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 
-/** Paths are of PEM files. `sasl` is left out where the brokers ask for none. */
+/** The operator's settings; the files are PEM files by path, `sasl` is absent when the brokers require none. */
 export type KafkaSecuritySettings = {
   tls: boolean
   caFile?: string
@@ -16,17 +17,17 @@ export type KafkaSecuritySettings = {
   sasl?: { mechanism: (typeof SASL_MECHANISMS)[number]; username: string; password: string }
 }
 
-/** `connection` is for `openCluster`, `kafkajs` for `createKafka`. */
+/** Options for both clients: `connection` for `openCluster`, `kafkajs` for `createKafka`. */
 export type KafkaSecurity = { connection: ConnectionOptions; kafkajs: { ssl?: TlsOptions; sasl?: SASLOptions } }
 
-/** Reads the PEM files once, at start. Throws naming a file that can't be read. */
+/** Options for both clients, with the PEM files read once, at start. Throws naming a file that can't be read. */
 export function openKafkaSecurity(settings: KafkaSecuritySettings, brokers: readonly string[]): KafkaSecurity {
   const pem = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file, 'utf8'))
   const tls = settings.tls ? { ca: pem(settings.caFile), cert: pem(settings.certFile), key: pem(settings.keyFile) } : undefined
   const { sasl } = settings
   return {
     connection: {
-      // A server name is for hosts that have one (RFC 6066 §3): brokers known by address alone are asked without.
+      // TLS server names are host names (RFC 6066 §3): none is sent when all brokers are given as IP addresses.
       ...(tls ? { tls, tlsServerName: brokers.some((broker) => isIP(broker.slice(0, broker.lastIndexOf(':'))) === 0) } : {}),
       ...(sasl ? { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: sasl.password } } : {}),
     },

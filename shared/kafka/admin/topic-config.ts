@@ -1,9 +1,11 @@
-/** Settings of a topic that somebody else made. */
+/** Settings of a topic that this service did not create. */
 import kafkajs from 'kafkajs'
 import type { KafkaAdmin } from './admin.ts'
 
+/** A topic's retention in milliseconds, its largest batch in bytes, and whether it is compacted. */
 export type TopicConfig = { retention_ms: number; batch_bytes_max: number; is_compacted: boolean }
 
+/** The topic's settings from the broker. Throws an Error when it reports no `retention.ms` or `max.message.bytes`. */
 export async function describeTopicConfig(admin: KafkaAdmin, topic: string): Promise<TopicConfig> {
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
@@ -15,7 +17,7 @@ export async function describeTopicConfig(admin: KafkaAdmin, topic: string): Pro
     resources[0]?.configEntries.find(({ configName }) => configName === name)?.configValue
   const numberOf = (name: string): number => {
     const value = Number(entryOf(name))
-    if (!Number.isFinite(value)) throw new Error(`the broker does not tell ${name} of the topic`)
+    if (!Number.isFinite(value)) throw new Error(`the broker does not report ${name} of the topic`)
     return value
   }
   return {

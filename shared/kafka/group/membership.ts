@@ -1,13 +1,14 @@
 /**
- * Membership in a consumer group without consuming: the client library joins, heartbeats and rejoins; we take assignments from it as
- * frozen values. Nothing else ever reads the client's current generation: for some milliseconds of each rebalance it shows the new
- * generation with the old partitions, and a commit made then would be accepted for somebody else's partition.
+ * Membership in a consumer group without consuming: the client library joins, heartbeats and rejoins; its assignments are taken as
+ * frozen values. No other code reads the client's current generation: for some milliseconds of each rebalance it shows the new
+ * generation with the old partitions, and a commit made then would be accepted for another member's partition.
  */
 import { Consumer, type ConnectionOptions } from '@platformatic/kafka'
 
-/** What a member owns: valid from the join that gave it until the first heartbeat error or rejoin. */
+/** The partitions a member owns in one generation: valid until `onRevoked` is called or the next assignment arrives. */
 export type Assignment = Readonly<{ memberId: string; generationId: number; partitions: readonly number[] }>
 
+/** The group to join for `topic`, its timing, and the callbacks that follow the membership. */
 export type MembershipOptions = {
   brokers: string[]
   clientId: string
@@ -17,17 +18,18 @@ export type MembershipOptions = {
   sessionTimeoutMs: number
   heartbeatMs: number
   onAssigned: (assignment: Assignment) => void
-  /** The last assignment is void from now on. */
+  /** Called when the last assignment becomes void. */
   onRevoked: (reason: string) => void
   onError: (error: Error) => void
 }
 
+/** An open membership; `close` leaves the group. */
 export type Membership = { close(): Promise<void> }
 
-/** Longest that a rebalance waits for a member that is alive but slow to come back. */
+/** How long a rebalance waits for a live member that is slow to rejoin. */
 const REBALANCE_TIMEOUT_MS = 10_000
 
-/** Joins the group and keeps the membership until closed. Resolves after the first join. */
+/** A membership that is kept until closed; resolves after the first join, rejects when that fails. */
 export async function openMembership(options: MembershipOptions): Promise<Membership> {
   const consumer = new Consumer({
     ...options.connection,
@@ -51,8 +53,8 @@ export async function openMembership(options: MembershipOptions): Promise<Member
     )
   })
   consumer.on('consumer:group:rebalance', () => revoke('the group is rebalancing'))
-  // A heartbeat error that wants no rejoin voids nothing: the library tries again, and a commit under a membership that is gone is
-  // refused by the broker.
+  // A heartbeat error that requires no rejoin voids nothing: the library tries again, and the broker refuses a commit made under a
+  // membership that has ended.
   consumer.on('consumer:heartbeat:stalled', () => {
     revoke('heartbeats stopped')
     join()
@@ -61,7 +63,7 @@ export async function openMembership(options: MembershipOptions): Promise<Member
   consumer.on('error', (error: Error) => {
     revoke(error.message)
     options.onError(error)
-    // The library gives up after its retries; a member that should be there tries again.
+    // The library gives up after its retries; while the membership is open, join again.
     join()
   })
 

@@ -1,10 +1,13 @@
-/** Which batches of a read-committed Fetch answer belong to aborted transactions; the broker sends them all the same (KIP-98). Pure. */
+/** Finds batches of aborted transactions in a read-committed Fetch answer; the broker sends them too (KIP-98). Pure. */
 import { CONTROL, TRANSACTIONAL, type BatchHeader } from './record-batch.ts'
 
-/** A transaction that was aborted: its batches from `firstOffset` up to its abort marker don't count. */
+/** An aborted transaction (KIP-98): its batches from `firstOffset` up to its abort marker must be dropped. */
 export type AbortedTransaction = { producerId: bigint; firstOffset: bigint }
 
-/** Asked once for every batch, in offset order. Control batches are never aborted; any marker of a producer ends its transaction. */
+/**
+ * A test for batches of aborted transactions, to be called once for every batch, in offset order. It is false for control batches; any
+ * marker of a producer ends that producer's transaction.
+ */
 export function createAbortedFilter(aborted: readonly AbortedTransaction[]): (header: BatchHeader) => boolean {
   const upcoming = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
   const active = new Set<bigint>()

@@ -1,5 +1,5 @@
 /**
- * The records section of a compressed batch, inflated, never beyond a cap, and deflated. Codes:
+ * Inflates the records section of a compressed batch, up to a cap, and compresses sections. Codec numbers:
  * https://kafka.apache.org/documentation/#recordbatch
  */
 import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib'
@@ -7,20 +7,20 @@ import { createRequire } from 'node:module'
 import type { Compression } from '../../model/definition.ts'
 import { inflateZstd } from './zstd-frames.ts'
 
-/** Loaded with the first batch that needs it: the client library takes a third of a second of a lane's start. */
+/** Loaded for the first batch that needs it: importing the client library would slow a lane's start by a third of a second. */
 let codecs: typeof import('@platformatic/kafka').compressionsAlgorithms | undefined
 function codecOf(name: 'snappy' | 'lz4') {
   codecs ??= (createRequire(import.meta.url)('@platformatic/kafka') as typeof import('@platformatic/kafka')).compressionsAlgorithms
   return codecs[name]
 }
 
-/** Largest section a compressed batch may inflate to. */
+/** Largest size in bytes to which a compressed section may inflate. */
 export const INFLATED_BYTES_MAX = 128 << 20
 
-/** Bits 0–2 of a batch's attributes. */
+/** Codec numbers, as in bits 0–2 of a batch's attributes. */
 export const CODECS = { gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const
 
-/** Compresses a section. */
+/** The section, compressed with the given codec. */
 export function deflate(compression: Exclude<Compression, 'none'>, section: Buffer): Buffer {
   switch (compression) {
     case 'gzip':
@@ -33,7 +33,7 @@ export function deflate(compression: Exclude<Compression, 'none'>, section: Buff
 }
 
 /**
- * The uncompressed section. Throws on damaged data, an unknown codec, or more than `INFLATED_BYTES_MAX`, which is known before inflating.
+ * The uncompressed section. Throws on damaged data, an unknown codec, or more than `INFLATED_BYTES_MAX` bytes.
  * @param codec bits 0–2 of the batch's attributes: 0 none, 1 gzip, 2 snappy, 3 lz4 (frame), 4 zstd
  */
 export function inflate(codec: number, section: Buffer): Buffer {
@@ -62,7 +62,7 @@ function assertCap(bytes: number): void {
 const XERIAL = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const XERIAL_HEADER_BYTES = 16
 
-/** The size that each block declares at its start (https://github.com/google/snappy/blob/main/format_description.txt, §1). */
+/** The sum of the sizes that the blocks declare at their starts (https://github.com/google/snappy/blob/main/format_description.txt, §1). */
 function snappySize(section: Buffer): number {
   if (!section.subarray(0, XERIAL.length).equals(XERIAL)) return declaredSize(section, 0)
   let total = 0
@@ -74,14 +74,14 @@ function declaredSize(section: Buffer, from: number): number {
   let size = 0
   for (let i = 0; i < 5; i++) {
     const byte = section[from + i]
-    if (byte === undefined) throw new RangeError('a snappy block ends in its length')
+    if (byte === undefined) throw new RangeError('a snappy block ends within its length field')
     size += (byte & 0x7f) * 2 ** (7 * i)
     if (byte < 128) break
   }
   return size
 }
 
-/** Sums what the tokens of every block would write (lz4_Block_format.md, lz4_Frame_format.md); stops once past the cap. */
+/** The inflated size, summed from the tokens of every block (lz4_Block_format.md, lz4_Frame_format.md); stops once past the cap. */
 function lz4Size(section: Buffer): number {
   const flags = section[4] ?? 0
   const hasBlockChecksum = (flags & 0x10) !== 0
@@ -115,7 +115,7 @@ function lz4BlockSize(section: Buffer, from: number, end: number): number {
     const literals = extended(token >> 4)
     total += literals
     at += literals + 2
-    // The last sequence has literals alone.
+    // The last sequence has only literals.
     if (at > end) break
     total += extended(token & 15) + 4
   }

@@ -1,8 +1,9 @@
-/** Kafka's murmur2 (org.apache.kafka.common.utils.Utils#murmur2), by which records with a key find their partition. Pure. */
+/** Kafka's murmur2 (org.apache.kafka.common.utils.Utils#murmur2), which maps a record's key to its partition. Pure. */
 
 const SEED = 0x9747b28c
 const M = 0x5bd1e995
 
+/** The murmur2 hash of `[from, to)` of the bytes, as a signed 32-bit integer. */
 export function murmur2(bytes: Uint8Array, from: number, to: number): number {
   const length = to - from
   let hash = SEED ^ length
@@ -21,6 +22,6 @@ export function murmur2(bytes: Uint8Array, from: number, to: number): number {
   return hash ^ (hash >>> 15)
 }
 
-/** The partition of a key, as Java's and kafkajs' default partitioners have it. */
+/** The partition of the key at `[from, to)` of the bytes, as Java's and kafkajs's default partitioners choose it. */
 export const partitionOfKey = (bytes: Uint8Array, from: number, to: number, partitions: number): number =>
   (murmur2(bytes, from, to) & 0x7fffffff) % partitions

@@ -1,19 +1,19 @@
 /**
- * The Kafka record batch, format v2 (KIP-98): header fields, and a record codec for everything that is not hot. Pure functions over
- * bytes; nothing here knows of connections or pipelines.
+ * The Kafka record batch, format v2 (KIP-98): header fields, and a record codec for code off the hot path. Pure functions over bytes,
+ * independent of connections and pipelines.
  */
 import { crc32c } from '@node-rs/crc32'
 import type { Compression } from '../../model/definition.ts'
 import { CODECS, deflate } from './compression.ts'
 import { readVarint, readVarlong, varintSize, varlongSize, writeVarint, writeVarlong, type Cursor } from './varint.ts'
 
-/** Byte positions of the header's fields; the records section starts at `BATCH_HEADER_BYTES`. */
+/** Length of a batch's header in bytes (KIP-98); the records section follows. The constants below are offsets of header fields. */
 export const BATCH_HEADER_BYTES = 61
 const BATCH_LENGTH = 8
 const LEADER_EPOCH = 12
 const MAGIC = 16
 const CRC = 17
-/** The CRC covers everything from the attributes on. */
+/** The CRC covers the batch from here to its end. */
 const ATTRIBUTES = 21
 const LAST_OFFSET_DELTA = 23
 const BASE_TIMESTAMP = 27
@@ -23,13 +23,16 @@ const PRODUCER_EPOCH = 51
 const BASE_SEQUENCE = 53
 const RECORD_COUNT = 57
 
-/** Attribute bits of a batch. */
+/** Attribute bits that hold the codec of a batch, 0 for none (KIP-98). */
 export const COMPRESSION_MASK = 0x07
+/** Attribute bit: all records have `maxTimestamp` as their time, set by the broker (KIP-32). */
 export const LOG_APPEND_TIME = 0x08
+/** Attribute bit: the batch is part of a transaction (KIP-98). */
 export const TRANSACTIONAL = 0x10
+/** Attribute bit: the batch holds a control record, such as a transaction marker, and no data (KIP-98). */
 export const CONTROL = 0x20
 
-/** What a batch says of itself. `size` is its whole length in bytes. */
+/** Header fields of a batch (KIP-98). `size` is the length of the whole batch in bytes; timestamps are in milliseconds. */
 export type BatchHeader = {
   baseOffset: bigint
   size: number
@@ -43,7 +46,7 @@ export type BatchHeader = {
 }
 
 /**
- * Reads the header of the batch at `at`. Undefined when the rest of the buffer holds no complete batch: a Fetch answer may end in a
+ * The header of the batch at byte offset `at`; undefined when no complete batch starts there, because a Fetch answer may end in a
  * partial one.
  */
 export function readBatchHeader(bytes: Buffer, at: number): BatchHeader | undefined {
@@ -63,10 +66,10 @@ export function readBatchHeader(bytes: Buffer, at: number): BatchHeader | undefi
   }
 }
 
-/** What the writer of a batch decides; producer and sequence are stamped later, by `stampProducer`. */
+/** Header fields set when a batch is built; `stampProducer` adds producer and sequence later. */
 export type NewBatch = { attributes: number; recordCount: number; baseTimestamp: bigint; maxTimestamp: bigint }
 
-/** Fills the header in front of a records section that is already in place. The batch is complete only after `stampProducer`. */
+/** Writes the header of a batch whose records section is already in place. The batch is complete only after `stampProducer`. */
 export function writeBatchHeader(batch: Buffer, values: NewBatch): void {
   batch.writeBigInt64BE(0n, 0)
   batch.writeInt32BE(batch.length - 12, BATCH_LENGTH)
@@ -79,7 +82,7 @@ export function writeBatchHeader(batch: Buffer, values: NewBatch): void {
   batch.writeInt32BE(values.recordCount, RECORD_COUNT)
 }
 
-/** Stamps the producer's identity and the sequence of the first record, then the CRC-32C. -1 for a producer without idempotence. */
+/** Writes producer id, epoch and the first record's sequence (all -1 for a producer without idempotence), then the CRC-32C. */
 export function stampProducer(batch: Buffer, producerId: bigint, producerEpoch: number, baseSequence: number): void {
   batch.writeBigInt64BE(producerId, PRODUCER_ID)
   batch.writeInt16BE(producerEpoch, PRODUCER_EPOCH)
@@ -92,7 +95,7 @@ export function hasValidCrc(batch: Buffer): boolean {
   return crc32c(batch.subarray(ATTRIBUTES)) === batch.readUInt32BE(CRC)
 }
 
-/** One decoded record. Buffers are views of the section they came from. Header keys are UTF-8 as the format says. */
+/** One decoded record. Its buffers are views of the section it came from; header keys are UTF-8, as the format requires. */
 export type KafkaRecord = {
   offsetDelta: number
   timestampDelta: bigint
@@ -109,7 +112,7 @@ function readBytes(section: Buffer, cursor: Cursor): Buffer | null {
   return bytes
 }
 
-/** Decodes `count` records of an uncompressed section. Throws RangeError on malformed bytes. */
+/** The first `count` records of an uncompressed section. Throws RangeError on malformed bytes. */
 export function decodeRecords(section: Buffer, count: number): KafkaRecord[] {
   const cursor: Cursor = { at: 0 }
   const records: KafkaRecord[] = []
@@ -142,7 +145,7 @@ function writeBytes(target: Buffer, bytes: Buffer | null, at: number): number {
   return after + bytes.length
 }
 
-/** Encodes records as one section, in their given order and with their given deltas. */
+/** The records as one uncompressed section, in the given order and with the given deltas. */
 export function encodeRecords(records: KafkaRecord[]): Buffer {
   const bodies = records.map((record) => {
     const headerKeys = record.headers.map(([key]) => Buffer.from(key, 'utf8'))
@@ -172,7 +175,7 @@ export function encodeRecords(records: KafkaRecord[]): Buffer {
   return target
 }
 
-/** Headers as a record ends with them: their count, then each key and value. */
+/** Headers encoded as at the end of a record: their count, then each key and value. */
 export function encodeHeaders(headers: KafkaRecord['headers']): Buffer {
   const keys = headers.map(([key]) => Buffer.from(key, 'utf8'))
   const size = headers.reduce((sum, [, value], index) => sum + bytesSize(keys[index]!) + bytesSize(value), varintSize(headers.length))
@@ -182,7 +185,7 @@ export function encodeHeaders(headers: KafkaRecord['headers']): Buffer {
   return target
 }
 
-/** A whole batch, unstamped, from records whose offset deltas are their places. */
+/** A whole batch of records whose offset deltas are 0, 1, 2, …; not yet stamped with a producer. */
 export function encodeBatch(records: KafkaRecord[], baseTimestamp: bigint, attributes: number): Buffer {
   const section = encodeRecords(records)
   const batch = Buffer.allocUnsafeSlow(BATCH_HEADER_BYTES + section.length)
@@ -195,7 +198,7 @@ export function encodeBatch(records: KafkaRecord[], baseTimestamp: bigint, attri
   return batch
 }
 
-/** The same batch, unstamped, with its records section compressed. */
+/** A copy of the batch with its records section compressed; its CRC is invalid until `stampProducer`. */
 export function compressBatch(batch: Buffer, compression: Exclude<Compression, 'none'>): Buffer {
   const section = deflate(compression, batch.subarray(BATCH_HEADER_BYTES))
   const compressed = Buffer.allocUnsafeSlow(BATCH_HEADER_BYTES + section.length)

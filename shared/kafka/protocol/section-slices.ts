@@ -1,10 +1,10 @@
-/** A large records section in slices of whole records, so that what inflates to a hundred megabytes is worked on a few at a time. */
+/** Cuts a large records section into slices of whole records: a hundred inflated megabytes are processed a few at a time. */
 import { readVarint, readVarlong, type Cursor } from './varint.ts'
 
-/** `count` records; the offsets of the first and the last one are those deltas after the batch's base offset. */
+/** A view of `count` records; the deltas are the offsets of the first and the last one, relative to the batch's base offset. */
 export type SectionSlice = { section: Buffer; count: number; firstDelta: number; lastDelta: number }
 
-/** The records before the one whose offset is `endDelta` after the batch's base offset. Throws RangeError as `slicesOf` does. */
+/** The records whose offset delta is below `endDelta`, as a view of the section. Throws RangeError as `slicesOf` does. */
 export function sectionBefore(section: Buffer, count: number, endDelta: number): { section: Buffer; count: number } {
   let records = 0
   let end = 0
@@ -17,8 +17,8 @@ export function sectionBefore(section: Buffer, count: number, endDelta: number):
 }
 
 /**
- * Cuts a section (KIP-98, "Record") before the record that would make a slice larger than `bytesMax`; a larger record is a slice of its
- * own. Throws RangeError when the lengths of the records don't add up.
+ * Slices of a section (KIP-98, "Record") of at most `bytesMax` bytes each; a larger record becomes its own slice. Throws RangeError when
+ * the lengths of the records don't add up.
  */
 export function* slicesOf(section: Buffer, count: number, bytesMax: number): Generator<SectionSlice> {
   const cursor: Cursor = { at: 0 }

@@ -1,8 +1,9 @@
 /** Zig-zag variable-length integers, as Kafka writes them inside records (protobuf encoding; KIP-98). */
 
+/** The byte offset to read next; reading advances it. */
 export type Cursor = { at: number }
 
-/** Reads a 32-bit varint and moves the cursor. Throws RangeError past the end or past five bytes. */
+/** The 32-bit varint at the cursor, which moves past it. Throws RangeError past the end or past five bytes. */
 export function readVarint(bytes: Buffer, cursor: Cursor): number {
   let result = 0
   for (let shift = 0; shift <= 28; shift += 7) {
@@ -14,7 +15,7 @@ export function readVarint(bytes: Buffer, cursor: Cursor): number {
   throw new RangeError('a varint is longer than five bytes')
 }
 
-/** Reads a 64-bit varlong and moves the cursor. Throws RangeError past the end or past ten bytes. */
+/** The 64-bit varlong at the cursor, which moves past it. Throws RangeError past the end or past ten bytes. */
 export function readVarlong(bytes: Buffer, cursor: Cursor): bigint {
   let result = 0n
   for (let shift = 0n; shift <= 63n; shift += 7n) {
@@ -29,7 +30,7 @@ export function readVarlong(bytes: Buffer, cursor: Cursor): bigint {
   throw new RangeError('a varlong is longer than ten bytes')
 }
 
-/** Writes a 32-bit varint at `at`; answers the position after it. */
+/** Writes a 32-bit varint at `at`; returns the byte offset after it. */
 export function writeVarint(target: Buffer, value: number, at: number): number {
   let rest = ((value << 1) ^ (value >> 31)) >>> 0
   while (rest >= 0x80) {
@@ -40,7 +41,7 @@ export function writeVarint(target: Buffer, value: number, at: number): number {
   return at
 }
 
-/** Writes a 64-bit varlong at `at`; answers the position after it. */
+/** Writes a 64-bit varlong at `at`; returns the byte offset after it. */
 export function writeVarlong(target: Buffer, value: bigint, at: number): number {
   let rest = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n))
   while (rest >= 0x80n) {
@@ -51,7 +52,7 @@ export function writeVarlong(target: Buffer, value: bigint, at: number): number 
   return at
 }
 
-/** Bytes that `writeVarint` takes. */
+/** The number of bytes that `writeVarint` writes for the value. */
 export function varintSize(value: number): number {
   let rest = ((value << 1) ^ (value >> 31)) >>> 0
   let size = 1
@@ -62,7 +63,7 @@ export function varintSize(value: number): number {
   return size
 }
 
-/** Bytes that `writeVarlong` takes. */
+/** The number of bytes that `writeVarlong` writes for the value. */
 export function varlongSize(value: bigint): number {
   let rest = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n))
   let size = 1

@@ -1,13 +1,13 @@
 /**
- * Zstandard data of any number of frames (RFC 8878 §3). Node's decompressor ends at the end of the first frame and drops what follows it
- * in the same chunk, so frames are told apart here, by their block headers alone, and each gets a decompressor of its own.
+ * Decompresses Zstandard data of any number of frames (RFC 8878 §3). Node's decompressor stops after the first frame and drops what follows
+ * it in the same chunk, so frame ends are found here, from the block headers alone, and each frame gets its own decompressor.
  */
 import { Transform, type TransformCallback } from 'node:stream'
 import { callbackify } from 'node:util'
 import { createZstdDecompress, zstdDecompressSync, type ZstdDecompress } from 'node:zlib'
 
 const MAGIC = 0xfd2fb528
-/** RFC 8878 §3.1.2: the last hex digit is free. */
+/** RFC 8878 §3.1.2: the last hex digit may have any value. */
 const SKIPPABLE_MAGIC = 0x184d2a50
 const BLOCK_HEADER_BYTES = 3
 const RLE_BLOCK = 1
@@ -15,7 +15,7 @@ const RESERVED_BLOCK = 3
 const DICTIONARY_ID_BYTES = [0, 1, 2, 4]
 const CONTENT_SIZE_BYTES = [0, 2, 4, 8]
 
-/** Bytes of a frame's header, magic included, as its descriptor byte says (§3.1.1.1). */
+/** Length of a frame's header in bytes, magic included, from its descriptor byte (§3.1.1.1). */
 function headerBytes(descriptor: number): number {
   const isSingleSegment = (descriptor & 0x20) !== 0
   const sizeFlag = descriptor >> 6
@@ -26,19 +26,19 @@ function headerBytes(descriptor: number): number {
 type Piece = { bytes: Buffer; isSkippable: boolean; /** The frame ends with this piece. */ isLast: boolean }
 
 /**
- * Cuts a sequence of chunks at the frames' ends. Throws RangeError at bytes that are no frame, and from `end` when the last frame is not
- * complete.
+ * A cutter that splits a sequence of chunks at frame ends. `cut` throws RangeError for bytes that are not a frame, `end` when the last
+ * frame is incomplete.
  */
 export function createFrameCutter(): { cut(chunk: Buffer): Piece[]; end(): void } {
-  /** Bytes that don't tell yet what comes: fewer than a header has. */
+  /** The start of a header whose rest has not arrived yet. */
   let pending: Buffer = Buffer.alloc(0)
-  /** Of the part under way, still to come. */
+  /** Bytes of the current part that have not arrived yet. */
   let left = 0
   let state: 'frame' | 'block' | 'checksum' | 'skippable' = 'frame'
   let hasChecksum = false
   let isLastBlock = false
 
-  /** The length of the next part when its header is whole, else undefined. */
+  /** The length in bytes of the next part; undefined while its header is incomplete. */
   function nextPart(bytes: Buffer): number | undefined {
     if (state === 'frame') {
       if (bytes.length < 4) return undefined
@@ -48,7 +48,7 @@ export function createFrameCutter(): { cut(chunk: Buffer): Piece[]; end(): void 
         state = 'skippable'
         return 8 + bytes.readUInt32LE(4)
       }
-      if (magic !== MAGIC) throw new RangeError('the data hold bytes that are no zstd frame')
+      if (magic !== MAGIC) throw new RangeError('the data contain bytes that are not a zstd frame')
       if (bytes.length < 5) return undefined
       hasChecksum = (bytes[4]! & 4) !== 0
       isLastBlock = false
@@ -63,7 +63,7 @@ export function createFrameCutter(): { cut(chunk: Buffer): Piece[]; end(): void 
     return BLOCK_HEADER_BYTES + (type === RLE_BLOCK ? 1 : header >> 3)
   }
 
-  /** What comes after the part that has just ended. True when the frame has ended with it. */
+  /** Moves on from the part that has just ended; true when the frame ended with it. */
   function advance(): boolean {
     if (state === 'frame') state = 'block'
     else if (state === 'block' && isLastBlock && hasChecksum) state = 'checksum'
@@ -107,7 +107,7 @@ export function createFrameCutter(): { cut(chunk: Buffer): Piece[]; end(): void 
   }
 }
 
-/** Everything that the frames hold. Throws RangeError for damaged or truncated data, and for more than `bytesMax`. */
+/** The decompressed content of all frames. Throws for damaged or truncated data and for more than `bytesMax` bytes. */
 export function inflateZstd(data: Buffer, bytesMax: number): Buffer {
   const cutter = createFrameCutter()
   const frames = cutter.cut(data)
@@ -124,20 +124,20 @@ export function inflateZstd(data: Buffer, bytesMax: number): Buffer {
   return inflated.length === 1 ? inflated[0]! : Buffer.concat(inflated)
 }
 
-/** The same as a stream, for objects of any size. */
+/** A stream that decompresses all frames, for objects of any size. */
 export function createZstdInflater(): Transform {
   const cutter = createFrameCutter()
   let frame: ZstdDecompress | undefined
 
   function open(out: Transform): ZstdDecompress {
     const opened = createZstdDecompress()
-    // What nobody reads yet is not inflated further.
+    // Backpressure: decompression pauses until the output is read.
     opened.on('data', (part: Buffer) => out.push(part) || opened.pause())
     opened.on('error', () => {})
     return opened
   }
 
-  /** Damaged data end the frame's stream without an answer to the write under way: whichever comes first is the outcome. */
+  /** Damaged data end the frame's stream without calling the pending write's callback: the first signal decides the outcome. */
   async function add(out: Transform, { bytes, isSkippable, isLast }: Piece): Promise<void> {
     if (isSkippable) return
     const current = (frame ??= open(out))
@@ -148,7 +148,7 @@ export function createZstdInflater(): Transform {
         outcome()
       }
       const failed = (error: Error) => settle(() => reject(error))
-      const closed = () => settle(() => reject(new RangeError('the zstd frame was given up')))
+      const closed = () => settle(() => reject(new RangeError('the zstd stream closed in the middle of a frame')))
       current.once('error', failed)
       current.once('close', closed)
       if (!isLast) current.write(bytes, () => current.destroyed || settle(resolve))

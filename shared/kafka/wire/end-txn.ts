@@ -1,9 +1,10 @@
 /**
- * EndTxn v5 (KIP-890): ends a transaction and answers the epoch, or new producer id, that the next one uses.
+ * EndTxn v5 (KIP-890): ends a transaction and returns the producer id and epoch that the next one uses.
  * Protocol: https://kafka.apache.org/protocol#The_Messages_EndTxn
  */
 import { createAPI, Writer, type Connection, type Reader } from '@platformatic/kafka'
 
+/** The broker's answer: an error code, and the producer id and epoch for the next transaction (KIP-890). */
 export type EndTxnAnswer = { errorCode: number; producerId: bigint; producerEpoch: number }
 
 function createRequest(transactionalId: string, producerId: bigint, producerEpoch: number, commit: boolean): Writer {
@@ -22,7 +23,7 @@ function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: num
 
 const api = createAPI<[string, bigint, number, boolean], EndTxnAnswer>(26, 5, createRequest, parseResponse)
 
-/** Ends the transaction. Rejects when the connection fails: then nobody knows, and the producer must re-initialise. */
+/** Commits or aborts the transaction. Rejects when the connection fails: the outcome is then unknown, the producer must re-initialise. */
 export function endTransaction(
   connection: Connection,
   transactionalId: string,

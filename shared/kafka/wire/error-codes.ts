@@ -1,4 +1,4 @@
-/** The broker's error codes that our code decides by. https://kafka.apache.org/protocol#protocol_error_codes */
+/** The broker's error codes that the code acts on. https://kafka.apache.org/protocol#protocol_error_codes */
 export const KAFKA_ERRORS = {
   none: 0,
   offsetOutOfRange: 1,
@@ -29,9 +29,10 @@ export const KAFKA_ERRORS = {
   transactionAbortable: 120,
 } as const
 
-/** Codes that mean: the same request may succeed on the same or another broker in a moment. */
+/** Codes after which the same request may soon succeed, on the same or another broker. */
 const RETRIABLE: ReadonlySet<number> = new Set([3, 5, 6, 7, 14, 15, 16, 19, 20, 51, 56, 88, 100])
 
+/** True when the same request may soon succeed, on the same or another broker. */
 export function isRetriable(code: number): boolean {
   return RETRIABLE.has(code)
 }
@@ -39,17 +40,18 @@ export function isRetriable(code: number): boolean {
 /** Codes after which metadata or the coordinator must be looked up again. */
 const MOVED: ReadonlySet<number> = new Set([3, 5, 6, 15, 16, 100])
 
+/** True when the leader or coordinator may have changed, so that it must be looked up again. */
 export function hasMoved(code: number): boolean {
   return MOVED.has(code)
 }
 
-/** Name and code, for messages. */
+/** The code with its name, for error texts and logs. */
 export function kafkaErrorName(code: number): string {
   const name = Object.entries(KAFKA_ERRORS).find(([, value]) => value === code)?.[0]
   return name === undefined ? `Kafka error ${code}` : `${name} (Kafka error ${code})`
 }
 
-/** The broker's code inside an error that the client library threw, undefined when it was no broker's answer. */
+/** The broker's code in an error thrown by the client library; undefined when the error does not come from a broker's answer. */
 export function brokerErrorCode(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const { apiCode, errors, cause } = error as { apiCode?: unknown; errors?: unknown; cause?: unknown }

@@ -6,9 +6,10 @@
 import { createAPI, Writer, type Connection, type Reader } from '@platformatic/kafka'
 import type { AbortedTransaction } from '../protocol/aborted.ts'
 
+/** A partition to fetch, from `offset` on, up to about `bytesMax` bytes. */
 export type FetchPartition = { partition: number; offset: bigint; bytesMax: number }
 
-/** One partition's answer. `bytes` is a buffer of its own (transferable), undefined when there is nothing. */
+/** One partition's answer. `bytes` has its own, transferable memory; undefined when there are no bytes. */
 export type FetchedPartition = {
   partition: number
   errorCode: number
@@ -19,6 +20,10 @@ export type FetchedPartition = {
   bytes: Buffer | undefined
 }
 
+/**
+ * A fetch of one topic's partitions. The broker waits up to `waitMs` for `bytesMin` bytes and returns at most `bytesMax`, or the whole
+ * first batch when that is larger (KIP-74).
+ */
 export type FetchRequest = {
   topicId: string
   partitions: FetchPartition[]
@@ -27,7 +32,7 @@ export type FetchRequest = {
   bytesMax: number
 }
 
-/** Where a partition's bytes go: a buffer of at least that many bytes. */
+/** Returns memory for a partition's bytes: a buffer of at least `bytes` bytes. */
 export type Allocate = (bytes: number) => ArrayBuffer
 
 const READ_COMMITTED = 1
@@ -59,7 +64,7 @@ function createRequest(request: FetchRequest): Writer {
     .appendTaggedFields()
 }
 
-/** Copies the next `length` bytes into memory of their own: the reader's chunks are shared with other answers, and not transferable. */
+/** Copies the next `length` bytes out of the reader, whose chunks are shared with other answers and not transferable. */
 function takeBytes(reader: Reader, length: number, allocate: Allocate): Buffer {
   const target = Buffer.from(allocate(length), 0, length)
   let at = 0
@@ -89,7 +94,7 @@ function parsePartition(reader: Reader, allocate: Allocate): FetchedPartition {
   }
 }
 
-/** `errorCode` is the whole answer's; the partitions carry their own. */
+/** The answer to a fetch; `errorCode` is for the request as a whole, partitions have their own. */
 export type FetchAnswer = { errorCode: number; partitions: FetchedPartition[] }
 
 function parserWith(allocate: Allocate) {
@@ -105,13 +110,14 @@ function parserWith(allocate: Allocate) {
   }
 }
 
+/** Sends one fetch. Rejects only when the connection fails; broker errors are returned as codes. */
 export type FetchBatches = (connection: Connection, request: FetchRequest) => Promise<FetchAnswer>
 
-/** A fetch whose bytes go where `allocate` says. Rejects only when the connection fails; broker errors come as codes. */
+/** A fetch function that copies record bytes into memory from `allocate`, once per partition with bytes. */
 export function createFetch(allocate: Allocate): FetchBatches {
   const api = createAPI<[FetchRequest], FetchAnswer>(1, 17, createRequest, parserWith(allocate))
   return (connection, request) => api.async(connection, request)
 }
 
-/** Fetches at read-committed into buffers of their own. */
+/** Fetches at read-committed, each partition's bytes into a new buffer. */
 export const fetchBatches: FetchBatches = createFetch((bytes) => Buffer.allocUnsafeSlow(bytes).buffer as ArrayBuffer)

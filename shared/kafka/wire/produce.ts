@@ -1,12 +1,15 @@
 /**
- * Produce with batches that are already bytes: v12 inside transactions V2 (KIP-890: no AddPartitionsToTxn), the same version without.
+ * Produce v12 with batches that are already encoded, in transactions V2 (KIP-890: no AddPartitionsToTxn) or without a transaction.
  * Protocol: https://kafka.apache.org/protocol#The_Messages_Produce
  * HOT: a few calls per round.
  */
 import { createAPI, Writer, type Connection, type Reader } from '@platformatic/kafka'
 
+/** A stamped batch for one partition. */
 export type ProducePartition = { partition: number; batch: Buffer }
+/** The batches for one topic, one per partition. */
 export type ProduceTopic = { topic: string; partitions: ProducePartition[] }
+/** The broker's answer for one partition; `baseOffset` is the offset of the batch's first record. */
 export type ProducedPartition = { topic: string; partition: number; errorCode: number; errorMessage: string | null; baseOffset: bigint }
 
 const ACKS_ALL = -1
@@ -48,7 +51,7 @@ function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: num
 
 const api = createAPI<[string | null, ProduceTopic[]], ProducedPartition[]>(0, 12, createRequest, parseResponse)
 
-/** Produces at acks=all. Rejects only when the connection fails; broker errors come as codes per partition. */
+/** The answer for each partition, at acks=all. Rejects only when the connection fails; broker errors are returned as codes. */
 export function produceBatches(
   connection: Connection,
   transactionalId: string | null,

@@ -4,8 +4,10 @@
  */
 import { createAPI, txnOffsetCommitV4, type Connection, type Reader } from '@platformatic/kafka'
 
+/** The offset to commit for one partition, the next to be read, with its metadata. */
 export type TxnOffset = { partition: number; offset: bigint; metadata: string }
 
+/** Offsets to add to a transaction; the broker checks member and generation (KIP-447) and the producer's epoch (KIP-98). */
 export type TxnOffsetCommitRequest = {
   transactionalId: string
   groupId: string
@@ -27,7 +29,7 @@ function createRequest(request: TxnOffsetCommitRequest) {
     committedLeaderEpoch: -1,
     committedMetadata: metadata,
   }))
-  // The body of v5 is that of v4; only what the broker does with it differs.
+  // v5 has the same body as v4; only the broker's handling differs.
   return txnOffsetCommitV4.createRequest(transactionalId, groupId, producerId, producerEpoch, generationId, memberId, null, [
     { name: topic, partitions },
   ])
@@ -45,7 +47,7 @@ function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: num
 
 const api = createAPI<[TxnOffsetCommitRequest], Answer>(28, 5, createRequest, parseResponse)
 
-/** Adds consumed offsets to the transaction. Answers the first error code that is not 0, else 0. Rejects when the connection fails. */
+/** Adds consumed offsets to the transaction; returns the first non-zero error code, else 0. Rejects when the connection fails. */
 export async function commitOffsetsInTransaction(connection: Connection, request: TxnOffsetCommitRequest): Promise<number> {
   const answer = await api.async(connection, request)
   return answer.find(({ errorCode }) => errorCode !== 0)?.errorCode ?? 0

@@ -1,18 +1,19 @@
-/** The built-in SmartModules, present in every account as `dps/<name>`. Another one is a folder here and a line below. */
+/** The built-in SmartModules, present in every account as `dps/<name>`. To add one, add a folder here and an entry below. */
 import { join } from 'node:path'
 import { compileCached } from '../compile-cache.ts'
 
+/** A built-in SmartModule; `parameters` is the JSON Schema for a step's config. */
 export type BuiltIn = { name: string; version: string; description: string; parameters: Record<string, unknown> }
 
 const fieldName = { type: 'string', minLength: 1 }
 const fieldNames = { type: 'array', items: fieldName }
 
-/** `parameters` is the JSON Schema of a step's config, checked when a pipeline is created. */
+/** All built-ins. A step's config is checked against `parameters` when a pipeline is created. */
 export const BUILT_INS: readonly BuiltIn[] = [
   {
     name: 'dps/filter',
     version: '1.0.0',
-    description: 'Keeps the records whose field compares as asked.',
+    description: 'Keeps the records whose field satisfies the comparison.',
     parameters: {
       type: 'object',
       additionalProperties: false,
@@ -20,14 +21,14 @@ export const BUILT_INS: readonly BuiltIn[] = [
       properties: {
         field: { ...fieldName, description: 'dotted path of the field, for example customer.address.city' },
         operator: { enum: ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'contains', 'starts_with', 'ends_with', 'exists'] },
-        value: { description: 'what to compare with; an array for in; for exists true (default) or false' },
+        value: { description: 'value to compare with; an array for `in`; for `exists`, true (default) or false' },
       },
     },
   },
   {
     name: 'dps/map-fields',
     version: '1.0.0',
-    description: 'Renames, drops, sets and re-cases fields; dotted paths reach nested ones.',
+    description: 'Renames, drops, sets, re-cases and trims fields; dotted paths address nested ones.',
     parameters: {
       type: 'object',
       additionalProperties: false,
@@ -44,7 +45,7 @@ export const BUILT_INS: readonly BuiltIn[] = [
   {
     name: 'dps/text-classifier',
     version: '1.0.0',
-    description: 'Labels a text field: sentiment by a lexicon, or labels of your own by keywords or examples.',
+    description: 'Labels a text field: with its sentiment by a lexicon, or with your own labels by keywords or examples.',
     parameters: {
       type: 'object',
       additionalProperties: false,
@@ -61,15 +62,15 @@ export const BUILT_INS: readonly BuiltIn[] = [
             minProperties: 1,
             properties: { keywords: { type: 'array', items: { type: 'string' } }, examples: { type: 'array', items: { type: 'string' } } },
           },
-          description: 'label to its keywords or examples; with examples a classifier is trained at start',
+          description: 'label to its keywords or examples; with examples, a classifier is trained at start',
         },
-        default_label: { type: 'string', description: 'label where no keyword occurs (other)' },
+        default_label: { type: 'string', description: 'label of a text without any keyword (default: other)' },
       },
     },
   },
 ]
 
-/** The built-ins with their compiled binaries; the first call on a machine compiles them, later ones read the cache. */
+/** The built-ins with their compiled binaries; the first call compiles them, later ones read the cache. */
 export async function builtInSmartModules(cacheFolder: string): Promise<(BuiltIn & { binary: Uint8Array<ArrayBuffer> })[]> {
   return Promise.all(
     BUILT_INS.map(async (builtIn) => ({

@@ -1,6 +1,6 @@
 /**
  * One instance of a `batch` SmartModule (ABI 1), loaded by Extism and called through its linear memory: bytes in, bytes out.
- * HOT: nothing here runs per record except the reading of error entries. What the guest answers is untrusted.
+ * HOT: nothing here runs per record except reading error entries. The guest's output is untrusted.
  */
 import createPlugin from '@extism/extism'
 import { SMARTMODULE_LIMITS, SmartModuleTrap, type BatchExports, type InitDocument } from '../abi.ts'
@@ -10,7 +10,7 @@ import type { BatchContext, StepInstance } from './step.ts'
 
 const RESULT_BYTES = 36
 
-/** Opens an instance and runs `dps_init`. Throws SmartModuleTrap with the guest's own refusal of its config. */
+/** An instance that accepted its config. Throws SmartModuleTrap when it fails to start or, with the guest's text, refuses the config. */
 export async function openBatchInstance(
   module: WebAssembly.Module,
   document: InitDocument,
@@ -43,12 +43,12 @@ function initialise(exports: BatchExports, document: InitDocument): void {
   throw new SmartModuleTrap(document.step, bytesOf(exports, refusal + 4, Math.min(length, 4096), document.step).toString('utf8'))
 }
 
-/** A view of guest memory; a range outside of it is the guest's fault. */
+/** A view of guest memory. Throws SmartModuleTrap for a range outside it, which is the guest's fault. */
 function bytesOf(exports: BatchExports, pointer: number, length: number, step: number): Buffer {
   const at = pointer >>> 0
   const size = length >>> 0
   if (at + size > exports.memory.buffer.byteLength)
-    throw new SmartModuleTrap(step, `answered a range outside of its memory (${at}+${size})`)
+    throw new SmartModuleTrap(step, `returned a range outside of its memory (${at}+${size})`)
   return Buffer.from(exports.memory.buffer, at, size)
 }
 
@@ -81,7 +81,7 @@ function runBatch(exports: BatchExports, call: CallSeed, step: number, kernel: K
   if (outLength > length * SMARTMODULE_LIMITS.output_bytes_per_input + SMARTMODULE_LIMITS.output_bytes_extra) {
     throw new SmartModuleTrap(
       step,
-      `answered ${outLength} bytes for ${length}: more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`,
+      `returned ${outLength} bytes for ${length}: more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`,
     )
   }
   const errorCount = block.getUint32(20, true)
@@ -90,10 +90,10 @@ function runBatch(exports: BatchExports, call: CallSeed, step: number, kernel: K
   fillSection(kernel, out)
   // The kernel counts steps from 1: 0 is the source itself.
   if (kernel.take(outLength, outCount, step + 1) < 0)
-    throw new SmartModuleTrap(step, 'answered records that are malformed, out of order, or not from its input')
+    throw new SmartModuleTrap(step, 'returned records that are malformed, out of order, or not from its input')
 }
 
-/** The guest's error entries: u32 ordinal, u32 code, u32 length, text. Read before `take`, which forgets the input's ordinals. */
+/** Reads the guest's error entries (u32 ordinal, u32 code, u32 length, text) before `take`, which discards the input's ordinals. */
 function readErrors(
   exports: BatchExports,
   block: DataView,
@@ -104,25 +104,27 @@ function readErrors(
   context: BatchContext,
 ): void {
   const entries = bytesOf(exports, block.getUint32(12, true), block.getUint32(16, true), step)
-  if (errorCount > count) throw new SmartModuleTrap(step, 'reported more errors than it got records')
+  if (errorCount > count) throw new SmartModuleTrap(step, 'reported more errors than it received records')
   let at = 0
   for (let i = 0; i < errorCount; i++) {
-    if (at + 12 > entries.length) throw new SmartModuleTrap(step, 'reported errors that run past their end')
+    if (at + 12 > entries.length) throw new SmartModuleTrap(step, 'reported errors that run past the end of their list')
     const ordinal = entries.readUInt32LE(at)
     const code = entries.readUInt32LE(at + 4)
     const length = entries.readUInt32LE(at + 8)
     at += 12
-    if (at + length > entries.length || ordinal >= count) throw new SmartModuleTrap(step, 'reported an error for a record it did not get')
+    if (at + length > entries.length || ordinal >= count)
+      throw new SmartModuleTrap(step, 'reported an error that is cut off, or for a record it did not receive')
     context.fail(kernel.deltaOf(ordinal), code, entries.toString('utf8', at, at + Math.min(length, 1024)))
     at += length
   }
 }
 
+/** An Error's message; any other value as a string. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Extism wants a console; a guest's lines go to its log, capped there. */
+/** A console for Extism that passes each line to `log`. */
 export function silentLogger(log: (line: string) => void): Console {
   const line = (...parts: unknown[]) => log(parts.map(String).join(' '))
   return { ...console, log: line, info: line, debug: line, warn: line, error: line, trace: line }

@@ -1,9 +1,12 @@
 /**
- * What a lane tells the watchdog on the main thread about the call under way, in shared memory: whether there is one, and over which
- * records, so that a call which never returns still names its suspects.
+ * Shared memory in which a lane shows its current call to the watchdog on the main thread: whether there is one, and over which records,
+ * so that the suspect records of a call that never returns are known.
  */
 
-/** `words`: [grows, odd while inside a SmartModule; step; partition, -1 while starting; chain]. `offsets`: [.., .., first, last]. */
+/**
+ * Two views of the same memory. `words`: [a counter, odd during a call; step; partition, -1 while starting; chain id]. `offsets`: the
+ * call's first and last offset at indexes 2 and 3; the words take the space of 0 and 1.
+ */
 export type CallWatch = { words: Int32Array; offsets: BigInt64Array }
 
 const CALLS = 0
@@ -12,25 +15,27 @@ const PARTITION = 2
 const CHAIN = 3
 const FIRST = 2
 const LAST = 3
+/** Size of the shared memory in bytes. */
 export const WATCH_BYTES = 64
 
+/** Views of the shared memory, which the lane and the watchdog each open. */
 export function callWatchOver(shared: SharedArrayBuffer = new SharedArrayBuffer(WATCH_BYTES)): CallWatch {
   return { words: new Int32Array(shared), offsets: new BigInt64Array(shared) }
 }
 
-/** A chain's turn begins. */
+/** Marks the start of a chain's turn. */
 export function enterChain({ words }: CallWatch, chainId: number): void {
   Atomics.store(words, CHAIN, chainId)
 }
 
-/** An instance of the step is being started. */
+/** Marks that an instance of the step (from 0) is being started. */
 export function enterStart({ words }: CallWatch, step: number): void {
   words[STEP] = step
   words[PARTITION] = -1
   Atomics.add(words, CALLS, 1)
 }
 
-/** A call into the step begins, over the records between two deltas of the batch. */
+/** Marks the start of a call into the step, over the records at offsets `base` + `first` to `base` + `last`. */
 export function enterCall({ words, offsets }: CallWatch, step: number, partition: number, base: bigint, first: number, last: number): void {
   words[STEP] = step
   words[PARTITION] = partition
@@ -39,19 +44,20 @@ export function enterCall({ words, offsets }: CallWatch, step: number, partition
   Atomics.add(words, CALLS, 1)
 }
 
+/** Marks the end of a call or of a start. */
 export function leaveCall({ words }: CallWatch): void {
   Atomics.add(words, CALLS, 1)
 }
 
-/** A call that is many calls (one a record) has come back from one of them. */
+/** Marks progress in a call that calls a plug-in once per record: one of these has returned. */
 export function stillAlive({ words }: CallWatch): void {
   Atomics.add(words, CALLS, 2)
 }
 
-/** Id of the chain whose turn it was last. */
+/** Id of the chain whose turn started last. */
 export const lastChain = ({ words }: CallWatch): number => Atomics.load(words, CHAIN)
 
-/** The call under way as the watchdog sees it; undefined between calls. `number` differs from call to call. */
+/** The current call, undefined between calls; `number` changes with every call and with every sign of progress. */
 export function callUnderWay({ words, offsets }: CallWatch) {
   const number = Atomics.load(words, CALLS)
   if ((number & 1) === 0) return undefined

@@ -1,7 +1,7 @@
 /**
- * A chain: the SmartModules of one pipeline in their order, run over one source batch after the other, all bytes. Belongs here: what
- * happens between a source batch and the output batch it adds to (accounting, failures, bisecting). Not: where batches come from or go.
- * HOT: work per batch and per step; nothing is made per record unless it fails.
+ * A chain: the SmartModules of one pipeline in order, run over one source batch after another, all as bytes. This file covers what happens
+ * between a source batch and the output batches (accounting, failures, bisecting), not where batches come from or go.
+ * HOT: work per batch and per step; nothing is allocated per record unless it fails.
  */
 import { COUNTER_COUNT } from '../../model/counters.ts'
 import { SmartModuleTrap, recordErrorName } from '../abi.ts'
@@ -14,7 +14,7 @@ import { openSection, stretchesOf } from './stretches.ts'
 import { createVerdicts } from './verdicts.ts'
 import type { StepInstance } from './step.ts'
 
-/** Places of the counters of one step (`COUNTERS` in shared/model/counters.ts). */
+/** Indexes of one step's counters (`COUNTERS` in shared/model/counters.ts). */
 const IN = 0
 const OUT = 1
 const FILTERED = 2
@@ -22,9 +22,13 @@ const SKIPPED = 3
 const FAILED = 4
 const EMITTED = 6
 
+/** An open chain, with an instance of each of its steps. */
 export type Chain = {
   stepCount: number
-  /** Runs the batch through every step and appends what is left to the kernel's output batches. */
+  /**
+   * Runs the batch through every step and appends the result to the kernel's output batches, or to the rows. Throws CorruptBatch for
+   * malformed records, RecordRefused under the policy `fail`, TooManyTraps past `lostMax`.
+   */
   run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, doubts?: Doubts): Promise<void>
 }
 
@@ -33,14 +37,14 @@ async function openStep(spec: StepSpec, watch: CallWatch, log: (line: string) =>
   try {
     return spec.kind === 'batch'
       ? await openBatchInstance(spec.module, spec.document, log)
-      : // Most chains have none: what runs them is loaded with the first that has.
+      : // Most chains have no Extism plug-in: this is loaded for the first one.
         await (await import('./extism-instance.ts')).openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, log)
   } finally {
     leaveCall(watch)
   }
 }
 
-/** Opens an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
+/** A chain with an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
 export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, log: (line: string) => void): Promise<Chain> {
   const instances: StepInstance[] = []
   for (const step of spec.steps) instances.push(await openStep(step, watch, log))
@@ -70,7 +74,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     else failedNow++
   }
 
-  /** Opens the section in the kernel and runs the steps. The kernel holds the outcome; `local` and the verdicts tell of it. */
+  /** Opens the section in the kernel and runs the steps. Then the kernel holds the output, `local` the counts, the verdicts failures. */
   async function attempt(section: Uint8Array, count: number, batch: SourceBatch): Promise<void> {
     local.fill(0)
     verdicts.begin()
@@ -90,7 +94,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       } finally {
         leaveCall(watch)
       }
-      // Also a record that failed earlier: a step may not bring it back.
+      // Also outputs of a record that failed earlier: a step may not bring it back.
       if (failedNow + skippedNow > 0 || kernel.hasFailed() !== 0) kernel.dropFailed()
       local[into + FAILED] = failedNow
       local[into + SKIPPED] = skippedNow
@@ -105,7 +109,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     }
   }
 
-  /** Reframes where there are no steps, makes rows where the sink wants them, and fails what the sink could not hold. */
+  /** Reframes values when there are no steps, fails records too large for the sink, and makes rows when the sink takes rows. */
   function finish(recordBytesMax: number, batch: SourceBatch, doubts: Doubts | undefined): void {
     failedNow = 0
     skippedNow = 0
@@ -133,7 +137,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     local[into + EMITTED] = kernel.currentCount()
   }
 
-  /** The sink's faults are no step's: they count at the last one, and their letters name none. */
+  /** A failure at the sink belongs to no step: it is counted at the last one, and its dead letter names no SmartModule. */
   function encodeRows(rows: RowTarget, batch: SourceBatch, doubts: Doubts | undefined): void {
     const { baseOffset } = batch
     if (doubts && doubts.refused.size + doubts.lettered.size > 0) {
@@ -146,7 +150,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     }
     const prefix = stepCount === 0 ? FRAMING_BYTES : 0
     let before = -1
-    // At most twice: what is left after the first time makes rows.
+    // Runs at most twice: all records left after the first pass make rows.
     while (before !== failedNow + skippedNow) {
       if (failedNow + skippedNow > 0) kernel.dropFailed()
       before = failedNow + skippedNow
@@ -177,7 +181,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     }
   }
 
-  /** Runs one stretch of a batch; when a SmartModule is lost over it, halves it until the one record at fault is found. */
+  /** Runs one slice of a batch; when it costs a SmartModule its instance, halves the slice until the one record at fault is found. */
   async function runStretch(
     section: Uint8Array,
     count: number,
@@ -199,7 +203,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       const { step } = error
       instances[step] = await openStep(spec.steps[step]!, watch, log)
       if (count > 1) {
-        // The kernel still has the source's marks, but its section may be half-way through the chain: open it again to cut it.
+        // The kernel still has the source's marks, but its section may be halfway through the chain: reopen the source to cut it.
         openSection(kernel, section, count, batch, 0)
         const half = count >> 1
         const cut = kernel.positionOf(half)
@@ -207,7 +211,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
         await runStretch(section.subarray(cut), count - half, batch, sink, output)
         return
       }
-      // What an instance had piled up may be at fault, not the record: it gets one more chance, in a fresh one.
+      // State that built up in the instance may be at fault, not the record: the record is tried once more in a fresh instance.
       if (!isRepeated) return runStretch(section, 1, batch, sink, output, true)
       if (++output.lost[step]! > output.lostMax[step]!) throw new TooManyTraps(step, error.message)
       failAlone(section, batch, step, 'module_trapped', error.message, output)
@@ -218,11 +222,11 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     append(batch, sink)
   }
 
-  /** Accounts for a single record that no instance of the step survives. */
+  /** Records the failure of a single record that no instance of the step survives. */
   function failAlone(section: Uint8Array, batch: SourceBatch, step: number, code: string, message: string, output: ChainOutput): void {
     openSection(kernel, section, 1, batch, 0)
     verdicts.begin()
-    // One that hung was given its time: trying again would cost a lane each time.
+    // A record whose call hung is not retried: every attempt would cost a lane.
     const verdict = verdicts.judge(kernel.deltaOf(0), step, code, message.slice(0, 1024), code !== 'module_timeout')
     verdicts.hand(output)
     for (let each = 0; each < step; each++) {
@@ -251,12 +255,12 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   }
 }
 
-/** The time of every record of a batch whose topic has log-append time; else -1. */
+/** The time in milliseconds of all records of a batch with log-append time; -1 for any other batch. */
 const fixedTimeOf = ({ attributes, maxTimestamp }: SourceBatch): bigint => ((attributes & 8) !== 0 ? maxTimestamp : -1n)
 
-/** Of the registry's prefix, which values of a stream carry (`shared/registry/framing.ts`, a sibling that this room does not import). */
+/** Length of the schema registry prefix of a stream's values (`shared/registry/framing.ts`, which this room may not import). */
 const FRAMING_BYTES = 5
 
 const NO_CUTS: readonly bigint[] = []
-/** The verdict on a record whose dead letter is written: it is told nowhere else. */
-const LETTERED = { code: 'dead_lettered', message: 'the record is a dead letter already' }
+/** The failure of a record whose dead letter is already written; no second one is written. */
+const LETTERED = { code: 'dead_lettered', message: 'the record is already a dead letter' }

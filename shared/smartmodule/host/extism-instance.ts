@@ -1,6 +1,6 @@
 /**
- * One instance of an Extism plug-in as a step: one `call` per record, the value in, the value out. Slower than ABI 1 by an order of
- * magnitude (3–4 µs a record) and for exactly that reason not the native kind; any existing plug-in runs.
+ * One instance of an Extism plug-in as a step: one `call` per record, value in, value out. Any existing plug-in runs, but an order of
+ * magnitude slower than ABI 1 (3–4 µs per record), which is why this is not the native kind.
  */
 import createPlugin from '@extism/extism'
 import type { InitDocument } from '../abi.ts'
@@ -14,10 +14,10 @@ import { fillSection, type Kernel } from './kernel.ts'
 
 type Plugin = Awaited<ReturnType<typeof createPlugin>>
 
-/** What a plug-in's answer means, by the function it exports. */
+/** A plug-in's answer for one record: keep it, drop it, or replace it with records of these values. */
 type Verdict = 'keep' | 'drop' | Buffer[]
 
-/** Opens a plug-in. The step's config reaches it as Extism config: strings as they are, anything else as JSON. */
+/** A plug-in whose Extism config is the step's: strings as they are, other values as JSON. Throws SmartModuleTrap if it does not start. */
 export async function openExtismInstance(
   module: WebAssembly.Module,
   functionName: ExtismFunction,
@@ -61,7 +61,7 @@ async function runRecords(
   const most = section.length * SMARTMODULE_LIMITS.output_bytes_per_input + SMARTMODULE_LIMITS.output_bytes_extra
   for (const record of records) {
     if (record.value === null) {
-      // Tombstones pass every step unchanged (data-plane.md, "Failure of a record").
+      // A tombstone passes unchanged: dropping it would leave the deleted key alive in a compacted topic.
       out.push(record)
       continue
     }
@@ -86,21 +86,21 @@ async function runRecords(
     for (const value of verdict === 'keep' ? [input] : verdict) {
       produced += value.length
       if (produced > most)
-        throw new SmartModuleTrap(document.step, `answered more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
+        throw new SmartModuleTrap(document.step, `returned more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
       out.push({ ...record, value: Buffer.concat([prefix, value]) })
     }
   }
   const encoded = encodeRecords(out)
   fillSection(kernel, encoded)
   if (kernel.take(encoded.length, out.length, document.step + 1) < 0)
-    throw new SmartModuleTrap(document.step, 'answered records that are not from its input')
+    throw new SmartModuleTrap(document.step, 'returned records that are not from its input')
 }
 
 async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: Buffer): Promise<Verdict> {
   try {
-    // Extism 1.0.3 hands over the whole ArrayBuffer behind a view, other records and Node's shared pool with it: an exact copy.
+    // Extism 1.0.3 passes on the whole ArrayBuffer behind a view, with other records and Node's shared pool: give it an exact copy.
     const output = await plugin.call(functionName, new Uint8Array(input))
-    // A view of a block that `reset` frees: copied before.
+    // A view of a block that `reset` frees, so it is copied.
     const bytes = output === null ? undefined : Buffer.from(output.bytes())
     switch (functionName) {
       case 'filter': {
@@ -115,13 +115,13 @@ async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: B
         return [bytes ?? Buffer.alloc(0)]
     }
   } finally {
-    // Extism 1.0.3 keeps every block until then.
+    // Extism 1.0.3 keeps every block until `reset`.
     await plugin.reset()
   }
 }
 
 function elementsOf(bytes: Buffer | undefined): Buffer[] {
   const elements: unknown = bytes === undefined || bytes.length === 0 ? [] : JSON.parse(bytes.toString('utf8'))
-  if (!Array.isArray(elements)) throw new Error('array_map answered no JSON array')
+  if (!Array.isArray(elements)) throw new Error('array_map did not return a JSON array')
   return elements.map((element) => Buffer.from(JSON.stringify(element), 'utf8'))
 }

@@ -1,5 +1,5 @@
 /**
- * Loads the host's kernel (`kernel/kernel.ts`) and gives its exports types.
+ * The exports of the host's kernel (`kernel/`, documented there), and functions that load and fill it.
  * HOT: called once or a few times per record batch.
  */
 export type Kernel = {
@@ -22,10 +22,10 @@ export type Kernel = {
   hasFailed(): number
   reframe(from: number, schemaId: number): number
   gatherBegin(): void
-  /** Of the section copied in last; -1 when it is malformed, else the bytes gathered. */
+  /** Adds the section copied in last; returns the bytes gathered so far, -1 when the section is malformed. */
   gather(length: number, count: number, lastDelta: number, offsetShift: number, timestampShift: bigint): number
   gatheredAt(): number
-  /** Takes another partition's batch; 0 is selected at first. */
+  /** Selects another partition's output batch; 0 is selected at first. */
   select(slot: number): void
   selected(): number
   begin(baseTimestamp: bigint): void
@@ -39,7 +39,7 @@ export type Kernel = {
   builtMaxTimestamp(): bigint
 }
 
-/** A kernel of one's own: it holds one batch at a time. */
+/** A new kernel instance, which holds one source batch at a time. */
 export async function openKernel(module: WebAssembly.Module): Promise<Kernel> {
   const instance = await WebAssembly.instantiate(module, {
     env: {
@@ -51,7 +51,7 @@ export async function openKernel(module: WebAssembly.Module): Promise<Kernel> {
   return instance.exports as unknown as Kernel
 }
 
-/** Copies bytes in as the kernel's current section. `reserve` may move the memory, so the view is made after it. */
+/** Copies bytes in as the kernel's current section. `reserve` may replace the memory's buffer, so the view is made after it. */
 export function fillSection(kernel: Kernel, section: Uint8Array): void {
   const pointer = kernel.reserve(section.length)
   new Uint8Array(kernel.memory.buffer, pointer, section.length).set(section)

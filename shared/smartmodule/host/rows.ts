@@ -1,17 +1,17 @@
 /**
- * What the last step left, handed record by record to whoever encodes rows of it: for sinks that are no topic.
- * HOT: nothing is made per record.
+ * Hands the output of the last step, record by record, to an encoder of rows, for sinks that do not take batches.
+ * HOT: nothing is allocated per record.
  */
 import type { Kernel } from './kernel.ts'
 
-/** Why a record makes no row. */
+/** Why a record can't become a row. */
 export type RowFault = { code: string; message: string }
 
-/** Takes values as rows. What was added counts once it is kept; a record at fault takes its siblings with it. */
+/** Takes values as rows, which count after `keep` and are discarded by `drop`. A faulty row fails its source record with all outputs. */
 export type RowTarget = {
   /**
-   * The value at `[from, to)` of `source`, `from` -1 for a null, of the record at `offset` with the time `timeMs`; its key, -1 for none,
-   * lies at `[keyFrom, keyTo)`, its headers (their count first) at `[headersFrom, end)`.
+   * Adds the record at `offset` with the time `timeMs`; returns the fault when it can't become a row. In `source`, its value is at
+   * `[from, to)` (`from` -1 for null), its key at `[keyFrom, keyTo)` (-1 for none), its headers, count first, at `[headersFrom, end)`.
    */
   add(
     source: Uint8Array,
@@ -29,8 +29,9 @@ export type RowTarget = {
 }
 
 /**
- * Adds the value of every record of the kernel's current section, without its first `prefix` bytes, a registry's, which begin with a zero; tells which make no row. A record's
- * time is `baseTimeMs` and its delta, or `fixedTimeMs` where that is not negative (log-append time).
+ * Adds the value of every record of the kernel's current section, without the registry prefix of `prefix` bytes (the first one zero), and
+ * calls `fail` for records that can't become rows. A record's time is `baseTimeMs` plus its delta, or `fixedTimeMs` unless that is
+ * negative (log-append time).
  */
 export function addRows(
   kernel: Kernel,
@@ -44,7 +45,7 @@ export function addRows(
   const source = new Uint8Array(kernel.memory.buffer)
   const base = Number(baseOffset)
   let at = kernel.currentPtr()
-  // The kernel has walked this section before: its lengths hold.
+  // The kernel has already checked the lengths in this section.
   for (let left = kernel.currentCount(); left > 0; left--) {
     let size = 0
     let shift = 0
@@ -55,7 +56,7 @@ export function addRows(
       shift += 7
     } while (byte & 0x80)
     const end = at + ((size >>> 1) ^ -(size & 1))
-    // Attributes, then the timestamp's delta: up to 64 bits, so that shifts would not do.
+    // Attributes, then the timestamp's delta: with up to 64 bits it is too long for shifts.
     at++
     let time = 0
     let unit = 1

@@ -1,9 +1,10 @@
-/** What a chain is made of, what it runs over, and what it answers; the errors it ends with. No code but those. */
+/** Types of a chain: its steps, its input and its output, and the errors that end it. The only code is those errors. */
 import type { OnError } from '../../model/definition.ts'
 import type { ExtismFunction, SmartModuleKind } from '../../model/smartmodule-kind.ts'
 import type { InitDocument } from '../abi.ts'
 import type { RowTarget } from './rows.ts'
 
+/** One step of a chain; `name` appears in failures, `onError` defaults to the chain's `on_error`. */
 export type StepSpec = {
   module: WebAssembly.Module
   kind: SmartModuleKind
@@ -14,13 +15,13 @@ export type StepSpec = {
 }
 
 /**
- * `reframe_schema_id`: for a chain without steps, the schema id its values carry afterwards. `partitions`: records go to the sink's
- * partition of their key; left out, all stay together. `rows`: takes what the last step left, in place of batches for a topic.
- * `on_error` is for what no step is to blame for.
+ * What a chain is opened with. `reframe_schema_id`: the schema id that a chain without steps writes into its values. `partitions`: the
+ * number of sink partitions, over which records are spread by key; without it, all go to one. `rows`: takes the last step's output
+ * instead of batches for a topic. `on_error`: the policy for failures of no step and for steps without their own policy.
  */
 export type ChainSpec = { steps: StepSpec[]; reframe_schema_id?: number; on_error?: OnError; partitions?: number; rows?: RowTarget }
 
-/** One source batch, inflated. `firstDelta` cuts off what lies before the position. `sinkPartition` is for records without a key. */
+/** One source batch, decompressed. Records below `firstDelta` (before the position) are left out; keyless ones go to `sinkPartition`. */
 export type SourceBatch = {
   section: Uint8Array
   recordCount: number
@@ -34,39 +35,39 @@ export type SourceBatch = {
   sinkPartition: number
 }
 
-/** What earlier runs over a partition have shown: where calls are to be cut, records known to be at fault, failed attempts by offset. */
+/** What earlier runs over a partition found: offsets at which to cut calls, records known to be at fault, failed attempts by offset. */
 export type Doubts = {
   cuts: readonly bigint[]
   poison: readonly { offset: bigint; step: number; message: string }[]
   attempts: ReadonlyMap<bigint, number>
-  /** Records that the sink would not take, by offset. */
+  /** Records that the sink refused, by offset. */
   refused: ReadonlyMap<bigint, { code: string; message: string }>
-  /** Records whose dead letters are written already: they fail again, whatever the chain makes of them now. */
+  /** Offsets of records whose dead letters are already written: they fail again, regardless of the chain's output. */
   lettered: ReadonlySet<bigint>
 }
 
-/** What runs over one partition add up to. */
+/** The accumulated results of the runs over one partition. */
 export type ChainOutput = {
   counts: Float64Array
   failures: RecordFailure[]
-  /** Offsets of records whose policy wants another attempt: then nothing of the round counts. */
+  /** Offsets of records that their policy retries; if there are any, the whole round is discarded. */
   retries: bigint[]
-  /** By step, records that cost an instance; past `lostMax` the chain gives up. */
+  /** By step, the number of records that cost an instance; past `lostMax` the chain throws TooManyTraps. */
   lost: number[]
   lostMax: readonly number[]
 }
 
-/** Where finished output batches go: called when a batch is full; the kernel still holds it, selected. */
+/** Takes finished output batches: `seal` is called when a batch is full, while the kernel still has it selected. */
 export type BatchSink = {
-  /** Batches are cut at this size. */ batchBytesMax: number
-  /** What no batch may exceed, a record alone in it included. */ recordBytesMax: number
+  /** Batches are cut at this size in bytes. */ batchBytesMax: number
+  /** Limit in bytes for any batch, even with a single record. */ recordBytesMax: number
   seal(): void
 }
 
-/** The source's own bytes are damaged: nothing of ours or of an author's can be at fault. */
+/** Thrown when the source's own bytes are damaged: neither this service nor a SmartModule is at fault. */
 export class CorruptBatch extends Error {}
 
-/** Too many records in a row cost a SmartModule its instance. */
+/** Thrown when too many records cost a SmartModule its instance. `step` counts from 0. */
 export class TooManyTraps extends Error {
   readonly step: number
   constructor(step: number, message: string) {
@@ -75,5 +76,5 @@ export class TooManyTraps extends Error {
   }
 }
 
-/** A source record that failed for good, and where. `step` counts from 0; `attempts` are all that were made, the last one included. */
+/** A source record that failed, and where. `step` counts from 0; `attempts` includes the last one. */
 export type RecordFailure = { delta: number; step: number; code: string; message: string; attempts: number }

@@ -1,7 +1,7 @@
-/** One step of a chain as the chain runner sees it, whatever kind its SmartModule is. */
+/** One step of a chain as the chain sees it, independent of its SmartModule's kind. */
 import type { Kernel } from './kernel.ts'
 
-/** What a step may know of the batch under way; `fail` records the failure of the source record at an offsetDelta. */
+/** What a step may know about the current batch; `fail` records the failure of the source record at an offsetDelta. */
 export type BatchContext = {
   partition: number
   baseOffset: bigint
@@ -9,12 +9,12 @@ export type BatchContext = {
   maxTimestamp: bigint
   attributes: number
   fail(delta: number, code: number, message: string): void
-  /** Tells the watchdog that a plug-in which is called per record has come back. */
+  /** Tells the watchdog that a plug-in that is called per record has returned. */
   alive(): void
 }
 
 /**
- * `run` replaces the kernel's current section by what the SmartModule made of it. Throws SmartModuleTrap when the instance is lost.
- * Only plug-ins that are called per record answer a promise.
+ * An instance of a step's SmartModule. `run` replaces the kernel's current section by the SmartModule's output and throws SmartModuleTrap
+ * when the instance is lost. Only plug-ins that are called per record return a promise.
  */
 export type StepInstance = { run(kernel: Kernel, context: BatchContext): void | Promise<void> }

@@ -1,14 +1,15 @@
 /**
- * A source batch in stretches: cut at the position it is read from, at the size of a call, and where an earlier call did not come back.
- * HOT: the common batch is one stretch and no copy.
+ * Cuts a source batch into slices: at the position it is read from, at the size limit of a call, and where an earlier call did not return.
+ * HOT: most batches are one slice, without a copy.
  */
 import { SMARTMODULE_LIMITS } from '../abi.ts'
 import { CorruptBatch, type SourceBatch } from './spec.ts'
 import { fillSection, type Kernel } from './kernel.ts'
 
+/** A slice of a batch for one run of the chain: `count` whole records. */
 export type Stretch = { section: Uint8Array; count: number }
 
-/** Opens a section of the batch in the kernel. Throws CorruptBatch when its records are malformed. */
+/** Opens a section of the batch in the kernel, from `firstDelta` on. Throws CorruptBatch when its records are malformed. */
 export function openSection(kernel: Kernel, section: Uint8Array, count: number, batch: SourceBatch, firstDelta: number): void {
   fillSection(kernel, section)
   if (kernel.openBatch(section.length, count, batch.lastOffsetDelta, firstDelta) < 0) {
@@ -16,7 +17,10 @@ export function openSection(kernel: Kernel, section: Uint8Array, count: number, 
   }
 }
 
-/** `cuts` are offsets of the partition, in any order, inside of the batch or not. */
+/**
+ * The slices of the batch, in order. `cuts` are offsets of the partition, in any order, inside the batch or not. Throws CorruptBatch when
+ * records are malformed.
+ */
 export function stretchesOf(kernel: Kernel, batch: SourceBatch, cuts: readonly bigint[]): Stretch[] {
   const most = SMARTMODULE_LIMITS.call_bytes_max
   const last = batch.baseOffset + BigInt(batch.lastOffsetDelta)
@@ -38,7 +42,7 @@ export function stretchesOf(kernel: Kernel, batch: SourceBatch, cuts: readonly b
   for (let from = 0; from < kept.length;) {
     const bound = bounds.find((each) => each > ordinal)
     const size = Math.min(kernel.run(from, most), bound === undefined ? Infinity : kernel.positionOf(bound) - from)
-    // `run` may have counted past the bound.
+    // `run` may have counted past the bound, so the records are counted again.
     const count = countOf(kernel, from, size)
     parts.push({ section: kept.subarray(from, from + size), count })
     ordinal += count

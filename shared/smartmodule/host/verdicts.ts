@@ -1,18 +1,20 @@
 /**
- * What becomes of a record that a step fails on, by the step's policy: dead letter, skipped, tried again, or the end of the pipeline.
- * One batch at a time; verdicts of an attempt that is thrown away (bisecting) are thrown away with it.
+ * Decides what happens to a record that a step fails on, by the step's policy: dead letter, skip, retry, or the end of the pipeline.
+ * Handles one batch at a time; the verdicts of a discarded attempt (bisecting) are discarded with it.
  */
 import { ON_ERROR_DEFAULT, type OnError } from '../../model/policies.ts'
 import type { ChainOutput, ChainSpec, Doubts, RecordFailure } from './spec.ts'
 
-/** The policy of a step says that the pipeline ends with this record. */
+/** Thrown for a failed record under the policy `fail`: it ends the pipeline. */
 export class RecordRefused extends Error {}
 
+/** The verdicts of one chain, see `createVerdicts`. */
 export type Verdicts = ReturnType<typeof createVerdicts>
 
-/** A module that fails most records under the policy `retry` must not fill the memory: past this many, records fail at once. */
+/** Bounds memory when a module fails most records under the policy `retry`: past this many, records fail without a retry. */
 const RETRIES_PENDING_MAX = 10_000
 
+/** Verdicts for one chain: `open` a batch, `begin` each attempt, `judge` failures, then `hand` them to the output. */
 export function createVerdicts(spec: ChainSpec) {
   let partition = 0
   let baseOffset = 0n
@@ -27,14 +29,14 @@ export function createVerdicts(spec: ChainSpec) {
       baseOffset = offset
       doubts = known
     },
-    /** Forgets the verdicts of the attempt before. */
+    /** Forgets the verdicts of the previous attempt. */
     begin(): void {
       pending = []
       retries = []
     },
     hasPoison: (): boolean => doubts !== undefined && doubts.poison.length > 0,
     poisonAt: (delta: number) => doubts?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
-    /** Throws RecordRefused where the policy is `fail`. */
+    /** Whether the record is skipped or fails. Throws RecordRefused under the policy `fail`. */
     judge(delta: number, step: number, code: string, message: string, mayRetry = true): 'failed' | 'skipped' {
       const { policy, retries_max } = policyOf(step)
       if (policy === 'skip') return 'skipped'

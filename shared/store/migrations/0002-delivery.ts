@@ -1,6 +1,7 @@
 /** Revisions, the ledger, dead letters and jobs. */
 import type { Knex } from 'knex'
 
+/** Creates the tables, with the current revision of every pipeline. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     -- Every revision is kept: explain runs a record through the one that handled it.
@@ -12,7 +13,7 @@ export async function up(knex: Knex): Promise<void> {
     CREATE TABLE ledger (pipeline_id text NOT NULL REFERENCES pipelines ON DELETE CASCADE, partition int NOT NULL, revision int NOT NULL, from_offset bigint NOT NULL, at timestamptz NOT NULL,
       PRIMARY KEY (pipeline_id, partition, revision));
 
-    -- The projection of the dead-letter topics: letter_partition and letter_offset are of that topic, partition and record_offset of the source.
+    -- Projection of the dead-letter topics: letter_partition, letter_offset are of the topic; partition, record_offset of the source.
     CREATE TABLE dead_letters (pipeline_id text NOT NULL REFERENCES pipelines ON DELETE CASCADE, letter_partition int NOT NULL, letter_offset bigint NOT NULL, partition int NOT NULL,
       record_offset bigint NOT NULL, step int NOT NULL, module text NOT NULL, version text NOT NULL, revision int NOT NULL, error_code text NOT NULL, error_message text NOT NULL, attempts int NOT NULL,
       redrives int NOT NULL, failed_at timestamptz NOT NULL, key bytea, value bytea, headers json NOT NULL, status text NOT NULL DEFAULT 'pending', job_id text,
@@ -30,6 +31,7 @@ export async function up(knex: Knex): Promise<void> {
   `)
 }
 
+/** Drops the tables. */
 export async function down(knex: Knex): Promise<void> {
   await knex.raw('DROP TABLE jobs, dead_letter_positions, dead_letters, ledger, pipeline_revisions')
 }

@@ -1,6 +1,7 @@
 /** Secrets of accounts. */
 import type { Knex } from 'knex'
 
+/** Creates the table `secrets`. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     CREATE TABLE secrets (id text PRIMARY KEY, account_id text NOT NULL REFERENCES accounts, name text NOT NULL, description text NOT NULL, envelope json NOT NULL,
@@ -8,6 +9,7 @@ export async function up(knex: Knex): Promise<void> {
   `)
 }
 
+/** Drops the table `secrets`. */
 export async function down(knex: Knex): Promise<void> {
   await knex.raw('DROP TABLE secrets')
 }

@@ -1,15 +1,17 @@
-/** Streams whose schema came from the registry, and streams over topics that were there before. */
+/** Streams whose schema came from the registry, and streams that adopted an existing topic. */
 import type { Knex } from 'knex'
 
+/** Adds the columns. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
-    -- batch_bytes_max: of a topic that somebody else made; null is the service's own limit.
+    -- batch_bytes_max: the limit of an adopted topic; null means the service's own limit.
     ALTER TABLE streams ADD is_adopted boolean NOT NULL DEFAULT false, ADD schema_text json, ADD batch_bytes_max int;
     ALTER TABLE stream_schemas ADD schema_text json;
     CREATE INDEX streams_adopted ON streams (id) WHERE is_adopted;
   `)
 }
 
+/** Drops the columns. */
 export async function down(knex: Knex): Promise<void> {
   await knex.raw(`
     ALTER TABLE stream_schemas DROP schema_text;

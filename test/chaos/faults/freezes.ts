@@ -4,7 +4,7 @@
  */
 import type { Phases } from '../../../services/processor/phases.ts'
 
-/** The first rounds pass, so that it happens under way. */
+/** Lets the first rounds pass, so that the freeze hits a task at work. */
 let untilFreeze = 10
 
 function freeze(): void {

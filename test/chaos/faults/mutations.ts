@@ -31,7 +31,7 @@ const lateCommit = (phases: Phases): Phases['commitRound'] =>
   }
 
 export const MUTATIONS = {
-  /** The offsets are committed in a transaction of their own before the output is written. */
+  /** The offsets are committed in a separate transaction before the output is written. */
   commit_before_output(phases) {
     const waiting = new Map<string, Parameters<Phases['deliver']>>()
     return {
@@ -58,14 +58,14 @@ export const MUTATIONS = {
       return lateCommit(phases)(cluster, connections, coordinator, { ...target, assignment }, ...rest)
     },
   }),
-  /** After a doubt the task goes on in the same transaction, without a fresh epoch. */
+  /** After an unclear error the task goes on in the same transaction, without a new epoch. */
   no_new_epoch: (phases) => ({
     ...withProducer(phases, ({ initialise }) => ({ initialise: (takeOver) => (takeOver ? initialise(true) : Promise.resolve()) })),
     commitRound: lateCommit(phases),
   }),
-  /** Sequences are not counted. */
+  /** Every batch has sequence 0. */
   no_sequences: (phases) => withProducer(phases, () => ({ takeSequence: () => 0 })),
-  /** The output is written outside of the transaction. */
+  /** The output is written outside the transaction. */
   output_outside_transaction: (phases) => ({
     ...phases,
     deliver(connections, writes, layouts) {
@@ -74,7 +74,7 @@ export const MUTATIONS = {
       return phases.deliver(connections, writes, layouts, nobody)
     },
   }),
-  /** A commit without an answer counts as done. */
+  /** A commit that got no answer is assumed to have succeeded. */
   assume_committed: (phases) =>
     withProducer(phases, ({ end, initialise }) => ({
       end: (isCommit) =>
@@ -83,7 +83,7 @@ export const MUTATIONS = {
           return initialise(false)
         }),
     })),
-  /** Aborted batches of the source count. */
+  /** Aborted batches of the source are processed. */
   count_aborted: (phases) => ({
     ...phases,
     createFetch(...parameters) {
@@ -104,12 +104,12 @@ export const MUTATIONS = {
         ...rest,
       ),
   }),
-  /** The batches of a partition are written in reverse. */
+  /** The batches of a partition are written in reverse order. */
   reverse_batches: (phases) => ({
     ...phases,
     deliver: (connections, writes, ...rest) => phases.deliver(connections, writes.toReversed(), ...rest),
   }),
-  /** A new owner starts at the end of what is there. */
+  /** A new owner starts at the end of the topic. */
   start_at_end: (phases) => ({
     ...phases,
     async loadPositions(cluster, definition, layout, owned, ...rest) {

@@ -1,4 +1,4 @@
-/** The tour's own SmartModule: adds how many words the text has. */
+/** The tour's own SmartModule: adds the number of words in `text` as `words`. */
 import { Kind, Path, Record, Segment } from 'dps'
 
 const text = new Path('text')

@@ -1,4 +1,4 @@
-/** API key and secret → access token. The only operation without a token; also takes the OAuth 2 client-credentials form. */
+/** API key and secret → access token. Needs no token itself; also accepts the OAuth 2 client-credentials form. */
 import { createTokenContract, TokenRequest } from '../../../../shared/api/auth.ts'
 import { invalidRequest } from '../../../../shared/errors/service-error.ts'
 import { findActiveKey } from '../../../../shared/store/accounts.ts'

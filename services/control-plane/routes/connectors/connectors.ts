@@ -1,4 +1,4 @@
-/** The built-in connectors. They live in code, so a page is cut from an array. */
+/** The built-in connectors. They are defined in code, so a page is a slice of an array. */
 import { z } from 'zod'
 import {
   checkConnectorContract,
@@ -22,7 +22,7 @@ const show = (connector: Connector) => {
   return { id, name, description, version, kind: kindOf(connector), created_at }
 }
 
-/** What a client may send: members with a default need not be there. */
+/** The schema of what a client may send: members with a default are optional. */
 const schemaOf = (config: z.ZodObject) => z.toJSONSchema(config, { io: 'input' })
 
 export const listConnectorsOperation = operation(listConnectorsContract, async (_deps, _caller, { query }) => {
@@ -55,7 +55,7 @@ export const getConnectorOperation = operation(getConnectorContract, async (_dep
 
 type Asked = { side?: 'source' | 'sink'; config: Record<string, unknown> }
 
-/** The direction that is meant, and the config's faults with pointers into it. */
+/** The side to examine, the parsed config, and the config's faults with pointers into it. */
 async function examine(
   { db }: Pick<Deps, 'db'>,
   accountId: string,
@@ -67,7 +67,7 @@ async function examine(
   const sides = (['source', 'sink'] as const).filter((each) => connector[each])
   const meant = side ?? (sides.length === 1 ? sides[0] : undefined)
   if (!meant) throw invalidRequest([{ path: '/side', message: 'is required: the connector is both a source and a sink' }])
-  if (!sides.includes(meant)) throw invalidRequest([{ path: '/side', message: `the connector is no ${meant}` }])
+  if (!sides.includes(meant)) throw invalidRequest([{ path: '/side', message: `the connector is not a ${meant}` }])
   const details: Detail[] = []
   const resolved = resolveConfig(meant, { connector_id: id, config }, details, '')
   for (const { name, path } of secretsIn(resolved))

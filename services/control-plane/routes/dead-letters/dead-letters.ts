@@ -1,4 +1,4 @@
-/** Dead letters listed, read, redriven. Each call projects first what the topic holds, so that totals are exact. */
+/** Lists, reads and redrives dead letters. Each call first projects what the topic holds, so that totals are exact. */
 import { getDeadLetterContract, listDeadLettersContract, redriveContract } from '../../../../shared/api/dead-letters.ts'
 import { notFound } from '../../../../shared/errors/service-error.ts'
 import { findDeadLetter, listDeadLetters } from '../../../../shared/store/dead-letters.ts'

@@ -1,4 +1,4 @@
-/** Jobs listed, read, cancelled; replay starts one. */
+/** Lists, reads and cancels jobs; replay starts one. */
 import { cancelJobContract, getJobContract, listJobsContract, replayContract } from '../../../../shared/api/jobs.ts'
 import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import { findJob, listJobs, type JobRow } from '../../../../shared/store/jobs.ts'

@@ -17,7 +17,7 @@ export const listKeysOperation = operation(listKeysContract, async ({ db }, call
 export const createKeyOperation = operation(createKeyContract, async ({ db, credentials }, caller, { body }) => {
   const scopes = [...new Set(body.scopes ?? SCOPES)]
   const beyond = scopes.filter((scope) => !caller.scopes.includes(scope))
-  if (beyond.length > 0) throw new ServiceError('forbidden', `a key can't give away scopes that it lacks: ${beyond.join(', ')}`)
+  if (beyond.length > 0) throw new ServiceError('forbidden', `a key can't grant scopes that it lacks: ${beyond.join(', ')}`)
   const secret = credentials.newSecret()
   try {
     const row = await insertKey(db, {
@@ -33,7 +33,7 @@ export const createKeyOperation = operation(createKeyContract, async ({ db, cred
       headers: { Location: `/keys/${row.id}`, 'Cache-Control': 'no-store' },
     }
   } catch (error) {
-    if (isUniqueViolation(error)) throw new ServiceError('conflict', `a key named "${body.name}" exists already`, { cause: error })
+    if (isUniqueViolation(error)) throw new ServiceError('conflict', `a key named "${body.name}" already exists`, { cause: error })
     throw error
   }
 })

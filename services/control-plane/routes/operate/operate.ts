@@ -1,4 +1,4 @@
-/** Where a pipeline stands and where its records went: read from Kafka's committed offsets, which are exact when nothing else is up. */
+/** A pipeline's positions, and where its records went: read from Kafka's committed offsets, which are exact even if nothing else runs. */
 import { chainRate, INTAKE_TASKS_FROM, type Counters, type ObservedTask } from '../../../../shared/model/definition.ts'
 import { getAccountingContract, getLedgerContract, getMetricsContract, getOffsetsContract } from '../../../../shared/api/operate.ts'
 import { unavailable } from '../../../../shared/errors/service-error.ts'
@@ -44,7 +44,7 @@ export const getOffsets = operation(getOffsetsContract, async (deps, caller, { p
 
 const ZERO: Counters = namedCounters(Array.from({ length: COUNTER_COUNT }, () => 0))
 
-/** The chain's totals with what is in flight: it came in and has not gone anywhere yet. */
+/** The chain's totals with the records in flight, which came in and have not been counted elsewhere yet. */
 function balanceOf({ failed, in: input, ...counters }: Counters, inFlight: number) {
   return { ...counters, in: input + inFlight, dead_lettered: failed, in_flight: inFlight }
 }
@@ -65,7 +65,7 @@ async function readAccounting(deps: Pick<Deps, 'cluster' | 'db'>, pipeline: Pipe
   const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source_topic, [...layout.leaders.keys()])
   const known = [...committed].map(([partition, { metadata }]) => [partition, parseCommitMetadata(metadata)] as const)
   const observed = await listObserved(deps.db, id)
-  // What a task said before its last commit is in flight no more: it has been counted.
+  // Ignore reports from before a task's last commit: their records in flight have been counted since.
   const isCurrent = ({ partitions }: ObservedTask) =>
     partitions.every(({ partition, position }) => BigInt(position) >= (committed.get(partition)?.offset ?? 0n))
   const inFlight = observed
@@ -96,7 +96,7 @@ export const getAccounting = operation(getAccountingContract, async (deps, calle
         step: index + 1,
         module: name,
         version,
-        // A partition that an earlier revision committed last has nothing of this one yet.
+        // A partition that an earlier revision committed last has no counts of this revision yet.
         ...sum(
           known.flatMap(([, metadata]) =>
             metadata?.r === pipeline.revision && metadata.c[index] ? [namedCounters(metadata.c[index])] : [],

@@ -1,4 +1,4 @@
-/** Explain: one record through the revision that handled it. Preview: real records through a chain. Both write and commit nothing. */
+/** Explain runs one record through the revision that handled it; preview runs real records through a chain. Neither writes or commits. */
 import { explainContract, previewContract } from '../../../../shared/api/operate.ts'
 import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
 import { deadLetterId, listLettersOf } from '../../../../shared/store/dead-letters.ts'
@@ -18,7 +18,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   const layout = await deps.cluster.describeTopic(definition.source_topic)
   if (!layout) throw unavailable('the source’s topic')
   if (query.partition >= layout.leaders.length)
-    throw invalidRequest([{ path: '/query/partition', message: `must be below ${layout.leaders.length}, the source’s partitions` }])
+    throw invalidRequest([{ path: '/query/partition', message: `must be below ${layout.leaders.length}, the source’s partition count` }])
   const offset = BigInt(query.offset)
   const record = await deps.sourceReader.at(layout, query.partition, offset)
   if (!record) throw notFound('a record at this offset')
@@ -27,15 +27,15 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   const entries = (await listLedger(deps.db, pipeline.id)).filter(
     ({ partition, from_offset }) => partition === query.partition && from_offset <= offset,
   )
-  // What lies before the pipeline's start was never its own.
+  // Records before the pipeline's start were never handled by it: the ledger has no entry for them.
   const handled = offset < (committed.get(query.partition)?.offset ?? 0n) && entries.length > 0
   const revisionNumber = (handled ? entries.at(-1)?.revision : undefined) ?? pipeline.revision
   const revision = (await listRevisions(deps.db, pipeline.id)).find((each) => each.revision === revisionNumber)
-  if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is not known any more`)
+  if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is no longer known`)
   const [trace] = await traceThrough(deps.db, deps.cacheFolder, revision.definition, [record])
   await deps.deadLetters.catchUp(pipeline)
   const letters = await listLettersOf(deps.db, pipeline.id, query.partition, query.offset)
-  // The chain let it through; the sink did not take it.
+  // The chain delivered the record, but the sink refused it.
   const refused = letters.find(({ step }) => step > revision.definition.steps.length && trace!.outcome === 'delivered')
   return {
     status: 200,
@@ -58,7 +58,7 @@ export const preview = operation(previewContract, async (deps, caller, { params,
   const layout = await deps.cluster.describeTopic(pipeline.definition.source_topic)
   if (!layout) throw unavailable('the source’s topic')
   if (partition !== undefined && partition >= layout.leaders.length)
-    throw invalidRequest([{ path: '/partition', message: `must be below ${layout.leaders.length}, the source’s partitions` }])
+    throw invalidRequest([{ path: '/partition', message: `must be below ${layout.leaders.length}, the source’s partition count` }])
   const steps =
     processors === undefined
       ? pipeline.definition.steps
@@ -76,12 +76,12 @@ export const preview = operation(previewContract, async (deps, caller, { params,
   return { status: 200, body: { pipeline_id: pipeline.id, records: traces, ...(isCut ? { truncated: true as const } : {}) } }
 })
 
-/** Of records and what the steps make of them, which is kept until the answer is made. */
+/** Limit for the records and what the steps make of them, which stay in memory until the response is built. */
 const PREVIEW_BYTES_MAX = 8 << 20
-/** Partitions that a preview reads at once. */
+/** How many partitions a preview reads at the same time. */
 const READ_AT_ONCE = 8
 
-/** The first `limit` records from `start` on, or the newest where there is none, oldest first; `isCut`: there was no room for all. */
+/** The first `limit` records from `start` on, or the newest if there is no `start`, oldest first. `isCut`: not all of them fit. */
 async function choose(
   { sourceReader }: Deps,
   layout: TopicLayout,

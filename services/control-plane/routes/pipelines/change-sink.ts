@@ -1,4 +1,4 @@
-/** The sink of a pipeline's next revision: another config of the same connector, as long as the position stays where it is. */
+/** Changes a pipeline's sink with its next revision: another config of the same connector that keeps the position in the same location. */
 import { isDeepStrictEqual } from 'node:util'
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../../shared/connectors/catalogue.ts'
@@ -14,7 +14,7 @@ import { connectorIdOf, fieldsBehind, orderedForSink, resolveConfig, resolveEndp
 
 type Endpoint = PipelineRequest['sink']
 
-/** What can't change, and the config as it will be. Throws invalidRequest. */
+/** Checks that nothing changes that can't; returns the new config as parsed. Throws invalidRequest. */
 function assertSamePlace(before: Endpoint, after: Endpoint): Record<string, unknown> {
   const connectorId = connectorIdOf(before)
   if (connectorIdOf(after) !== connectorId)
@@ -32,7 +32,7 @@ function assertSamePlace(before: Endpoint, after: Endpoint): Record<string, unkn
 
 const sinkOfRequest = ({ request }: PipelineRow): Endpoint => (request as PipelineRequest).sink
 
-/** Really connects to the new sink, outside of any transaction. Throws invalidRequest. */
+/** Connects to the new sink to check it, outside of any transaction. Throws invalidRequest. */
 export async function assertSinkReachable(deps: Deps, caller: Caller, id: string, sink: Endpoint): Promise<void> {
   const row = await getPipeline(deps, caller, id)
   const config = assertSamePlace(sinkOfRequest(row), sink)
@@ -40,7 +40,7 @@ export async function assertSinkReachable(deps: Deps, caller: Caller, id: string
   if (faults.length > 0) throw invalidRequest(faults)
 }
 
-/** What the next revision says of its sink. Throws invalidRequest where the sink that is asked for can't be. */
+/** The sink's part of the next revision's definition. Throws invalidRequest if the requested sink is not possible. */
 export async function sinkOf(
   trx: Queryable,
   row: PipelineRow,
@@ -58,16 +58,16 @@ export async function sinkOf(
   assertSamePlace(before, asked.sink)
   const sink = await resolveEndpoint(trx, account_id, 'sink', asked.sink, details)
   if (sink?.kind === 'stream' && sink.stream.topic === definition.source_topic)
-    details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
+    details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read its own output forever' })
   const ordered = source && sink && orderedForSink(source, sink)
-  // Only a sink that needs an order makes another source of it.
+  // Only a sink that needs an order adds a key to the source's config; the present source must already have that key.
   if (ordered !== source && ordered?.kind === 'connector' && ordered.config.key !== definition.source?.config.key)
     details.push({
       path: '/sink/config/mode',
       message: 'needs records in the order of their keys, which this pipeline’s source does not keep',
     })
   if (details.length > 0 || !source || !sink) throw invalidRequest(details)
-  // Ranges that were planned, and jobs under way, go on with a sink before: its secrets stay as long as the pipeline does.
+  // Planned ranges and running jobs continue with the earlier sink, so its secrets stay in use as long as the pipeline exists.
   await addUses(trx, row.id, usesOf([sink]))
   const hasJobs = (await listUnfinishedJobsOf(trx, row.id)).length > 0
   if (!hasJobs && sink.kind === 'stream')

@@ -1,4 +1,4 @@
-/** A request resolved to a definition: connectors, streams, SmartModules and configs checked, every fault named; then made real. */
+/** Creates a pipeline: resolves the request to a definition, checks every part of it and names every fault, then sets the pipeline up. */
 import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { invalidRequest, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
@@ -46,10 +46,10 @@ async function resolveStart({ db, cluster }: Deps, { accountId }: Caller, { sour
   }
 }
 
-/** Splits of an external source, and partitions of its intake topic: tasks may grow up to it. */
+/** The least number of splits of an external source and of partitions of its intake topic, which limits `tasks` later. */
 const INTAKE_PARTITIONS = 4
 
-/** Where records are read: a stream's topic, or the intake topic that the source is read into. */
+/** The topic that the chain reads: a stream's, or the intake topic that an external source is read into. */
 function resolveInput(
   topicOfIntake: string,
   source: ResolvedEndpoint,
@@ -64,7 +64,7 @@ function resolveInput(
     return { topic, partitions, start: start.offsets }
   }
   if (body.start !== 'earliest')
-    details.push({ path: '/start', message: 'is for a source that is a stream: others have a start in their config' })
+    details.push({ path: '/start', message: 'is only for a source that is a stream: other sources set their start in their config' })
   const partitions = Math.max(INTAKE_PARTITIONS, body.tasks)
   return {
     topic: topicOfIntake,
@@ -73,11 +73,14 @@ function resolveInput(
   }
 }
 
-/** A dead letter keeps its record whole, which an adopted topic may have large. */
+/** A dead letter contains its whole record, and records of an adopted topic may be large. */
 const deadLetterBytesMaxOf = (source: ResolvedEndpoint): number =>
   Math.max(LIMITS.dead_letter_batch_bytes_max, source.kind === 'stream' ? bytesMaxOf(source.stream) + LIMITS.dead_letter_headers_bytes : 0)
 
-/** Everything checked and, unless it is only an examination, stored in one transaction; the streams, secrets and SmartModules in use are locked against deletion meanwhile. */
+/**
+ * Checks everything and, unless `isExamination`, stores the pipeline, in one transaction. The streams, secrets and SmartModules in use are
+ * locked against deletion meanwhile.
+ */
 async function store(
   deps: Deps,
   caller: Caller,
@@ -96,9 +99,9 @@ async function store(
     const sink = await resolveEndpoint(trx, caller.accountId, 'sink', body.sink, details)
     const source = given && sink ? orderedForSink(given, sink) : given
     if (source?.kind === 'stream' && sink?.kind === 'stream' && source.stream.topic === sink.stream.topic)
-      details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read what it writes, for ever' })
+      details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read its own output forever' })
     if (source?.kind === 'stream' && body.tasks > source.stream.partitions)
-      details.push({ path: '/tasks', message: `must be at most ${source.stream.partitions}, the source's partitions` })
+      details.push({ path: '/tasks', message: `must be at most ${source.stream.partitions}, the source's partition count` })
     const input = source && resolveInput(names.intakeTopic(caller.accountId, id), source, start, body, details)
     const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
     details.push(...faults)
@@ -147,7 +150,7 @@ async function store(
         desired: definition.desired,
         revision: 1,
         attempt: 1,
-        // Places are resolved once: a create that is finished later starts where it would have started now.
+        // Start offsets are resolved once: a create that is finished later starts where it would have started now.
         request: {
           ...body,
           resolved_start: Object.fromEntries([...input.start].map(([partition, offset]) => [partition, String(offset)])),
@@ -159,7 +162,7 @@ async function store(
   })
 }
 
-/** Source and sink are really connected to, outside of any transaction. What is wrong with the rest of the request was said before. */
+/** Connects to source and sink to check them, outside of any transaction. The rest of the request was checked before. */
 async function assertReachable(deps: Deps, caller: Caller, body: PipelineRequest): Promise<void> {
   const faults = await Promise.all(
     (['source', 'sink'] as const).map((side) => {
@@ -173,13 +176,13 @@ async function assertReachable(deps: Deps, caller: Caller, body: PipelineRequest
 export const createPipeline = operation(createPipelineContract, async (deps, caller, { body, query }) => {
   const id = newId('pipeline')
   if (query.check === 'true' && [body.source, body.sink].some((endpoint) => connectorIdOf(endpoint) !== streamConnector.id)) {
-    // Nobody is connected to for a request that is wrong in itself; and connecting takes longer than a transaction may.
+    // Examine first: a request with other faults must not cause connections. Connecting takes longer than a transaction may.
     await store(deps, caller, id, body, true)
     await assertReachable(deps, caller, body)
   }
   const row = await store(deps, caller, id, body, false).catch((error: unknown) => {
     if (isUniqueViolation(error))
-      throw new ServiceError('conflict', `a pipeline named "${body.name}" exists already`, {
+      throw new ServiceError('conflict', `a pipeline named "${body.name}" already exists`, {
         cause: error,
         details: [{ path: '/name', message: 'is taken' }],
       })

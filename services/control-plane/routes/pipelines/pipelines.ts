@@ -1,4 +1,4 @@
-/** Pipelines read, deleted, steered. */
+/** Reads, deletes and controls pipelines. */
 import { chainRate } from '../../../../shared/model/definition.ts'
 import {
   deletePipelineContract,
@@ -69,7 +69,7 @@ export const getPipelineStatus = operation(getPipelineStatusContract, async (dep
   const row = await getPipeline(deps, caller, params.id)
   const observed = await listObserved(deps.db, row.id)
   const tasks = observed.map(({ pipeline_id: _id, attempt: _attempt, ...task }) => task)
-  // As `/offsets` and `/metrics` say it, which Kafka knows; what the tasks have said last where Kafka is away.
+  // From Kafka, as in `/offsets` and `/metrics`; from the tasks' last reports while Kafka is unreachable.
   const lags = await readOffsets(deps, row).catch(() => tasks.flatMap(({ partitions }) => partitions))
   return {
     status: 200,
@@ -86,13 +86,13 @@ export const getPipelineStatus = operation(getPipelineStatusContract, async (dep
   }
 })
 
-/** A failed task, and one that held itself back, is tried again only under a new attempt; until then its last word stands. */
+/** A task that failed or held itself back is tried again only under a new attempt; until then its last report stands. */
 async function needsAttempt(trx: Queryable, row: PipelineRow, action: PipelineAction): Promise<boolean> {
   if (action === 'start' || action === 'restart') return true
   return action === 'resume' && (await listObserved(trx, row.id)).some(({ held_back }) => held_back)
 }
 
-/** Changes status and what is wanted, and tells the processors, in one transaction. */
+/** Changes status and desired status, and queues the definition for the processors, in one transaction. */
 async function act(deps: Deps, caller: Caller, id: string, action: PipelineAction): Promise<PipelineRow> {
   const changed = await deps.db.transaction(async (trx) => {
     const row = await lockPipeline(trx, id)
@@ -134,7 +134,7 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
   })
   for (const { id } of await listUnfinishedJobsOf(deps.db, row.id)) await cancelJob(deps, id)
   deps.pokePublisher()
-  // Its tasks and jobs finish their round first, so that what they deliver is accounted for.
+  // Tasks and jobs finish their round first, so that what they deliver is accounted for.
   for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row.id));)
     await new Promise((resolve) => setTimeout(resolve, 100))
   if (!(await isDrained(deps.db, row.id))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' as const } }

@@ -1,4 +1,4 @@
-/** Where a stopped pipeline goes on, set from outside: the group's offsets, and with the next revision the position that a sink keeps. */
+/** Sets where a stopped pipeline continues: commits the group's offsets, and its next revision resets the position that a sink keeps. */
 import { resetOffsetsContract, type StreamPlace } from '../../../../shared/api/pipelines.ts'
 import { KafkaError } from '../../../../shared/kafka/cluster.ts'
 import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
@@ -12,21 +12,21 @@ import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 
-/** A failed pipeline is still wanted to run: a processor that starts anew would begin it at the old position. */
+/** Not `failed`: such a pipeline is still desired to run, and a restarted processor would start it at the old position. */
 const RESTING: ReadonlySet<string> = new Set(['created', 'stopped'])
 
 const conflict = (reason: string): ServiceError => new ServiceError('conflict', reason)
 
-/** Commits the offsets. Throws `conflict` while somebody is in the group: then nothing was changed. */
+/** Commits the offsets. Throws `conflict`, without changing anything, while the group has members. */
 async function commit({ cluster }: Deps, { definition }: PipelineRow, offsets: ReadonlyMap<number, bigint>): Promise<void> {
   const { group_id, source_topic } = definition
   const known = await cluster.committedOffsets(group_id, source_topic, [...offsets.keys()])
-  // What was counted stays counted.
+  // Keep the counters in the metadata.
   const positions = new Map(
     [...offsets].map(([partition, offset]) => [partition, { offset, metadata: withoutPlan(known.get(partition)?.metadata ?? '') }]),
   )
   await cluster.commitFromOutside(group_id, source_topic, positions).catch((error: unknown) => {
-    // A group with members takes commits of theirs alone.
+    // A group with members only accepts commits from them.
     if (error instanceof KafkaError && error.code === KAFKA_ERRORS.unknownMemberId)
       throw conflict('tasks of the pipeline are still running: stop it first')
     throw error
@@ -35,7 +35,7 @@ async function commit({ cluster }: Deps, { definition }: PipelineRow, offsets: R
 
 async function reset(deps: Deps, caller: Caller, id: string, start: StreamPlace) {
   const { definition } = await getPipeline(deps, caller, id)
-  if (definition.source) throw conflict('the source is no stream: where it goes on is kept by the source, and can’t be set')
+  if (definition.source) throw conflict('the source is not a stream: it keeps its own position, which can’t be set')
   const layout = await deps.cluster.describeTopic(definition.source_topic)
   if (!layout) throw unavailable('the source’s topic')
   const found = await resolvePlace(deps.cluster, layout, start, '/start')
@@ -46,8 +46,8 @@ async function reset(deps: Deps, caller: Caller, id: string, start: StreamPlace)
     const locked = await lockPipeline(trx, id)
     if (!locked || locked.account_id !== caller.accountId || locked.status === 'deleting') throw notFound('the pipeline')
     assertIfMatch(caller, etagOf(locked))
-    if (!RESTING.has(locked.status)) throw conflict(`a pipeline that is ${locked.status} can't be set elsewhere: stop it first`)
-    // The group first: a revision that voids the sink's position must not meet the group's old one.
+    if (!RESTING.has(locked.status)) throw conflict(`the offsets of a pipeline that is ${locked.status} can't be set: stop it first`)
+    // The group first: a revision that voids the sink's position must not start at the group's old one.
     await commit(deps, locked, offsets)
     const revision = locked.revision + 1
     return publishRevision(trx, locked, { ...locked.definition, revision, reset_revision: revision })

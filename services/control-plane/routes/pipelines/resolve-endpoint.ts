@@ -1,4 +1,4 @@
-/** A pipeline's source or sink resolved: a stream of the account, or a connector with a checked config. */
+/** Resolves a pipeline's source or sink to a stream of the account, or to a connector with a checked config. */
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../../shared/connectors/catalogue.ts'
 import { kindOf } from '../../../../shared/connectors/connector.ts'
@@ -20,7 +20,7 @@ type Endpoint = PipelineRequest['source']
 
 export type ResolvedEndpoint =
   | { kind: 'stream'; stream: StreamRow }
-  /** `fields`: types of the members that its records have, where that is known. `secretIds` are in use from now on. */
+  /** `fields`: the types of its records' members, if known. `secretIds`: the secrets that its config names. */
   | {
       kind: 'connector'
       connector_id: string
@@ -29,10 +29,10 @@ export type ResolvedEndpoint =
       secretIds: string[]
     }
 
-/** The id of the connector, which may have been named. */
+/** The connector's id; the request may give its name instead. */
 export const connectorIdOf = ({ connector_id }: { connector_id: string }): string => findConnector(connector_id)?.id ?? connector_id
 
-/** The config as the connector's schema gives it out; faults are added to `details`. No database, no network. */
+/** The config as parsed by the connector's schema; faults are added to `details`. Uses no database and no network. */
 export function resolveConfig(
   side: 'source' | 'sink',
   endpoint: Endpoint,
@@ -44,7 +44,7 @@ export function resolveConfig(
   if (!connector || !direction) {
     details.push({
       path: `${at}/connector_id`,
-      message: connector ? `the connector is no ${side}, only a ${kindOf(connector)}` : 'is not the id or name of a connector',
+      message: connector ? `the connector is not a ${side}, only a ${kindOf(connector)}` : 'is not the id or name of a connector',
     })
     return undefined
   }
@@ -54,7 +54,7 @@ export function resolveConfig(
   return undefined
 }
 
-/** Locks what is named against deletion until the transaction ends; faults are added to `details`. */
+/** Locks the stream or secrets that it names against deletion until the transaction ends; faults are added to `details`. */
 export async function resolveEndpoint(
   trx: Queryable,
   accountId: string,
@@ -89,7 +89,7 @@ export async function resolveEndpoint(
   return undefined
 }
 
-/** How a chain reads and writes the values of streams that are no JSON. */
+/** How a chain reads the values of a non-JSON source stream; `sinkCodecOf` is for writing. */
 export function sourceCodecOf(
   { name, format }: StreamRow,
   schemas: ReadonlyMap<number, StreamSchemaRow>,
@@ -103,7 +103,7 @@ export function sinkCodecOf(stream: StreamRow): Pick<PipelineDefinition, 'sink_c
   return { sink_codec: stream.format === 'json' ? undefined : { format: stream.format, schema: schemaTextOf(stream) } }
 }
 
-/** What a definition says of its sink. `rest`: of a connector's. */
+/** The sink's part of a definition. `rest` is only for a sink that is not a stream. */
 export function sinkPartOf(
   sink: ResolvedEndpoint,
   streamConfig: unknown,
@@ -125,7 +125,7 @@ export function sinkPartOf(
   }
 }
 
-/** Streams and secrets that the endpoints keep from being deleted. */
+/** The streams and secrets that the endpoints use, so that they can't be deleted. */
 export const usesOf = (endpoints: readonly ResolvedEndpoint[]): Use[] =>
   endpoints.flatMap((each): Use[] =>
     each.kind === 'stream'
@@ -133,10 +133,10 @@ export const usesOf = (endpoints: readonly ResolvedEndpoint[]): Use[] =>
       : each.secretIds.map((used_id): Use => ({ kind: 'secret', used_id })),
   )
 
-/** Built-in SmartModules that leave a record's members as they are, but for one that they may add. */
+/** Built-in SmartModules that leave a record's members as they are, except for one that they may add. */
 const KEEPS_FIELDS = new Set(['dps/filter', 'dps/text-classifier'])
 
-/** Types of the members that records have behind the chain; undefined when a step may have made anything of them. */
+/** The types of records' members after the chain; undefined if they are not known, or if a step may change them in any way. */
 export function fieldsBehind(source: ResolvedEndpoint, steps: PipelineDefinition['steps']): Record<string, string> | undefined {
   const fields = source.kind === 'stream' ? source.stream.schema : source.fields
   if (!fields || !steps.every(({ name }) => KEEPS_FIELDS.has(name))) return undefined
@@ -145,8 +145,8 @@ export function fieldsBehind(source: ResolvedEndpoint, steps: PipelineDefinition
 }
 
 /**
- * The source's config, with a key where the sink needs an order: objects of a bucket are read side by side, and the last of those that
- * change one row must win.
+ * The source, with a key added to its config if the sink needs an order: objects of a bucket are read in parallel, and of several records
+ * that change one row the last must win.
  */
 export function orderedForSink(source: ResolvedEndpoint, sink: ResolvedEndpoint): ResolvedEndpoint {
   if (source.kind === 'stream' || sink.kind === 'stream') return source

@@ -1,4 +1,4 @@
-/** The chain of a pipeline request: modules found, versions pinned, configs checked against their schemas and by starting them. */
+/** Resolves a request's chain: finds modules, pins versions, checks configs against their schemas and by starting the modules. */
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { invalidRequest, type Detail } from '../../../../shared/errors/service-error.ts'
 import { type OnError, type PipelineDefinition } from '../../../../shared/model/definition.ts'
@@ -14,7 +14,7 @@ import {
 } from '../../../../shared/store/smartmodules.ts'
 
 type Step = PipelineDefinition['steps'][number]
-/** `index` is the step's place in the request; entries that name nothing are left out. */
+/** `index` is the step's position in the request; entries that name no SmartModule or version are left out. */
 export type ResolvedStep = { index: number; definition: Step; parameters: unknown }
 
 export async function resolveSteps(
@@ -29,7 +29,7 @@ export async function resolveSteps(
     if (current?.status === 'quarantined' && (version === undefined || version === current.version)) {
       details.push({
         path: `/processors/${index}/module_id`,
-        message: `names ${current.name}, which is quarantined; deploy a mended version`,
+        message: `names ${current.name}, which is quarantined; deploy a fixed version`,
       })
       continue
     }
@@ -77,21 +77,21 @@ async function findByIdOrName(
   return { current: await findSmartModuleByName(db, accountId, text.slice(0, at)), version: text.slice(at + 1) }
 }
 
-/** Steps that were given no policy of their own have the pipeline's. */
+/** Gives steps without an error policy of their own the pipeline's. */
 export function withPolicies(steps: Step[], entries: PipelineRequest['processors'], fallback: OnError): Step[] {
   return steps.map((step, index) => ({ ...step, on_error: entries[index]?.on_error ?? fallback }))
 }
 
 /**
- * Checks every config against its module's `parameters` and, when nothing is wrong so far, starts every step as a processor would; both in
- * the sandbox, since patterns and modules are the account's. Throws 400 with the faults found before and here.
+ * Checks every config against its module's `parameters` and, if nothing is wrong so far, starts every step as a processor would; both in
+ * the sandbox, because patterns and modules come from the account. Throws 400 with the faults found before and here.
  */
 export async function assertChainStarts(db: Queryable, pipelineId: string, steps: ResolvedStep[], details: Detail[]): Promise<void> {
   details.push(...(await chainFaults(db, pipelineId, steps, details.length > 0)))
   if (details.length > 0) throw invalidRequest(details)
 }
 
-/** The faults alone. It may take seconds: never inside a transaction, whose locks others wait for. A dry run checks the configs only. */
+/** Returns the faults. May take seconds, so never call it in a transaction, whose locks others wait for. A dry run only checks configs. */
 export async function chainFaults(db: Queryable, pipelineId: string, steps: ResolvedStep[], isDryRun: boolean): Promise<Detail[]> {
   const answer =
     steps.length === 0

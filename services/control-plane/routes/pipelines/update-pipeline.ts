@@ -1,4 +1,4 @@
-/** PATCH: the next revision of a pipeline, checked as a new one is, stored and handed to the running tasks in one transaction. */
+/** PATCH of a pipeline: its next revision is checked like a new pipeline, then stored and handed to the tasks in one transaction. */
 import { updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { invalidRequest, notFound, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
@@ -18,11 +18,11 @@ type Change = Partial<
   Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'sink' | 'tasks' | 'on_error' | 'failure_threshold' | 'on_lost_position'>
 >
 
-/** What runs changes, not only what it is called. */
+/** True if the change affects what runs, not only name and description. */
 const makesRevision = ({ processors, sink, tasks, on_error, failure_threshold, on_lost_position }: Change): boolean =>
   [processors, sink, tasks, on_error, failure_threshold, on_lost_position].some((member) => member !== undefined)
 
-/** A new attempt runs what had failed, and is shown so. */
+/** A new attempt runs a failed pipeline again, so its status becomes `starting`. */
 const afterFailure = ({ status }: PipelineRow) => (status === 'failed' ? ({ status: 'starting', status_reason: null } as const) : {})
 
 async function change(deps: Deps, caller: Caller, id: string, asked: Change): Promise<PipelineRow> {
@@ -45,7 +45,7 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
     const request = { ...(row.request as PipelineRequest), ...asked }
     const { definition } = row
     if (request.tasks > definition.source_partitions && definition.source_partitions > 0)
-      details.push({ path: '/tasks', message: `must be at most ${definition.source_partitions}, the source's partitions` })
+      details.push({ path: '/tasks', message: `must be at most ${definition.source_partitions}, the source's partition count` })
     let steps = definition.steps
     if (asked.processors) {
       const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
@@ -69,7 +69,7 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
       steps: withPolicies(steps, request.processors, request.on_error),
       ...(await sinkOf(trx, row, request, asked, steps)),
     }
-    // The sink is opened with its config and the fields: what it is told changes with a new start alone.
+    // The sink gets its config and the fields when it is opened: a change of either needs a new start.
     const isOpenedAnew = asked.sink !== undefined || JSON.stringify(next.sink?.fields) !== JSON.stringify(definition.sink?.fields)
     return publishRevision(trx, row, next, {
       name,
@@ -84,7 +84,7 @@ export const updatePipelineOperation = operation(updatePipelineContract, async (
   if (body.sink && query.check === 'true') await assertSinkReachable(deps, caller, params.id, body.sink)
   const row = await change(deps, caller, params.id, body).catch((error: unknown) => {
     if (isUniqueViolation(error))
-      throw new ServiceError('conflict', `a pipeline named "${body.name}" exists already`, {
+      throw new ServiceError('conflict', `a pipeline named "${body.name}" already exists`, {
         cause: error,
         details: [{ path: '/name', message: 'is taken' }],
       })

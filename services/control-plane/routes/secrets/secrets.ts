@@ -1,4 +1,4 @@
-/** Secrets written, listed without their values, replaced, deleted. */
+/** Creates, lists (without their values), replaces and deletes secrets. */
 import {
   createSecretContract,
   deleteSecretContract,
@@ -48,7 +48,7 @@ export const createSecretOperation = operation(createSecretContract, async ({ db
     )
     .catch((error: unknown) => {
       if (!isUniqueViolation(error)) throw error
-      throw new ServiceError('conflict', `a secret named "${name}" exists already`, {
+      throw new ServiceError('conflict', `a secret named "${name}" already exists`, {
         cause: error,
         details: [{ path: '/name', message: 'is taken' }],
       })
@@ -70,12 +70,12 @@ export const getSecretOperation = operation(getSecretContract, async ({ db }, ca
   return { status: 200, body: show(row, await listSecretUsers(db, row.id)), headers: etagOf(row) }
 })
 
-/** A new attempt makes every task open its connectors again, now with the new value. */
+/** A new attempt makes every task reopen its connectors, now with the new value. */
 async function restartUsers(trx: Queryable, pipelineIds: string[]): Promise<void> {
   for (const id of pipelineIds) {
     const row = await lockPipeline(trx, id)
     if (!row || row.desired === 'stopped' || row.status === 'deleting' || row.status === 'creating') continue
-    // One that failed for want of the right value is tried again, and shown so.
+    // A failed pipeline may have lacked the right value: it is tried again, and its status becomes `starting`.
     const again = row.status === 'failed' ? ({ status: 'starting', status_reason: null } as const) : {}
     await publishDefinition(trx, await updatePipeline(trx, id, { attempt: row.attempt + 1, ...again }))
   }

@@ -20,7 +20,7 @@ import { operation } from '../operation.ts'
 
 function decodeBinary(text: string): Buffer {
   const binary = Buffer.from(text, 'base64')
-  // Node skips what is not base64: only a text that comes back as it was is.
+  // Node skips characters that are not base64: a text is valid only if encoding it again gives the same text.
   if (binary.toString('base64') !== text) throw invalidRequest([{ path: '/wasm_binary', message: 'is not base64' }])
   if (binary.length > SMARTMODULE_LIMITS.file_bytes_max)
     throw invalidRequest([{ path: '/wasm_binary', message: `is larger than ${SMARTMODULE_LIMITS.file_bytes_max >> 20} MiB` }])

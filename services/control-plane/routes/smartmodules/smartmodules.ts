@@ -1,4 +1,4 @@
-/** SmartModules read and deleted. */
+/** Lists, reads and deletes SmartModules. */
 import { deleteSmartModuleContract, getSmartModuleContract, listSmartModulesContract } from '../../../../shared/api/smartmodules.ts'
 import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import { deleteSmartModuleRow, findSmartModule, listSmartModules, type CurrentSmartModule } from '../../../../shared/store/smartmodules.ts'

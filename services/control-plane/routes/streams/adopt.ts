@@ -1,4 +1,4 @@
-/** Schemas given by their id in the registry, and topics that are there already: what a stream of them is. */
+/** Resolves schemas given by their registry id, and existing topics, to the properties of a stream. */
 import { invalidRequest } from '../../../../shared/errors/service-error.ts'
 import { describeTopicConfig } from '../../../../shared/kafka/admin/topic-config.ts'
 import { mayAdoptTopic, mayUseSubject } from '../../../../shared/model/adoption.ts'
@@ -14,8 +14,8 @@ import { withDeadline } from '../../with-deadline.ts'
 type AdoptDeps = Pick<Deps, 'registry' | 'adoption' | 'cluster' | 'withAdmin'>
 
 /**
- * Throws 400 at /schema_id for one that is not there, is another account's, or can't be a stream's; for an adopted topic also for one that is
- * no version of the topic's subject, where there is that subject.
+ * Throws 400 at /schema_id for a schema that does not exist, that the account may not use, or that can't be a stream's; for an adopted
+ * topic also if the topic's subject exists and the schema is not a version of it.
  */
 export async function resolveSchemaId(
   { registry, adoption }: Pick<AdoptDeps, 'registry' | 'adoption'>,
@@ -34,7 +34,7 @@ export async function resolveSchemaId(
       !found.subjects.includes(subject) &&
       (await withDeadline(registry.newestOf(subject), 'reading the schema'))
     )
-      throw refuse(`is no version of the topic's subject ${subject}`)
+      throw refuse(`is not a version of the topic's subject ${subject}`)
     const schema = fieldsOf(found.format, found.text)
     if (Object.keys(schema).length > LIMITS.stream_fields_max) throw refuse(`has more than ${LIMITS.stream_fields_max} fields`)
     return { format: found.format, schema, schema_text: found.text }
@@ -54,7 +54,7 @@ export type AdoptedTopic = {
   schema_id: number
 }
 
-/** The topic as it is. Throws 400 at /topic, or at /schema_id where none is given and the topic's subject has none. */
+/** Describes an existing topic. Throws 400 at /topic, or at /schema_id if none is given and the topic's subject has none. */
 export async function resolveTopic(
   { registry, adoption, cluster, withAdmin }: AdoptDeps,
   accountId: string,

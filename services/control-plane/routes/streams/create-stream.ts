@@ -1,4 +1,4 @@
-/** Row first, then schema and topic by the reconciler's own steps; the answer waits for `active`. */
+/** Creates a stream: first the row, then schema and topic by the reconciler's own steps. The response waits until it is `active`. */
 import { createStreamContract, STREAM_DEFAULTS, type StreamRequest } from '../../../../shared/api/streams.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
@@ -12,7 +12,7 @@ import { resolveSchemaId, resolveTopic } from './adopt.ts'
 
 type Described = Omit<NewStream, 'id' | 'account_id' | 'name' | 'description' | 'status' | 'key_field'>
 
-/** What the body says of topic and schema. Throws 400 naming what can't be used. */
+/** The topic and schema that the body asks for. Throws 400 naming what can't be used. */
 async function describe(deps: Deps, accountId: string, id: string, body: StreamRequest): Promise<Described> {
   const adopted = body.topic === undefined ? undefined : await resolveTopic(deps, accountId, body.topic, body.schema_id)
   const schemaId = adopted?.schema_id ?? body.schema_id
@@ -52,7 +52,7 @@ export const createStream = operation(createStreamContract, async (deps, caller,
     ...(await describe(deps, caller.accountId, id, body)),
   }).catch((error: unknown) => {
     if (isUniqueViolation(error))
-      throw new ServiceError('conflict', `a stream named "${name}" exists already`, {
+      throw new ServiceError('conflict', `a stream named "${name}" already exists`, {
         cause: error,
         details: [{ path: '/name', message: 'is taken' }],
       })
@@ -61,7 +61,7 @@ export const createStream = operation(createStreamContract, async (deps, caller,
   try {
     await withDeadline(finishStream(deps, row), 'creating the stream')
   } catch (error) {
-    // Nothing half done stays: undone now if possible, else by the reconciler.
+    // Leave nothing half done: undo it now if possible, else the reconciler does.
     await updateStream(db, id, { status: 'deleting' }).catch(() => {})
     await withDeadline(undoStream(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
       log.warn({ id, reason: String(reason) }, 'a stream will be undone later'),

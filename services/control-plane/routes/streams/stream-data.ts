@@ -1,4 +1,4 @@
-/** Records of a stream: read in pages, written all or none. */
+/** Reads a stream's records in pages, and writes records, all or none. */
 import { getStreamDataContract, writeStreamDataContract } from '../../../../shared/api/streams.ts'
 import { invalidRequest, notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import { findStream, type StreamRow } from '../../../../shared/store/streams.ts'

@@ -1,4 +1,4 @@
-/** Streams read and deleted. */
+/** Lists, reads and deletes streams. */
 import { deleteStreamContract, getStreamContract, listStreamsContract } from '../../../../shared/api/streams.ts'
 import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import { findStream, listStreams, listUsers, lockStream, updateStream, type StreamRow } from '../../../../shared/store/streams.ts'
@@ -43,14 +43,14 @@ export const deleteStreamOperation = operation(deleteStreamContract, async (deps
     const locked = await lockStream(trx, caller.accountId, params.id)
     if (!locked) throw notFound('the stream')
     assertIfMatch(caller, etagOf(locked))
-    // Its topic may come into being behind a deletion's back.
-    if (locked.status === 'creating') throw new ServiceError('conflict', 'the stream is still being made')
+    // Its topic might be created after the deletion has removed it.
+    if (locked.status === 'creating') throw new ServiceError('conflict', 'the stream is still being created')
     const users = await listUsers(trx, 'stream', locked.id)
     if (users.length > 0) throw new ServiceError('conflict', `the stream is used by: ${users.join(', ')}`)
     await updateStream(trx, locked.id, { status: 'deleting' })
     return locked
   })
-  // It is gone for clients from here on; what can't be removed now, the reconciler removes.
+  // For clients it is gone from here on; the reconciler removes what can't be removed now.
   await undoStream(deps, row).catch((error: unknown) =>
     deps.log.warn({ id: row.id, reason: String(error) }, 'a stream will be removed later'),
   )

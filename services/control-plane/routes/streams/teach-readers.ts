@@ -1,4 +1,4 @@
-/** Pipelines that read a stream learn to read values of its new schema too: their next revision. */
+/** Gives the pipelines that read a stream a next revision that can also read values of the stream's new schema. */
 import type { Queryable } from '../../../../shared/store/database.ts'
 import { listPipelinesReading, lockPipeline } from '../../../../shared/store/pipelines.ts'
 import { schemasOf, type StreamRow } from '../../../../shared/store/streams.ts'

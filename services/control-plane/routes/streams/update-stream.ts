@@ -1,4 +1,4 @@
-/** PATCH of a stream: its description, and its schema where the compatibility mode lets it. */
+/** PATCH of a stream: its description, and its schema if the compatibility mode allows the change. */
 import { updateStreamContract } from '../../../../shared/api/streams.ts'
 import { invalidRequest, notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import type { SchemaText } from '../../../../shared/model/schema-text.ts'
@@ -22,7 +22,7 @@ function assertKeepsKey({ key_field }: StreamRow, schema: Record<string, string>
     })
 }
 
-/** Throws 409 naming every field that stands in the way. */
+/** Throws 400 for types that the format can't hold, and 409 for incompatible changes, naming every such field. */
 function assertCompatible(stream: StreamRow, schema: Record<string, string>): void {
   const unfit = unfitFields(stream.format, schema)
   if (unfit.length > 0)
@@ -43,12 +43,12 @@ function assertCompatible(stream: StreamRow, schema: Record<string, string>): vo
 
 type Change = { format: StreamFormat; schema: Record<string, string>; schema_text: SchemaText | null; schema_id?: number }
 
-/** The schema that the body asks for, undefined when it asks for none. Throws 400 and 409 naming what stands in its way. */
+/** The schema that the body asks for, undefined if it asks for none. Throws 400 or 409 naming what prevents the change. */
 async function changeOf(deps: Deps, stream: StreamRow, { schema, schema_id }: { schema?: Record<string, string>; schema_id?: number }) {
   if (schema) {
     if (stream.schema_text)
       throw invalidRequest([
-        { path: '/schema', message: 'must not be given: the schema came from the registry, give the next one’s schema_id' },
+        { path: '/schema', message: 'must not be given: the schema came from the registry; give the schema_id of the next one instead' },
       ])
     assertCompatible(stream, schema)
     return { format: stream.format, schema, schema_text: null } satisfies Change
@@ -61,12 +61,12 @@ async function changeOf(deps: Deps, stream: StreamRow, { schema, schema_id }: { 
   return { ...found, schema_id } satisfies Change
 }
 
-/** The registry has the last word: it knows every version, and modes that look at all of them. Answers the id. */
+/** The registry decides: it knows every version, and modes that compare with all of them. Returns the schema's id. */
 async function register({ registry }: Deps, stream: StreamRow, change: Change): Promise<number> {
   if (stream.is_adopted && change.schema_id !== undefined) return change.schema_id
   return withDeadline(registerSchema(registry, stream, change), 'registering the schema').catch((error: unknown) => {
     if (!(error instanceof SchemaRefused)) throw error
-    // The registry speaks of the schema as a whole; ours are the words for the fields, as far as type names reach.
+    // The registry's error is about the whole schema; add faults of single fields, as far as type names show them.
     const faults = schemaFaults(stream.schema, change.schema, stream.compatibility as Compatibility, stream.format)
     throw new ServiceError('conflict', `the schema registry refuses the schema: ${error.message}`, {
       cause: error,

@@ -1,18 +1,18 @@
 /**
- * How soon small rounds follow each other. A broker that is still ending one transaction makes the next one's first batch wait for a
- * fixed time (`add.partitions.to.txn.retry.backoff.ms`, 20 ms by default, KIP-890): a moment's patience before it costs less. What the
- * moment is shows from the batches that had to wait.
+ * How soon small rounds follow each other. While a broker is still ending one transaction, it delays the next one's first batch by a
+ * fixed time (`add.partitions.to.txn.retry.backoff.ms`, 20 ms by default, KIP-890). A short pause before the round costs less. Its length
+ * is adapted to whether first batches are delayed.
  */
 export type CommitPace = {
-  /** From the end of one transaction to the next round. */
+  /** Wait from the end of one transaction to the next round. */
   intervalMs(): number
-  /** So long the first batches of a transaction were on their way. */
+  /** Reports how long the first batches of a transaction took. */
   firstTook(ms: number): void
 }
 
 const MIN_MS = 12
 const MAX_MS = 30
-/** Of a small batch: the broker let it wait. */
+/** A small batch that took this long was delayed by the broker. */
 const HELD_MS = 18
 const SLOWER = 1.3
 const QUICKER_MS = 0.2

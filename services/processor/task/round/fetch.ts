@@ -1,6 +1,6 @@
 /**
- * Phase 1 of a round: raw batches of the assigned partitions at read-committed, one fetch ahead. Every leader has a connection and a
- * loop of its own; a round is what they have brought. D2: offsets only grow; gaps are normal.
+ * Phase 1 of a round: fetches raw batches of the assigned partitions at read-committed, one fetch ahead. Each leader has its own
+ * connection and loop; a round is what these have fetched. D2: offsets only grow; gaps are normal.
  * HOT: work per batch.
  */
 import { KafkaError, type Connections, type TopicLayout } from '../../../../shared/kafka/cluster.ts'
@@ -16,11 +16,11 @@ export type FetchedBatches = {
   partition: number
   position: bigint
   nextOffset: bigint
-  /** May be longer than what was fetched into it. */
+  /** May be longer than the fetched data, which is its first `length` bytes. */
   bytes: ArrayBuffer
   length: number
   aborted: AbortedTransaction[]
-  /** As the batches' headers say: control and aborted records included. */
+  /** As the batch headers say: aborted records included, control records not. */
   records: number
 }
 
@@ -29,20 +29,20 @@ export type FetchedRound = { batches: FetchedBatches[]; bytes: number; release()
 
 export type Fetcher = {
   /**
-   * Resolves with everything that has arrived, once something has; with undefined when interrupted, or when every partition has come to
-   * its end. Rejects when fetching must start anew.
+   * Resolves with everything that has arrived, as soon as there is something; with undefined when interrupted, or when every partition has
+   * reached its end. Rejects when fetching must start over.
    */
   take(): Promise<FetchedRound | undefined>
   /** Makes a waiting `take` return. */
   interrupt(): void
-  /** Every partition has come to the end that was set for it, and all of it was taken. */
+  /** Every partition has reached the end set for it, and all of its batches were taken. */
   isDone(): boolean
   /** Last stable offset of each partition, as of its latest fetch. */
   ends: Map<number, bigint>
   close(): void
 }
 
-/** `startsOf`: the first offsets that are still there, which a broker does not tell with its refusal. `onSkipped` hears of the gap. */
+/** `startsOf` finds the first offsets that still exist, which the broker's refusal does not contain. `onSkipped` is called with the gap. */
 export type Skipping = {
   startsOf(partitions: number[]): Promise<ReadonlyMap<number, bigint>>
   onSkipped(partition: number, from: bigint, to: bigint): void
@@ -53,30 +53,30 @@ export type FetcherOptions = {
   connections: Connections
   layout: TopicLayout
   positions: Map<number, bigint>
-  /** Partitions that are not read for the moment, like those without a leader. */
+  /** Partitions that are not read for now and are treated as having no leader. */
   aside?: readonly number[]
   budget: ByteBudget
   roundBytesMax: number
-  /** Ends of a job or of a planned range: partitions are read up to the batch there and no further. */
+  /** Ends of a job or of planned ranges: each partition is read up to the batch that contains its end, and no further. */
   until?: ReadonlyMap<number, bigint>
-  /** Goes on behind records that expired before they were read; left out, a lost position ends the fetching. */
+  /** Continues after records that expired before they were read; if left out, a lost position ends the fetching. */
   skipping?: Skipping
 }
 
-/** A fetch of this size waits for no budget: each task is guaranteed one batch. What it has brought counts. */
+/** A fetch of this size needs no budget, so that each task can always fetch one batch. The bytes it returns do count. */
 const GUARANTEED_BYTES = 1 << 20
 const WAIT_MS = 500
-/** So long the others go on beside a partition that has no leader. */
+/** How long the other partitions go on while one has no leader. */
 const ASIDE_MS = 5000
 
 type Ready = { batches: FetchedBatches[]; bytes: number }
 
-/** Where the magic byte of a batch stands, of a message of the formats before it too. */
+/** Byte index of the magic byte: the same in a batch and in a message of the older formats. */
 const MAGIC_AT = 16
 
 /**
- * Cuts the answer to whole batches and tells where the next fetch starts. Undefined when it holds none. With an `end`, the next batch may
- * lie behind it: then what is before the end is a gap, and all of it was read.
+ * Cuts the answer to whole batches and determines where the next fetch starts. Undefined when there are none. If the next batch starts at
+ * or after `end`, the offsets before `end` are a gap, and the partition has been read to its end.
  */
 function wholeBatches(answer: FetchedPartition, position: bigint, end: bigint | undefined): FetchedBatches | undefined {
   const bytes = answer.bytes!
@@ -89,7 +89,7 @@ function wholeBatches(answer: FetchedPartition, position: bigint, end: bigint | 
       break
     }
     at += header.size
-    // Markers of transactions are no records.
+    // Transaction markers are not records.
     if ((header.attributes & CONTROL) === 0) records += header.recordCount
     nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
   }
@@ -99,7 +99,7 @@ function wholeBatches(answer: FetchedPartition, position: bigint, end: bigint | 
       `the batch at offset ${position} of partition ${answer.partition} has the retired format v${bytes[MAGIC_AT]}, which brokers since 4.0 don't write`,
     )
   if (at === 0 && nextOffset === position) return undefined
-  // The end may lie inside of the last batch.
+  // The end may be inside the last batch.
   if (end !== undefined && nextOffset > end) nextOffset = end
   const { partition, aborted } = answer
   return { partition, position, nextOffset, bytes: bytes.buffer as ArrayBuffer, length: at, aborted, records }
@@ -123,21 +123,21 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     wake?.()
   }
 
-  /** Moves the partition on over offsets that hold nothing. */
+  /** Advances the partition over offsets without records. */
   function skipTo({ partition, aborted }: FetchedPartition, nextOffset: bigint): FetchedBatches {
     const position = positions.get(partition)!
     positions.set(partition, nextOffset)
     return { partition, position, nextOffset, bytes: new ArrayBuffer(0), length: 0, aborted, records: 0 }
   }
 
-  /** Nothing lies between the position and its end, although the log goes on behind it (compaction). */
+  /** There is nothing left between the position and the partition's end, although the log continues after it (compaction). */
   function gapBefore(answer: FetchedPartition): FetchedBatches | undefined {
     const end = options.until?.get(answer.partition)
     if (end === undefined || positions.get(answer.partition)! >= end || answer.lastStableOffset < end) return undefined
     return skipTo(answer, end)
   }
 
-  /** The log now starts behind the position. Where it ends before the position records were lost otherwise, which no policy passes over. */
+  /** Skips to the log start if it is past the position. A log that ends before the position has lost records: no policy skips that. */
   function expiredBefore(answer: FetchedPartition, logStartOffset: bigint | undefined): FetchedBatches | undefined {
     const { partition } = answer
     const position = positions.get(partition)!
@@ -148,7 +148,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     return skipTo(answer, nextOffset)
   }
 
-  /** A partition without a leader stops itself, not the others: they go on for a while before everything is looked up anew. */
+  /** A partition without a leader does not stop the others: they go on for a while before all leaders are looked up again. */
   function setAside(partition: number, errorCode: number): void {
     aside.add(partition)
     const isAlone = [...positions.keys()].every((each) => aside.has(each) || !isBeforeEnd(each))
@@ -159,7 +159,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
 
   function collect(answers: FetchedPartition[], starts?: ReadonlyMap<number, bigint>): FetchedBatches[] {
     const batches: FetchedBatches[] = []
-    // One answer among several may be empty because the others have filled it.
+    // One partition's part may be empty because the others filled the answer.
     const isEmpty = answers.every(({ bytes }) => bytes === undefined)
     for (const answer of answers) {
       if (answer.errorCode === KAFKA_ERRORS.offsetOutOfRange) {
@@ -205,7 +205,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
       const granted = budget.take(wanted - GUARANTEED_BYTES)
       const bytesMax = GUARANTEED_BYTES + granted
       const share = Math.max(GUARANTEED_BYTES, Math.floor(bytesMax / partitions.length))
-      // The broker fills an answer in the order asked: rotating it lets no partition starve.
+      // The broker fills an answer in the requested order: rotating it keeps partitions from starving.
       const order = partitions.map((_, index) => partitions[(first + index) % partitions.length]!)
       first++
       let batches: FetchedBatches[]
@@ -229,7 +229,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
       }
       const bytes = batches.reduce((sum, batch) => sum + batch.length, 0)
       wanted = bytes * 2 >= bytesMax ? roundBytesMax : bytes * 8 < wanted ? GUARANTEED_BYTES : wanted
-      // From here on what is there counts, not what might have come.
+      // From here on the fetched bytes count, not the granted ones.
       budget.give(granted)
       if (batches.length === 0) continue
       budget.use(bytes)

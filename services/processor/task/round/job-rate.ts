@@ -2,7 +2,7 @@
 
 /** A job with a rate limit fetches little at once. */
 const SLOW_ROUND_BYTES = 64 << 10
-/** In short steps, so that a job that is cancelled ends. */
+/** In short steps, so that a cancelled job ends soon. */
 const STEP_MS = 100
 
 export type JobRate = {

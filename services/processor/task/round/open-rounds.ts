@@ -18,7 +18,7 @@ export function createOpenRounds(onInFlight: (records: number) => void) {
     setDone(records: number): void {
       committed = records
     },
-    /** All of it has been run and committed, or handed over. */
+    /** The whole round has been run, and committed or handed to the row writer. */
     close(round: FetchedRound): void {
       round.release()
       open.delete(round)

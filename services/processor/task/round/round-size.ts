@@ -1,16 +1,16 @@
 /**
- * How much of a round's output goes into one transaction. One that took a good part of the broker's patience makes the next ones smaller,
- * before a transaction outruns its time and is read, run and written all over again, as large as before.
+ * How much of a round's output goes into one transaction. A slow transaction makes the next ones smaller, before one exceeds its timeout
+ * and the round is fetched, run and written again at the same size.
  */
 export type RoundSize = {
-  /** Of the output of the next round, about. */
+  /** Approximate limit for the output of the next round. */
   bytesMax(): number
-  /** A transaction was ended, or given up, after so long. */
+  /** Reports how long a transaction took until it was ended or given up. */
   took(ms: number): void
 }
 
 const BYTES_MIN = 256 << 10
-/** Of the 15 s that a transaction may last (`producer.ts`). */
+/** A transaction may last 15 s (`producer.ts`). */
 const SLOW_MS = 4000
 const QUICK_MS = 1000
 

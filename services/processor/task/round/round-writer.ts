@@ -14,6 +14,6 @@ export type RoundWriter = {
   flush(running: Running, isAll: boolean): Promise<void>
   /** How long the next round is to wait, in milliseconds, after one of so many bytes. */
   waitMs(inputBytes: number): number
-  /** Gives up what is held: it will be read again. */
+  /** Discards what is held; it will be fetched again. */
   drop(): void
 }

@@ -33,26 +33,26 @@ export type RoundsOptions = {
   fetchConnections: Connections
   budget: ByteBudget
   roundBytesMax: number
-  /** Of the task: what earlier transactions have shown. */
+  /** Kept by the task: adapted to how long earlier transactions took. */
   size: RoundSize
   revisions: Revisions
   progress: Progress
   layout: TopicLayout
   owned: Assignment
-  /** Of the owned partitions, those whose records have nowhere to go at the moment. */
+  /** Owned partitions whose targets have no leader at the moment. */
   aside: readonly number[]
-  /** Of the owned partitions, by partition; moves with every commit. */
+  /** Positions of the owned partitions; they move with every commit. */
   positions: Map<number, bigint>
   /** The revision whose chain runs: the current one, or one that finishes what it has planned. */
   running(): Running
   isMine(): boolean
-  /** The assignment holds, even while the task is being paused or stopped. */
+  /** The assignment is still valid, even while the task is being paused or stopped. */
   isOwner(): boolean
   /** An external sink. `planned`: these ranges, by the offsets they end at, are written and nothing else. */
   rows: { sink: OpenSink; planned: ReadonlyMap<number, bigint>; withLetters: ReadonlySet<number>; isPatient(): boolean } | undefined
-  /** The sink is away, and why; null once it has answered. */
+  /** Called with the reason while the sink is unavailable, with null once it has answered. */
   onWaiting(reason: string | null): void
-  /** Records that had expired were passed over. */
+  /** Called when expired records were skipped. */
   onSkipped: Skipping['onSkipped']
   now: () => number
 }
@@ -60,7 +60,7 @@ export type RoundsOptions = {
 /** A round whose output became too large for one transaction: it is run and committed a part at a time. */
 type Cut = { round: FetchedRound; rest: RoundPartition[]; done: number }
 
-/** How often a sink's boundary in time is looked for. */
+/** How often a sink's time boundary is checked. */
 const BOUNDARY_LOOK_MS = 100
 /** Another member has the rest of a job's partitions for a moment. */
 const OTHERS_LOOK_MS = 1000
@@ -90,7 +90,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     roundBytesMax: rate.roundBytesMax,
     skipping: {
       onSkipped: options.onSkipped,
-      // As the revision at work wants it.
+      // The current revision decides.
       startsOf: async (partitions) =>
         running().definition.on_lost_position === 'earliest' ? options.cluster.offsets(layout, partitions, 'earliest') : new Map(),
     },
@@ -100,7 +100,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   const stopped = new AbortController()
   const around = { ...options, onCommit: progress.onCommit, hasNext, signal: stopped.signal }
   const writer = rows ? openRowWriter({ ...around, ...rows, topicId: layout.topicId }) : createTopicWriter(around)
-  /** A boundary in time comes without a record. */
+  /** A time boundary can be reached without a new record. */
   const timer = rows && !isRecovery ? setInterval(() => writer.isDue() && fetcher.interrupt(), BOUNDARY_LOOK_MS) : undefined
   const open = createOpenRounds(progress.onInFlight)
   let writing: Promise<void> = Promise.resolve()
@@ -117,7 +117,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
         // Between two rounds: nothing is under way, and what was fetched goes through the next revision.
         await writing
         if (!isMine()) break
-        // What was made by one revision is not mixed with the next one's.
+        // Rows of one revision are not mixed with those of the next.
         await writer.flush(running(), true)
         await revisions.swap()
       }
@@ -148,13 +148,13 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       writing = writer.take(current, outcomes, inputBytes, () => isWhole && open.close(round))
       writing.catch(() => fetcher.close())
     }
-    // A pause or a stop drains; a range that was planned earlier is not to be cut short.
+    // A pause or a stop flushes what is held, but must not cut an earlier planned range short.
     await writing
     if (!isRecovery && isOwner()) await writer.flush(running(), true)
   } catch (error) {
-    // A fetcher closed by an interrupt, or by a failed commit, is no failure of its own.
+    // A failed commit closes the fetcher: throw the commit's error instead. A fetcher closed by an interrupt is no failure.
     await writing
-    // What the others have made must not be made again and again while some partitions are looked for.
+    // Keep the output of the other partitions: it must not be produced again for each search for leaders.
     if (interruptionOf(error).kind === 'partitions_aside' && isOwner()) await writer.flush(running(), true)
     if (isMine()) throw error
   } finally {
@@ -186,13 +186,13 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   }
 }
 
-/** A job reads each partition up to the end of its last range, and those without one not at all. */
+/** A job reads each partition up to the end of its last range; partitions without ranges are not read. */
 function jobEnds({ partitions }: Assignment, { ranges }: JobInput): Map<number, bigint> {
   const endOf = (partition: number) => (ranges[String(partition)] ?? []).map(([, until]) => BigInt(until))
   return new Map(partitions.map((partition) => [partition, endOf(partition).reduce((most, end) => (end > most ? end : most), 0n)]))
 }
 
-/** Partitions without a planned range are not read at all while the others' are being written. */
+/** While planned ranges are being written, partitions without one are not read. */
 function plannedEnds(
   { partitions }: Assignment,
   positions: ReadonlyMap<number, bigint>,

@@ -29,17 +29,17 @@ export type RowWriterOptions = {
   targets: Targets
   owned: Assignment
   positions: Map<number, bigint>
-  /** Ends of ranges that were planned before, by partition: they are written as they were planned. */
+  /** Ends of ranges planned earlier, by partition; they are written exactly as planned. */
   planned: ReadonlyMap<number, bigint>
-  /** Those of them whose plan says where their dead letters lie. */
+  /** The planned partitions whose plan already says where their dead letters start. */
   withLetters: ReadonlySet<number>
-  /** False once a sink that is away was asked for long enough: then what it says is said. */
+  /** False once an unavailable sink has been tried for long enough: then its failure is reported. */
   isPatient(): boolean
   onCommit(records: number): void
   budget: ByteBudget
   isMine(): boolean
   hasNext(): boolean
-  /** The sink is away, and why; null once it has answered. */
+  /** Called with the reason while the sink is unavailable, with null once it has answered. */
   onWaiting(reason: string | null): void
   now: () => number
   signal: AbortSignal
@@ -47,9 +47,9 @@ export type RowWriterOptions = {
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5000
-/** Where rows crowd the processor's budget, a partition with fewer held bytes is left alone. */
+/** When held rows crowd the byte budget, a partition is flushed early only from this many bytes on. */
 const CROWDED_BYTES_MIN = 1 << 20
-/** A pause, a stop or another revision does not wait for a backoff. */
+/** How often a backoff checks for a pause, a stop or another revision. */
 const LOOK_MS = 100
 
 type Held = {
@@ -60,7 +60,7 @@ type Held = {
   records: number
   deadLetters: OutputBatch[]
   letterOffsets: bigint[]
-  /** Where the plan that is committed for it ends. */
+  /** End of the plan committed for it; undefined while there is none. */
   plannedTo: bigint | undefined
   counts: Float64Array
   since: number
@@ -77,7 +77,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     return bytes >= boundaries.bytesMax || count >= boundaries.recordsMax || now() - since >= boundaries.intervalMs
   }
 
-  /** A range that was planned is written as a whole. */
+  /** A planned range is written only once all of it is held. */
   function isWhole(partition: number, { to }: Held): boolean {
     const end = planned.get(partition)
     return end === undefined || to >= end
@@ -103,15 +103,15 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
   }
 
   /**
-   * Dead letters, the ledger's entries, and the plan of the range, in a transaction that moves no offset. A range with letters is planned
-   * whatever the sink: what is told of its records must stay true when it is written again.
+   * Writes dead letters, ledger entries and the plans of the ranges, in a transaction that moves no offset. A range with dead letters is
+   * planned for every kind of sink: its dead letters must still be right when it is written again.
    */
   async function prepare(running: Running, parts: [number, Held][]): Promise<void> {
     const letters = parts.map(([partition, each]) => outcomeOf(partition, each)).filter(({ deadLetters }) => deadLetters.length > 0)
     const none = new Float64Array(Math.max(1, running.definition.steps.length) * COUNTER_COUNT)
     const unplanned = parts.filter(([partition, { count, deadLetters, plannedTo }]) =>
       planned.has(partition)
-        ? // Planned before anything of it failed: the plan must know of its letters too.
+        ? // Planned before any of its records failed: the plan must now include its dead letters.
           deadLetters.length > 0 && !noted.has(partition)
         : ((boundaries && count > 0) || deadLetters.length > 0) && plannedTo === undefined,
     )
@@ -121,7 +121,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
       offset: positions.get(partition) ?? 0n,
       metadata: withPlan(running.accounting.metadataWith(partition, none), to, lettersFrom?.get(partition)),
     }))
-    // The ledger's entry goes first too: what the sink has written must not lack it, and written twice it is the same entry.
+    // The ledger entry goes first too: rows in the sink must not lack it, and writing it twice yields the same entry.
     const ledger = ledgerOf(
       running,
       parts.map(([partition]) => partition),
@@ -143,7 +143,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     }
   }
 
-  /** Where the next letters of the partitions will lie, or before. */
+  /** By partition, an offset at or before that of its next dead letter. */
   async function letterEnds(partitions: number[]): Promise<Map<number, bigint>> {
     const { deadLetter } = options.targets
     const placeOf = (partition: number) => partition % deadLetter.leaders.length
@@ -152,24 +152,24 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     return new Map(partitions.map((partition) => [partition, ends.get(placeOf(partition)) ?? 0n]))
   }
 
-  /** Writes one range; a sink that is away is asked again with the same rows for as long as the task is to run. */
+  /** Writes one range. While the sink is unavailable, retries with the same rows for as long as the task is to run. */
   async function write(delivery: Delivery, { rows, plannedTo }: Held): Promise<Written> {
-    // A sink that keeps the position hears of ranges without rows too; for the others there is nothing to write.
+    // A sink that keeps the position must also move past ranges without rows; for other sinks there is nothing to write.
     if (rows.length === 0 && !sink.position) return { kind: 'delivered' }
     for (let backoffMs = RETRY_MIN_MS; ; backoffMs = Math.min(backoffMs * 2, RETRY_MAX_MS)) {
       const written = await sink.write(delivery, rows, options.signal)
       if (written.kind !== 'retry' || !options.isPatient()) return written
       options.onWaiting(written.reason)
-      // The backoff is ours, unless the sink asks for a longer one.
+      // The task's own backoff applies unless the sink asks for a longer one.
       for (const until = now() + Math.max(backoffMs, written.afterMs); now() < until;) {
-        // What was not planned yet may as well go through the next revision, and be given up by a pause or a stop.
+        // A pause or a stop ends the retries; so does a new revision while the range is not planned, which can then run it instead.
         if (!options.isMine() || (plannedTo === undefined && options.hasNext())) return written
         await new Promise((resolve) => setTimeout(resolve, Math.min(LOOK_MS, until - now())))
       }
     }
   }
 
-  /** What the sink has written is behind. */
+  /** Commits what the sink has written and moves the positions past it. */
   async function settle(running: Running, done: { partition: number; each: Held; delivery: Delivery }[]): Promise<void> {
     await commit(
       running,
@@ -231,7 +231,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
       }),
     )
     options.onWaiting(null)
-    // Those at fault in every partition are remembered before the round is given up.
+    // Remember the refused records of every partition before giving up the round.
     for (const { partition, result } of written) if (result.kind === 'at_fault') running.chain.refuse(partition, result.records)
     const done = written.filter(({ result }) => result.kind === 'delivered')
     if (done.length > 0) await settle(running, done)
@@ -247,7 +247,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     async take(running, outcomes, _inputBytes, release) {
       hold(outcomes)
       release()
-      // A range that was planned is written as a whole, at its end.
+      // A planned range is written as a whole, once its end is reached.
       if (planned.size === 0 && isDue()) await flush(running, false)
     },
     isDue,

@@ -24,9 +24,9 @@ export type TopicWriterOptions = {
   now: () => number
 }
 
-/** An idle task commits its first round at once, later ones below this size at the task's pace (a transaction has a price at the broker). */
+/** Rounds below this size follow each other at the task's pace, since transactions cost the broker; an idle task does not wait. */
 const SMALL_ROUND_BYTES = 256 << 10
-/** Progress over control batches alone is committed once a minute. */
+/** Progress over control batches only is committed once a minute. */
 const QUIET_COMMIT_MS = 60_000
 
 const bytesOf = (batches: readonly { length: number }[]): number => batches.reduce((sum, { length }) => sum + length, 0)
@@ -49,7 +49,7 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
     }))
     const ledger = ledgerOf(running, [...uncommitted.keys()], positions, now())
     const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
-    // D1: the offsets join the transaction of the output, after all of it was acknowledged.
+    // D1: the offsets join the output's transaction after all output was acknowledged.
     const firstMs = await transactions.deliver(writesOf(outcomes, targets, ledger))
     if (firstMs !== undefined && inputBytes < SMALL_ROUND_BYTES) pace.firstTook(firstMs)
     await transactions.commit(target, offsets)
@@ -81,7 +81,7 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
       options.onCommit(records)
     },
     isDue: () => false,
-    // Control batches alone: behind them retention may move the log's start, and nothing was lost.
+    // Commit progress over control batches: if retention later moves the log start past them, that must not look like lost records.
     async flush(running, isAll) {
       if (isAll && uncommitted.size > 0) await write(running, [], 0)
     },

@@ -1,4 +1,4 @@
-/** dps/filter: keeps the records whose field compares as asked. */
+/** dps/filter: keeps the records whose field satisfies the configured comparison. */
 import { compareNumbers, Config, Kind, Path, Record, Slice, kindAt, numberOf, skipChecked, skipSpace, textOf, unescape } from 'dps'
 
 const enum Operator { Eq, Ne, Gt, Gte, Lt, Lte, In, Contains, StartsWith, EndsWith, Exists }
@@ -17,7 +17,7 @@ let operands: Operand[] = []
 let wantExists: bool = true
 const scratch = new Scratch()
 
-/** Reused room for decoding an escaped string. */
+/** A reused buffer for decoding an escaped string. */
 class Scratch {
   start: usize = 0
   capacity: usize = 0
@@ -80,7 +80,7 @@ export function init(config: Config): void {
 let textStart: usize = 0
 let textLength: usize = 0
 
-/** Makes the plain UTF-8 text of a string value available, without a copy where it has no escapes. */
+/** Sets `textStart` and `textLength` to a string value's plain UTF-8; copies it only when it has escapes. */
 function openText(start: usize, end: usize): void {
   textStart = start + 1
   textLength = end - start - 2
@@ -99,7 +99,7 @@ function sameText(operand: Operand): bool {
   return length == textLength && memory.compare(textStart, changetype<usize>(operand.bytes), length) == 0
 }
 
-/** Order of two texts by code points, which UTF-8 keeps. */
+/** Compares two texts by code points, whose order UTF-8 keeps. */
 function compareText(operand: Operand): i32 {
   const length = operand.bytes.byteLength as usize
   const common = length < textLength ? length : textLength
@@ -108,10 +108,10 @@ function compareText(operand: Operand): i32 {
   return textLength < length ? -1 : textLength > length ? 1 : 0
 }
 
-/** Up to so many characters a double is the number's own, and no other number's. */
+/** Up to this many characters, different numbers have different doubles. */
 const SHORT: usize = 15
 
-/** Short numbers by doubles, and where these say the same, and for long ones, by all the digits. */
+/** Compares short numbers by their doubles; equal doubles and long numbers are compared by all digits. */
 function compareNumber(start: usize, end: usize, operand: Operand): i32 {
   const bytes = changetype<usize>(operand.bytes)
   if (end - start <= SHORT && (operand.bytes.byteLength as usize) <= SHORT) {
@@ -129,7 +129,7 @@ function equals(start: usize, end: usize, kind: Kind, operand: Operand): bool {
     openText(start, end)
     return sameText(operand)
   }
-  // Objects and arrays have no equality here; true, false and null equal themselves.
+  // Objects and arrays are never equal here; true, false and null equal themselves.
   return kind == Kind.True || kind == Kind.False || kind == Kind.Null
 }
 

@@ -1,4 +1,4 @@
-/** dps/map-fields: renames, drops, sets and re-cases fields of a JSON object, nested ones by dotted paths. */
+/** dps/map-fields: renames, drops, sets, re-cases and trims fields of a JSON object, nested ones by dotted paths. */
 import { Config, Kind, Record, Segment, Slice, Writer, closeOf, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
 
 /** What happens to one field, and to the fields below it. */
@@ -14,7 +14,7 @@ class Node {
   upper: bool = false
   lower: bool = false
   trim: bool = false
-  /** True when the set of members of the object changes, not only values: then it is written member by member. */
+  /** True when the object's members change, not only their values: the object is then written member by member. */
   structural: bool = false
   constructor(name: string) { this.name = new Segment(name) }
 
@@ -158,7 +158,7 @@ function nodeFor(parent: Node, key: usize, close: usize): Node | null {
   return null
 }
 
-/** True when every byte of [p, end) is ASCII and none is a backslash: what may be re-cased byte by byte. Reads up to 15 bytes past `end`. */
+/** True when [p, end) is all ASCII without a backslash, so that it can be re-cased byte by byte. */
 function isPlain(p: usize, end: usize): bool {
   const backslash = i8x16.splat(92)
   for (; p + 16 <= end; p += 16) {
@@ -172,7 +172,7 @@ function isPlain(p: usize, end: usize): bool {
   return true
 }
 
-/** Writes the value of one field as its node asks. */
+/** Writes the value of one field as its node demands. */
 function writeValue(node: Node, start: usize, end: usize, writer: Writer): void {
   const kind = kindAt(start)
   if (kind == Kind.Object && node.children.length > 0) {
@@ -202,7 +202,7 @@ function writeValue(node: Node, start: usize, end: usize, writer: Writer): void 
   const to = writer.at
   const length = stop - p
   if (node.upper || node.lower) {
-    // Letters between the bounds get their case bit cleared or set.
+    // Letters between the bounds get their case bit flipped.
     const low = i8x16.splat(node.lower ? 64 : 96)
     const high = i8x16.splat(node.lower ? 91 : 123)
     const bit = i8x16.splat(32)
@@ -215,7 +215,7 @@ function writeValue(node: Node, start: usize, end: usize, writer: Writer): void 
   writer.byte(34)
 }
 
-/** Writes `,` or nothing, the member's (new) name, and its value. */
+/** Writes one member under its (new) name, after a `,` unless it is the first; nothing if it is dropped, set or replaced. */
 function writeMember(parent: Node, node: Node | null, key: usize, close: usize, start: usize, end: usize, writer: Writer, first: bool): bool {
   if (node !== null && (node.drop || node.set !== null)) return first
   const name = node !== null && node.renamed !== null ? node.renamed : null
@@ -230,7 +230,7 @@ function writeMember(parent: Node, node: Node | null, key: usize, close: usize, 
   return false
 }
 
-/** True when another member that is present takes this name. */
+/** True when another member that is present is renamed to this name. */
 function isReplaced(parent: Node, key: usize, close: usize): bool {
   const children = parent.children
   for (let i = 0; i < children.length; i++) {
@@ -240,7 +240,7 @@ function isReplaced(parent: Node, key: usize, close: usize): bool {
   return false
 }
 
-/** Per child of the object being written, whether its member is there; as long as the largest object of the config. */
+/** Per child of the object being written, whether its member is present; sized for the largest object of the config. */
 let present: StaticArray<bool> = new StaticArray<bool>(0)
 
 function isSet(parent: Node, name: Segment): bool {
@@ -266,7 +266,7 @@ function markPresent(parent: Node, start: usize, end: usize): void {
   }
 }
 
-/** Adds the fields that `set` asks for, and the objects they live in where those are missing. */
+/** Writes the fields of `set`, and the objects that contain them where those are missing. */
 function writeSets(node: Node, writer: Writer, first: bool, start: usize, end: usize): bool {
   for (let i = 0; i < node.children.length; i++) {
     const child = node.children[i]
@@ -314,7 +314,7 @@ function clearPresent(node: Node): void {
   for (let i = 0; i < node.children.length; i++) present[i] = false
 }
 
-/** Writes a nested object as its node asks. */
+/** Writes an object as its node demands. */
 function writeObject(node: Node, start: usize, end: usize, writer: Writer): void {
   if (hasRenames(node)) markPresent(node, start, end)
   else clearPresent(node)
@@ -329,7 +329,7 @@ function writeObject(node: Node, start: usize, end: usize, writer: Writer): void
     const after = skipChecked(value)
     const child = nodeFor(node, key, close)
     first = writeMember(node, child, key, close, value, after, writer, first)
-    // A nested object has used the marks for itself.
+    // Writing the nested object has overwritten the marks.
     if (child !== null && child.children.length > 0 && hasRenames(node)) markPresent(node, start, end)
     p = skipSpace(after, end)
     if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
@@ -338,7 +338,7 @@ function writeObject(node: Node, start: usize, end: usize, writer: Writer): void
   writer.byte(125)
 }
 
-/** Values alone change: everything between them is copied in runs. */
+/** Writes the record when only values change: the bytes between them are copied in runs. */
 function spliceValues(record: Record, writer: Writer): void {
   let copied = record.start
   for (let i = 0; i < memberCount; i++) {

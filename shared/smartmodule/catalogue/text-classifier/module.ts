@@ -1,5 +1,5 @@
 /**
- * dps/text-classifier: labels the text of a field. Without `labels` by sentiment (a lexicon, negations and intensifiers); with `labels`
+ * dps/text-classifier: labels the text of a field. Without `labels`: by sentiment (a lexicon, negations and intensifiers). With `labels`:
  * by their keywords, or by a multinomial naive Bayes classifier trained at start on their examples.
  */
 import { Config, Kind, Path, Record, Segment, Slice, Writer, closeOf, kindAt, skipChecked, skipSpace, textOf, unescape } from 'dps'
@@ -15,7 +15,7 @@ let labels: string[] = []
 let labelJson: ArrayBuffer[] = []
 let fallback: i32 = -1
 
-// Open addressing from a 64-bit token hash to an entry; entries hold one f32 per label (or one weight for the lexicon).
+// A hash table (open addressing) from a 64-bit token hash to an entry, which holds one f32 per label (one weight for the lexicon).
 let slots: StaticArray<u64> = new StaticArray<u64>(0)
 let entries: StaticArray<i32> = new StaticArray<i32>(0)
 let mask: u32 = 0
@@ -78,9 +78,9 @@ function growTable(): void {
   }
 }
 
-/** Next token of [p, end): its FNV-1a hash in `token`, the first byte after it as the answer, 0 when there is none. */
+/** FNV-1a hash of the token that `nextToken` found in [p, end); that returns the first byte after it, 0 when there is none. */
 let token: u64 = 0
-/** True when punctuation stood before the token: a negation does not reach across it. */
+/** True when punctuation precedes the token: a negation does not reach across it. */
 let afterPause: bool = false
 function nextToken(p: usize, end: usize): usize {
   afterPause = false
@@ -109,7 +109,7 @@ function nextToken(p: usize, end: usize): usize {
   return p
 }
 
-/** Lower case of a letter of two bytes: Latin-1, Greek and Cyrillic; others stay as they are. */
+/** Lower case of a two-byte UTF-8 letter: Latin-1, Greek and Cyrillic; others stay as they are. */
 function lower(pair: u32): u32 {
   if (pair >= 0xc380 && pair <= 0xc39e && pair != 0xc397) return pair + 0x20
   if (pair >= 0xce91 && pair <= 0xce9f) return pair + 0x20
@@ -149,7 +149,7 @@ function trainLexicon(): void {
   boosts = INTENSIFIERS.split(' ').map<u64>((word) => hashOf(word))
 }
 
-/** Counts the tokens of an example for label `label`. */
+/** Counts the tokens of an example for label `label`; returns how many there are. */
 function learn(text: string, label: i32): i32 {
   const bytes = String.UTF8.encode(text)
   let p = changetype<usize>(bytes)
@@ -236,7 +236,7 @@ function trainLabels(config: Config, slice: Slice): void {
     all += texts.length as f64
     totals[i] = 0
     for (let k = 0; k < texts.length; k++) totals[i] += learn(texts[k], i) as f64
-    // In a trained classifier a keyword counts like having been seen ten times in one example.
+    // In a trained classifier a keyword counts like ten occurrences in the examples.
     for (let k = 0; k < keywords.length; k++) {
       addKeyword(keywords[k], i, texts.length > 0 ? 10 : 1)
       totals[i] += 10
@@ -287,7 +287,7 @@ export function init(config: Config): void {
 
 function sentiment(p: usize, end: usize): i32 {
   let score: f64 = 0
-  // Words left for which a negation holds.
+  // Number of following words to which a negation still applies.
   let negated = 0
   let boost: f64 = 1
   while (true) {

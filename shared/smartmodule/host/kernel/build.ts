@@ -9,13 +9,13 @@ let builtLength: u32 = 0
 let builtCount: u32 = 0
 let builtBase: i64 = 0
 let builtMax: i64 = 0
-/** Room for the batch header in front of what is built, so that the batch leaves in one copy. */
+/** Room for the batch header before the records, so that a finished batch is copied out in one piece. */
 const HEADER: u32 = 61
 const KEPT_BYTES_MAX: u32 = 16 << 20
 
 /**
- * Output batches under construction, one a target partition (slot 0 alone where the source's partition decides). The globals above are
- * the selected slot's; `select` puts them away and takes another's.
+ * Output batches under construction, one per target partition (only slot 0 where the source's partition decides). The globals above
+ * belong to the selected slot; `select` stores them and loads those of another slot.
  */
 const SLOT_BYTES: usize = 32
 let slotsPtr: usize = 0
@@ -57,7 +57,7 @@ export function selected(): u32 { return slot }
 
 /** Starts a new output batch in the selected slot. */
 export function begin(baseTimestamp: i64): void {
-  // One batch of huge records must not keep its room for ever, in each of many slots.
+  // A batch of huge records must not keep its memory forever, in each of many slots.
   if (builtCapacity > KEPT_BYTES_MAX) {
     heap.free(builtPtr)
     builtPtr = 0
@@ -69,7 +69,7 @@ export function begin(baseTimestamp: i64): void {
   builtMax = baseTimestamp
 }
 
-/** Room for `need` bytes in the selected slot. */
+/** Makes room for `need` bytes in the selected slot, header included. */
 function makeRoom(need: u32): void {
   if (need <= builtCapacity) return
   const room = roomFor(need)
@@ -82,7 +82,7 @@ function makeRoom(need: u32): void {
   builtCapacity = room
 }
 
-/** Appends the record whose times are next to be read at `at`, renumbered; false, and nothing done, when it would pass `most` bytes. */
+/** Appends a record, renumbered; `at` is at its timestamp delta. False, and nothing appended, when the batch would exceed `most` bytes. */
 // @ts-ignore: decorator
 @inline
 function appendRecord(recordEnd: usize, most: u32, baseTimestamp: i64, timestamp: i64): bool {
@@ -110,7 +110,7 @@ function appendRecord(recordEnd: usize, most: u32, baseTimestamp: i64, timestamp
 }
 
 /**
- * Appends the section's records from the `from`-th on to the selected batch, renumbered, until it would pass `most` bytes (header
+ * Appends the section's records from the `from`-th on to the selected batch, renumbered, until it would exceed `most` bytes (header
  * included). `timestamp` ≥ 0 replaces each record's time (log-append time); otherwise a record's time is `baseTimestamp` + its delta.
  * Returns the ordinal of the first record that did not fit; the section's count when all did.
  */
@@ -129,8 +129,8 @@ export function append(from: u32, most: u32, baseTimestamp: i64, timestamp: i64)
 }
 
 /**
- * Like `append`, but every record goes into the batch of its own partition: murmur2 of its key over `partitions`, as Kafka's default
- * partitioner has it; one without a key goes to `keyless`. When a batch is full, it is the selected one.
+ * Like `append`, but every record goes into the batch of its key's partition (murmur2 modulo `partitions`, as in Kafka's default
+ * partitioner), and one without a key into that of `keyless`. When a batch is full, it is left selected.
  */
 export function scatter(from: u32, partitions: u32, keyless: u32, most: u32, baseTimestamp: i64, timestamp: i64): u32 {
   at = sectionPtr + (from == 0 ? 0 : positionOf(from))
@@ -148,14 +148,14 @@ export function scatter(from: u32, partitions: u32, keyless: u32, most: u32, bas
     select(target)
     if (builtCount == 0) begin(baseTimestamp)
     const need = HEADER + builtLength + (size as u32) + 36
-    // Doubled, so that a growing batch is copied a few times and not once a record.
+    // Doubled, so that a growing batch is copied only a few times, not once per record.
     if (need > builtCapacity) makeRoom(need * 2)
     if (!appendRecord(recordEnd, most, baseTimestamp, timestamp)) return i
   }
   return sectionCount
 }
 
-/** Kafka's murmur2 of bytes that the host has put at the current section; for tests. */
+/** Kafka's murmur2 of the bytes that the host has copied in as the current section; for tests. */
 export function hash(length: u32): u32 {
   return murmur2(sectionPtr, length)
 }

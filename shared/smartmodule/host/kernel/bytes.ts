@@ -1,8 +1,8 @@
 /** Memory, varints and copying, for the kernel. */
 
 /**
- * Copies forward, 16 bytes at a time, past the end by up to 15 bytes: both sides must have that slack, and the target is written in
- * ascending order, so that what is overwritten is written again. A call of `memory.copy` costs more than copying a short record.
+ * Copies forward, 16 bytes at a time, up to 15 bytes past the end: both sides must have that slack, and targets must be filled in
+ * ascending order, so that the next write replaces the excess. Calling `memory.copy` costs more than copying a short record.
  */
 // @ts-ignore: decorator
 @inline
@@ -43,14 +43,14 @@ export function write(p: usize, value: u64): usize {
   return p
 }
 
-/** A region of at least `need` bytes; its content is not kept. */
+/** A region of at least `need` bytes; when it grows, its content is lost. */
 export function grow(pointer: usize, capacity: u32, need: u32): usize {
   if (need <= capacity) return pointer
   if (pointer != 0) heap.free(pointer)
   return heap.alloc(need)
 }
 
-/** What to ask for, so that growing is rare. */
+/** The capacity to allocate for `need` bytes, with spare room so that growing is rare. */
 export function roomFor(need: u32): u32 {
   return need + (need >> 2) + 1024
 }

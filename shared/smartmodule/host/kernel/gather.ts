@@ -1,4 +1,4 @@
-/** Sections of small batches put one behind the other, as if one batch had brought them: a call per batch would cost more than its records. */
+/** Joins the sections of small batches as if they were one batch: a call per batch would cost more than its records. */
 import { copyFast, roomFor, sizeOf, write, zigzag, zigzagLong } from './bytes'
 import { sectionPtr } from './kernel'
 import { at, bad, end, readVarint, readVarlong } from './reader'
@@ -7,7 +7,7 @@ let gatheredPtr: usize = 0
 let gatheredCapacity: u32 = 0
 let gatheredLength: u32 = 0
 
-/** A record's length, its deltas and what copying writes beyond: what renumbering may add to it, at most. */
+/** Most bytes that renumbering may add to a record: its length, its deltas, and what copying writes past its end. */
 const MORE_PER_RECORD: u32 = 24
 const SLACK: u32 = 32
 
@@ -29,7 +29,7 @@ function makeRoom(more: u32): void {
 
 /**
  * Adds the section that was just copied in, whose deltas are up to `lastDelta`, renumbered to the first batch's offset and timestamp.
- * Answers the bytes gathered so far; -1 when the section is malformed, and then nothing of it was added.
+ * Returns the bytes gathered so far; -1 when the section is malformed, and then none of it was added.
  */
 export function gather(length: u32, count: u32, lastDelta: i32, offsetShift: i32, timestampShift: i64): i32 {
   if (count > length) return -1

@@ -1,19 +1,19 @@
 /**
- * The host's own WebAssembly: walks, checks, splits and renumbers records sections (the part of a Kafka v2 record batch behind its
- * 61-byte header), so that no JavaScript ever looks at a record. Trusted code over untrusted bytes: every length is checked.
- * It holds one source batch at a time (`openBatch`), the section a step left (`take`), and the batch being built (`append`). Format:
+ * The host's own WebAssembly: walks, checks, splits and renumbers records sections (the part of a Kafka v2 record batch after its
+ * 61-byte header), so that no JavaScript reads a record. Trusted code over untrusted bytes: every length is checked.
+ * It holds one source batch at a time (`openBatch`), a step's output section (`take`), and the batch being built (`append`). Format:
  * KIP-98 / https://kafka.apache.org/documentation/#record
  */
 import { grow, roomFor } from './bytes'
 import { at, bad, end, readVarint, readVarlong, skipBody } from './reader'
 
-// Growing regions: never given back, bounded by the largest batch ever seen.
+// Growing regions: they never shrink, and are bounded by the largest batch ever seen.
 export let sectionPtr: usize = 0
 let sectionCapacity: u32 = 0
 /** Per record of the current section, its offsetDelta. */
 let deltasPtr: usize = 0
 let deltasCapacity: u32 = 0
-/** Per offsetDelta of the source batch, the number of the last step it reached (1 = it is in the batch). FAILED is final. */
+/** Per offsetDelta of the source batch, the last step that its record reached (1: it is in the batch). FAILED is final. */
 let marksPtr: usize = 0
 let marksCapacity: u32 = 0
 
@@ -27,7 +27,7 @@ let sectionLargest: u32 = 0
 /** Distinct source records in the current section. */
 let sectionDistinct: u32 = 0
 
-/** A place for `length` bytes of a section that the host is about to copy in. */
+/** Reserves memory for a section of `length` bytes that the host is about to copy in; returns its address. */
 export function reserve(length: u32): usize {
   // 16 bytes of slack, for copies in steps of 16.
   if (length + 16 > sectionCapacity) {
@@ -39,13 +39,13 @@ export function reserve(length: u32): usize {
 }
 
 /**
- * Opens the source batch whose section was just copied in: checks it whole and marks its records as input of step 1.
- * Records before `firstDelta` (behind the position) stay out. Returns the records that count, or -1 when the section is malformed.
+ * Opens the source batch whose section was just copied in: checks all of it and marks its records as input of step 1.
+ * Records before `firstDelta` (before the position) are left out. Returns the number of records kept, -1 when the section is malformed.
  */
 export function openBatch(length: u32, count: u32, lastDelta: i32, firstDelta: i32): i32 {
   if (lastDelta < 0 || count > length) return -1
   marksLength = (lastDelta as u32) + 1
-  // A compacted batch has fewer records than deltas, never the other way round.
+  // A compacted batch has fewer records than deltas, never more.
   if (count > marksLength) return -1
   if (marksLength > marksCapacity) {
     const need = roomFor(marksLength)
@@ -56,7 +56,7 @@ export function openBatch(length: u32, count: u32, lastDelta: i32, firstDelta: i
   return walk(length, count, 0, firstDelta)
 }
 
-/** Walks what step `step` (1, 2, …) left. */
+/** Checks the output of step `step` (1, 2, …) and makes it the current section; returns like `walk`. */
 export function take(length: u32, count: u32, step: i32): i32 {
   return count > length ? -1 : walk(length, count, step, 0)
 }
@@ -93,7 +93,7 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
     if (bad || delta < previous || delta < 0 || (delta as u32) >= marksLength) return -1
     end = stop
     if (step == 0) {
-      // Two records with one offset would make accounting and dead letters ambiguous; a broker accepts such a batch all the same.
+      // Two records with the same offset would make accounting and dead letters ambiguous, although a broker accepts such a batch.
       if (delta == previous) return -1
       if (delta < firstDelta) {
         previous = delta
@@ -124,7 +124,7 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
   return kept
 }
 
-/** True when the section holds records of failed source records; `dropFailed` takes them out. */
+/** True when the section holds records of failed source records; `dropFailed` removes them. */
 let sawFailed: bool = false
 export function hasFailed(): bool { return sawFailed }
 export function currentPtr(): usize { return sectionPtr }
@@ -138,7 +138,7 @@ export function deltaOf(ordinal: u32): i32 {
   return ordinal < sectionCount ? load<i32>(deltasPtr + ((ordinal as usize) << 2)) : -1
 }
 
-/** Marks the source record at `delta` as failed, for good. Returns 1 the first time, 0 afterwards. */
+/** Marks the source record at `delta` as failed, permanently. Returns 1 the first time, 0 afterwards. */
 export function fail(delta: u32): i32 {
   if (delta >= marksLength || load<u8>(marksPtr + delta) == FAILED) return 0
   store<u8>(marksPtr + delta, FAILED)
@@ -146,8 +146,8 @@ export function fail(delta: u32): i32 {
 }
 
 /**
- * Length in bytes of the longest run of records that starts `from` bytes into the section and fits `most` bytes (one record at least);
- * `runCount` tells how many they are. Calls into a SmartModule are cut by it.
+ * Length in bytes of the longest run of records that starts `from` bytes into the section and fits `most` bytes (at least one record);
+ * `runCount` is their number. Used to keep calls into a SmartModule below their size limit.
  */
 export function run(from: u32, most: u32): u32 {
   at = sectionPtr + from
@@ -171,7 +171,7 @@ export function run(from: u32, most: u32): u32 {
 }
 let lastRunCount: u32 = 0
 export function runCount(): u32 { return lastRunCount }
-/** Byte position, within the section, of the `ordinal`-th record. */
+/** Byte offset, within the section, of the `ordinal`-th record. */
 export function positionOf(ordinal: u32): u32 {
   at = sectionPtr
   end = sectionPtr + sectionLength
@@ -182,7 +182,7 @@ export function positionOf(ordinal: u32): u32 {
   return (at - sectionPtr) as u32
 }
 
-/** Where the last scan stopped, so that going on behind it does not begin anew. */
+/** Where the last scan stopped, so that the next one continues there and does not start over. */
 let resumeOrdinal: u32 = 0
 let resumeAt: u32 = 0
 
@@ -196,7 +196,7 @@ function resumePosition(from: u32): u32 {
   return from > 0 && from == resumeOrdinal ? resumeAt : positionOf(from)
 }
 
-/** Marks as failed every record longer than `most` bytes; answers its ordinal, from `from` on, or -1 when there is none. */
+/** Ordinal of the first record longer than `most` bytes, from ordinal `from` on; -1 when there is none. */
 export function findLarger(from: u32, most: u32): i32 {
   at = sectionPtr + resumePosition(from)
   end = sectionPtr + sectionLength
@@ -209,7 +209,7 @@ export function findLarger(from: u32, most: u32): i32 {
   return -1
 }
 
-/** Takes the records of failed source records out of the section. Returns the distinct source records left. */
+/** Removes the records of failed source records from the section. Returns the number of distinct source records left. */
 export function dropFailed(): u32 {
   at = sectionPtr
   const stop = sectionPtr + sectionLength
@@ -238,8 +238,8 @@ export function dropFailed(): u32 {
 }
 
 /**
- * Gives every value of the section the 5-byte registry prefix `magic 0, schema id` instead of its own; a chain without steps needs it.
- * A value without a prefix fails its record: its ordinal is answered (call again from there), -1 when all are done.
+ * Replaces the 5-byte registry prefix of every value of the section by `magic 0, schema id`, for chains without steps. Stops at a value
+ * without a prefix and returns its ordinal, so that the caller can fail it and continue after it; -1 when all are done.
  */
 export function reframe(from: u32, schemaId: u32): i32 {
   at = sectionPtr + resumePosition(from)

@@ -1,6 +1,6 @@
-/** The kernel's reader of one section: a place, an end, and whether anything malformed was met. */
+/** The kernel's reader of one section: the current address, the end, and whether it met malformed bytes. */
 
-// The varint reader's state: `at` moves, `bad` is set on anything malformed.
+// The reader's state: reading advances `at`, malformed bytes set `bad`.
 export let at: usize = 0
 export let end: usize = 0
 export let bad: bool = false
@@ -41,7 +41,7 @@ export function readVarlong(): i64 {
   return ((result >>> 1) as i64) ^ -((result & 1) as i64)
 }
 
-/** Skips a length-prefixed byte string that ends before `stop`; `least` is -1 where it may be null. Sets `bad` otherwise. */
+/** Skips a length-prefixed byte string, which may be null only if `least` is -1. Sets `bad` when it is malformed or passes `stop`. */
 // @ts-ignore: decorator
 @inline
 export function skipBytes(stop: usize, least: i32): void {
@@ -50,7 +50,7 @@ export function skipBytes(stop: usize, least: i32): void {
   else if (length > 0) at += length
 }
 
-/** Skips key, value and headers of a record that ends at `stop`; sets `bad` unless they fill it exactly. */
+/** Skips key, value and headers of a record that ends at `stop`; sets `bad` unless they end exactly there. */
 // @ts-ignore: decorator
 @inline
 export function skipBody(stop: usize): void {

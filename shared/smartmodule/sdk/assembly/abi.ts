@@ -1,12 +1,12 @@
-/** ABI 1: turns records sections into `Record`s and back. Authors never see this file; the entry that `compile` writes calls it. */
+/** ABI 1: turns records sections into `Record`s and back. Authors use only `Config` and `emit`; the generated entry calls the rest. */
 import { Kind } from './json'
 import { textOf } from './text'
 import { Path, Slice } from './path'
 import { Record, Writer, copyFast } from './record'
 
-/** The document that `dps_init` got, as far as a module needs it: its own `config`, and the registry framing. */
+/** The part of the `dps_init` document that an author's `init` reads: the step's `config`. */
 export class Config {
-  /** The refusal of an author's `init`; the pipeline can't start then, and the message names the field. */
+  /** Why `init` refused the config, naming the field; the pipeline can't start then. */
   error: string | null = null
   record: Record
   constructor(record: Record) { this.record = record }
@@ -31,13 +31,13 @@ const result: usize = heap.alloc(36)
 let input: usize = 0
 let inputCapacity: i32 = 0
 let inputPrefix: i32 = 0
-/** The output prefix, with slack behind it for `copyFast`. */
+/** The output prefix, with slack after it for `copyFast`. */
 let prefixPtr: usize = heap.alloc(32)
 let prefixLength: i32 = 0
 let json: bool = true
 let initText: usize = 0
 let outCount: i32 = 0
-/** Bytes of records seen since the last collection; garbage is in proportion to them. */
+/** Bytes of records seen since the last collection; garbage grows in proportion to them. */
 let seenBytes: i32 = 0
 const COLLECT_BYTES: i32 = 512 << 10
 const RECORD_COST: i32 = 256
@@ -77,13 +77,13 @@ function fromBase64(text: string): ArrayBuffer {
   return bytes.buffer
 }
 
-/** `init` is the author's; it may refuse the config. Returns 0, or the pointer of the error text (u32 length, UTF-8). */
+/** `author` is the author's `init`, which may refuse the config. Returns 0, or a pointer to the error text (u32 length, UTF-8). */
 export function init(ptr: usize, length: i32, author: (config: Config) => void): usize {
   record.start = ptr
   record.end = ptr + length
   record.failure = null
   const config = new Config(record)
-  if (!record.parse()) return say('the host sent no JSON')
+  if (!record.parse()) return say('the host sent an init document that is not JSON')
   const prefix = record.find(new Path('input_prefix_length'))
   inputPrefix = prefix.kind == Kind.Number ? (I32.parseInt(String.UTF8.decodeUnsafe(prefix.start, prefix.end - prefix.start)) as i32) : 0
   const suffix = record.find(new Path('output_prefix'))
@@ -208,7 +208,7 @@ export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, ba
   out.room(length + 64)
   at = ptr
   for (let i = 0; i < count; i++) {
-    // Between records nothing but globals holds references: the only safe moment to collect an author's garbage.
+    // Between records only globals hold references: the only safe moment to collect an author's garbage.
     if (seenBytes > COLLECT_BYTES) {
       seenBytes = 0
       __collect()
@@ -241,7 +241,7 @@ export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, ba
     record.offset = baseOffset + emitDelta
     record.start = value + inputPrefix
     record.end = value + valueLength
-    // As a length: growing may move the writer's memory.
+    // A length, not an address: growing may move the writer's memory.
     const before = out.length
     const beforeCount = outCount
     let verdict = Verdict.Drop

@@ -1,6 +1,6 @@
 /**
  * JSON over bytes, without building a tree: one pass checks that the bytes are exactly one JSON document (RFC 8259, UTF-8 included) and
- * notes the members of a top-level object; later questions walk checked bytes only. Strings are scanned 16 bytes at a time.
+ * notes the members of a top-level object; later look-ups read only checked bytes. Strings are scanned 16 bytes at a time.
  */
 
 export const enum Kind { Missing, Null, False, True, Number, String, Object, Array }
@@ -8,13 +8,13 @@ export const enum Kind { Missing, Null, False, True, Number, String, Object, Arr
 /** Deepest nesting a document may have. */
 const DEPTH_MAX: i32 = 128
 
-/** Members of the last parsed top-level object: key start, key end (inside the quotes), value start, value end; kind and escape flag. */
+/** Members of the last parsed top-level object: key start, key end (inside the quotes), value start, value end, the key's escape flag. */
 const MEMBER_BYTES: usize = 24
 let members: usize = heap.alloc(64 * MEMBER_BYTES)
 let memberCapacity: i32 = 64
 export let memberCount: i32 = 0
 
-/** Why the last `parse` refused, for the record's error. */
+/** Why the last `parse` failed, for the record's error. */
 export let refusal: string = ''
 
 let limit: usize = 0
@@ -71,7 +71,7 @@ function utf8(p: usize, end: usize): usize {
   return p + 4
 }
 
-/** From just after an opening quote to the closing quote, checked; 0 when malformed. Sets `escaped`. Reads up to 15 bytes past `end`. */
+/** The closing quote of the string whose content starts at `p`, 0 when malformed. Sets `escaped`. Reads up to 15 bytes past `end`. */
 function scanString(p: usize, end: usize): usize {
   const quote = i8x16.splat(34)
   const backslash = i8x16.splat(92)
@@ -79,7 +79,7 @@ function scanString(p: usize, end: usize): usize {
   escaped = false
   while (true) {
     const v = v128.load(p)
-    // The sign bit of a byte ≥ 0x80 is taken as it is; the other conditions set it.
+    // `bitmask` reads sign bits: bytes ≥ 0x80 have theirs set, the comparisons set it for the others.
     const mask = i8x16.bitmask(v128.or(v128.or(v, i8x16.eq(v, quote)), v128.or(i8x16.eq(v, backslash), i8x16.lt_u(v, space))))
     if (mask == 0) {
       p += 16
@@ -133,7 +133,7 @@ function scanNumber(p: usize, end: usize): usize {
   return p
 }
 
-/** Checks the value at `p`; answers the first byte after it, 0 when malformed. */
+/** Checks the value at `p`; returns the first byte after it, 0 when malformed. */
 function scanValue(p: usize, end: usize, depth: i32): usize {
   if (p >= end) return 0
   const c: u32 = load<u8>(p)
@@ -196,7 +196,7 @@ export function kindAt(p: usize): Kind {
 
 /**
  * Checks that [p, end) is one complete JSON document and notes the members when it is an object.
- * Returns its kind, `Kind.Missing` when it is not JSON (see `refusal`). 16 bytes behind `end` must be readable.
+ * Returns its kind, `Kind.Missing` when it is not JSON (see `refusal`). 16 bytes after `end` must be readable.
  */
 export function parse(p: usize, end: usize): Kind {
   memberCount = 0
@@ -207,7 +207,7 @@ export function parse(p: usize, end: usize): Kind {
     const kind = kindAt(p)
     const after = scanValue(p, end, 0)
     if (after == 0) return refuse('the value is not valid JSON')
-    return skipSpace(after, end) == end ? kind : refuse('the value has bytes behind its JSON document')
+    return skipSpace(after, end) == end ? kind : refuse('the value has bytes after its JSON document')
   }
   p = skipSpace(p + 1, end)
   if (p < end && load<u8>(p) == 125) p++
@@ -242,7 +242,7 @@ export function parse(p: usize, end: usize): Kind {
       if (p < end && load<u8>(p) <= 32) p = skipSpace(p, end)
     }
   }
-  return skipSpace(p, end) == end ? Kind.Object : refuse('the value has bytes behind its JSON document')
+  return skipSpace(p, end) == end ? Kind.Object : refuse('the value has bytes after its JSON document')
 }
 
 function refuse(why: string): Kind {
@@ -255,7 +255,7 @@ function growMembers(): void {
   members = heap.realloc(members, (memberCapacity as usize) * MEMBER_BYTES)
 }
 
-/** First byte after a checked string whose content starts at `p`. */
+/** The closing quote of the checked string whose content starts at `p`. */
 // @ts-ignore: decorator
 @inline
 export function closeOf(p: usize): usize {

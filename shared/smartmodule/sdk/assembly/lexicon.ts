@@ -1,4 +1,4 @@
-/** A small English sentiment lexicon of our own: word:weight from -4 (very negative) to 4 (very positive). */
+/** A small English sentiment lexicon, written for this project: word:weight from -4 (very negative) to 4 (very positive). */
 export const LEXICON: string =
   'abandon:-2 abuse:-3 ache:-2 admire:3 adore:3 advantage:2 afraid:-2 aggressive:-2 agony:-3 agree:1 amazing:4 anger:-3 angry:-3 annoy:-2 annoyed:-2 annoying:-2 ' +
   'anxious:-2 appreciate:2 appreciated:2 arrogant:-2 ashamed:-2 attack:-2 attractive:2 awesome:4 awful:-3 bad:-3 beautiful:3 benefit:2 benefits:2 best:3 betray:-3 ' +

@@ -2,7 +2,7 @@
 import { Kind, closeOf, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, valueEnd, valueStart } from './json'
 import { unescape } from './text'
 
-/** What `find` found: the bytes of a value inside the record, valid until the next record. */
+/** The result of `find`: the bytes of a value inside the record, valid until the next record. */
 export class Slice {
   start: usize = 0
   end: usize = 0
@@ -52,7 +52,7 @@ export class Path {
   }
 }
 
-/** Index of the top-level member with this name, the last one when it is repeated (as JSON.parse decides), -1 when there is none. */
+/** Index of the top-level member with this name, the last one when it is repeated (as in JSON.parse), -1 when there is none. */
 export function findMember(segment: Segment): i32 {
   for (let i = memberCount - 1; i >= 0; i--) {
     if (segment.matches(keyStart(i), keyEnd(i), keyEscaped(i))) return i

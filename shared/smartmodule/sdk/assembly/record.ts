@@ -4,8 +4,8 @@ import { escapeTo } from './text'
 import { Path, Segment, Slice, findMember, findPath } from './path'
 
 /**
- * Copies forward, 16 bytes at a time, past the end by up to 15 bytes: both sides must have that slack, and the target is written in
- * ascending order, so that what is overwritten is written again. A call of `memory.copy` costs more than copying a short record.
+ * Copies forward, 16 bytes at a time, up to 15 bytes past the end: both sides must have that slack, and targets must be filled in
+ * ascending order, so that the next write replaces the excess. Calling `memory.copy` costs more than copying a short record.
  */
 // @ts-ignore: decorator
 @inline
@@ -16,13 +16,13 @@ export function copyFast(to: usize, from: usize, length: usize): void {
   }
   for (let i: usize = 0; i < length; i += 16) v128.store(to + i, v128.load(from + i))
 }
-/** Bytes being written; grows by doubling and is reused from record to record. */
+/** A growing byte buffer; it grows by doubling and is reused from record to record. */
 export class Writer {
   start: usize = 0
   at: usize = 0
   private capacity: usize = 0
 
-  /** Makes room for `more` bytes behind `at`. */
+  /** Makes room for `more` bytes after `at`. */
   room(more: usize): void {
     const used = this.at - this.start
     // 32 bytes of slack, for copies and scans that work in steps of 16.
@@ -85,7 +85,7 @@ export class Record {
     return this.slice
   }
 
-  /** Fails this record with a message: it goes to the dead letters (or as the policy says), the others go on. */
+  /** Fails this record with a message: it becomes a dead letter (or what the policy says), and the other records go on. */
   fail(message: string, code: u32 = 1): void {
     this.failure = message
     this.failureCode = code
@@ -98,7 +98,7 @@ export class Record {
     return target
   }
 
-  /** Makes what was written the record's value. */
+  /** Makes the writer's bytes the record's value. */
   commit(writer: Writer): void {
     this.start = writer.start
     this.end = writer.at

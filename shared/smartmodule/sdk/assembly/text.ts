@@ -1,4 +1,4 @@
-/** JSON's scalars as text and numbers: escapes decoded and written, numbers parsed. Works on bytes that `parse` has checked. */
+/** JSON strings and numbers: decodes and writes escapes, parses and compares numbers. Works on bytes that `parse` has checked. */
 
 function hexValue(c: u32): u32 {
   return c < 58 ? c - 48 : (c | 32) - 87
@@ -33,7 +33,7 @@ export function putCodePoint(to: usize, code: u32): usize {
   return to + 4
 }
 
-/** Decodes the escapes of a checked string's content [p, end) to plain UTF-8 at `to`; returns the end of what was written. Never longer. */
+/** Decodes a checked string's content [p, end) to plain UTF-8 at `to`, which is never longer; returns the end of what was written. */
 export function unescape(p: usize, end: usize, to: usize): usize {
   while (p < end) {
     const c: u32 = load<u8>(p)
@@ -97,7 +97,7 @@ export function textOf(p: usize, end: usize): string {
   return text
 }
 
-/** The number of a checked JSON number [p, end): exact up to 15 digits, else by the language's own parser. */
+/** The value of a checked JSON number [p, end): exact up to 15 digits, else by the language's own parser. */
 export function numberOf(p: usize, end: usize): f64 {
   let q = p
   let negative = false
@@ -120,7 +120,7 @@ export function numberOf(p: usize, end: usize): f64 {
     q++
     if (count > 15) break
   }
-  // Up to 15 digits and 10^22 both sides of the division are exact, so it rounds once (Clinger's fast path).
+  // Up to 15 digits and 10^22, both sides of the division are exact, so it rounds only once (Clinger's fast path).
   if (q == end && count <= 15 && scale <= 22) {
     let value = digits as f64
     if (scale > 0) value /= POWERS[scale]
@@ -173,12 +173,12 @@ class Decimal {
   }
 }
 
-/** Beyond any that a text of a few megabytes could tell apart. */
+/** A cap beyond any shift of the decimal point in a text of a few megabytes. */
 const EXPONENT_MAX: i64 = 1000000000000
 const left = new Decimal()
 const right = new Decimal()
 
-/** The next digit of the significant ones, 0 behind the last; `p` is moved past it. */
+/** The next significant digit, 0 after the last one; `p` is moved past it. */
 let p: usize = 0
 function digitAt(from: usize, end: usize): u32 {
   let q = from
@@ -191,7 +191,7 @@ function digitAt(from: usize, end: usize): u32 {
   return load<u8>(q) - 48
 }
 
-/** Compares two JSON numbers by all of their digits: below 0, 0, above 0. Where doubles differ they say the same, sooner. */
+/** Compares two JSON numbers by all their digits: negative, 0 or positive. Doubles, where they differ, give the same order faster. */
 export function compareNumbers(aStart: usize, aEnd: usize, bStart: usize, bEnd: usize): i32 {
   left.read(aStart, aEnd)
   right.read(bStart, bEnd)
