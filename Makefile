@@ -1,11 +1,11 @@
-# Verbs of the project; `make help` lists them. Every target puts the project's own Node 24 first on the PATH.
+# The project's commands; `make help` lists them. Every target puts the project's own Node 24 first on the PATH.
 SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
 .PHONY: help run test check format bench chaos fuzz outage example account docs
 
-help: ## this list
+help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 # npm comes with the machine's Node; the package `node` then brings Node 24 into node_modules/.bin.
@@ -16,31 +16,31 @@ node_modules/.installed: package.json package-lock.json
 run: node_modules/.installed ## start everything and take the tour (PROCESSORS=2, TOUR=0, PORT=8080, FRESH=1, STACK=containers|processes)
 	@exec $(NODE) deploy/local/run.ts
 
-test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and registry (ONLY=path to run some; STACK=containers for the integration tests over containers)
+test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and registry (ONLY=path runs some; STACK=containers runs the integration tests on containers)
 	@$(NODE) test/run.ts $(ONLY)
 
-check: node_modules/.installed ## format, lint, types, generated pages
+check: node_modules/.installed ## check format, lint, types and generated pages
 	@oxfmt --check .
 	@oxlint --deny-warnings
 	@tsc --noEmit
 	@for page in connectors errors status-table; do $(NODE) docs/write-$$page.ts --check || exit 1; done
 
-format: node_modules/.installed ## write the format that check wants
+format: node_modules/.installed ## format the code as `make check` requires
 	@oxfmt --write .
 
-bench: node_modules/.installed ## measure, side by side, verified: SUITE=product|latency|neighbours|connectors|http|matrix|all for more; writes test/bench/latest.json
+bench: node_modules/.installed ## run the benchmarks, side by side and verified: SUITE=product|latency|neighbours|connectors|http|matrix|all runs others; writes test/bench/latest.json
 	@SUITE="$(SUITE)" $(NODE) test/bench/bench.ts
 
-chaos: node_modules/.installed ## break everything under load and count: MINUTES=20 SEED=7 (RATE=11000); writes test/chaos/latest.json
+chaos: node_modules/.installed ## inject faults under load and check every record: MINUTES=20 SEED=7 (RATE=11000); writes test/chaos/latest.json
 	@MINUTES="$(MINUTES)" SEED="$(SEED)" RATE="$(RATE)" $(NODE) test/chaos/run.ts
 
-fuzz: node_modules/.installed ## requests that nobody means, and Schemathesis: REQUESTS=100000 SEED=7 EXAMPLES=60
+fuzz: node_modules/.installed ## send odd and malformed requests, then run Schemathesis: REQUESTS=100000 SEED=7 EXAMPLES=60
 	@REQUESTS="$(REQUESTS)" SEED="$(SEED)" EXAMPLES="$(EXAMPLES)" $(NODE) test/fuzz/run.ts
 
-outage: node_modules/.installed ## ten minutes of load without control plane, Postgres and Redis: MINUTES=10
+outage: node_modules/.installed ## run ten minutes of load without control plane, Postgres and Redis: MINUTES=10
 	@MINUTES="$(MINUTES)" $(NODE) test/chaos/outage.ts
 
-example: node_modules/.installed ## the contract's example at full size, processors killed on the way: ROWS=1000000 KILLS=10
+example: node_modules/.installed ## run the API contract's example at full size while processors are killed: ROWS=1000000 KILLS=10
 	@ROWS="$(ROWS)" KILLS="$(KILLS)" $(NODE) test/chaos/contract-example.ts
 
 docs: node_modules/.installed ## write the generated pages: error table, status table, connectors
@@ -48,5 +48,5 @@ docs: node_modules/.installed ## write the generated pages: error table, status 
 	@$(NODE) docs/write-status-table.ts
 	@$(NODE) docs/write-connectors.ts
 
-account: node_modules/.installed ## make an account and key: NAME=… TYPE=developer|professional|enterprise, with the control plane's environment
+account: node_modules/.installed ## create an account and key: NAME=… TYPE=developer|professional|enterprise; needs the control plane's environment
 	@$(NODE) services/control-plane/create-account.ts "$(NAME)" "$(TYPE)"

@@ -1,6 +1,6 @@
 /**
- * `make test`: vitest over all kinds, or over the paths given. With STACK=containers the stack's parts are containers, of the engine that
- * answers or of a podman that is set up for it; then the integration tests run, and those of the container way.
+ * `make test`: runs vitest over all kinds of tests, or over the given paths. With STACK=containers the stack runs in containers, on the
+ * engine that answers or on a podman that is set up here; without paths only the integration and container tests run then.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

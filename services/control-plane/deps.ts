@@ -40,7 +40,7 @@ export type Deps = {
   cacheFolder: string
   log: Logger
   /** Wakes the publisher after rows were added to the outbox. */
-  pokePublisher(): void
+  notifyPublisher(): void
 }
 
 /** The account and key that a request is made with. */

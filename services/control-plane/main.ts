@@ -25,7 +25,7 @@ import { startProjector } from './projector/projector.ts'
 import { settleJob } from './jobs/jobs.ts'
 import { createDeadLetterProjection } from './dead-letters/projection.ts'
 import { startLedgerProjection } from './projector/ledger.ts'
-import { pokeProjectionsOf } from './projector/poke-projections.ts'
+import { notifyProjectionsOf } from './projector/notify-projections.ts'
 import { startPublisher } from './publisher/publisher.ts'
 import { rewrapSecrets } from './reconciler/rewrap-secrets.ts'
 import { startReconciler } from './reconciler/reconciler.ts'
@@ -104,11 +104,11 @@ const deps: Deps = {
   adoption: { patterns: config.ADOPTABLE_TOPICS, prefix: config.DPS_PREFIX },
   streamData,
   log,
-  pokePublisher: publisher.poke,
+  notifyPublisher: publisher.notify,
 }
 const projector = await withRetries(log, 'starting the projector', () =>
   startProjector(deps, names.observed, ({ pipelineIds, endedJobs }) => {
-    pokeProjectionsOf(deps, pipelineIds)
+    notifyProjectionsOf(deps, pipelineIds)
     for (const { id, status, reason } of endedJobs)
       settleJob(deps, id, status, reason).catch((error: unknown) => log.warn({ id, reason: String(error) }, 'a job will be settled later'))
   }),

@@ -106,7 +106,7 @@ supervisor = openSupervisor({
   connectorDefaults: connectorDefaultsOf(config),
   now,
   log: (level, message, fields) => log[level](fields, message),
-  onChange: () => observer?.poke(),
+  onChange: () => observer?.notify(),
 })
 const { observed } = supervisor
 observer = openObserver(cluster, names.observed, observed, now, warn('publishing observations'))

@@ -35,5 +35,5 @@ export function withoutPlan(text: string): string {
 }
 
 /** `metadata` with a range that is planned up to `to` and not written yet. Throws a SyntaxError when `metadata` is not JSON. */
-export const withPlan = (metadata: string, to: bigint, lettersFrom: bigint | undefined): string =>
-  JSON.stringify({ ...JSON.parse(metadata), p: String(to), ...(lettersFrom === undefined ? {} : { d: String(lettersFrom) }) })
+export const withPlan = (metadata: string, to: bigint, deadLettersFrom: bigint | undefined): string =>
+  JSON.stringify({ ...JSON.parse(metadata), p: String(to), ...(deadLettersFrom === undefined ? {} : { d: String(deadLettersFrom) }) })

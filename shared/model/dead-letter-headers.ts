@@ -3,7 +3,7 @@
  * already has some of these names (a dead letter of Kafka Connect, for example) keeps its own. `__connect.errors.*` are Kafka Connect's
  * names (KIP-298).
  */
-export const LETTER_HEADERS = [
+export const DEAD_LETTER_HEADERS = [
   '__connect.errors.topic',
   '__connect.errors.partition',
   '__connect.errors.offset',
@@ -21,7 +21,7 @@ export const LETTER_HEADERS = [
   'dps.failed_at',
 ] as const
 /** The name of a header that every dead letter has. */
-export type LetterHeader = (typeof LETTER_HEADERS)[number]
+export type DeadLetterHeader = (typeof DEAD_LETTER_HEADERS)[number]
 
 type Header = [key: string, value: Buffer | null]
 
@@ -31,13 +31,13 @@ export const JOB_HEADERS = ['dps.job', 'dps.job_offset'] as const
 export type JobHeader = (typeof JOB_HEADERS)[number]
 
 /** The record's own headers, and the values of the dead letter's headers by name; no values if the record is not a dead letter. */
-export function splitLetterHeaders(headers: Header[]): { own: Header[]; told: Partial<Record<LetterHeader | JobHeader, string>> } {
-  const from = headers.length - LETTER_HEADERS.length
+export function splitDeadLetterHeaders(headers: Header[]): { own: Header[]; added: Partial<Record<DeadLetterHeader | JobHeader, string>> } {
+  const from = headers.length - DEAD_LETTER_HEADERS.length
   const isAt = (at: number, names: readonly string[]) => at >= 0 && names.every((name, index) => headers[at + index]![0] === name)
-  if (!isAt(from, LETTER_HEADERS)) return { own: headers, told: {} }
+  if (!isAt(from, DEAD_LETTER_HEADERS)) return { own: headers, added: {} }
   const before = isAt(from - JOB_HEADERS.length, JOB_HEADERS) ? from - JOB_HEADERS.length : from
-  const told = headers.slice(before).map(([name, value]) => [name, value?.toString('utf8') ?? ''])
-  return { own: headers.slice(0, before), told: Object.fromEntries(told) }
+  const added = headers.slice(before).map(([name, value]) => [name, value?.toString('utf8') ?? ''])
+  return { own: headers.slice(0, before), added: Object.fromEntries(added) }
 }
 
 /**
@@ -57,7 +57,7 @@ export function refusalHeaders(code: string, message: string): Header[] {
 
 /** Why the source could not read the record; undefined if it could. */
 export function refusalIn(headers: Header[]): { code: string; message: string } | undefined {
-  const told = (name: string) => headers.find(([key]) => key === name)?.[1]?.toString('utf8')
-  const code = told(REFUSED_CODE)
-  return code === undefined ? undefined : { code, message: told(REFUSED_MESSAGE) ?? '' }
+  const valueOf = (name: string) => headers.find(([key]) => key === name)?.[1]?.toString('utf8')
+  const code = valueOf(REFUSED_CODE)
+  return code === undefined ? undefined : { code, message: valueOf(REFUSED_MESSAGE) ?? '' }
 }

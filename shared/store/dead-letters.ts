@@ -49,13 +49,13 @@ export function parseDeadLetterId(id: string): { letter_partition: number; lette
 }
 
 /** The offset that the projection of the partition goes on at; another one may move it at any time. */
-export async function findLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {
+export async function findDeadLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {
   const row = await db('dead_letter_positions').where({ pipeline_id: pipelineId, partition }).first()
   return BigInt(row?.next_offset ?? 0)
 }
 
 /** The next offset to project, locked until the transaction ends so that one projection at a time moves it. */
-export async function lockLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {
+export async function lockDeadLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {
   await db('dead_letter_positions').insert({ pipeline_id: pipelineId, partition, next_offset: 0 }).onConflict().ignore()
   const row = await db('dead_letter_positions').where({ pipeline_id: pipelineId, partition }).forUpdate().first()
   return BigInt(row.next_offset)
@@ -88,8 +88,8 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
     marked.set(deadLetterId(letter), { ...letter, status: isCopy ? 'copy' : 'pending' })
     if (isCopy) continue
     if (before && !isSettled) {
-      const ofTheseLetters = marked.get(deadLetterId(before))
-      if (ofTheseLetters) ofTheseLetters.status = 'copy'
+      const ofTheseDeadLetters = marked.get(deadLetterId(before))
+      if (ofTheseDeadLetters) ofTheseDeadLetters.status = 'copy'
       else replaced.push(before)
     }
     latest.set(failureOf(letter), { ...letter, status: 'pending' })
@@ -212,7 +212,7 @@ export async function findDeadLetter(db: Queryable, pipelineId: string, id: stri
 type Failure = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset' | 'step' | 'error_code' | 'error_message'>
 
 /** The dead letters of one source record, oldest failure first. */
-export async function listLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<Failure[]> {
+export async function listDeadLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<Failure[]> {
   return db('dead_letters')
     .select('letter_partition', 'letter_offset', 'step', 'error_code', 'error_message')
     .where({ pipeline_id: pipelineId, partition, record_offset: offset })
@@ -292,7 +292,7 @@ export async function listOthers(db: Queryable, pipelineId: string, jobId: strin
 }
 
 /** Settles a job's dead letters after its end: those before its positions are redriven, the others are pending again. */
-export async function settleJobLetters(db: Queryable, jobId: string, positions: ReadonlyMap<number, bigint>): Promise<void> {
+export async function settleJobDeadLetters(db: Queryable, jobId: string, positions: ReadonlyMap<number, bigint>): Promise<void> {
   for (const [partition, position] of positions) {
     await db('dead_letters')
       .where({ job_id: jobId, status: 'redriving', letter_partition: partition })

@@ -1,6 +1,6 @@
 /**
- * `make bench`: everything side by side in one run, each at least three times in turn, medians, spread, ratios; outputs verified. The
- * figures to reach come every time; SUITE=product, latency, neighbours, connectors, http, matrix or all has the rest.
+ * `make bench`: contenders side by side in one run, at least three times each in turn; medians, spread and ratios; outputs are verified.
+ * The main figures are the default; SUITE=product, latency, neighbours, connectors, http, matrix or all measures others.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ import { PARTITIONS, RECORD_COUNT } from './records.ts'
 
 const SUITES = ['default', 'latency', 'neighbours', 'connectors', 'matrix', 'http', 'product', 'all'] as const
 const suite = SUITES.find((each) => each === (process.env.SUITE || 'default'))
-if (!suite) throw new Error(`SUITE is one of ${SUITES.join(', ')}`)
+if (!suite) throw new Error(`SUITE must be one of ${SUITES.join(', ')}`)
 await assertQuiet()
 const machine = watchMachine()
 const INPUT = 'bench-input'
@@ -49,7 +49,7 @@ const cluster = openCluster({ brokers: stack.brokers, clientId: 'bench', now: ()
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const options = { kafka, brokers: stack.brokers, cache: cacheFolder(), partitions: PARTITIONS }
 
-/** At each rate a processor of its own, warmed up by the first seconds. */
+/** Measures each rate on its own processor, warmed up by the first seconds. */
 async function latencies(rates: number[], seconds: number): Promise<Record<string, Latency>> {
   const found: Record<string, Latency> = {}
   for (const rate of rates) {
@@ -66,11 +66,11 @@ async function latencies(rates: number[], seconds: number): Promise<Record<strin
 }
 
 try {
-  // The records' own times are of 2025: the default retention would delete them under our hands.
+  // The records' own times are of 2025: the default retention would delete them during the run.
   await ensureTopics(admin, [{ topic: INPUT, partitions: PARTITIONS, replicationFactor: 1, config: { 'retention.ms': '-1' } }])
   let outcome: Record<string, unknown> = { suite }
   if (suite === 'default' || suite === 'all') {
-    // The contenders come first: what the others leave behind at the broker (topics being deleted) would slow them down.
+    // The contenders come first: what other measurements leave at the broker (topics being deleted) would slow them down.
     say(`loading ${RECORD_COUNT.toLocaleString('en')} records`)
     await loadInput(kafka, INPUT)
     outcome = { ...outcome, ...report(await measureContenders({ ...options, cluster, inputTopic: INPUT, say }), say) }
@@ -94,7 +94,7 @@ try {
   outcome.others_share_of_machine = machine.othersShare()
   await writeFile(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(outcome, null, 2)}\n`)
 } catch (error) {
-  // What failed on a machine that others load failed by them.
+  // A failure on a machine that others load is put down to that load.
   machine.assertOurs(error)
   throw error
 } finally {

@@ -1,4 +1,4 @@
-/** A contender as a process of its own: for each line (an output topic) on its standard input it runs once and prints one JSON line. */
+/** A contender in its own process: for each line (an output topic) on its standard input it runs once and prints one JSON line. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { resources } from './resources.ts'

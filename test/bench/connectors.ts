@@ -1,6 +1,6 @@
 /**
- * Connectors (`SUITE=connectors`): a bucket of ndjson into a stream, a stream into a table beside COPY and INSERT of the same rows by hand,
- * a stream into a bucket beside the pump, a table's changes beside pg_recvlogical. Everything on local parts, outputs counted.
+ * Connectors (`SUITE=connectors`): a bucket of ndjson into a stream; a stream into a table, compared with COPY and INSERT by hand; a stream
+ * into a bucket, compared with the pump; a table's changes, compared with pg_recvlogical. All parts are local, and outputs are counted.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -30,7 +30,7 @@ import { resources } from './resources.ts'
 const run = promisify(execFile)
 const PREFIX = 'connectors'
 const OBJECTS = 100
-/** Of all objects together. */
+/** The size of all objects together. */
 const OBJECT_BYTES = Number(process.env.BUCKET_BYTES || 1 << 30)
 const CHANGES = 500_000
 const INSERT_ROWS = 200_000
@@ -38,7 +38,7 @@ const INSERT_BATCH = 500
 const INSERT_REPEATS = 4
 const FIELDS = { id: 'integer', user: 'string', amount: 'integer', text: 'string', ts: 'datetime' }
 const TABLE = `(id bigint, "user" text, amount bigint, text text, ts timestamptz)`
-/** The first run of each warms it up and does not count: pipelines run for weeks. */
+/** The first run of each is a warm-up and does not count, because pipelines run for weeks. */
 const REPEATS = 6
 const CONVERSIONS = 100_000
 
@@ -132,7 +132,7 @@ export async function measureConnectors(options: Options): Promise<Record<string
     outcome.table_of_insert = ratio(ours, speedOf(inserted))
     say(`stream → table: ${outcome.table_of_copy} of COPY, ${outcome.table_of_insert} × INSERT of ${INSERT_BATCH} rows`)
 
-    // Stream → bucket, the pump beside it.
+    // Stream → bucket and the pump, in turns.
     const [broker] = options.brokers as [string]
     const pump = startContender(join(import.meta.dirname, 'pump.ts'), [broker, inputTopic])
     const pumped: Run[] = []
@@ -194,7 +194,7 @@ export async function measureConnectors(options: Options): Promise<Record<string
   }
 }
 
-/** What a chain pays for a stream that is no JSON, on one core. */
+/** What the conversion of a stream that is not JSON costs a chain: nanoseconds per record on one core. */
 function conversionNs(format: 'avro' | 'protobuf'): { to_json: number; from_json: number } {
   const codec = openCodec(format, { text: formatTextOf(format, FIELDS), references: [] })
   const texts = Array.from({ length: CONVERSIONS }, (_, id) => JSON.stringify(recordOf(id)))
@@ -220,7 +220,7 @@ async function ensureOutput(kafka: Kafka, topic: string): Promise<void> {
   await admin.disconnect()
 }
 
-/** What a client would send that has its rows ready. */
+/** What a client with prepared rows would send. */
 function copyRows(): Buffer[] {
   return Array.from({ length: RECORD_COUNT / 1000 }, (_, block) =>
     Buffer.from(
@@ -252,7 +252,7 @@ async function insertByHand(client: pg.Client): Promise<{ records: number; secon
   return { records: INSERT_ROWS, seconds: (performance.now() - from) / 1000 }
 }
 
-/** From an external source into a stream; `change` makes its records once the source is being read. */
+/** Runs an external source into a stream; `change` makes the records once the source is being read. */
 async function runSource(
   { kafka, cluster }: Options,
   processor: BenchProcessor,
@@ -286,7 +286,7 @@ async function runSource(
     from = performance.now()
   }
   const partitions = layout.leaders.map((_, partition) => partition)
-  // What is committed of the chain's input counts markers too: the records are those that the intake has counted.
+  // The offsets of the chain's input count markers too; those of the intake's group count records.
   for (let done = 0; done < records;) {
     await new Promise((resolve) => setTimeout(resolve, 20))
     const read = await cluster.committedOffsets(names.intakeGroup(id), intake, partitions)
@@ -305,7 +305,7 @@ async function runSource(
   return { records, seconds, cpuSeconds: after.cpuSeconds - before.cpuSeconds, rssMib: after.rssMib }
 }
 
-/** The same changes through Postgres' own client; undefined where it is not there. */
+/** The same changes through Postgres' own client; undefined where it is not installed. */
 async function receiveLogical(client: pg.Client, url: string): Promise<{ records: number; seconds: number } | undefined> {
   const binary = join(NATIVE_FOLDER, 'bin', 'pg_recvlogical')
   if (!existsSync(binary)) return undefined

@@ -1,6 +1,6 @@
 /**
- * `make bench SUITE=http`: records written and read over HTTP by several clients at once, and what the control plane spends on them: CPU
- * seconds per million records, and the longest time that its event loop was held.
+ * `make bench SUITE=http`: records written and read over HTTP by several clients at once, and what they cost the control plane: CPU
+ * seconds per million records, and the longest time that its event loop was blocked.
  */
 import { launch } from '../../deploy/local/launcher.ts'
 import { resources } from './resources.ts'
@@ -10,7 +10,7 @@ const READ_LIMIT = 1000
 const CLIENTS = 4
 const TOTAL = 1_000_000
 
-/** Longest lag of the event loop since the last look at the metrics, in milliseconds. */
+/** Longest lag of the event loop since the metrics were last read, in milliseconds. */
 async function lagMaxOf(metricsUrl: string): Promise<number> {
   const text = await (await fetch(metricsUrl)).text()
   return Math.round(Number(/^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(text)?.[1] ?? 0) * 1000)
@@ -47,7 +47,7 @@ export async function measureHttp(say: (line: string) => void): Promise<{ write:
         loop_held_ms_max: await lagMaxOf(launched.metricsUrls[0]!),
       }
       say(
-        `${what}: ${speed.records_per_second.toLocaleString('en')} records/s, ${speed.cpu_seconds_per_million} CPU-s per million, event loop held for at most ${speed.loop_held_ms_max} ms`,
+        `${what}: ${speed.records_per_second.toLocaleString('en')} records/s, ${speed.cpu_seconds_per_million} CPU-s per million, event loop blocked for at most ${speed.loop_held_ms_max} ms`,
       )
       return speed
     }
@@ -84,7 +84,7 @@ export async function measureHttp(say: (line: string) => void): Promise<{ write:
         const page = await fetch(`${base}/streams/${id}/data?limit=${READ_LIMIT}${cursor}`, { headers: { authorization } })
         if (page.status !== 200) throw new Error(`reading answered ${page.status}: ${await page.text()}`)
         const text = await page.text()
-        // The client's own work is not what is measured: the last member tells the cursor.
+        // The client's own work is not measured, so nothing is parsed: the cursor is in the last member.
         cursor = `&cursor=${/"next_cursor":"([^"]+)"/.exec(text.slice(-4000))![1]}`
         records += READ_LIMIT
       }

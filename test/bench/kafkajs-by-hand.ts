@@ -1,4 +1,4 @@
-/** What one writes without us: kafkajs, `eachBatch`, `JSON.parse`, the two steps' work, `producer.send`, at least once. */
+/** What one would write without this service: kafkajs, `eachBatch`, `JSON.parse`, the two steps' work, `producer.send`, at least once. */
 import kafkajs from 'kafkajs'
 import { framed, RECORD_COUNT, SCHEMA_ID, type BenchRecord } from './records.ts'
 import { nextOutput, say } from './child-runs.ts'

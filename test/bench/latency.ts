@@ -1,6 +1,6 @@
 /**
- * Latency: from just before a record is produced until a reader at read-committed holds it, through a pipeline of two steps, exactly once,
- * at a steady rate. One clock: producer and reader are this process.
+ * Latency: from just before a record is produced until a read-committed reader has it, through a pipeline of two steps, exactly once, at
+ * a steady rate. Producer and reader are this process, so there is only one clock.
  */
 import type { Kafka } from 'kafkajs'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
@@ -57,7 +57,7 @@ export async function measureLatency(
   }
 }
 
-/** Through whatever runs from the one topic to the other, as fast as it is told. Throws when records are missing in the end. */
+/** Measures whatever runs from the source topic to the sink topic, at the given rate. Throws when records are missing in the end. */
 export async function measureBetween(
   cluster: Cluster,
   sourceLayout: TopicLayout,
@@ -121,7 +121,7 @@ export async function measureBetween(
         }))
         const batch = encodeBatch(records, BigInt(Date.now()), 0)
         stampProducer(batch, -1n, -1, -1)
-        // Not waited for: a rate is kept whatever the answers take, as clients of their own would.
+        // Not awaited: the rate is kept however long the answers take, as independent clients would keep it.
         void produceBatches(connection, null, [{ topic: sourceLayout.topic, partitions: [{ partition, batch }] }])
         partition = (partition + 1) % PARTITIONS
         sent += due

@@ -1,10 +1,10 @@
-/** Writes the benchmark's input once: 1,000,000 records, four partitions, batches of a thousand as a busy producer makes them. */
+/** Writes the benchmark's input once: 1,000,000 records, four partitions, in batches of a thousand as a busy producer makes them. */
 import type { Kafka } from 'kafkajs'
 import { framed, PARTITIONS, RECORD_COUNT, recordOf } from './records.ts'
 
 const BATCH_RECORDS = 1000
 
-/** Partition of a record is id % 4, its key the user: order per key is order per partition. */
+/** A record's partition is id % 4 and its key is the user, so that order per partition is order per key. */
 export async function loadInput(kafka: Kafka, topic: string, count = RECORD_COUNT): Promise<void> {
   const producer = kafka.producer({ idempotent: false })
   await producer.connect()

@@ -1,13 +1,13 @@
 /**
- * Whether the machine is ours: a figure that was measured beside somebody else's work is nobody's. Busy time of all cores (proc(5),
- * /proc/stat) less that of this process and its descendants is what others took.
+ * Whether the machine is quiet: figures measured beside other work are worthless. What others took is the busy time of all cores
+ * (proc(5), /proc/stat) minus that of this process and its descendants.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TICKS_PER_SECOND } from './resources.ts'
 
-/** Of all cores together. */
+/** The largest share of all cores that others may take. */
 const OTHERS_SHARE_MAX = 0.1
 const LOOK_MS = 2000
 
@@ -22,7 +22,7 @@ function busySeconds(): number {
   return (user! + nice! + system! + irq! + softirq! + (steal ?? 0)) / TICKS_PER_SECOND
 }
 
-/** Of this process and of all that descend from it, those that have ended and were waited for included. */
+/** CPU seconds of this process and its descendants, including those that have ended and were waited for. */
 function ownSeconds(): number {
   const processes = new Map<number, { parent: number; seconds: number }>()
   for (const name of readdirSync('/proc')) {
@@ -49,9 +49,9 @@ function ownSeconds(): number {
 }
 
 export type MachineWatch = {
-  /** Share of all cores that others have taken since the watch was opened; between 0 and 1. */
+  /** Share of all cores that other processes have taken since the watch was opened; between 0 and 1. */
   othersShare(): number
-  /** Throws when others have taken so much that no figure is worth a report. */
+  /** Throws when other processes have taken so much that the figures are worthless. */
   assertOurs(cause?: unknown): void
 }
 
@@ -68,14 +68,14 @@ export function watchMachine(): MachineWatch {
       const share = othersShare()
       if (share > OTHERS_SHARE_MAX)
         throw new Error(
-          `other processes took ${Math.round(share * 100)} % of this machine meanwhile: nothing is reported; run it on a quiet one`,
+          `other processes took ${Math.round(share * 100)} % of this machine meanwhile: nothing is reported; run this on a quiet one`,
           { cause },
         )
     },
   }
 }
 
-/** Before a benchmark starts. Throws when the machine is not quiet. */
+/** To be called before a benchmark starts. Throws when the machine is not quiet. */
 export async function assertQuiet(): Promise<void> {
   const watch = watchMachine()
   await sleep(LOOK_MS)

@@ -1,4 +1,4 @@
-/** Two steps over other shapes: partitions, lanes, record sizes, compression of source and sink, processors. One run each. */
+/** Two steps over varied shapes: partitions, lanes, record sizes, compression of source and sink, processors. One run each. */
 import type { Kafka } from 'kafkajs'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
@@ -34,7 +34,7 @@ const STEPS: BenchStep[] = [
   { name: 'dps/filter', config: { field: 'amount', operator: 'gte', value: 50 } },
   { name: 'dps/map-fields', config: { uppercase: ['text'] } },
 ]
-/** As much as two seconds of work, whatever the size. */
+/** About two seconds of work, whatever the size of a record. */
 const INPUT_BYTES = 160 << 20
 const WORDS = 'lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore et dolore magna aliqua '
 
@@ -45,7 +45,7 @@ function recordOf(id: number, bytes: number): Buffer {
   return framed(`${head}${WORDS.repeat(Math.ceil((room + from) / WORDS.length)).slice(from, from + room)}"}`)
 }
 
-/** Fills a topic once for each shape of input; answers the records. */
+/** Fills a topic with input of this shape; returns the number of records. */
 async function load(cluster: Cluster, topic: string, { partitions, bytes, compression }: Shape): Promise<number> {
   const layout = (await cluster.describeTopic(topic))!
   const connections = cluster.openConnections('matrix-load')

@@ -1,6 +1,6 @@
 /**
- * What a pipeline costs that has nothing to do, and what the hot path allocates: from the outside, by the resident memory of the process
- * after a full collection, and by V8's own account of each collection.
+ * What an idle pipeline costs, and what the hot path allocates, both measured from outside: by the resident memory of the process after a
+ * full collection, and by V8's own report of each collection.
  */
 import type { Kafka } from 'kafkajs'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
@@ -58,7 +58,7 @@ export async function measureIdle(
         await new Promise((resolve) => setTimeout(resolve, 5))
       }
     }
-    // The first ones pay for what all share: compiled modules, code that is loaded late.
+    // The first pipelines pay for what all share: compiled modules, lazily loaded code.
     const starts: number[] = []
     for (let index = 0; index < 5; index++) {
       const from = performance.now()
@@ -95,7 +95,7 @@ function inspectorOf(url: string): string {
 const COLLECTION = /(?:Scavenge|Mark-Compact).*? ([\d.]+) \([\d.]+\) -> ([\d.]+) \(/
 const ISOLATE = /^\[\d+:(0x[0-9a-f]+)/
 
-/** Bytes that JavaScript allocates per million records, main thread and lanes together: what grew between any two collections. */
+/** Bytes that JavaScript allocates per million records, main thread and lanes together: the growth between collections. */
 export async function measureAllocations(
   options: BenchProcessorOptions,
   kafka: Kafka,
@@ -105,7 +105,7 @@ export async function measureAllocations(
 ): Promise<number> {
   const last = new Map<string, number>()
   let allocated = 0
-  // A small young generation collects often, and each collection tells how much had come since the last one.
+  // A small young generation collects often, and each collection reports how much was allocated since the last one.
   const processor: BenchProcessor = await startBenchProcessor({ ...options, flags: ['--trace-gc', '--max-semi-space-size=1'] })
   processor.onLine((line) => {
     const isolate = ISOLATE.exec(line)?.[1]

@@ -1,6 +1,6 @@
 /**
  * Neighbours: the latency of a pipeline alone on a processor, and beside another whose SmartModule never returns, eats memory, or returns
- * more than it may. The bad one starts in the middle of the measurement and has new records all the time.
+ * more than is allowed. The bad one starts in the middle of the measurement and gets new records all the time.
  */
 import type { Kafka } from 'kafkajs'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
@@ -27,7 +27,7 @@ const BAD_EVERY_MS = 100
 
 export type Neighbour = { alone: Latency; beside: Latency; p99_ratio: number }
 
-/** Lets the bad pipeline loose on the processor; it gets a few records every so often until stopped. */
+/** Starts the bad pipeline on the processor; it gets a few records every 100 ms until it is stopped. */
 async function letLoose(
   kafka: Kafka,
   cluster: Cluster,
@@ -64,7 +64,7 @@ async function letLoose(
   }
 }
 
-/** Every measurement has a processor of its own. */
+/** Every measurement has its own processor. */
 export async function measureNeighbours(
   options: Omit<BenchProcessorOptions, 'prefix'> & { cluster: Cluster; say: (line: string) => void },
   steps: BenchStep[],
@@ -72,7 +72,7 @@ export async function measureNeighbours(
   const { kafka, cluster, say } = options
   const found: Record<string, Neighbour> = {}
   for (const name of Object.keys(BAD)) {
-    // Beforehand: the compiler would stop the clock of this process, which is the measure.
+    // Compiled beforehand: the compiler would block this process, whose clock measures the latency.
     const binary = await compileSmartModule(BAD[name]!)
     const processor = await startBenchProcessor({ ...options, prefix: `neighbour-${name.replaceAll('_', '-')}` })
     try {

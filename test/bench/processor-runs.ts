@@ -1,4 +1,4 @@
-/** Our contender: the whole input through a pipeline on a real processor, timed from the word to start until everything is committed. */
+/** Our contender: the whole input through a pipeline on a real processor, timed from the start command until everything is committed. */
 import type { Kafka } from 'kafkajs'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
@@ -15,7 +15,7 @@ export type RunOptions = {
   records?: number
   compression?: Compression
   tasks?: number
-  /** In place of the output topic. */
+  /** Takes the place of the output topic. */
   sink?: PipelineDefinition['sink']
 }
 
@@ -45,7 +45,7 @@ export async function runPipeline(
     ...(options.sink ? { sink: options.sink, sink_topic: deadLetterTopic } : {}),
   }
   await cluster.ensureStartOffsets(definition.group_id, (await cluster.describeTopic(inputTopic))!)
-  // Joined and ready first, so that the run measures the work and not the start.
+  // The tasks join and get ready first, so that the run measures the work and not the start.
   await first.publish(definition, 'paused')
   await new Promise((resolve) => setTimeout(resolve, processors.length > 1 ? 4000 : 1500))
   const before = processors.map(({ pid }) => resources(pid))

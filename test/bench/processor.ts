@@ -1,4 +1,4 @@
-/** A real processor process for the benchmarks, told by `dps.definitions` what to run, as the control plane would tell it. */
+/** A real processor process for the benchmarks, which gets its definitions on a topic, as from the control plane. */
 import { createHash } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ export type BenchStep = { name: string; config: Record<string, unknown> }
 
 export type BenchProcessor = {
   pid: number
-  /** What the process writes to its standard output and error, line by line; there is nothing unless flags make Node talk. */
+  /** Gets each line of the process's standard output and error; there are none unless flags make Node print something. */
   onLine(listener: (line: string) => void): void
   definition(
     id: string,
@@ -23,25 +23,25 @@ export type BenchProcessor = {
   ): PipelineDefinition
   addSmartModule(name: string, binary: Uint8Array): Promise<void>
   publish(definition: PipelineDefinition, desired: PipelineDefinition['desired']): Promise<void>
-  /** SIGTERM; resolves when it is gone. */
+  /** Sends SIGTERM; resolves when the process has ended. */
   close(): Promise<void>
 }
 
 export type BenchProcessorOptions = {
   kafka: Kafka
   brokers: string[]
-  /** Of its own topics and groups: several can stand on one broker. */
+  /** Of its own topics and groups, so that several processors can share one broker. */
   prefix: string
   cache: string
   partitions: number
   flags?: string[]
-  /** Of the service's topics; 1 when left out. */
+  /** Of the service's topics; 1 by default. */
   replicationFactor?: number
   env?: Record<string, string>
 }
 
 const EARLY_LINES_MAX = 1000
-/** Below a test's own deadline, so that no processor outlives one that fails. */
+/** Shorter than a test's own deadline, so that no processor outlives a failed test. */
 const START_MAX_MS = 40_000
 const ROOT = join(import.meta.dirname, '..', '..')
 
@@ -80,7 +80,7 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
     },
   )
   const listeners: ((line: string) => void)[] = []
-  /** What was said before anybody listened. */
+  /** Lines from before the first listener. */
   const early: string[] = []
   for (const readable of [child.stdout!, child.stderr!]) {
     let rest = ''

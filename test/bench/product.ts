@@ -1,8 +1,8 @@
 /**
- * `make bench SUITE=product`: what a customer waits for and pays. From `POST /pipelines` until the last of a million records is visible to
- * a reader at read-committed, with batches as ordinary producers send them, beside thin programs written for this one job, timed from
- * their start. Each in turn, three times unless REPEATS says otherwise; for each size of batches one output of each is verified record by
- * record. CPU is that of the processor, or of the thin program; the control plane's share comes beside the first record alone.
+ * `make bench SUITE=product`: what a customer waits for and pays: the time from `POST /pipelines` until the last of a million records is
+ * visible to a read-committed reader, with batches as ordinary producers send them, compared with thin programs written for this one job
+ * and timed from their start. They run in turn, three times unless REPEATS says otherwise; for each size of batches one output of each is
+ * verified record by record. CPU is that of the processor, or of the thin program; that of the control plane is not included.
  */
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -52,7 +52,7 @@ async function logIn(launched: Launched): Promise<Call> {
   return (method, path, body) => call(method, path, body, { authorization: `Bearer ${access_token}` })
 }
 
-/** Batches of about that size, as a producer makes them that does not wait long for more. */
+/** Writes batches of about `kib` KB, as a producer does that hardly waits for more records. */
 async function fill(cluster: Cluster, { topic, schemaId }: Stream, kib: number): Promise<void> {
   const layout = (await cluster.describeTopic(topic))!
   const connections = cluster.openConnections(`fill-${kib}`)
@@ -87,7 +87,7 @@ export async function measureProduct(say: (line: string) => void) {
   const launched = await launch({
     processors: 1,
     way: 'processes',
-    // A broker as it is run, for all alike.
+    // A broker with the JVM flags of a server, the same for all.
     kafka: { serverFlags: true },
     say: () => {},
     prefix: 'product',
@@ -137,7 +137,7 @@ export async function measureProduct(say: (line: string) => void) {
       const { firstAt, lastAt } = await untilVisible(cluster, sink.topic, kept, RUN_MS_MAX, onMove)
       await verify(`product, ${label.split('-')[0]} KB`, sink.topic)
       await call('DELETE', `/pipelines/${pipelineId}`)
-      // Its tasks may still be leaving.
+      // The pipeline's tasks may still be leaving.
       for (let tries = 0; ; tries++) {
         const gone = await call('DELETE', `/streams/${sink.id}`).then(
           () => true,

@@ -1,6 +1,7 @@
 /**
- * The limit: the bytes of the one-step chain through the same Fetch and Produce requests, no record looked at, no transaction. Every
- * second batch is written, so that as many bytes go out as the filter lets through. A process of its own; prints one JSON line a run.
+ * The upper limit: the bytes of the one-step chain through the same Fetch and Produce requests, without looking at records and without
+ * transactions. Every second batch is written, so that as many bytes go out as the filter lets through. Runs as its own process and
+ * prints one JSON line per run.
  */
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { readBatchHeader, stampProducer } from '../../shared/kafka/protocol/record-batch.ts'

@@ -1,4 +1,4 @@
-/** The benchmark's records: about 165 bytes of JSON behind the registry's 5-byte prefix, the same every time. */
+/** The benchmark's records: about 165 bytes of JSON after the registry's 5-byte prefix, the same every time. */
 
 export const RECORD_COUNT = 1_000_000
 export const PARTITIONS = 4

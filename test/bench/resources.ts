@@ -6,7 +6,7 @@ export const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { en
 
 export function resources(pid: number): { cpuSeconds: number; rssMib: number } {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The name in parentheses may hold spaces: count fields behind it (proc(5): utime is the 14th, stime the 15th).
+  // The name in parentheses may hold spaces: count fields after it (proc(5): utime is the 14th, stime the 15th).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return {

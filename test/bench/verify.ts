@@ -1,4 +1,4 @@
-/** Reads an output topic at read-committed with kafkajs and checks it record by record before a figure is believed. */
+/** Reads an output topic at read-committed with kafkajs and checks it record by record before a figure counts. */
 import type { Kafka } from 'kafkajs'
 import type { BenchRecord } from './records.ts'
 
@@ -7,7 +7,7 @@ export type Expected = {
   /** The value that input record `id` must have become. */ recordAt?: (id: number) => unknown
 }
 
-/** Throws saying what is wrong: a lost, doubled, changed or misplaced record. */
+/** Throws with the fault: a lost, duplicated, changed or misplaced record. */
 export async function verifyOutput(kafka: Kafka, topic: string, expected: Expected): Promise<void> {
   const consumer = kafka.consumer({ groupId: `verify-${topic}`, maxBytesPerPartition: 8 << 20, maxBytes: 32 << 20, readUncommitted: false })
   await consumer.connect()

@@ -1,6 +1,6 @@
 /**
- * Sees when the records of a topic become visible to a reader at read-committed, and takes next to no CPU from who is being measured: it
- * asks for the last stable offsets, a hundred times a second, and counts the records by their batches' headers once nothing moves any more.
+ * Sees when the records of a topic become visible to a read-committed reader, and takes almost no CPU from the programs being measured:
+ * it asks for the last stable offsets a hundred times a second, and counts the records by their batch headers once nothing moves any more.
  */
 import type { Cluster, TopicLayout } from '../../shared/kafka/cluster.ts'
 import { CONTROL, readBatchHeader } from '../../shared/kafka/protocol/record-batch.ts'
@@ -8,10 +8,10 @@ import { createAbortedFilter } from '../../shared/kafka/protocol/aborted.ts'
 import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
 
 const LOOK_MS = 10
-/** Nothing has moved for so long: it may be the end. */
+/** After this time without a move it may be the end. */
 const QUIET_MS = 500
 
-/** Records behind `positions`, which move to the end. */
+/** Counts the records after `positions`, and moves `positions` to the end. */
 async function countNew(cluster: Cluster, layout: TopicLayout, positions: bigint[], ends: ReadonlyMap<number, bigint>): Promise<number> {
   const connections = cluster.openConnections(`witness-${layout.topic}`)
   let seen = 0
@@ -42,8 +42,8 @@ async function countNew(cluster: Cluster, layout: TopicLayout, positions: bigint
 }
 
 /**
- * Resolves once `count` records are visible, with the times of `performance.now()` at which the first and the last were. `onMove` is called
- * whenever more are. Throws when that takes longer than `msMax`.
+ * Resolves once `count` records are visible, with the times of `performance.now()` at which the first and the last became visible. Calls
+ * `onMove` whenever more become visible. Throws when it takes longer than `msMax`.
  */
 export async function untilVisible(
   cluster: Cluster,

@@ -1,6 +1,6 @@
 /**
- * Where chaos happens: three brokers behind proxies, three processors, two control planes and their stores, as real processes; a pipeline
- * of two steps in eight partitions and three tasks, and two that end in a table and in a bucket.
+ * Where chaos happens: three brokers behind proxies, three processors, two control planes and their stores, all real processes; one
+ * pipeline of two steps with eight partitions and three tasks, and two pipelines that end in a table and in a bucket.
  */
 import type { Kafka } from 'kafkajs'
 import { freePorts } from '../../deploy/local/ports.ts'
@@ -15,7 +15,7 @@ import { openProxy, type Proxy } from './proxy.ts'
 
 export const PARTITIONS = 8
 
-/** Fails what the load marks as bad. */
+/** Fails the records that the load marks as bad. */
 export const POISON_MODULE = `import { Record, Path, Kind } from 'dps'
 const path = new Path('bad')
 export function filter(record: Record): bool {
@@ -32,7 +32,7 @@ export type Arena = {
   api: Api
   externals: Externals
   pipeline: { id: string; sourceTopic: string; sinkTopic: string; deadLetterTopic: string; schemaId: number; moduleIds: string[] }
-  /** The revision that the API has accepted last. */
+  /** The last revision that the API has accepted. */
   revision: number
   kills: number
   say(line: string): void
@@ -46,7 +46,7 @@ export async function openArena(prefix: string, say: (line: string) => void): Pr
   for (const port of proxyPorts) proxies.push(await openProxy(port, () => targets.get(port) ?? 1))
   const launched = await launch({
     processors: 0,
-    // What is killed here must be a process of ours.
+    // Chaos kills the parts, so they must be processes that we have started.
     way: 'processes',
     kafka: { count: 3, proxyPorts },
     prefix,
@@ -56,7 +56,7 @@ export async function openArena(prefix: string, say: (line: string) => void): Pr
   })
   try {
     const { stack } = launched
-    if (!stack.kafka) throw new Error('chaos needs brokers of its own: unset KAFKA_BROKERS')
+    if (!stack.kafka) throw new Error('chaos needs its own brokers: unset KAFKA_BROKERS')
     for (const [index, node] of stack.kafka.nodes.entries()) targets.set(proxyPorts[index]!, node.proxiedPort)
     await Promise.all([launched.addProcessor(), launched.addProcessor(), launched.addProcessor()])
     const cluster = openCluster({ brokers: stack.kafkaBrokers, clientId: 'chaos', now: () => Date.now() })
@@ -90,7 +90,7 @@ export async function openArena(prefix: string, say: (line: string) => void): Pr
   }
 }
 
-/** Step 1 marks each record with the revision, step 2 fails the poison. */
+/** Step 1 marks each record with the revision, step 2 fails the poison records. */
 export const stepsOf = (moduleIds: string[], revision: number) => [
   { module_id: moduleIds[0]!, config: { set: { rev: revision } } },
   { module_id: moduleIds[1]!, config: {} },
@@ -100,7 +100,7 @@ async function createPipeline(api: Api): Promise<Arena['pipeline']> {
   const stream = async (name: string) => {
     const fields = { n: 'integer', key: 'string', bad: 'boolean?', rev: 'integer?' }
     const body = { name, description: '', schema: fields, partitions: PARTITIONS }
-    // Three brokers that have just started may answer 503 at first, as any client must bear.
+    // While the brokers have only just started, the API may answer 503; any client has to retry then.
     const { id } = await until(`the stream ${name}`, 60_000, () => api<{ id: string }>('POST', '/streams', body))
     return api<{ id: string; topic: string; schema_id: number }>('GET', `/streams/${id}`)
   }

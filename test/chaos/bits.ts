@@ -1,7 +1,7 @@
-/** One bit for each of many records: what a hundred million of them cost the oracle stays within a few megabytes. */
+/** One bit per record, so that the oracle tracks a hundred million records in some twelve megabytes. */
 export type Bits = {
   has(index: number): boolean
-  /** False when it was there already. */
+  /** False if the bit was already set. */
   add(index: number): boolean
 }
 

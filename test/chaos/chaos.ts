@@ -1,6 +1,6 @@
 /**
- * A run: load, catastrophes in the order that the seed gives, a time to recover, the oracle. `kills` come at least every 20 s whatever
- * else happens; other catastrophes follow each other beside them.
+ * One chaos run: load, catastrophes in the order that the seed gives, time to recover, then the oracle. A processor is killed every 16 s
+ * whatever else happens; the other catastrophes follow one another alongside.
  */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,22 +49,22 @@ export type ChaosResult = {
   kills: number
   accountingBalanced: boolean
   accounting: Record<string, number>
-  /** Entries of the ledger that are not the border in the data. */
+  /** Ledger entries that differ from where a revision starts in the data, and revisions that the ledger lacks. */
   wrongBorders: string[]
   revisions: number
   happened: Record<string, number>
-  /** Of the table and the bucket. */
+  /** The verdicts on the table and the bucket. */
   outside: Record<string, ExternalVerdict>
 }
 
-/** The sinks outside get a smaller load: the oracle reads them back over their own ways. */
+/** The table and the bucket get a smaller load, because the oracle reads them back with SQL and S3 requests. */
 const OUTSIDE_SHARE = 0.05
 const OUTSIDE_MAX = 1000
 
 const KILL_EVERY_MS = 16_000
 const FREEZE_AFTER_MS = 6000
 
-/** Catastrophes one after the other until the time is over; every kind comes once before any comes twice. */
+/** Runs catastrophes one after another until the time is over; every kind comes once before any comes twice. */
 async function unleash(
   arena: Arena,
   random: Random,
@@ -97,7 +97,7 @@ async function kill(arena: Arena, random: Random, endAt: number, happened: Recor
   }
 }
 
-/** Beside everything else, so that the other control plane has revisions to write meanwhile. */
+/** Freezes a control plane now and then, alongside everything else, so that the other one has revisions to write meanwhile. */
 async function freeze(arena: Arena, random: Random, endAt: number, happened: Record<string, number>): Promise<void> {
   for (await sleep(FREEZE_AFTER_MS); Date.now() + freezeControlPlane.takesMs / 2 < endAt; await sleep(random.between(3000, 10_000))) {
     const told = await freezeControlPlane.run(arena, random)
@@ -150,7 +150,7 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
   } finally {
     clearInterval(progress)
   }
-  say('the load ends; waiting until everything is through')
+  say('the load has ended; waiting until every record is processed')
   await load.stop()
   await outsideLoad.stop()
   const acknowledged = load.acknowledged()
@@ -159,8 +159,8 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
     'the lag is gone',
     90_000,
     async () => (await api<{ lag: number }>('GET', `/pipelines/${pipeline.id}/offsets`)).lag <= PARTITIONS,
-  ).catch((error: Error) => say(`${error.message}: what is missing counts as lost`))
-  const accounting = await until('the accounting is told', 30_000, async () => {
+  ).catch((error: Error) => say(`${error.message}: missing records count as lost`))
+  const accounting = await until('the accounting is complete', 30_000, async () => {
     const found = await api<Accounting>('GET', `/pipelines/${pipeline.id}/accounting`)
     return found.totals.in === written && found.totals.in_flight === 0 && found
   }).catch(() => api<Accounting>('GET', `/pipelines/${pipeline.id}/accounting`))

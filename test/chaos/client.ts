@@ -1,11 +1,11 @@
-/** The API as the chaos harness uses it: each call may meet a part that is away, and says so by an exception. */
+/** The API client of the chaos harness: a call throws when a part of the service is down. */
 import type { Launched } from '../../deploy/local/launcher.ts'
 
 export type Api = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) => Promise<T>
 
 const ANSWER_MS_MAX = 12_000
 
-/** With several addresses whoever does not answer is left for the next one. */
+/** With several addresses, a control plane that does not answer is left for the next one. */
 export async function openApi(launched: Launched, apiUrls: readonly string[] = [launched.apiUrl]): Promise<Api> {
   const { api_key, api_secret } = await launched.createAccount('Chaos', 'enterprise')
   let token = ''
@@ -35,7 +35,7 @@ export async function openApi(launched: Launched, apiUrls: readonly string[] = [
   return call
 }
 
-/** Polls until `condition` answers something; errors count as not yet. Throws naming what was waited for. */
+/** Polls until `condition` returns something; errors count as not yet. The timeout error names `what`. */
 export async function until<T>(what: string, deadlineMs: number, condition: () => Promise<T | undefined | false>): Promise<T> {
   let last: unknown
   for (const deadline = Date.now() + deadlineMs; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 250))) {

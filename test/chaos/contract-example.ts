@@ -1,6 +1,6 @@
 /**
- * `make example`: the contract's own example at its full size, under fire. A bucket of text files → text-classifier → a table, created by
- * one request; every processor is killed again and again on the way; in the end the table must hold every line once, with its label.
+ * `make example`: the API contract's own example at full size, with kills. A bucket of text files → text-classifier → a table, created by
+ * one request; every processor is killed repeatedly on the way; in the end the table must hold every line exactly once, with its label.
  */
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import pg from 'pg'
@@ -51,7 +51,7 @@ try {
   const count = async () =>
     Number((await warehouse.query('SELECT count(*) FROM example').catch(() => ({ rows: [{ count: 0 }] }))).rows[0].count)
   for (let kill = 1, before = 0; kill <= kills; kill++) {
-    // Each kill meets a fleet that has written something since the last one.
+    // Each kill waits until the fleet has written something since the last one.
     const wanted = Math.max(before + 1, Math.floor((total * kill) / (kills * 2)))
     await until(`${wanted} rows`, 300_000, async () => (await count()) >= wanted)
     for (const processor of launched.processors) {

@@ -1,6 +1,6 @@
 /**
- * Sinks that are no topics, under the same fire: a table and a bucket, each behind a pipeline of its own over a stream with a load of its
- * own. In the end each must hold every record once, in the order of its key, and the poison must be one dead letter each.
+ * External sinks under the same faults: a table and a bucket, each fed by its own pipeline from one stream with its own load. In the end
+ * each must hold every record once and in order per key, and each poison record must have one dead letter per pipeline.
  */
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import type { Kafka } from 'kafkajs'
@@ -13,17 +13,17 @@ import { until, type Api } from './client.ts'
 import { isPoison, KEYS_PER_PARTITION, recordAt, startLoad, type Load } from './load.ts'
 import { readCommitted } from './reader.ts'
 
-/** Of this run alone: a database or bucket that was given may hold those of others. */
+/** Unique to this run: a database or bucket given from outside may hold other runs' data. */
 const tableOf = ({ env }: Launched): string => `chaos_rows_${env.DPS_PREFIX!.replaceAll(/\W/g, '_')}`
 const prefixOf = ({ env }: Launched): string => `${env.DPS_PREFIX}/`
 const PARTITIONS = 4
 const PAGE_ROWS = 50_000
 
 type Kind = 'table' | 'bucket'
-/** Where there is no S3 server (it is built with Go) the bucket is left out: a folder is no store to lose an answer of. */
+/** Without an S3 server (it is built with Go) the bucket is left out: a folder has no answers that could be lost. */
 export type Externals = { topic: string; schemaId: number; pipelines: Partial<Record<Kind, string>> }
 
-/** What is wrong with one sink; all zero when nothing is. */
+/** The faults of one sink: all counts but `records` are zero when it is correct. */
 export type ExternalVerdict = {
   records: number
   lost: number
@@ -36,12 +36,12 @@ export type ExternalVerdict = {
 export const isExactOutside = ({ lost, duplicated, out_of_order, ghosts, letters_missing }: ExternalVerdict): boolean =>
   lost + duplicated + out_of_order + ghosts + letters_missing === 0
 
-/** `poisonId` is the SmartModule that fails the poison. */
+/** `poisonId` is the SmartModule that fails poison records. */
 export async function createExternals(api: Api, launched: Launched, poisonId: string): Promise<Externals> {
   const { stack } = launched
-  if (!stack.warehouseUrl) throw new Error('chaos needs a database of its own')
+  if (!stack.warehouseUrl) throw new Error('chaos needs its own database')
   const body = { name: 'chaos-outside', description: '', schema: { n: 'integer', key: 'string', bad: 'boolean?' }, partitions: PARTITIONS }
-  const { id } = await until('the stream of the sinks outside', 60_000, () => api<{ id: string }>('POST', '/streams', body))
+  const { id } = await until('the stream of the external sinks', 60_000, () => api<{ id: string }>('POST', '/streams', body))
   const { topic, schema_id } = await api<{ topic: string; schema_id: number }>('GET', `/streams/${id}`)
   const warehouse = new pg.Client({ connectionString: stack.warehouseUrl })
   await warehouse.connect()
@@ -75,7 +75,7 @@ export const startExternalLoad = (
   recordsPerSecond: number,
 ): Promise<Load> => startLoad({ cluster, kafka, topic, schemaId, recordsPerSecond, partitions: PARTITIONS, abortedEveryMs: 11_000 })
 
-/** Takes the records of a sink one by one, each key's in their order; what is missing is known in the end. */
+/** Judges the records of a sink one by one, given in order per key; `end` adds what is missing. */
 function createJudge(acknowledged: readonly number[]) {
   const seen = acknowledged.map(createBits)
   const lastN = new Map<string, number>()
@@ -90,19 +90,19 @@ function createJudge(acknowledged: readonly number[]) {
       lastN.set(key, Math.max(n, lastN.get(key) ?? -1))
       verdict.records++
     },
-    /** `lettered` are the records that have a dead letter, `letters` how many the API tells of: copies in the topic are one. */
-    end(lettered: ReadonlySet<string>, letters: number): ExternalVerdict {
+    /** `lettered`: records with a dead letter in the topic. `letters`: how many the API lists; it hides copies of the same failure. */
+    end(deadLettered: ReadonlySet<string>, letters: number): ExternalVerdict {
       let poison = 0
       for (const [partition, count] of acknowledged.entries())
         for (let index = 0; index < count; index++) {
           const { key, n } = recordAt(partition, index)
           if (isPoison(n)) {
             poison++
-            if (!lettered.has(`${key}/${n}`)) verdict.letters_missing++
+            if (!deadLettered.has(`${key}/${n}`)) verdict.letters_missing++
           } else if (!seen[partition]!.has(index)) verdict.lost++
         }
-      // Nothing but poison has one, and each has one.
-      verdict.letters_missing += Math.abs(poison - lettered.size) + Math.abs(poison - letters)
+      // Exactly the poison records have a dead letter.
+      verdict.letters_missing += Math.abs(poison - deadLettered.size) + Math.abs(poison - letters)
       return verdict
     },
   }
@@ -126,7 +126,7 @@ async function eachRow(launched: Launched, take: (key: string, n: number) => voi
   }
 }
 
-/** Objects are named by their partition and first offset: in the order of their names each partition's are in order. */
+/** Object names hold the partition and the first offset, so name order keeps each partition's order. */
 async function eachObjectLine(launched: Launched, take: (key: string, n: number) => void): Promise<void> {
   const { bucket } = launched.stack
   if (isFolder(bucket)) return
@@ -150,7 +150,7 @@ async function eachObjectLine(launched: Launched, take: (key: string, n: number)
   }
 }
 
-/** Waits until both are through, and reads what they hold. */
+/** Waits until each sink has everything, then judges what it holds. */
 export async function judgeExternals(
   api: Api,
   cluster: Cluster,
@@ -173,7 +173,7 @@ export async function judgeExternals(
     await until(`the ${kind} has everything`, 90_000, async () => {
       const { totals } = await api<{ totals: Record<string, number> }>('GET', `/pipelines/${id}/accounting`)
       return totals.in === written && totals.in_flight === 0
-    }).catch((error: Error) => say(`${error.message}: what is missing counts as lost`))
+    }).catch((error: Error) => say(`${error.message}: missing records count as lost`))
     const judge = createJudge(acknowledged)
     await readers[kind](judge.take)
     const { total } = await api<{ total: number }>('GET', `/pipelines/${id}/dead-letters?page_size=1`)
@@ -184,7 +184,7 @@ export async function judgeExternals(
 
 const N = /"n":(-?\d+)/
 
-/** Records with a dead letter in their pipeline's topic. */
+/** Records with a dead letter in the pipeline's topic, as `key/n`. */
 async function letteredOf(cluster: Cluster, { topic }: Externals, pipelineId: string): Promise<Set<string>> {
   const found = new Set<string>()
   const accountPart = topic.slice(0, topic.lastIndexOf('.'))

@@ -1,4 +1,4 @@
-/** The ledger's borders against the data: the first record that bears a revision's mark stands where the ledger says. */
+/** Checks the ledger against the data: the first record marked by a revision is at the offset that the ledger gives. */
 import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
 import { BATCH_HEADER_BYTES, CONTROL, decodeRecords, readBatchHeader, TRANSACTIONAL } from '../../shared/kafka/protocol/record-batch.ts'
 import type { Arena } from './arena.ts'
@@ -7,7 +7,7 @@ import type { Verdict } from './oracle.ts'
 
 type Ledger = { entries: { partition: number; revision: number; from_offset: number }[] }
 
-/** Index of the first record of the load at or behind an offset of the source that is no poison; undefined at the end. */
+/** Index in the load of the first non-poison record at or after a source offset; undefined at the end. */
 async function indexAt(arena: Arena, partition: number, offset: number): Promise<number | undefined> {
   const { cluster, pipeline } = arena
   const layout = (await cluster.describeTopic(pipeline.sourceTopic))!
@@ -26,7 +26,7 @@ async function indexAt(arena: Arena, partition: number, offset: number): Promise
       let next = position
       for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
         next = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
-        // The load writes without transactions; what is in one was aborted.
+        // The load writes without transactions: every transactional record was aborted.
         if ((header.attributes & (CONTROL | TRANSACTIONAL)) !== 0) continue
         for (const { offsetDelta, value } of decodeRecords(bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size), header.recordCount)) {
           if (header.baseOffset + BigInt(offsetDelta) < position) continue
@@ -42,7 +42,7 @@ async function indexAt(arena: Arena, partition: number, offset: number): Promise
   }
 }
 
-/** One sentence per entry that is wrong, and per revision in the data that the ledger does not know. */
+/** One sentence per wrong ledger entry, and per revision in the data that the ledger lacks. */
 export async function wrongBorders(arena: Arena, verdict: Verdict): Promise<string[]> {
   const { entries } = await arena.api<Ledger>('GET', `/pipelines/${arena.pipeline.id}/ledger`)
   const wrong: string[] = []
@@ -50,7 +50,7 @@ export async function wrongBorders(arena: Arena, verdict: Verdict): Promise<stri
     const own = entries.filter((entry) => entry.partition === partition).toSorted((a, b) => a.from_offset - b.from_offset)
     for (const [revision, index] of borders) {
       const entry = own.find((each) => each.revision === revision)
-      if (!entry) wrong.push(`partition ${partition}: revision ${revision} is in the data and not in the ledger`)
+      if (!entry) wrong.push(`partition ${partition}: revision ${revision} is in the data but not in the ledger`)
       else if ((await indexAt(arena, partition, entry.from_offset)) !== index)
         wrong.push(
           `partition ${partition}: revision ${revision} begins at record ${index}, not where the ledger says (offset ${entry.from_offset})`,

@@ -1,6 +1,6 @@
 /**
- * The load: records in a known order per key, every batch sent again under its sequence until it is acknowledged, so that the history of
- * what was acknowledged is exact. Now and then a transaction that is aborted: its records must never be seen.
+ * The load: records in a known order per key. Every batch is sent again under the same sequence number until it is acknowledged, so that
+ * the history of acknowledged records is exact. Now and then a transaction is aborted: its records must never be seen.
  */
 import { appendFileSync } from 'node:fs'
 import type { Kafka } from 'kafkajs'
@@ -31,9 +31,9 @@ export type LoadOptions = {
   recordsPerSecond: number
   /** Append-only: one line per acknowledged batch. */
   historyFile?: string
-  /** Records that are there before the load begins. */
+  /** Records written at full speed before the steady load begins. */
   backlog?: number
-  /** Aborted transactions are written, every so many milliseconds; 0 for none. */
+  /** Milliseconds between aborted transactions; 0 for none. */
   abortedEveryMs: number
 }
 
@@ -110,7 +110,7 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
     }
   }
 
-  /** Records with an `n` of -1, in a transaction that is aborted. */
+  /** Writes records with an `n` of -1, in transactions that are aborted. */
   async function writeAborted(): Promise<void> {
     for (let turn = 0; !stopped; turn++) {
       const producer = options.kafka.producer({ transactionalId: `ghost-${topic}-${turn}`, maxInFlightRequests: 1, idempotent: true })
@@ -125,7 +125,7 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
         })
         await transaction.abort()
       } catch {
-        // A broker is away: its transaction times out, which aborts it as well.
+        // A broker is down: the transaction times out, which aborts it as well.
       }
       await producer.disconnect().catch(() => {})
       for (let waited = 0; waited < options.abortedEveryMs && !stopped; waited += TICK_MS)

@@ -1,6 +1,6 @@
 /**
- * The oracle: what was acknowledged to the writer against what a reader at read-committed sees of the sink and of the dead letters, with
- * order per key.
+ * The oracle: compares the records acknowledged to the writer with what a read-committed reader sees in the sink and in the dead letters,
+ * including the order per key.
  */
 import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { createBits } from './bits.ts'
@@ -12,14 +12,14 @@ export type Verdict = {
   lost: number
   duplicated: number
   out_of_order: number
-  /** Records that nobody wrote, or of aborted transactions. */
+  /** Records that were never written, or that belong to aborted transactions. */
   ghosts: number
-  /** Dead letters of records that are no poison, or poison in the sink. */
+  /** Dead letters of non-poison records, or poison records in the sink. */
   misplaced: number
   dead_letters: number
-  /** By partition, the first index that each revision handled, from the records' own mark. */
+  /** By partition, the index of the first record that each revision handled, by the mark in the records. */
   borders: Map<number, Map<number, number>>
-  /** Revisions that came after a later one. */
+  /** Records of an earlier revision after records of a later one. */
   revisions_out_of_order: number
 }
 
@@ -29,7 +29,7 @@ export const isExact = ({ lost, duplicated, out_of_order, ghosts, misplaced, rev
 const N = /"n":(-?\d+)/
 const REV = /"rev":(\d+)/
 
-/** `acknowledged` are records by partition of the source; sink and dead letters have the same partitions. */
+/** `acknowledged` counts records by source partition; the sink and the dead letters have the same partitions. */
 export async function judge(cluster: Cluster, sinkTopic: string, deadLetterTopic: string, acknowledged: number[]): Promise<Verdict> {
   const verdict: Verdict = {
     records: acknowledged.reduce((sum, count) => sum + count, 0),

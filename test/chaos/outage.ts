@@ -1,6 +1,6 @@
 /**
- * `make outage`: load goes on for minutes without control plane, Postgres and Redis, a processor is killed and started again meanwhile.
- * Data must flow all the time; afterwards the statuses catch up and nothing is lost, doubled or out of order.
+ * `make outage`: the load goes on for minutes without control plane, Postgres and Redis; meanwhile a processor is killed and restarted.
+ * Data must flow all the time; afterwards the statuses catch up, and nothing is lost, duplicated or out of order.
  */
 import { openArena } from './arena.ts'
 import { until } from './client.ts'
@@ -11,7 +11,7 @@ const minutes = Number(process.env.MINUTES || 10)
 const RATE = 2000
 const BEFORE_MS = 15_000
 const LOOK_MS = 10_000
-/** A killed processor's partitions move within this, and the brokers settle. */
+/** Longest time without new output: a killed processor's partitions move, and the brokers settle, within it. */
 const STALL_MAX_MS = 15_000
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 const started = Date.now()
@@ -63,7 +63,7 @@ try {
   await stack.restarts.redis!()
   const back = Date.now()
   await launched.startControlPlane()
-  await until('the pipeline is shown as running, by tasks that report now', 60_000, async () => {
+  await until('the pipeline is running, by reports of tasks since the restart', 60_000, async () => {
     const { status, tasks } = await arena.api<{ status: string; tasks: { at: string }[] }>('GET', `/pipelines/${pipeline.id}/status`)
     return status === 'running' && tasks.length === 3 && tasks.every(({ at }) => Date.parse(at) > back)
   })
@@ -71,11 +71,11 @@ try {
   await load.stop()
   const acknowledged = load.acknowledged()
   const total = acknowledged.reduce((sum, count) => sum + count, 0)
-  await until('everything is through', 60_000, async () => {
+  await until('every record is processed', 60_000, async () => {
     const { lag } = await arena.api<{ lag: number }>('GET', `/pipelines/${pipeline.id}/status`)
     return lag === 0
   })
-  const accounting = await until('the accounting has everything', 30_000, async () => {
+  const accounting = await until('the accounting has every record', 30_000, async () => {
     const found = await arena.api<{ totals: { in: number } }>('GET', `/pipelines/${pipeline.id}/accounting`)
     return found.totals.in === total && found
   })
@@ -83,7 +83,7 @@ try {
   const { records, lost, duplicated, out_of_order, dead_letters } = verdict
   say(JSON.stringify({ records, lost, duplicated, out_of_order, dead_letters, longest_stall_ms: stall, counted: accounting.totals.in }))
   isGreen = isExact(verdict) && stall < STALL_MAX_MS
-  say(isGreen ? 'green: the data plane did not notice, and the control plane knows everything again' : 'RED')
+  say(isGreen ? 'green: the data plane was not affected, and the control plane has caught up' : 'RED')
 } finally {
   await arena.close()
 }

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy between processors and one broker, for what networks do: connections that go silent without closing, answers that never
- * come, an EndTxn that arrives late. It reads only the four bytes of a request's length and the two of its kind.
+ * A TCP proxy between processors and one broker that imitates network faults: connections that go silent without closing, answers that
+ * never come, an EndTxn that arrives late. Of a request it reads only the four bytes of its length and the two of its API key.
  */
 import { connect, createServer, type Socket } from 'node:net'
 import { once } from 'node:events'
@@ -9,18 +9,18 @@ import type { Random } from './random.ts'
 const END_TXN = 26
 
 export type Proxy = {
-  /** A share of the connections goes silent, half-open, for good; new ones work. Answers how many. */
+  /** Silences a share of the connections for good, half-open; new ones work. Returns how many it silenced. */
   freeze(share: number, random: Random): number
   /** From now on an EndTxn request closes its connection instead of reaching the broker. */
   cutEndTxn(on: boolean): void
-  /** From now on an EndTxn request reaches the broker after this time, even when its sender has gone; 0 for at once. */
+  /** From now on an EndTxn request reaches the broker after this time, even when its sender has gone; 0 for no delay. */
   delayEndTxn(ms: number): void
   close(): Promise<void>
 }
 
 type Pair = { client: Socket; broker: Socket; frozen: boolean }
 
-/** `targetPort` is asked for at each connection: the broker may not be there yet. */
+/** `targetPort` is called for each connection, because the broker may not have started yet. */
 export async function openProxy(port: number, targetPort: () => number): Promise<Proxy> {
   const pairs = new Set<Pair>()
   let cut = false
@@ -35,7 +35,7 @@ export async function openProxy(port: number, targetPort: () => number): Promise
       if (pair.frozen) return
       if (kind === END_TXN && cut) return void client.destroy()
       const wait = kind === END_TXN ? delayMs : 0
-      // What follows a request that is held waits behind it: a connection keeps its order.
+      // Requests after a held one wait for it: a connection keeps its order.
       held = held.then(async () => {
         if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
         if (!broker.destroyed) broker.write(frame)
@@ -48,7 +48,7 @@ export async function openProxy(port: number, targetPort: () => number): Promise
     const end = () => {
       pairs.delete(pair)
       client.destroy()
-      // A held request is still on its way when its sender has given up.
+      // A held request still reaches the broker after its sender has given up.
       void held.then(() => setTimeout(() => broker.destroy(), 200))
     }
     client.on('error', () => {})
@@ -82,7 +82,7 @@ export async function openProxy(port: number, targetPort: () => number): Promise
   }
 }
 
-/** Cuts a byte stream into Kafka requests: int32 length, then int16 kind. */
+/** Cuts a byte stream into Kafka requests: int32 length, then int16 API key. */
 function createFrames(onFrame: (frame: Buffer, kind: number) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   return (bytes) => {

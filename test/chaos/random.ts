@@ -1,16 +1,16 @@
-/** Random numbers that a seed brings back: the same seed plans the same catastrophes in the same order. */
+/** Reproducible random numbers: the same seed plans the same catastrophes in the same order. */
 export type Random = {
-  /** From 0 (included) to 1 (not). */
+  /** From 0 (inclusive) to 1 (exclusive). */
   next(): number
-  /** A whole number from `from` to `to`, both included. */
+  /** An integer from `from` to `to`, both inclusive. */
   between(from: number, to: number): number
   pick<T>(items: readonly T[]): T
   shuffle<T>(items: readonly T[]): T[]
-  /** Another sequence, so that one user's draws don't move another's. */
+  /** An independent sequence, so that one consumer's draws don't shift another's. */
   fork(): Random
 }
 
-/** mulberry32: small, well enough spread for choosing what to break. */
+/** mulberry32: small, and random enough to choose what to break. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0
   const next = (): number => {

@@ -1,7 +1,7 @@
 /**
- * The oracle's own eyes: a topic at read-committed, by raw fetches and a filter of aborted transactions written for it, from the protocol
- * alone. kafkajs would be the witness, but 2.2.4 takes the broker's list of aborted transactions for one in the order of their first offsets,
- * which it is not (it is in the order of their ends): with two writers and many aborts it lets aborted records through.
+ * The oracle's own reader: reads a topic at read-committed by raw fetches, with its own filter of aborted transactions, written from the
+ * protocol alone. kafkajs 2.2.4 cannot be the witness: it assumes that the broker lists aborted transactions in the order of their first
+ * offsets, but they come in the order of their ends. With two writers and many aborts it lets aborted records through.
  */
 import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { inflate } from '../../shared/kafka/protocol/compression.ts'
@@ -18,10 +18,10 @@ import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
 export type OnRecord = (partition: number, offset: bigint, key: string, value: Buffer) => void
 
 const FETCH_BYTES = 8 << 20
-/** Kafka's control records: version, then type; 0 aborts (KIP-98). */
+/** Kafka's control records: version, then type; type 0 is an abort (KIP-98). */
 const ABORT = 0
 
-/** Reads every partition, or those that are given, from its first record to the end it has at the start. */
+/** Reads every partition, or those in `only`, from its first record to the end that it has when reading begins. */
 export async function readCommitted(cluster: Cluster, topic: string, onRecord: OnRecord, only?: number[]): Promise<void> {
   const layout = await cluster.describeTopic(topic)
   if (!layout) throw new Error(`topic ${topic} does not exist`)
@@ -58,7 +58,7 @@ function readBytes(
   aborted: { producerId: bigint; firstOffset: bigint }[],
   onRecord: OnRecord,
 ): bigint {
-  /** By producer, where its aborted transactions begin, the earliest last. */
+  /** By producer, the first offsets of its aborted transactions, the earliest last. */
   const begins = new Map<bigint, bigint[]>()
   for (const { producerId, firstOffset } of aborted) begins.set(producerId, [...(begins.get(producerId) ?? []), firstOffset])
   for (const offsets of begins.values()) offsets.sort((a, b) => (a < b ? 1 : -1))

@@ -1,4 +1,7 @@
-/** `make chaos MINUTES=20 SEED=7`: prints its seed, bounds its load by MINUTES, writes latest.json, ends within MINUTES + 5; red when anything is wrong. */
+/**
+ * `make chaos MINUTES=20 SEED=7`: prints its seed, runs the load for at most MINUTES, writes latest.json, and ends within MINUTES + 5
+ * minutes. Any fault makes it red.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openArena } from './arena.ts'
@@ -9,9 +12,9 @@ import { runTrials } from './trials.ts'
 const minutes = Number(process.env.MINUTES || 5)
 const seed = Number(process.env.SEED || Math.floor(Math.random() * 2 ** 31))
 const recordsPerSecond = Number(process.env.RATE || 11_000)
-if (!(minutes > 0) || !Number.isInteger(seed)) throw new Error('MINUTES is a number above 0, SEED an integer')
+if (!(minutes > 0) || !Number.isInteger(seed)) throw new Error('MINUTES must be a number above 0, SEED an integer')
 
-/** The whole command ends within MINUTES + 5: a long load leaves a part of its time to reading it back. */
+/** The whole command ends within MINUTES + 5 minutes, so a long load gives up part of its time for reading back. */
 const loadSecondsOf = (asked: number): number => (asked >= 10 ? asked * 60 - 90 : asked * 60)
 
 const startedAt = Date.now()
@@ -22,7 +25,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 let isGreen = false
 try {
   const result = await runChaos(arena, { seed, loadSeconds: loadSecondsOf(minutes), recordsPerSecond, say })
-  say('the harness on trial: one broken rule at a time, and a control')
+  say('testing the harness: one broken rule per trial, and a control without any')
   const trials = await runTrials(arena, ['none', ...(Object.keys(MUTATIONS) as Mutation[])], 5, say)
   const control = trials.find(({ mutation }) => mutation === 'none')!
   const mutated = trials.filter(({ mutation }) => mutation !== 'none')
@@ -60,7 +63,7 @@ try {
     outcome.control_is_green &&
     outcome.mutations_caught === outcome.mutations_total
   say(
-    isGreen ? 'green: nothing lost, nothing doubled, order kept, every broken rule noticed' : `RED; the seed to see it again: SEED=${seed}`,
+    isGreen ? 'green: nothing lost, nothing duplicated, order kept, every broken rule noticed' : `RED; reproduce the run with SEED=${seed}`,
   )
 } finally {
   await arena.close()

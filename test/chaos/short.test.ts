@@ -1,4 +1,4 @@
-/** A short piece of chaos for every test run; `make chaos` is the long one. */
+/** A short chaos run for every test run; `make chaos` is the long one. */
 import { describe, expect, it } from 'vitest'
 import { openArena } from './arena.ts'
 import { runChaos } from './chaos.ts'
@@ -8,8 +8,8 @@ import { cutEndTxn } from './catastrophes/cut-end-txn.ts'
 import { swapRevision } from './catastrophes/swap-revision.ts'
 import { runTrials } from './trials.ts'
 
-describe('three brokers and three processors under fire', () => {
-  it('lose nothing, double nothing, keep order, and the oracle notices broken rules', async () => {
+describe('three brokers and three processors under faults', () => {
+  it('lose nothing, duplicate nothing and keep order, and the oracle notices every rule that is broken on purpose', async () => {
     const say = (line: string) => process.stdout.write(`chaos: ${line}\n`)
     const arena = await openArena(`short${process.pid}`, say)
     try {

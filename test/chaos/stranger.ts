@@ -1,6 +1,6 @@
 /**
- * A member that joins a pipeline's group, owns partitions and does nothing with them. It speaks the group's own protocol: the broker turns
- * away a member that shares none (kafkajs names its assignors otherwise), and nothing would move.
+ * A member that joins a pipeline's group, owns partitions and does nothing with them. It uses the group's own protocol: the broker rejects
+ * a member without a protocol in common (kafkajs names its assignors differently), and then no partition would move.
  */
 import { openMembership } from '../../shared/kafka/group/membership.ts'
 import { sleep } from './arena.ts'

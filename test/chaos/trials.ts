@@ -1,6 +1,6 @@
 /**
- * The harness on trial: for each mutation a pipeline whose processors break one rule on purpose, under kills, rebalances and lost answers.
- * The oracle must call it wrong; and must call the same treatment of sound processors right (the control).
+ * Tests the harness itself: for each mutation, a pipeline whose processors break one rule on purpose, under kills, rebalances and lost
+ * answers. The oracle must find its output wrong, and must find the output of sound processors under the same faults right (the control).
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -25,10 +25,10 @@ const BACKLOG = 120_000
 const RECORDS_PER_SECOND = 3000
 const TROUBLE_MS = 16_000
 const START_MAX_MS = 90_000
-/** Longest without any progress before a trial counts as stuck, and longest at all. */
+/** Longest time without progress, and longest time overall, before a trial counts as stuck. */
 const IDLE_MS = 20_000
 const RECOVER_MAX_MS = 120_000
-/** Answers are lost now and then for so long from the start of a batch of trials. */
+/** How long answers are lost now and then, from the start of a batch of trials. */
 const CUTTING_MS = 36_000
 
 export type Trial = { mutation: Mutation | 'none'; isCaught: boolean; why: string }
@@ -59,7 +59,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await gone
 }
 
-/** Topics, binary and definition, as the control plane would make them. */
+/** Creates the topics and publishes binary and definition, as the control plane would. */
 async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition> {
   const names = serviceNames(prefix)
   const admin = arena.kafka.admin()
@@ -137,7 +137,7 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
     backlog: BACKLOG,
     abortedEveryMs: 1500,
   })
-  // A broken rule may leave a transaction open, and then nobody is told the offsets: that is a finding, not a fault of the harness.
+  // A broken rule may leave a transaction open, so that the offsets can't be read: that is a finding, not a fault of the harness.
   const offsetsNow = () =>
     arena.cluster
       .committedOffsets(definition.group_id, definition.source_topic, [0, 1, 2, 3])
@@ -149,11 +149,11 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
   await sleep(2500)
   const processors = [startProcessor(arena, prefix, mutation), startProcessor(arena, prefix, mutation)]
   try {
-    // Trouble comes when they are at work, and not while they start.
+    // The faults begin once the processors commit, not while they start.
     for (const deadline = Date.now() + START_MAX_MS; Date.now() < deadline && (await committed()) === 0n;) await sleep(200)
     const endAt = Date.now() + TROUBLE_MS
     const storm = shakeGroup(arena, definition, endAt)
-    // One is killed again and again; the other goes on, so that there is always somebody to do wrong.
+    // One processor is killed again and again; the other goes on, so that a faulty one is always running.
     while (Date.now() < endAt) {
       await sleep(5000)
       await stop(processors[0]!)
@@ -173,7 +173,7 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
         counted: [...committed.values()].reduce((sum, { metadata }) => sum + (parseCommitMetadata(metadata)?.t?.[0] ?? 0), 0),
       }
     }
-    // A slow machine is not a stuck pipeline: it is waited for while it gets on.
+    // A slow machine is not a stuck pipeline: the wait goes on as long as offsets move.
     let before = -1n
     let movedAt = Date.now()
     for (const deadline = Date.now() + RECOVER_MAX_MS; Date.now() < deadline && Date.now() - movedAt < IDLE_MS; await sleep(300)) {
@@ -200,7 +200,7 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
   }
 }
 
-/** A mutation that went unnoticed is tried twice more: whether a kill meets its moment is chance. */
+/** A mutation that was not caught is tried up to twice more: whether a kill hits the right moment is chance. */
 export async function runTrials(
   arena: Arena,
   mutations: readonly (Mutation | 'none')[],
@@ -211,7 +211,7 @@ export async function runTrials(
   for (let more = 0; more < 2; more++) {
     const missed = trials.filter(({ mutation, isCaught }) => mutation !== 'none' && !isCaught).map(({ mutation }) => mutation)
     if (missed.length === 0) break
-    say(`once more: ${missed.join(', ')}`)
+    say(`trying again: ${missed.join(', ')}`)
     const again = await runOnce(arena, missed, atOnce, say)
     trials = trials.map((trial) => again.find(({ mutation }) => mutation === trial.mutation) ?? trial)
   }
@@ -220,7 +220,7 @@ export async function runTrials(
 
 let trialCount = 0
 
-/** Some at a time: the machine has two cores. Lost answers come to all of them alike. */
+/** Runs a few trials at a time, because the machine has two cores. Lost answers hit all of them alike. */
 async function runOnce(
   arena: Arena,
   mutations: readonly (Mutation | 'none')[],

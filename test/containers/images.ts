@@ -1,7 +1,7 @@
 /**
- * Stand-ins for the stack's images, built here under their official names where none can be pulled: the programs of the local processes
- * (Kafka's own translation of its environment included) over a base of busybox and the C library. What is proven with them is how we
- * talk to images: environment, commands, ports, volumes. Their base systems are not proven.
+ * Stand-ins for the stack's images, built under the official names where images cannot be pulled: the programs of the local processes
+ * (including Kafka's own translation of its environment) on a base of busybox and the C library. They test how we talk to images
+ * (environment, commands, ports, volumes), not the official images' base systems.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
@@ -16,13 +16,13 @@ import { IMAGES } from '../../deploy/local/settings.ts'
 
 const run = promisify(execFile)
 
-/** Files of one image: a folder that becomes its root, filled by `fill`; the rest of its Containerfile. */
+/** One image: `fill` fills the folder that becomes its root; `lines` are the rest of its Containerfile. */
 type Recipe = { name: string; from: 'scratch' | typeof BASE | typeof JAVA; fill(root: string): Promise<void>; lines: string[] }
 
 const BASE = 'localhost/dps-base'
 const JAVA = 'localhost/dps-java'
 
-/** Copies a program with the libraries that the loader finds for it, at the same paths. */
+/** Copies a program to `target`, and the libraries that the loader finds for it to their own paths. */
 async function copyProgram(root: string, program: string, target = program): Promise<void> {
   await copy(root, program, target)
   await copyLibraries(root, program)
@@ -89,7 +89,7 @@ const RECIPES: Recipe[] = [
         await mkdir(join(root, folder), { recursive: true })
       await script(root, '/etc/kafka/docker/run', [
         'export CLASSPATH="/opt/kafka/libs/*"',
-        // A volume of an earlier start is formatted already, which the official image bears too.
+        // A volume from an earlier start is already formatted; the official image tolerates that too.
         `said=$(java -Xmx128m kafka.docker.KafkaDockerWrapper setup --default-configs-dir /etc/kafka/docker --mounted-configs-dir /mnt/shared/config --final-configs-dir /opt/kafka/config 2>&1) || case "$said" in *"already formatted"*) ;; *) echo "$said"; exit 1 ;; esac`,
         'exec java -Xms256m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile=/opt/kafka/config/log4j2.yaml kafka.Kafka /opt/kafka/config/server.properties',
       ])
@@ -143,7 +143,7 @@ const RECIPES: Recipe[] = [
       await copyProgram(root, stdout.trim(), '/usr/local/bin/redis-server')
       await mkdir(join(root, 'data'), { recursive: true })
     },
-    // As the official image does: without a bind address and without a password, clients of other hosts are let in.
+    // Like the official image: without a bind address and a password, it accepts clients from other hosts.
     lines: [
       'VOLUME /data',
       'WORKDIR /data',
@@ -176,7 +176,7 @@ const KAFKA_DEFAULTS = {
   'tools-log4j2.yaml': 'Configuration:\n  Loggers:\n    Root:\n      level: WARN\n',
 }
 
-/** Builds the images that `podman` does not have yet. `folder` is where their roots are put together. */
+/** Builds the images that `podman` does not have yet. `folder` holds their build contexts. */
 export async function buildImages(podman: (args: string[]) => Promise<string>, folder: string, say: (line: string) => void): Promise<void> {
   for (const { name, from, fill, lines } of RECIPES) {
     if (
@@ -191,7 +191,7 @@ export async function buildImages(podman: (args: string[]) => Promise<string>, f
     await rm(context, { recursive: true, force: true })
     await mkdir(join(context, 'root'), { recursive: true })
     await fill(join(context, 'root'))
-    // The cache is for its owner alone; users of an image are others.
+    // Cached files are readable by their owner only, but an image may run as another user.
     await run('chmod', ['-R', 'a+rX', join(context, 'root')])
     await writeFile(join(context, 'Containerfile'), `FROM ${from}\nCOPY root/ /\n${lines.join('\n')}\n`)
     await podman([

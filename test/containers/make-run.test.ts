@@ -1,4 +1,4 @@
-/** `make run` on a machine with a container engine: every part a container, the tour green, the data there again after a restart. */
+/** `make run` on a machine with a container engine: every part is a container, the tour succeeds, the data survives a restart. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-it('starts every part as a container, takes the tour, and finds its data again after a restart', { timeout: 400_000 }, async () => {
+it('`make run` starts every part as a container, completes the tour, and keeps its data over restarts', { timeout: 400_000 }, async () => {
   const first = makeRun(folder, { STACK: 'containers' })
   await first.serving()
   for (const part of PARTS) expect(first.output()).toContain(`${part}: a container`)
@@ -27,7 +27,7 @@ it('starts every part as a container, takes the tour, and finds its data again a
   expect(second.output()).toContain('reviews into a table')
   expect(second.output()).not.toContain('The tour.')
   expect(second.stackFile().account_id).toBe(account_id)
-  // Killed, it leaves its containers running on the data.
+  // When killed, it leaves its containers running on the data.
   await second.end('SIGKILL')
   await new Promise((resolve) => setTimeout(resolve, 7000))
 

@@ -1,4 +1,4 @@
-/** A container engine for the tests where none answers: Debian's podman as root, listening on loopback, its storage in the cache. */
+/** A container engine for tests where none answers: Debian's podman as root, listening on loopback, with its storage in the cache. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,9 +10,9 @@ import { freePort } from '../../deploy/local/ports.ts'
 import { buildImages } from './images.ts'
 
 const run = promisify(execFile)
-/** crun refuses the hybrid cgroups of our machines; runc does not. */
+/** crun refuses the hybrid cgroups of our machines; runc accepts them. */
 const PACKAGES = ['podman', 'runc', 'conmon', 'containernetworking-plugins', 'iptables', 'uidmap', 'busybox-static']
-/** In the name of the storage: another number builds the images anew. */
+/** Part of the storage's name: another number rebuilds the images. */
 const IMAGES_VERSION = 3
 
 const CONFIGURATION = `[engine]
@@ -38,7 +38,7 @@ async function installPodman(say: (line: string) => void): Promise<void> {
 /** Starts the engine. `env` is what a client needs to find it. */
 export async function openPodman(say: (line: string) => void): Promise<{ env: Record<string, string>; close(): Promise<void> }> {
   if (process.getuid?.() !== 0)
-    throw new Error('no container engine answers, and podman is set up here as root alone: start Docker or Podman, or set DOCKER_HOST')
+    throw new Error('no container engine answers, and setting up podman here needs root: start Docker or Podman, or set DOCKER_HOST')
   await installPodman(say)
   const storage = join(cacheFolder(), `podman-${IMAGES_VERSION}`)
   const folder = await mkdtemp(join(tmpdir(), 'dps-podman-'))
@@ -69,7 +69,7 @@ export async function openPodman(say: (line: string) => void): Promise<{ env: Re
   return {
     env: { DOCKER_HOST: `tcp://127.0.0.1:${port}`, TESTCONTAINERS_RYUK_DISABLED: 'true' },
     async close() {
-      // What is running belongs to another test run beside this one.
+      // Only stopped containers are removed: running ones belong to a concurrent test run.
       await podman(['container', 'prune', '--force']).catch(() => {})
       await child.stop()
       await rm(folder, { recursive: true, force: true })

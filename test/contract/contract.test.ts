@@ -1,4 +1,4 @@
-/** The seven endpoints exactly as the specification shows them, under both prefixes; the error envelope; limits and their headers. */
+/** The seven endpoints exactly as the API specification shows them, under both prefixes; the error envelope; rate limits. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import jwt from 'jsonwebtoken'
 import { anonymous, loggedIn, service, unique, type Client } from '../harness/client.ts'
@@ -15,14 +15,14 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const keysOf = (value: unknown): string[] => Object.keys(value as object).sort()
 
 describe.each(['/api/v1', '/v1'])('under %s', (prefix) => {
-  it('POST /auth/token answers the access token response', async () => {
+  it('POST /auth/token answers 200 with a bearer token for 3600 seconds', async () => {
     const { api_key, api_secret } = service().accounts.enterprise
     const { status, body } = await anonymous().call('POST', `${prefix}/auth/token`, { api_key, api_secret })
     expect(status).toBe(200)
     expect(body).toEqual({ access_token: expect.any(String), token_type: 'Bearer', expires_in: 3600 })
   })
 
-  it('GET /smartmodules answers the list envelope with the built-ins', async () => {
+  it('GET /smartmodules answers 200 with a page that lists the built-ins', async () => {
     const { status, body } = await client.call<{ modules: object[] }>('GET', `${prefix}/smartmodules`)
     expect(status).toBe(200)
     expect(body).toMatchObject({ page: 1, page_size: 10 })
@@ -32,7 +32,7 @@ describe.each(['/api/v1', '/v1'])('under %s', (prefix) => {
     )
   })
 
-  it('POST /smartmodules answers the deployment response, and the next version for the same name', async () => {
+  it('POST /smartmodules answers 201 with version 1.0.0, and with the next version for the same name', async () => {
     const binary = Buffer.from(
       await compileSmartModule(`import { Record } from 'dps'\nexport function filter(record: Record): bool { return true }`),
     ).toString('base64')
@@ -45,7 +45,7 @@ describe.each(['/api/v1', '/v1'])('under %s', (prefix) => {
     expect((await client.call('POST', `${prefix}/smartmodules`, request)).body).toMatchObject({ id: first.body.id, version: '1.0.1' })
   })
 
-  it('GET /connectors answers the list envelope', async () => {
+  it('GET /connectors answers 200 with a page of the connectors', async () => {
     const { status, body } = await client.call<{ connectors: object[] }>('GET', `${prefix}/connectors`)
     expect(status).toBe(200)
     expect(body).toMatchObject({ total: CONNECTORS.length, page: 1, page_size: 10 })
@@ -58,7 +58,7 @@ describe.each(['/api/v1', '/v1'])('under %s', (prefix) => {
     })
   })
 
-  it('POST /streams answers an active stream', async () => {
+  it('POST /streams answers 201 with an active stream', async () => {
     const name = unique('stream')
     const { status, body, headers } = await client.call<{ id: string }>('POST', `${prefix}/streams`, {
       name,
@@ -70,7 +70,7 @@ describe.each(['/api/v1', '/v1'])('under %s', (prefix) => {
     expect(headers.get('location')).toBe(`${prefix}/streams/${body.id}`)
   })
 
-  it('POST /pipelines answers a created pipeline', async () => {
+  it('POST /pipelines answers 201 with a created pipeline', async () => {
     const [source, sink] = [await createStream(client, { text: 'string' }), await createStream(client, { text: 'string', label: 'string' })]
     const name = unique('pipeline')
     const { status, body } = await client.call<{ pipeline_id: string }>('POST', `${prefix}/pipelines`, {
@@ -90,7 +90,7 @@ describe.each(['/api/v1', '/v1'])('under %s', (prefix) => {
     expect((await client.call('DELETE', `${prefix}/pipelines/${body.pipeline_id}`)).status).toBeOneOf([202, 204])
   })
 
-  it('GET /streams/{id}/data answers a page', async () => {
+  it('GET /streams/{id}/data answers 200 with a page, and with next_cursor once there are records', async () => {
     const stream = await createStream(client, { n: 'integer' })
     expect((await client.call('GET', `${prefix}/streams/${stream.id}/data?limit=100`)).body).toEqual({
       data: [],
@@ -99,7 +99,7 @@ describe.each(['/api/v1', '/v1'])('under %s', (prefix) => {
     await client.call('POST', `${prefix}/streams/${stream.id}/data`, { records: [{ n: 1 }, { n: 2 }, { n: 3 }] })
     const { status, body } = await client.call('GET', `${prefix}/streams/${stream.id}/data?limit=100`)
     expect(status).toBe(200)
-    // The contract's three, and where a reader takes up what comes later.
+    // The contract's three members, and the cursor for records that come later.
     expect(body).toEqual({
       data: [{ n: 1 }, { n: 2 }, { n: 3 }],
       pagination: { total: 3, page: 1, limit: 100, next_cursor: expect.any(String) },
@@ -113,7 +113,7 @@ describe('authentication', () => {
     ['another scheme', { Authorization: 'Basic abc' }],
     ['garbage', { Authorization: 'Bearer abc' }],
     [
-      'a token signed by somebody else',
+      'a token signed with another key',
       { Authorization: `Bearer ${jwt.sign({ acc: 'acc_x' }, 'x'.repeat(32), { subject: 'key_x', keyid: 'local', expiresIn: 60 })}` },
     ],
     ['alg none', { Authorization: `Bearer ${jwt.sign({ acc: 'acc_x' }, '', { subject: 'key_x', keyid: 'local', algorithm: 'none' })}` }],
@@ -137,7 +137,7 @@ describe('authentication', () => {
     expect((await anonymous(token).call('GET', '/v1/connectors')).status).toBe(401)
   })
 
-  it('answers 401 for a wrong secret and 400 naming what is missing', async () => {
+  it('answers 401 for a wrong api_secret, and 400 naming it when it is missing', async () => {
     expect(
       (await anonymous().call('POST', '/v1/auth/token', { api_key: service().accounts.enterprise.api_key, api_secret: 'no' })).status,
     ).toBe(401)
@@ -146,7 +146,7 @@ describe('authentication', () => {
     expect(body.error?.details).toEqual([{ path: '/api_secret', message: 'is required' }])
   })
 
-  it('takes the OAuth 2 client-credentials form, in the body or as HTTP Basic', async () => {
+  it('accepts OAuth 2 client credentials, in a form body or as HTTP Basic', async () => {
     const { api_key, api_secret } = service().accounts.enterprise
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
     const inBody = await anonymous().call(
@@ -163,7 +163,7 @@ describe('authentication', () => {
     expect(basic.status).toBe(200)
   })
 
-  it('refuses a read-only key what it may not do, and another account what is not its own', async () => {
+  it('answers 403 when a read-only key writes, and 404 for a stream of another account', async () => {
     const readOnly = await loggedIn(service().accounts.enterprise.read_only!)
     expect((await readOnly.call('GET', '/v1/streams')).status).toBe(200)
     expect((await readOnly.call('POST', '/v1/streams', { name: 'x', schema: { a: 'string' } })).body.error).toMatchObject({
@@ -181,7 +181,7 @@ describe('authentication', () => {
     }
   })
 
-  it('stops the tokens of a revoked key within seconds', async () => {
+  it('rejects the tokens of a revoked key within 2.5 s', async () => {
     const made = await client.call<{ id: string; api_key: string; api_secret: string }>('POST', '/v1/keys', {
       name: unique('key'),
       scopes: ['streams:read'],
@@ -196,7 +196,7 @@ describe('authentication', () => {
 })
 
 describe('rate limits', () => {
-  it('tell every authenticated answer what is left, by account type', async () => {
+  it('are shown in the headers of authenticated answers, by account type', async () => {
     for (const [account, limit] of [
       ['professional', 300],
       ['enterprise', 1000],
@@ -213,7 +213,7 @@ describe('rate limits', () => {
     }
   })
 
-  it('end in 429 with Retry-After after 60 requests of a developer', async () => {
+  it('answer 429 with Retry-After to the 61st request of a developer account', async () => {
     const developer = await loggedIn(service().accounts.developer)
     const statuses = []
     for (let i = 0; i < 60; i++) statuses.push((await developer.call('GET', '/v1/connectors')).status)
@@ -226,24 +226,24 @@ describe('rate limits', () => {
   })
 })
 
-describe('what does not fit', () => {
+describe('validation', () => {
   it.each([
     ['an unknown path', 'GET', '/v1/nope', undefined, 404, 'not_found'],
     ['a wrong method', 'PUT', '/v1/streams', undefined, 405, 'invalid_request'],
     ['malformed JSON', 'POST', '/v1/streams', '{', 400, 'invalid_request'],
     ['no body', 'POST', '/v1/streams', undefined, 400, 'invalid_request'],
-    ['an id that names nothing', 'GET', '/v1/pipelines/pl_x', undefined, 404, 'not_found'],
-    ['an id of another form', 'GET', '/v1/streams/%00%F0%9F%92%A9', undefined, 404, 'not_found'],
-    ['limit=0', 'GET', '/v1/streams?page_size=0', undefined, 400, 'invalid_request'],
-    ['limit=1e2', 'GET', '/v1/streams?page_size=1e2', undefined, 400, 'invalid_request'],
+    ['an unknown id', 'GET', '/v1/pipelines/pl_x', undefined, 404, 'not_found'],
+    ['an id of the wrong form', 'GET', '/v1/streams/%00%F0%9F%92%A9', undefined, 404, 'not_found'],
+    ['page_size=0', 'GET', '/v1/streams?page_size=0', undefined, 400, 'invalid_request'],
+    ['page_size=1e2', 'GET', '/v1/streams?page_size=1e2', undefined, 400, 'invalid_request'],
     ['a parameter twice', 'GET', '/v1/streams?page=1&page=2', undefined, 400, 'invalid_request'],
-  ])('answers %s in the envelope', async (_name, method, path, body, status, code) => {
+  ])('answers %s with status and code in the error envelope', async (_name, method, path, body, status, code) => {
     const answer = await client.call(method, path, body)
     expect(answer.status).toBe(status)
     expect(answer.body.error).toMatchObject({ code, status, message: expect.any(String), request_id: answer.headers.get('x-request-id') })
   })
 
-  it('names every fault of a stream at once, and leaves nothing behind', async () => {
+  it('names every fault of a new stream at once, and creates nothing', async () => {
     const name = unique('stream')
     const { status, body } = await client.call('POST', '/v1/streams', {
       name,
@@ -262,7 +262,7 @@ describe('what does not fit', () => {
     expect((await client.call('GET', `/v1/streams?name=${name}`)).body).toMatchObject({ total: 0 })
   })
 
-  it('names index and field of each record that does not fit, and writes none', async () => {
+  it('names index and field of every invalid record, and writes none of the request', async () => {
     const stream = await createStream(client, { id: 'integer', at: 'datetime', tags: 'array<string>?' })
     const good = { id: 1, at: '2026-11-21T00:00:00Z' }
     const { status, body } = await client.call('POST', `/v1/streams/${stream.id}/data`, {
@@ -279,13 +279,13 @@ describe('what does not fit', () => {
   })
 
   it.each([
-    ['not base64', '@@@', 'base64'],
-    ['not WebAssembly', Buffer.from('hello world').toString('base64'), 'not WebAssembly'],
+    ['invalid base64', '@@@', 'base64'],
+    ['a binary that is not WebAssembly', Buffer.from('hello world').toString('base64'), 'not WebAssembly'],
     ['no known export', Buffer.from('0061736d010000000503010001', 'hex').toString('base64'), 'exports neither'],
     ['a forbidden import', Buffer.from('0061736d0100000001040160000002090103656e76016600000503010001', 'hex').toString('base64'), 'env.f'],
     ['shared memory', Buffer.from('0061736d01000000050401030101', 'hex').toString('base64'), 'shared memory'],
     ['more memory than allowed', Buffer.from('0061736d01000000050401008110', 'hex').toString('base64'), 'memory pages'],
-  ])('refuses a SmartModule that is %s', async (_name, wasm_binary, text) => {
+  ])('refuses a SmartModule with %s, naming the reason', async (_name, wasm_binary, text) => {
     const { status, body } = await client.call('POST', '/v1/smartmodules', {
       name: unique('module'),
       wasm_binary,
@@ -295,7 +295,7 @@ describe('what does not fit', () => {
     expect(body.error?.details).toMatchObject([{ path: '/wasm_binary', message: expect.stringContaining(text) }])
   })
 
-  it('names each wrong reference and config of a pipeline', async () => {
+  it('names every wrong reference and config of a new pipeline at once', async () => {
     const { status, body } = await client.call('POST', '/v1/pipelines', {
       name: unique('pipeline'),
       source: { connector_id: 'conn_nope', config: {} },
@@ -314,7 +314,7 @@ describe('what does not fit', () => {
     ])
   })
 
-  it('answers 409 for a name that is taken and for a stream in use', async () => {
+  it('answers 409 when the name of a new stream is taken', async () => {
     const stream = await createStream(client, { a: 'string' })
     const { body } = await client.call<{ name: string }>('GET', `/v1/streams/${stream.id}`)
     expect((await client.call('POST', '/v1/streams', { name: body.name, schema: { a: 'string' } })).body.error).toMatchObject({
@@ -325,7 +325,7 @@ describe('what does not fit', () => {
 })
 
 describe('conventions', () => {
-  it('repeats the answer for an Idempotency-Key, and refuses it for another body', async () => {
+  it('repeats the first answer for the same Idempotency-Key, and answers 409 for another body', async () => {
     const key = unique('key')
     const request = { name: unique('stream'), schema: { a: 'string' } }
     const first = await client.call('POST', '/v1/streams', request, { 'Idempotency-Key': key })
@@ -335,7 +335,7 @@ describe('conventions', () => {
     expect((await client.call('POST', '/v1/streams', { ...request, name: unique('other') }, { 'Idempotency-Key': key })).status).toBe(409)
   })
 
-  it('pages lists by number and by cursor, without gap or repetition', async () => {
+  it('pages lists by number and by cursor without gaps or repeats', async () => {
     const made = []
     for (let i = 0; i < 5; i++) made.push((await createStream(client, { a: 'string' })).id)
     const ids: string[] = []
@@ -351,7 +351,7 @@ describe('conventions', () => {
     expect(second.body.streams.map(({ id }) => id)).toEqual(ids.slice(2, 4))
   })
 
-  it('serves an OpenAPI document with every operation, without a token', async () => {
+  it('serves an OpenAPI 3.1 document that lists the operations, without a token', async () => {
     const { status, body } = await anonymous().call<{ paths: Record<string, object> }>('GET', '/openapi.json')
     expect(status).toBe(200)
     expect(body).toMatchObject({ openapi: '3.1.0' })

@@ -1,4 +1,4 @@
-/** What the operator's endpoints refuse, and how they say it. */
+/** What the operator's endpoints refuse, and with which errors. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { loggedIn, service, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
@@ -41,21 +41,21 @@ describe('the operator’s endpoints', () => {
     ['GET', 'dead-letters?status=lost&step=0&page_size=0', undefined, ['/query/page_size', '/query/step', '/query/status']],
     ['GET', 'dead-letters?cursor=eA', undefined, ['/query/cursor']],
     ['GET', 'dead-letters?from=0000-01-01T00:00:00Z', undefined, ['/query/from']],
-  ] as const)('%s %s of %j names what is wrong', async (method, path, body, expected) => {
+  ] as const)('answer 400 to %s %s with body %j, naming every member at fault', async (method, path, body, expected) => {
     const answer = await client.call(method, `/v1/pipelines/${pipeline}/${path}`, body)
     expect(answer.status).toBe(400)
     expect(paths(answer.body.error!.details)!.toSorted()).toEqual([...expected].toSorted())
   })
 
   it.each(['offsets', 'accounting', 'metrics', 'ledger', 'dead-letters', 'status'])(
-    'answer 404 for another account’s pipeline: %s',
+    'answer 404 for the %s of another account’s pipeline',
     async (path) => {
       expect((await stranger.call('GET', `/v1/pipelines/${pipeline}/${path}`)).status).toBe(404)
       expect((await client.call('GET', `/v1/pipelines/${pipeline}/${path}`)).status).toBe(200)
     },
   )
 
-  it('refuse what a pipeline can’t become, and change nothing then', async () => {
+  it('refuse an invalid change of a pipeline, and leave it unchanged', async () => {
     const before = (await client.call('GET', `/v1/pipelines/${pipeline}`)).body
     const wrong = await client.call('PATCH', `/v1/pipelines/${pipeline}`, {
       tasks: 3,
@@ -72,7 +72,7 @@ describe('the operator’s endpoints', () => {
     expect((await client.call('PATCH', `/v1/pipelines/${pipeline}`, { description: 'a\0b' })).status).toBe(400)
   })
 
-  it('know no job of another account, and none that is not there', async () => {
+  it('answer 404 for a job of another account and for an unknown job', async () => {
     const job = await client.call<{ id: string }>('POST', `/v1/pipelines/${pipeline}/replay`, { from: { offsets: { 0: 0 } }, to: 'latest' })
     expect(job.status).toBe(202)
     expect((await client.call('GET', `/v1/jobs/${job.body.id}`)).status).toBe(200)
@@ -83,7 +83,7 @@ describe('the operator’s endpoints', () => {
     expect([body.total, body.jobs[0]!.id]).toEqual([1, job.body.id])
   })
 
-  it('leave nothing of a pipeline behind, a running job included', async () => {
+  it('leave nothing behind when a pipeline is deleted, not even its running job', async () => {
     const to = await createStream(client, { n: 'integer' })
     const id = await createPipeline(client, source, [], to.id)
     await waitForStatus(client, id, 'running')

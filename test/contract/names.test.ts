@@ -1,4 +1,4 @@
-/** Connectors and SmartModules by name, so that one pipeline definition serves every account. */
+/** Connectors and SmartModules referenced by name, so that one pipeline definition works in every account. */
 import { beforeAll, expect, it } from 'vitest'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createStream, moduleId } from '../harness/pipelines.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
 it.each([
   ['stream', 'dps/filter'],
   ['stream@1.0.0', 'dps/filter@1.0.0'],
-])('are taken where ids are: %s, %s', async (connector, module) => {
+])('a pipeline may name the connector %s and the SmartModule %s instead of their ids', async (connector, module) => {
   const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
   const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
     name: unique('named'),
@@ -25,7 +25,7 @@ it.each([
   expect((await client.call('GET', `/v1/connectors/${connector}`)).status).toBe(200)
 })
 
-it('are refused by their member where nothing has the name', async () => {
+it('a pipeline with an unknown connector name is refused, naming the member', async () => {
   const stream = await createStream(client, { n: 'integer' })
   const refused = await client.call('POST', '/v1/pipelines', {
     name: unique('named'),

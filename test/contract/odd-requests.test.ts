@@ -1,4 +1,4 @@
-/** Requests that nobody means, and some that somebody does: a clear answer each, never a 5xx, nothing left behind. */
+/** Unusual requests, most of them senseless: each gets a clear answer, never a 5xx, and leaves nothing behind. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createStream, moduleId } from '../harness/pipelines.ts'
@@ -8,7 +8,7 @@ beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
 })
 
-describe('odd requests', () => {
+describe('the API, given odd requests', () => {
   it.each([
     ['NUL in an id', 'GET', '/v1/pipelines/%00/status', undefined, 404],
     ['NUL in a filter', 'GET', '/v1/keys?name=a%00b', undefined, 400],
@@ -21,23 +21,23 @@ describe('odd requests', () => {
     ],
     ['half a surrogate pair in a name', 'POST', '/v1/streams', '{"name":"\\ud800","schema":{"a":"string"}}', 400],
     ['a partition that no topic has', 'POST', '/v1/pipelines/pl_x/dead-letters/redrive', { filter: { partition: 2 ** 40 } }, 400],
-    ['a body to an action', 'POST', '/v1/pipelines/pl_x/start', { x: 1 }, 400],
-    ['a cursor with an order', 'GET', '/v1/streams/st_x/data?cursor=abc&order=desc', undefined, 404],
-  ] as const)('get a clear answer: %s', async (_name, method, path, body, status) => {
+    ['a body for an action', 'POST', '/v1/pipelines/pl_x/start', { x: 1 }, 400],
+    ['both a cursor and an order', 'GET', '/v1/streams/st_x/data?cursor=abc&order=desc', undefined, 404],
+  ] as const)('answers 4xx to a request with %s', async (_name, method, path, body, status) => {
     expect((await client.call(method, path, body)).status).toBe(status)
   })
 
-  it('with an integer that would be rounded are refused by its name', async () => {
+  it('answers 400 with the path of an integer that would be rounded', async () => {
     const { status, body } = await client.call('POST', '/v1/connectors/conn_log/validate', '{"config":{"a":[0,9007199254740993]}}')
     expect([status, body.error?.details]).toEqual([400, [{ path: '/config/a/1', message: 'is a number that would lose digits' }]])
   })
 
-  it('with a body that does not decompress get 400', async () => {
+  it('answers 400 to a body that does not decompress', async () => {
     const { status } = await client.call('POST', '/v1/streams', 'xx', { 'Content-Encoding': 'gzip' })
     expect(status).toBe(400)
   })
 
-  it('may carry any JSON in a step’s config, NUL and half surrogates too', async () => {
+  it('accepts any JSON in a step’s config, including NUL and lone surrogates', async () => {
     const [source, sink] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
     const body = `{"name":"${unique('pipeline')}","source":{"connector_id":"conn_stream","config":{"stream_id":"${source.id}"}},"processors":[{"module_id":"${await moduleId(client, 'dps/filter')}","config":{"field":"a","operator":"eq","value":"x\\u0000\\ud800"}}],"sink":{"connector_id":"conn_stream","config":{"stream_id":"${sink.id}"}}}`
     const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', body)
@@ -46,7 +46,7 @@ describe('odd requests', () => {
     await client.call('DELETE', `/v1/pipelines/${created.body.pipeline_id}`)
   })
 
-  it('with a large binary are refused for what it is, not for its size', async () => {
+  it('answers 400 for the content, not for the size, of a large binary that is not WebAssembly', async () => {
     const { status, body } = await client.call('POST', '/v1/smartmodules', {
       name: unique('module'),
       wasm_binary: Buffer.alloc(8 << 20).toString('base64'),
@@ -54,14 +54,14 @@ describe('odd requests', () => {
     expect([status, body.error?.details?.[0]?.path]).toEqual([400, '/wasm_binary'])
   })
 
-  it('with numbers that would lose digits are refused', async () => {
+  it('answers 400 to records whose numbers would lose digits', async () => {
     const stream = await createStream(client, { n: 'number?', o: 'object?', i: 'integer?' })
     for (const record of ['{"n":1e400}', '{"o":{"x":[-1e999]}}', '{"o":{"x":12345678901234567890}}', '{"i":9007199254740993}']) {
       expect((await client.call('POST', `/v1/streams/${stream.id}/data`, `{"records":[${record}]}`)).status).toBe(400)
     }
   })
 
-  it('with an If-Match of another version change nothing', async () => {
+  it('answers 412 and changes nothing when If-Match names another version', async () => {
     const stream = await createStream(client, { a: 'string' })
     expect((await client.call('DELETE', `/v1/streams/${stream.id}`, undefined, { 'If-Match': '"nope"' })).body.error).toMatchObject({
       code: 'precondition_failed',
@@ -71,7 +71,7 @@ describe('odd requests', () => {
     expect((await client.call('DELETE', `/v1/streams/${stream.id}`, undefined, { 'If-Match': headers.get('etag')! })).status).toBe(204)
   })
 
-  it('to a new stream work after another one, written to before, was deleted', async () => {
+  it('accepts writes to a new stream right after another written stream was deleted', async () => {
     for (let i = 0; i < 3; i++) {
       const stream = await createStream(client, { a: 'string' })
       expect((await client.call('POST', `/v1/streams/${stream.id}/data`, { records: [{ a: 'x' }] })).status).toBe(201)
@@ -80,8 +80,8 @@ describe('odd requests', () => {
   })
 })
 
-describe('a stream that is being made', () => {
-  it('is not deleted before it is there, whoever asks meanwhile', async () => {
+describe('a stream that is being created', () => {
+  it('answers DELETE with 409 until it exists, and is deleted once', async () => {
     for (let run = 0; run < 5; run++) {
       const name = unique('early')
       const creating = client.call<{ id: string }>('POST', '/v1/streams', { name, schema: { a: 'string' } })

@@ -1,4 +1,4 @@
-/** Requests below the level of a client library, and records as bytes: what comes over the line is answered, whatever it is. */
+/** Requests written straight to the socket, and records as bytes: the service answers whatever bytes arrive. */
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
@@ -39,20 +39,20 @@ async function answerTo(request: string | Buffer): Promise<{ status: number; bod
   return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)![1]), body: JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)) }
 }
 
-describe('a request that is none', () => {
+describe('a malformed request', () => {
   it.each([
-    ['a target that is no address', 'GET http://[::1 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
-    ['bytes that are no HTTP', 'nonsense\r\n\r\n', 400],
+    ['a target that is not a URL', 'GET http://[::1 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['bytes that are not HTTP', 'nonsense\r\n\r\n', 400],
     ['a head that is too large', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
     ['two Host headers', 'GET /v1/streams HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
-  ])('%s is refused in the envelope', async (_, request, status) => {
+  ])('is refused in the error envelope when it has %s', async (_, request, status) => {
     const answer = await answerTo(request)
     expect(answer).toMatchObject({ status, body: { error: { code: 'invalid_request', status } } })
   })
 })
 
 describe('a compressed body', () => {
-  it.each(['gzip', 'br', 'deflate'])('that is no %s is a 400, and the next request is answered', async (encoding) => {
+  it.each(['gzip', 'br', 'deflate'])('gets 400 when it is not valid %s, and the next request is answered', async (encoding) => {
     const { socket, read } = await open()
     const isClosed = new Promise<boolean>((resolve) => socket.once('close', () => resolve(true)))
     const garbage = Buffer.alloc(300_000, 0x5a)
@@ -60,7 +60,7 @@ describe('a compressed body', () => {
     socket.write(head)
     socket.write(garbage)
     expect(await read(/\r\n\r\n[^]*\}/)).toMatch(/^HTTP\/1\.1 400/)
-    // Either on this connection, or it was closed, and a client opens another.
+    // Either this connection answers, or it was closed and a client opens another.
     const again = await fetch(`${service().apiUrl}/v1/streams`, { headers: { Authorization: `Bearer ${client.token}` } })
     expect(again.status).toBe(200)
     socket.write(`GET /v1/connectors HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${client.token}\r\n\r\n`)
@@ -68,7 +68,7 @@ describe('a compressed body', () => {
     socket.destroy()
   })
 
-  it('that is damaged brotli is a 400', async () => {
+  it('gets 400 when it is damaged brotli', async () => {
     const damaged = brotliCompressSync(Buffer.from(JSON.stringify({ name: 'x'.repeat(500) })))
     damaged.fill(0xff, 10)
     const answer = await fetch(`${service().apiUrl}/v1/streams`, {
@@ -81,7 +81,7 @@ describe('a compressed body', () => {
 })
 
 describe('records', () => {
-  it('of 100,000 in one request don’t hold up the others', { timeout: 60_000 }, async () => {
+  it('don’t delay other requests by a second when 100,000 come in one request', { timeout: 60_000 }, async () => {
     const stream = await createStream(client, { n: 'integer?' }, { partitions: 1 })
     let slowest = 0
     let isDone = false
@@ -105,7 +105,7 @@ describe('records', () => {
     expect(slowest).toBeLessThan(1000)
   })
 
-  it('come out as the bytes that went in', async () => {
+  it('are read back byte for byte as they were written', async () => {
     const stream = await createStream(client, { id: 'integer', at: 'datetime', any: 'any' }, { partitions: 1 })
     const lines = [
       '{"id":1,"at":"2026-11-22T00:00:00.123456789Z","any":{"b":1,"a":0.10000000000000000555,"a2":1E2}}',
@@ -116,7 +116,7 @@ describe('records', () => {
     const answer = await fetch(`${service().apiUrl}/v1/streams/${stream.id}/data`, { headers: { Authorization: `Bearer ${client.token}` } })
     const text = await answer.text()
     for (const line of lines) expect(text).toContain(line)
-    // The same through an array in a document, compressed.
+    // The same as an array in a compressed JSON document.
     const body = gzipSync(`{"records": [ ${lines.join(' , ')} ]}`)
     const again = await fetch(`${service().apiUrl}/v1/streams/${stream.id}/data`, {
       method: 'POST',
@@ -130,7 +130,7 @@ describe('records', () => {
     for (const line of lines) expect(both.split(line).length - 1).toBe(2)
   })
 
-  it('that come later are found by the cursor of the last page', async () => {
+  it('are found by the cursor of the last page when they are written later', async () => {
     const stream = await createStream(client, { n: 'integer' }, { partitions: 2 })
     await client.call('POST', `/v1/streams/${stream.id}/data`, { records: [{ n: 1 }, { n: 2 }] })
     const first = (await client.call<Page>('GET', `/v1/streams/${stream.id}/data`)).body
@@ -144,7 +144,7 @@ describe('records', () => {
     expect(later.data).toEqual([{ n: 3 }])
   })
 
-  it('of streams with 512 partitions have cursors that an address holds', () => {
+  it('have cursors that fit into a URL even for 512 partitions', () => {
     fc.assert(
       fc.property(fc.array(fc.bigInt({ min: 0n, max: 2n ** 48n }), { minLength: 1, maxLength: 512 }), (offsets) => {
         const cursor = encodeCursor('st_01m80gmeh8yb9f9bkrtfvyc4cn', offsets)

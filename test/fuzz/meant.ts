@@ -1,4 +1,4 @@
-/** Bodies as somebody means them, for the operations whose random ones would nearly all be refused; a member may be spoilt. */
+/** Meaningful bodies, for the operations that would refuse nearly all random ones; now and then one member is made odd. */
 import { oddValue, type Make } from './values.ts'
 
 let count = 0
@@ -44,7 +44,7 @@ function meant(operationId: string, make: Make): Record<string, unknown> | undef
   }
 }
 
-/** Undefined where nobody has said what is meant. */
+/** Undefined for an operation that has no meaningful body here. */
 export function meantBody(operationId: string, make: Make): Record<string, unknown> | undefined {
   const body = meant(operationId, make)
   if (body && make.random.next() < make.oddness * 3) body[make.random.pick(Object.keys(body))] = oddValue(make.random)

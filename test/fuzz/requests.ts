@@ -1,4 +1,4 @@
-/** Requests out of the service's own OpenAPI document: most nearly right, some of them odd in their headers, types, paths or bodies. */
+/** Requests made from the service's own OpenAPI document: most are nearly valid, some have odd headers, types, paths or bodies. */
 import { gzipSync } from 'node:zlib'
 import type { Random } from '../chaos/random.ts'
 import { meantBody } from './meant.ts'
@@ -19,7 +19,7 @@ export type FuzzRequest = {
   body: string | Buffer | undefined
 }
 
-/** Ends what is used by others, or the key that all requests are made with. */
+/** Operations on keys: all requests are made with one of them. */
 const LEFT_OUT = new Set(['deleteKey', 'createKey'])
 
 const ODD_HEADERS: readonly [string, string][] = [
@@ -70,7 +70,7 @@ export function createRequests(document: Document, random: Random, names: Names)
     return { type, body: text }
   }
 
-  /** Mostly of something that is there, and of the kind that the path asks for. */
+  /** Mostly the id of an existing resource, of the kind that the path asks for. */
   function idFor(pattern: string, text: string): string {
     const known = names.ids.get(pattern.split('/')[1]!) ?? []
     if (random.next() < 0.8 && known.length > 0) return random.pick(known)

@@ -1,6 +1,7 @@
 /**
- * `make fuzz`: REQUESTS (100,000) requests of our own fuzzer and then Schemathesis against the whole service, the rate limit out of the way.
- * SEED brings the same draws back; what they meet depends on how eight clients take turns. Fails on a 5xx, on an answer that its contract does not say, and on an event loop that was held for more than 200 ms.
+ * `make fuzz`: REQUESTS (100,000) requests of our own fuzzer, and then Schemathesis, against the whole service without its rate limits.
+ * SEED repeats the same draws, but their effect depends on how eight clients interleave. Fails on a 5xx, on an answer that violates its
+ * contract, and on an event loop that was blocked for more than 200 ms.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -16,10 +17,10 @@ const EXAMPLES = Number(process.env.EXAMPLES || 60)
 const CLIENTS = 8
 const LOOP_HELD_SECONDS_MAX = 0.2
 const LIMITS_CLEARED_MS = 200
-/** What was made is deleted beyond so many, oldest first. */
+/** At most this many created resources are kept: beyond it the oldest are deleted. */
 const KEPT_MAX = 16
 const FINDINGS_MAX = 30
-/** Fewer successes say that the requests are no test. */
+/** With a smaller share of successes the requests test too little. */
 const DONE_SHARE_MIN = 0.1
 const ANSWER_MS_MAX = 30_000
 const AGAIN_AFTER_MS = 1500
@@ -79,7 +80,7 @@ try {
     const kind = path!.split('/').at(-1)!
     names.ids.set(kind, [...(names.ids.get(kind) ?? []), id])
     if (kind === 'pipelines') names.ids.set('ingest', names.ids.get(kind)!)
-    // What is still used goes to the end of the line, once.
+    // A resource that is still in use goes to the end of the list, once.
     for (let tries = made.length; made.length > KEPT_MAX && tries > 0; tries--) {
       const oldest = made.shift()!
       const oldKind = oldest.path.split('/').at(-1)!
@@ -109,12 +110,12 @@ try {
       text = await answer.text()
     } catch (error) {
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
-      // Headers that the client itself refuses say nothing of the service.
+      // Headers that the HTTP client itself refuses say nothing about the service.
       if (!/header|not supported|expect/i.test(cause)) find(`no answer: ${cause}`, request, cause)
       return
     }
     statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
-    // What is deleted while it is read is not there the next time.
+    // A resource that was deleted while it was read is gone the next time.
     if (answer.status === 503 && !isAgain) {
       await sleep(AGAIN_AFTER_MS)
       return send(request, true)
@@ -124,7 +125,7 @@ try {
     try {
       body = text === '' ? {} : JSON.parse(text)
     } catch {
-      return find(`${request.operationId} answered no JSON`, request, text)
+      return find(`${request.operationId} answered non-JSON`, request, text)
     }
     try {
       assertKept(request.method, request.path, answer.status, body)
@@ -132,7 +133,7 @@ try {
       return find(`${request.operationId}: ${error instanceof Error ? error.message.slice(0, 200) : String(error)}`, request, text)
     }
     if (answer.status >= 400 && typeof (body as { error?: { code?: unknown } }).error?.code !== 'string')
-      return find(`${request.operationId} answered ${answer.status} without the envelope`, request, text)
+      return find(`${request.operationId} answered ${answer.status} without the error envelope`, request, text)
     if (answer.status === 201) await keep(request, body as Record<string, unknown>)
   }
 
@@ -154,17 +155,17 @@ try {
   )
   const metrics = await (await fetch(launched.metricsUrls[0]!)).text()
   const held = Number(/^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(metrics)?.[1])
-  say(`fuzz: the event loop was held for at most ${Math.round(held * 1000)} ms`)
+  say(`fuzz: the event loop was blocked for at most ${Math.round(held * 1000)} ms`)
   if (!(held <= LOOP_HELD_SECONDS_MAX)) failed++
   const done = [...statuses].filter(([status]) => status < 300).reduce((sum, [, count]) => sum + count, 0)
   if (done < sent * DONE_SHARE_MIN)
-    find('nearly nothing was done', { operationId: '', method: '', path: '', headers: {}, body: undefined }, `${done} of ${sent}`)
+    find('hardly any request succeeded', { operationId: '', method: '', path: '', headers: {}, body: undefined }, `${done} of ${sent}`)
   for (const [what, { count, example }] of [...findings].slice(0, FINDINGS_MAX)) say(`FOUND ${count} × ${what}\n      ${example}`)
   failed += findings.size
   const code = await runSchemathesis(launched.apiUrl, await logIn(), EXAMPLES, say)
   if (code !== undefined && code !== 0) failed++
 } finally {
-  if (failed > 0) say(`the services said what is in ${launched.stack.home.logs}`)
+  if (failed > 0) say(`the services’ logs are in ${launched.stack.home.logs}`)
   clearInterval(clearing)
   redis.disconnect()
   await launched.close()

@@ -1,4 +1,4 @@
-/** Schemathesis (PyPI), a tester that knows nothing of us but the OpenAPI document, in an environment of its own in the cache. */
+/** Schemathesis (PyPI), a tester that knows only the OpenAPI document, installed into its own environment in the cache. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -11,10 +11,10 @@ const VERSION = '4.32.5'
 const INSTALL_MS_MAX = 300_000
 const RUN_MS_MAX = 1_800_000
 
-/** The program; undefined, said why, where there is no Python to install it with. */
+/** The environment's Python; undefined, with the reason logged, when it can't be installed. */
 async function install(say: (line: string) => void): Promise<string | undefined> {
   try {
-    // An environment is moved into its place with the folder: its programs name the old one, its Python does not mind.
+    // The folder is moved into the cache afterwards: the environment's scripts name the old path, but its Python works at any path.
     const place = await cached(`schemathesis-${VERSION}`, async (folder) => {
       await run('python3', ['-m', 'venv', join(folder, 'env')], { timeout: INSTALL_MS_MAX })
       await run(join(folder, 'env', 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', `schemathesis==${VERSION}`], {
@@ -29,13 +29,13 @@ async function install(say: (line: string) => void): Promise<string | undefined>
 }
 
 /**
- * Checks that hold for this service: no 5xx, documented statuses, types and bodies of answers, and that without a token nothing is done.
- * Left out: that data which fit the schema are always taken (names and references must exist, patterns of texts say less than we ask).
+ * Checks that hold for this service: no 5xx; documented statuses, types and bodies of answers; nothing is done without a token. Left out
+ * is the check that data which fits the schema is always taken: names and references must exist, and texts have more rules than patterns.
  */
 const CHECKS =
   'not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance,ignored_auth'
 
-/** Answers its exit code: 0 when it has found nothing. */
+/** Returns its exit code: 0 when it has found nothing, undefined when it could not be installed. */
 export async function runSchemathesis(
   apiUrl: string,
   token: string,
@@ -74,12 +74,12 @@ export async function runSchemathesis(
       '--continue-on-failure',
       '--request-timeout',
       '20',
-      // Two at once trip over each other inside of Hypothesis now and then (a KeyError of its own).
+      // Two workers now and then break each other inside Hypothesis (a KeyError of its own).
       '--workers',
       '1',
       '--no-color',
     ],
-    // It leaves a report where it stands.
+    // It leaves a report in its working directory.
     { stdio: ['ignore', 'inherit', 'inherit'], cwd: tmpdir(), timeout: RUN_MS_MAX, killSignal: 'SIGKILL' },
   )
   const [code] = (await once(child, 'exit')) as [number | null]

@@ -1,8 +1,8 @@
-/** Values that fit a JSON Schema of the OpenAPI document, or nearly: a share of what is made is something that nobody means. */
+/** Values that fit a JSON Schema of the OpenAPI document, or nearly: some of them are odd on purpose. */
 import type { Random } from '../chaos/random.ts'
 
 export type Schema = Record<string, unknown>
-/** `ids` of what is there, by the first part of its path; `words` that turn up in requests. */
+/** `ids` of existing resources, by the first part of their path; `words` that turn up in requests. */
 export type Names = { ids: Map<string, string[]>; words: string[] }
 
 export const anyId = (random: Random, { ids }: Names): string =>
@@ -10,7 +10,7 @@ export const anyId = (random: Random, { ids }: Names): string =>
 
 const DEPTH_MAX = 6
 
-/** What breaks readers: nothing, too much, the edges of types, text that is none. */
+/** Values that break parsers: empty ones, too large ones, the limits of types, malformed text. */
 const ODD: readonly ((random: Random) => unknown)[] = [
   () => null,
   () => '',
@@ -47,7 +47,7 @@ export type Make = {
   random: Random
   components: Record<string, Schema>
   names: Names
-  /** How often something odd is put in, from 0 to 1. */ oddness: number
+  /** The share of odd values, from 0 to 1. */ oddness: number
 }
 
 const asSchema = (value: unknown): Schema => (typeof value === 'object' && value !== null ? (value as Schema) : {})

@@ -12,7 +12,7 @@ import { compileCached } from '../../shared/smartmodule/compile-cache.ts'
 import { COUNTERS, COUNTER_COUNT } from '../../shared/model/counters.ts'
 import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain } from '../../shared/smartmodule/host/chain.ts'
-import type { ChainOutput, Doubts, RecordFailure, StepSpec } from '../../shared/smartmodule/host/spec.ts'
+import type { ChainOutput, Suspects, RecordFailure, StepSpec } from '../../shared/smartmodule/host/spec.ts'
 import { openKernel } from '../../shared/smartmodule/host/kernel.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import type { LaneChain } from '../../services/processor/lane/messages.ts'
@@ -20,7 +20,7 @@ import type { Step } from './pipelines.ts'
 
 const CATALOGUE = join(import.meta.dirname, '..', '..', 'shared', 'smartmodule', 'catalogue')
 
-/** A chain without steps, as a lane is told of it. */
+/** A chain without steps, in the form that a lane receives. */
 export const BARE_CHAIN: LaneChain = {
   pipelineId: 'pl_test',
   revision: 1,
@@ -41,9 +41,9 @@ export type ChainResult = {
   lost: number[]
   counters: Record<(typeof COUNTERS)[number], number>[]
 }
-export type TestChain = { run(values: (string | Buffer | null)[], doubts?: Doubts): Promise<ChainResult> }
+export type TestChain = { run(values: (string | Buffer | null)[], suspects?: Suspects): Promise<ChainResult> }
 
-/** `modules` may bring compiled modules by name beside the built-ins. */
+/** `modules` adds compiled modules by name to the built-ins. */
 export async function openTestChain(
   steps: Step[],
   modules: Record<string, WebAssembly.Module> = {},
@@ -75,7 +75,7 @@ export async function openTestChain(
   )
   const chain = await openChain({ steps: specs }, kernel, callWatchOver(), () => {})
   return {
-    async run(values, doubts) {
+    async run(values, suspects) {
       const section = encodeRecords(
         values.map((value, index) => ({
           offsetDelta: index,
@@ -111,7 +111,7 @@ export async function openTestChain(
         },
         { batchBytesMax, recordBytesMax: batchBytesMax, seal: take },
         output,
-        doubts,
+        suspects,
       )
       if (kernel.builtRecords() > 0) take()
       const records = batches.flatMap((batch) => decodeRecords(batch.subarray(BATCH_HEADER_BYTES), readBatchHeader(batch, 0)!.recordCount))

@@ -1,4 +1,4 @@
-/** An HTTP client for tests that keeps status, headers and body apart, and a poll for named conditions. */
+/** An HTTP client for tests that returns status, headers and body, and a poll for named conditions. */
 import { inject } from 'vitest'
 import type { Key } from '../../deploy/local/launcher.ts'
 import { assertKept } from './contract-check.ts'
@@ -51,7 +51,7 @@ export async function loggedIn({ api_key, api_secret }: Key): Promise<Client> {
   return anonymous(answer.body.access_token)
 }
 
-/** Polls until `condition` answers something other than undefined or false; fails naming what was waited for. */
+/** Polls until `condition` returns something other than undefined or false; the timeout error names `what`. */
 export async function eventually<T>(what: string, condition: () => Promise<T | undefined | false>, deadlineMs = 30_000): Promise<T> {
   let last: unknown
   for (const deadline = Date.now() + deadlineMs; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 100))) {
@@ -67,5 +67,5 @@ export async function eventually<T>(what: string, condition: () => Promise<T | u
 }
 
 let counter = 0
-/** A name no other test has. */
+/** A name that no other test uses. */
 export const unique = (prefix: string): string => `${prefix}-${process.pid}-${Date.now().toString(36)}-${++counter}`

@@ -4,7 +4,7 @@ import type { Reporter, TestModule } from 'vitest/node'
 const LAST_LINES = 12
 const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
 
-/** A log that an error quotes is long, and says why at its end. */
+/** Shortens an error's message: a log quoted in it is long, and its end says why it failed. */
 function inShort(errors: readonly { message?: string }[] = []): string {
   const lines = (errors[0]?.message ?? 'no error').replaceAll(COLOURS, '').split('\n')
   const kept = lines.length > LAST_LINES + 1 ? [lines[0], '…', ...lines.slice(-LAST_LINES)] : lines
@@ -16,7 +16,7 @@ export default class ClosingLine implements Reporter {
     const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0 }
     const failures = unhandledErrors.map((error) => `outside of a test\n${inShort([error])}`)
     for (const module of modules) {
-      // A file that does not even load, or whose preparation fails, has failed without a test that says so.
+      // A file that does not load, or whose setup fails, has failed without a failed test.
       const tests = [...module.children.allTests()]
       if (module.state() === 'failed' && !tests.some((test) => test.result().state === 'failed')) {
         counts.failed++

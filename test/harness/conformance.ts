@@ -1,4 +1,4 @@
-/** What a conformance suite needs of each connector: how to open it on a real system, and how to read back what it wrote. */
+/** What the conformance suites share: a connector's context, rows as lanes hand them over, split reading, a second Kafka, silent peers. */
 import { createServer as createTcpServer, connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -51,7 +51,7 @@ export function rowsOf(format: RowFormat, values: readonly string[], from: numbe
   const encode = createRowEncoder(format)
   for (const [index, value] of values.entries()) {
     const key = `k${(from + index) % 5}`
-    // Key, value, and the byte that says that there are no headers.
+    // Key, value, and a zero byte for no headers.
     const source = Buffer.concat([Buffer.from(key + value), Buffer.from([0])])
     const fault = encode(
       source,
@@ -95,7 +95,7 @@ export const blockValues = ({ bytes, spans, count }: RecordBlock): (string | nul
     spans[i * SPAN + 2]! < 0 ? null : bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3]),
   )
 
-/** Reads a split from a state until `enough` says so; what was read is "committed" read by read. */
+/** Reads a split from `state` until `enough` returns true; each read is "committed" to `state`. */
 export async function readSplit(
   source: OpenSource,
   split: { index: number; count: number },
@@ -158,7 +158,7 @@ export async function createTopic(kafka: kafkajs.Kafka, partitions: number, conf
   return topic
 }
 
-/** Forwards to a port until it is frozen: from then on connections stay open and say nothing. */
+/** Forwards to a port until it is frozen; from then on connections stay open but carry nothing. */
 export async function openSilence(targetPort: number): Promise<{ port: number; freeze(): void; close(): void }> {
   let frozen = false
   const sockets = new Set<Socket>()

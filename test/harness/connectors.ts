@@ -1,4 +1,4 @@
-/** The systems that connectors reach, as a test's own witness sees them: objects by the AWS SDK, tables by pg. */
+/** Direct access to the systems that connectors reach, as an independent witness: objects by the AWS SDK, tables by pg. */
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import pg from 'pg'
 import { eventually, service, unique, type Client } from './client.ts'

@@ -1,4 +1,4 @@
-/** Every answer that a test gets is held against its operation's contract: what the OpenAPI document promises is what comes. */
+/** Checks every answer that a test gets against its operation's contract, which the OpenAPI document shows to clients. */
 import { isDeepStrictEqual } from 'node:util'
 import * as auth from '../../shared/api/auth.ts'
 import * as connectors from '../../shared/api/connectors.ts'
@@ -33,22 +33,22 @@ const matchers = CONTRACTS.map((contract) => ({
   pattern: new RegExp(`^(${PREFIXES.join('|')})${contract.path.replaceAll(/:\w+/g, '[^/]+')}/?$`),
 }))
 
-/** Throws when a status is none of the operation's, or a success's body is another than the contract's, an unknown member included. */
+/** Throws when the contract lacks the status, or when a success body differs from the contract, unknown members included. */
 export function assertKept(method: string, path: string, status: number, body: unknown): void {
   const [bare = ''] = path.split('?')
   const contract = matchers.find((each) => each.contract.method === method && each.pattern.test(bare))?.contract
   if (!contract) return
   if (status >= 400) {
-    if (!refusalsOf(contract).includes(status)) throw new Error(`${method} ${bare} answered ${status}, which its contract does not know`)
+    if (!refusalsOf(contract).includes(status)) throw new Error(`${method} ${bare} answered ${status}, which its contract does not list`)
     return
   }
   const schema = contract.responses[status]
-  if (schema === undefined) throw new Error(`${method} ${bare} answered ${status}, which its contract does not know`)
+  if (schema === undefined) throw new Error(`${method} ${bare} answered ${status}, which its contract does not list`)
   if (schema === null) return
   const parsed = schema.safeParse(body)
-  if (!parsed.success) throw new Error(`${method} ${bare} answered what its contract does not say: ${parsed.error.message}`)
+  if (!parsed.success) throw new Error(`${method} ${bare} answered a body that violates its contract: ${parsed.error.message}`)
   if (isDeepStrictEqual(parsed.data, body)) return
   throw new Error(
-    `${method} ${bare} answered members that its contract does not have: ${JSON.stringify(body).slice(0, 2000)} instead of ${JSON.stringify(parsed.data).slice(0, 2000)}`,
+    `${method} ${bare} answered members that its contract does not list: ${JSON.stringify(body).slice(0, 2000)} instead of ${JSON.stringify(parsed.data).slice(0, 2000)}`,
   )
 }

@@ -1,4 +1,4 @@
-/** Compiles a fixture that is an Extism plug-in, with AssemblyScript alone and none of our SDK. */
+/** Compiles an Extism plug-in fixture with plain AssemblyScript, without our SDK. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

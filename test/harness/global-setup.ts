@@ -1,4 +1,4 @@
-/** One launched service for the whole run: the stack, a control plane, two processors, accounts. Kinds that need none of it stay quick. */
+/** Launches one service for the whole test run (stack, control plane, two processors, accounts), unless the selected tests need none. */
 import type { TestProject } from 'vitest/node'
 import type { BucketPlace } from '../../deploy/local/bucket.ts'
 import { launch, type Account, type Launched } from '../../deploy/local/launcher.ts'

@@ -1,4 +1,4 @@
-/** `make run` as a child process of a test, in a folder of its own. */
+/** `make run` as a child process of a test, in its own folder. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
@@ -17,16 +17,16 @@ export type StackFile = {
 export type MakeRun = {
   output(): string
   stackFile(): StackFile
-  /** Resolves once it serves; rejects with its output when it ends before. */
+  /** Resolves once it serves; rejects with its output when it ends first. */
   serving(): Promise<void>
-  /** Ends it, by Ctrl-C unless another signal is given, and answers its exit code. */
+  /** Ends it, by Ctrl-C unless another signal is given, and returns its exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
 
 export function makeRun(folder: string, env: Record<string, string>): MakeRun {
   const run = join(import.meta.dirname, '..', '..', 'deploy', 'local', 'run.ts')
   const child = spawn(process.execPath, ['--no-warnings', run], {
-    // As a person would start it: nothing of the test run's own stack.
+    // As a user would start it, without the test run's own stack.
     env: { ...process.env, STACK: '', LOCAL_FOLDER: folder, PORT: '0', NODE_ENV: '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,4 +1,4 @@
-/** An S3-compatible store that misbehaves as a test wants it. */
+/** An S3-compatible store that misbehaves on purpose. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,7 +6,7 @@ import { unique, type Client } from './client.ts'
 
 type Stored = { body: Buffer; headers: Record<string, string> }
 
-/** A store that takes objects, and ends the connection in place of an answer until it is told to answer; or that takes none. */
+/** `deaf`: stores objects, but closes the connection instead of answering until `answer()` is called. `refuses`: answers PUT with 403. */
 export async function openStore(mood: 'deaf' | 'refuses') {
   const objects = new Map<string, Stored>()
   let isDeaf = mood === 'deaf'
@@ -39,12 +39,12 @@ export async function openStore(mood: 'deaf' | 'refuses') {
   }
 }
 
-/** What a bucket's config says of it, with secrets of its own. */
+/** The bucket config that leads to this store, with newly created secrets. */
 export async function placeAt(client: Client, endpoint: string) {
   const [access, secret] = [unique('access'), unique('secret')]
   for (const name of [access, secret]) {
     const { status } = await client.call('POST', '/v1/secrets', { name, value: name })
-    if (status !== 201) throw new Error(`making a secret answered ${status}`)
+    if (status !== 201) throw new Error(`creating a secret answered ${status}`)
   }
   return { endpoint, bucket: 'any', access_key: { $secret: access }, secret_key: { $secret: secret } }
 }

@@ -1,4 +1,4 @@
-/** Streams and pipelines for tests, made over HTTP as a user makes them. */
+/** Streams and pipelines for tests, created over HTTP as a client would. */
 import { eventually, unique, type Client } from './client.ts'
 
 export type NewStream = { id: string; topic: string; schema_id: number }
@@ -72,7 +72,7 @@ export async function readAll(client: Client, streamId: string): Promise<Record<
   }
 }
 
-/** The values of n in one partition, oldest first. Streams that only the API writes have no gaps: the index is the offset. */
+/** The values of n in one partition, oldest first. In a stream that only the API writes there are no gaps, so the index is the offset. */
 export async function readPartition(client: Client, streamId: string, partition: number): Promise<number[]> {
   const values: number[] = []
   for (let cursor = ''; ;) {

@@ -23,7 +23,7 @@ function runningOf(script: string): number[] {
 export const runningProcessors = (): number[] => runningOf('services/processor/main.ts')
 export const runningControlPlanes = (): number[] => runningOf('services/control-plane/main.ts')
 
-/** Sends a process SIGKILL; one that has ended since it was listed is dead as well. */
+/** Sends SIGKILL to a process; it is no error if the process has already ended. */
 export function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
@@ -36,7 +36,7 @@ export function killProcess(pid: number): void {
 export async function killProcessors(): Promise<void> {
   const before = runningProcessors()
   before.forEach(killProcess)
-  await eventually('others run', async () => {
+  await eventually('new processors run', async () => {
     const now = runningProcessors()
     return now.length >= before.length && now.every((pid) => !before.includes(pid))
   })

@@ -1,4 +1,4 @@
-/** The house rules that a machine can check (docs/ARCHITECTURE.md): breaking one is a red test with a sentence. */
+/** The house rules that a machine can check (docs/ARCHITECTURE.md): a broken rule fails a test that lists the offenders. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
@@ -40,7 +40,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 }
 
 describe('import direction', () => {
-  it('goes from services to shared, never back, never from service to service', () => {
+  it('goes only from services to shared, never back and never from service to service', () => {
     const wrong = code.flatMap((path) =>
       importsOf(path)
         .filter((target) => {
@@ -53,7 +53,7 @@ describe('import direction', () => {
     expect(wrong).toEqual([])
   })
 
-  it('keeps to the order of the rooms in shared', () => {
+  it('follows MAY_IMPORT between the rooms of shared', () => {
     const wrong = code.flatMap((path) => {
       const room = /^shared\/([^/]+)\//.exec(path)?.[1]
       if (room === undefined) return []
@@ -65,7 +65,7 @@ describe('import direction', () => {
     expect(wrong).toEqual([])
   })
 
-  it('leaves knex to the store, kafkajs to administration and the control plane, Extism to the SmartModule room', () => {
+  it('allows knex, kafkajs, Extism and Koa only in the rooms that own them', () => {
     const only: [string, RegExp][] = [
       ['knex', /^shared\/(store|connectors\/table)\//],
       ['kafkajs', /^(shared\/kafka\/admin|services\/control-plane|test)\//],
@@ -80,7 +80,7 @@ describe('import direction', () => {
     expect(wrong).toEqual([])
   })
 
-  it('reads the environment in shared/config alone', () => {
+  it('allows process.env only in shared/config, and shared/config only in entry files', () => {
     const wrong = code.filter(
       (path) => /^(services|shared)\//.test(path) && !path.startsWith('shared/config/') && read(path).includes('process.env'),
     )
@@ -91,7 +91,7 @@ describe('import direction', () => {
     expect(importers.filter((path) => !/\/(main|create-account)\.ts$/.test(path))).toEqual([])
   })
 
-  it('lets no connector.ts import a driver', () => {
+  it('allows no package but zod in a connector.ts', () => {
     const wrong = code
       .filter((path) => path.endsWith('/connector.ts'))
       .flatMap((path) =>
@@ -112,7 +112,7 @@ describe('files', () => {
     expect(long).toEqual([])
   })
 
-  it('are all reached from an entry: a main, a test, a script of the Makefile, a worker', () => {
+  it('are all reachable from an entry point: a main file, a test, a Makefile script or a worker', () => {
     const entries = code.filter((path) => /(^test\/|\/main\.ts$|\/create-account\.ts$|^deploy\/local\/run\.ts$)/.test(path))
     const reached = new Set<string>()
     const visit = (path: string): void => {
@@ -127,7 +127,7 @@ describe('files', () => {
     expect(code.filter((path) => !reached.has(path))).toEqual([])
   })
 
-  it('start with a line that says what belongs there', () => {
+  it('start with a doc comment that says what belongs there', () => {
     const silent = code.filter((path) => !read(path).startsWith('/**') && !read(path).startsWith('#!'))
     expect(silent).toEqual([])
   })
@@ -137,14 +137,14 @@ describe('connectors', () => {
   const folders = code
     .filter((path) => /^shared\/connectors\/[^/]+\/connector\.ts$/.test(path))
     .map((path) => path.replace('/connector.ts', ''))
-  it('each have a page, and a line in the catalogue', () => {
+  it('each have a README and a line in the catalogue', () => {
     const catalogue = read('shared/connectors/catalogue.ts')
     expect(folders.length).toBeGreaterThan(6)
     expect(folders.filter((folder) => !existsSync(join(ROOT, folder, 'README.md')))).toEqual([])
     expect(folders.filter((folder) => !catalogue.includes(`./${folder.split('/').at(-1)}/connector.ts`))).toEqual([])
   })
 
-  it('are described without a driver being loaded', () => {
+  it('are described without loading a driver', () => {
     const loading = folders.filter((folder) =>
       packagesOf(`${folder}/connector.ts`).some((name) => name !== 'zod' && !name.startsWith('node:')),
     )
@@ -153,7 +153,7 @@ describe('connectors', () => {
 })
 
 describe('generated pages', () => {
-  it.each(['connectors', 'errors', 'status-table'])('%s: it is what `make docs` writes', (page) => {
+  it.each(['connectors', 'errors', 'status-table'])('%s is up to date with `make docs`', (page) => {
     execFileSync(process.execPath, ['--no-warnings', join(ROOT, 'docs', `write-${page}.ts`), '--check'], { timeout: 30_000 })
   })
 })
@@ -197,13 +197,13 @@ describe('hot rooms', () => {
   const HOT = code.filter(
     (path) => /^(services\/processor\/(task\/round|lane)|shared\/kafka\/wire)\//.test(path) || path === 'shared/smartmodule/host/chain.ts',
   )
-  it('parse and print no JSON', () => {
+  it('neither parse nor stringify JSON', () => {
     expect(HOT.filter((path) => /JSON\.(parse|stringify)/.test(read(path)))).toEqual([])
   })
 })
 
-describe('words', () => {
-  /** The glossary's "never" words, as whole words inside exported names, and where the contract or a library owns the word. */
+describe('names', () => {
+  /** Words that exported names must not contain; allowed-words.json lists exceptions, where the contract or a library owns the word. */
   const NEVER = [
     'message',
     'event',
@@ -228,7 +228,7 @@ describe('words', () => {
       .split(/[\s_]+/)
       .map((word) => word.toLowerCase())
 
-  it('of exported names are the glossary’s', () => {
+  it('contain no forbidden word in exports, unless allowed-words.json lists them', () => {
     const wrong = code
       .filter((path) => /^(services|shared)\//.test(path))
       .flatMap((path) =>
@@ -240,7 +240,7 @@ describe('words', () => {
     expect(wrong).toEqual([])
   })
 
-  it('of folders and files are no utils, helpers or common', () => {
+  it('are not utils, helpers, misc or common for folders and files', () => {
     expect(tracked.filter((path) => /(^|\/)(utils?|helpers?|misc|shared\/common)(\/|\.ts$)/.test(path))).toEqual([])
   })
 })
@@ -258,7 +258,7 @@ describe('documents', () => {
     expect(broken).toEqual([])
   })
 
-  it('name every error code of the table', () => {
+  it('list every error code in docs/errors.md', () => {
     const table = read('docs/errors.md')
     const codes = [...read('shared/errors/codes.ts').matchAll(/^ {2}(\w+): \{ status/gm)].map(([, code_]) => code_!)
     expect(codes.filter((each) => !table.includes(`\`${each}\``))).toEqual([])

@@ -1,4 +1,4 @@
-/** Streams over topics that were there before, and schemas given by their id: topic and schemas are made by kafkajs and the registry. */
+/** Streams over existing topics, and schemas given by id: kafkajs makes the topics, the registry's own API the schemas. */
 import kafkajs, { type Admin, type Producer } from 'kafkajs'
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -48,7 +48,7 @@ async function newTopic(partitions = 3, settings: Record<string, string> = {}, t
   await admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }], waitForLeaders: true })
   return topic
 }
-/** Every record that a consumer would get. */
+/** Reads every record that a consumer would get. */
 async function readTopic(topic: string, onValue: (value: Buffer) => void): Promise<void> {
   const cluster = openCluster({ brokers: service().brokers, clientId: 'adopted-test', now: () => Date.now() })
   await readCommitted(cluster, topic, (_partition, _offset, _key, value) => onValue(value)).finally(() => cluster.close())
@@ -78,7 +78,7 @@ const ORDER = JSON.stringify({
 })
 
 describe('a topic with JSON values', () => {
-  it('is read, written by the whole schema with what it refers to, goes through pipelines, and stays when the stream goes', async () => {
+  it('is read, checked on writes by the schema and its references, run through pipelines, and kept when its stream is deleted', async () => {
     const topic = await newTopic()
     const address = unique('address')
     await register(address, 'JSON', ADDRESS)
@@ -110,17 +110,17 @@ describe('a topic with JSON values', () => {
     await waitForTotal(client, to.id, 31)
     expect((await client.call('DELETE', `/v1/streams/${made.id}`)).status).toBe(409)
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    await eventually('the stream may go', async () => (await client.call('DELETE', `/v1/streams/${made.id}`)).status === 204)
+    await eventually('the stream can be deleted', async () => (await client.call('DELETE', `/v1/streams/${made.id}`)).status === 204)
     expect(await admin.listTopics()).toContain(topic)
     expect((await fetch(`${service().registryUrl}/subjects/${topic}-value/versions`)).status).toBe(200)
   })
 
-  it('takes a pipeline’s output, within the topic’s own limit of a batch', async () => {
+  it('takes a pipeline’s output within the topic’s own limit for a batch', async () => {
     const topic = await newTopic()
     const schema_id = await register(`${topic}-value`, 'JSON', '{"type":"object","properties":{"id":{"type":"integer"}}}')
     const made = await adopted({ topic, schema_id })
     const from = await createStream(client, { id: 'integer', text: 'string' })
-    // Far more than the broker's default of a megabyte in one round.
+    // One round makes far more than a megabyte, the broker's default.
     for (let part = 0; part < 4; part++)
       await write(
         client,
@@ -132,7 +132,7 @@ describe('a topic with JSON values', () => {
     expect((await lettersOf(client, id)).total).toBe(0)
   })
 
-  it('of many megabytes becomes a dead letter as a whole', async () => {
+  it('keeps a value of many megabytes whole when it becomes a dead letter', async () => {
     const topic = await newTopic(1, { 'max.message.bytes': String(24 << 20) })
     const schema_id = await register(
       `${topic}-value`,
@@ -161,7 +161,7 @@ describe('a topic with JSON values', () => {
     expect(sizes).toEqual([large.length])
   })
 
-  it('is counted anew when the topic was made anew', async () => {
+  it('has its records counted from zero after it was recreated', async () => {
     const topic = await newTopic()
     const schema_id = await register(
       `${topic}-value`,
@@ -190,7 +190,7 @@ describe('a topic with JSON values', () => {
     expect((await read()).body.pagination.total).toBe(25)
   })
 
-  it('is counted again while compaction takes its records', { timeout: 120_000 }, async () => {
+  it('has its records counted again after compaction removes some', { timeout: 120_000 }, async () => {
     const settings = {
       'cleanup.policy': 'compact',
       'segment.ms': '100',
@@ -228,7 +228,7 @@ describe('a topic with JSON values', () => {
         60_000,
       )
       expect(left).toBeLessThan(100)
-      await eventually('the count is what a consumer gets', async () => {
+      await eventually('the count equals what a consumer gets', async () => {
         let records = 0
         await readTopic(topic, () => records++)
         return (await counted(700_000)) === records
@@ -247,18 +247,18 @@ const PURCHASE = (more = '') =>
   `{"type":"record","name":"Purchase","namespace":"shop","fields":[{"name":"id","type":"long"},{"name":"customer","type":"Customer"},{"name":"kind","type":{"type":"enum","name":"Kind","symbols":["A","B"]}}${more}]}`
 
 describe('a topic with Avro values', () => {
-  it('takes over HTTP what it gives: all digits, nulls, times of any year; and names what its schema does not know', async () => {
+  it('takes over HTTP exactly what it gives (all digits, nulls, times of any year), and names a member that does not fit', async () => {
     const topic = await newTopic(1)
     const fields = `[{"name":"id","type":"long"},{"name":"note","type":["null","string"],"default":null},{"name":"at","type":{"type":"long","logicalType":"timestamp-micros"}}]`
     await register(`${topic}-value`, 'AVRO', `{"type":"record","name":"Exact","fields":${fields}}`)
     const made = await adopted({ topic })
     const url = `${service().apiUrl}/v1/streams/${made.id}/data`
     const headers = { authorization: `Bearer ${client.token}`, 'content-type': 'application/json' }
-    // JavaScript's own numbers would not do.
+    // As text, because JavaScript's own numbers would lose digits.
     const post = (records: string) => fetch(url, { method: 'POST', headers, body: `{"records":[${records}]}` })
     const record = '{"id":9007199254740993,"note":null,"at":"1815-06-18T11:00:00.123457Z"}'
     expect((await post(record)).status).toBe(201)
-    const text = await eventually('it is there', async () => {
+    const text = await eventually('the record is there', async () => {
       const found = await (await fetch(url, { headers })).text()
       return found.includes('9007199254740993') && found
     })
@@ -273,7 +273,7 @@ describe('a topic with Avro values', () => {
     }
   })
 
-  it('is read by every version of its schema, those that come later too, references resolved', async () => {
+  it('is read by every version of its schema, including later ones, with references resolved', async () => {
     const topic = await newTopic()
     const customers = unique('customer')
     await register(customers, 'AVRO', CUSTOMER)
@@ -325,8 +325,8 @@ describe('a topic with Avro values', () => {
   })
 })
 
-describe('a stream with the schema of an id', () => {
-  it('has a topic of its own, in Protobuf with an import', async () => {
+describe('a stream whose schema is given by id', () => {
+  it('gets its own topic when the schema is Protobuf with an import', async () => {
     const common = unique('common')
     await register(common, 'PROTOBUF', 'syntax = "proto3"; package common; message Money { int64 cents = 1; }')
     const references = [{ name: 'common.proto', subject: common, version: 1 }]
@@ -343,7 +343,7 @@ describe('a stream with the schema of an id', () => {
     expect(await admin.listTopics()).not.toContain(made.topic)
   })
 
-  it('has what the schema refers to, in JSON too', async () => {
+  it('checks writes by the schemas that its JSON Schema refers to', async () => {
     const address = unique('address')
     await register(address, 'JSON', ADDRESS)
     const schema_id = await register(unique('order'), 'JSON', ORDER, [{ name: 'address.json', subject: address, version: 1 }])
@@ -358,30 +358,30 @@ describe('a stream with the schema of an id', () => {
     expect(await readAll(client, made.id)).toEqual([{ id: 1, address: { street: 'x' } }])
   })
 
-  it('is not another account’s', async () => {
+  it('is refused when the schema is another account’s', async () => {
     const theirs = await createStream(other, { secret_field: 'string' })
     const answer = await adopt({ schema_id: theirs.schema_id })
     expect([answer.status, answer.body.error?.details?.[0]?.path]).toEqual([400, '/schema_id'])
   })
 })
 
-describe('adopting is refused', () => {
+describe('adopting a topic', () => {
   it.each([
-    ['a topic that is not there', { topic: 'nobody-made-this' }, '/topic'],
-    ['a topic of Kafka’s', { topic: '__consumer_offsets' }, '/topic'],
-    ['a name that is none', { topic: 'a b' }, '/topic'],
-    ['partitions of a topic', { topic: 'x', partitions: 3 }, '/partitions'],
-    ['fields of a topic', { topic: 'x', schema: { a: 'string' } }, '/schema'],
+    ['a topic that does not exist', { topic: 'nobody-made-this' }, '/topic'],
+    ['a topic of Kafka’s own', { topic: '__consumer_offsets' }, '/topic'],
+    ['an invalid name', { topic: 'a b' }, '/topic'],
+    ['a topic with its partitions', { topic: 'x', partitions: 3 }, '/partitions'],
+    ['a topic with fields', { topic: 'x', schema: { a: 'string' } }, '/schema'],
     ['no schema at all', {}, '/schema'],
     ['two schemas', { schema: { a: 'string' }, schema_id: 1 }, '/schema_id'],
-    ['a schema that is not there', { schema_id: 2_000_000_000 }, '/schema_id'],
-    ['no number', { schema_id: '1' }, '/schema_id'],
-  ])('%s', async (_what, body, path) => {
+    ['an unknown schema id', { schema_id: 2_000_000_000 }, '/schema_id'],
+    ['a schema id that is not a number', { schema_id: '1' }, '/schema_id'],
+  ])('is refused when the request gives %s', async (_what, body, path) => {
     const answer = await adopt(body)
     expect([answer.status, answer.body.error?.details?.[0]?.path]).toEqual([400, path])
   })
 
-  it('a stream’s own topic, one without a schema, another format or a key that is no field', async () => {
+  it('is refused for a stream’s own topic, without a schema, with another format, and with a key that is not a field', async () => {
     const own = await createStream(client, { a: 'string' })
     const topic = await newTopic(1)
     const paths = async (body: object) => (await adopt(body as Record<string, unknown>)).body.error?.details?.map(({ path }) => path)

@@ -1,4 +1,4 @@
-/** Records as objects: each in one, exactly once, where the key's template says. */
+/** Records as objects: each record is in exactly one object, in the folder that the key template gives. */
 import { DuckDBInstance } from '@duckdb/node-api'
 import kafkajs from 'kafkajs'
 import { writeFile } from 'node:fs/promises'
@@ -21,7 +21,7 @@ afterAll(() => s3.close())
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
 
 describe('a bucket as a sink', () => {
-  it('gets every record once as ndjson, through kills, in objects named by their offsets', async () => {
+  it('gets every record once as ndjson through kills, in objects named by their offsets', async () => {
     const prefix = `${unique('out')}/`
     const from = await createStream(client, { n: 'integer' }, { partitions: 2 })
     await connect(
@@ -50,7 +50,7 @@ describe('a bucket as a sink', () => {
     for (const key of await s3.keys(prefix)) expect(key.slice(prefix.length)).toMatch(/^p=[01]\/pl_[^/]+-[01]-\d{20}-\d{20}\.ndjson\.zst$/)
   }, 120_000)
 
-  it('writes parquet that DuckDB reads as the records were', async () => {
+  it('gets Parquet objects that DuckDB reads back as the same records', async () => {
     const prefix = `${unique('parquet')}/`
     const from = await createStream(client, { n: 'integer', f: 'number', s: 'string', b: 'boolean', at: 'datetime', o: 'object?' })
     await connect(client, stream(from.id), [], bucket({ prefix, format: 'parquet', interval_ms: 300 }))
@@ -74,10 +74,10 @@ describe('a bucket as a sink', () => {
     ])
   })
 
-  it('puts every record into the folder of its own time, through kills', async () => {
+  it('gets every record in the folder of the record’s own time, through kills', async () => {
     const prefix = `${unique('by-time')}/`
     const name = `${unique('orders')} / 2`
-    // Longer than the records are old: the broker deletes by their time.
+    // Longer than the records' age: the broker deletes records by their own time.
     const from = await createStream(client, { n: 'integer' }, { partitions: 2, name, retention_ms: 300_000_000_000 })
     await connect(client, stream(from.id), [], bucket({ prefix, key: '{stream}/dt={date}/h={hour}', object_bytes: 4000, interval_ms: 300 }))
     const producer = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).producer()

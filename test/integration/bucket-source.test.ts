@@ -1,4 +1,4 @@
-/** Objects that are corrupt, malformed in places, or change the same rows: what is good arrives, what is not is named, the newest wins. */
+/** Objects that are corrupt, partly malformed, or change the same rows: good rows arrive, bad ones are named, the newest object wins. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -44,7 +44,7 @@ describe('eight objects that change the same rows', () => {
 })
 
 describe('objects that can’t be read', () => {
-  it('are named in a dead letter each, and stop none of the others', { timeout: 60_000 }, async () => {
+  it('are each named in a dead letter, and do not stop the others', { timeout: 60_000 }, async () => {
     const prefix = `${unique('corrupt')}/`
     const name = nameOf('corrupt')
     const rows = (from: number, count: number) => Array.from({ length: count }, (_, n) => `${from + n},text ${from + n}`)
@@ -56,7 +56,7 @@ describe('objects that can’t be read', () => {
     await s3.put(`${prefix}c.csv.zst`, zstdCompressSync('id,text\n9,x\n').subarray(0, -3))
     await s3.put(`${prefix}d.csv.gz`, Buffer.from('no gzip at all'))
     await s3.put(`${prefix}e.csv`, ['id,text', '1,one', ' , "sp" ,t', '2,two', '3,"open', '4,four'].join('\n'))
-    // Frames one behind the other, as parallel compressors and `cat` make them.
+    // Concatenated frames, as parallel compressors and `cat` make them.
     await s3.put(`${prefix}f.csv.zst`, Buffer.concat([zstdCompressSync('id,text\n10,ten\n'), zstdCompressSync('11,eleven\n12,twelve\n')]))
     await warehouse.query(`CREATE TABLE ${name} (id text PRIMARY KEY, text text)`)
     const id = await connect(client, bucket({ prefix, poll_interval_ms: 200 }), [], table({ table: name, mode: 'upsert', key: ['id'] }), {
@@ -66,7 +66,7 @@ describe('objects that can’t be read', () => {
       const { rows: found } = await warehouse.query(`SELECT id FROM ${name} WHERE id ~ '^[0-9]{1,2}$' ORDER BY id::int`)
       return JSON.stringify(found.map((row) => row.id)) === JSON.stringify(['1', '2', '4', '10', '11', '12'])
     })
-    await eventually('all are named', async () => (await lettersOf(client, id)).total === 6)
+    await eventually('every fault has a dead letter', async () => (await lettersOf(client, id)).total === 6)
     const { dead_letters } = await lettersOf(client, id)
     const messages = dead_letters.map(({ error }) => `${error.code}: ${error.message}`).sort()
     expect(messages[0]).toMatch(/malformed_row: row 2 of the object .*e\.csv/)
@@ -74,33 +74,33 @@ describe('objects that can’t be read', () => {
     for (const [index, object] of ['a.csv.gz', 'b.csv.gz', 'c.csv.zst', 'd.csv.gz'].entries())
       expect(messages[2 + index]).toMatch(new RegExp(`object_unreadable: the object .*${object} is corrupt`))
     expect(await statusOf(id)).toMatchObject({ status: 'running' })
-    // Letters and failures are the same.
+    // The failures that are counted equal the dead letters.
     const accounting = await client.call('GET', `/v1/pipelines/${id}/accounting`)
     expect(JSON.stringify(accounting.body)).toContain('"dead_lettered":6')
 
-    // Replaced by a good one it is read.
+    // Once replaced by a good object, it is read.
     await s3.put(`${prefix}d.csv.gz`, gzipSync('id,text\n20,twenty\n'))
     await eventually(
-      'the mended object is there',
+      'the replaced object is read',
       async () => (await warehouse.query(`SELECT FROM ${name} WHERE id = '20'`)).rowCount === 1,
     )
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })
 
-  it('fail the pipeline where the config says so, with a reason that names the object', { timeout: 60_000 }, async () => {
+  it('fail the pipeline when on_object_error is fail, with a reason that names the object', { timeout: 60_000 }, async () => {
     const prefix = `${unique('corrupt')}/`
     const name = nameOf('corrupt')
     await s3.put(`${prefix}bad.csv.gz`, Buffer.from('no gzip at all'))
     await warehouse.query(`CREATE TABLE ${name} (id text)`)
     const id = await connect(client, bucket({ prefix, poll_interval_ms: 200, on_object_error: 'fail' }), [], table({ table: name }))
-    await eventually('it has failed', async () => (await statusOf(id)).status === 'failed')
+    await eventually('the pipeline has failed', async () => (await statusOf(id)).status === 'failed')
     expect((await statusOf(id)).status_reason).toContain(`${prefix}bad.csv.gz is corrupt`)
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })
 })
 
-describe('records that no topic takes', () => {
-  it('are dead letters, and what comes behind them goes on', { timeout: 60_000 }, async () => {
+describe('records that are too large for a topic', () => {
+  it('become dead letters, and later records go on', { timeout: 60_000 }, async () => {
     const from = nameOf('large')
     const to = nameOf('large_to')
     await warehouse.query(`CREATE TABLE ${from} (n int PRIMARY KEY, text text)`)
@@ -112,7 +112,7 @@ describe('records that no topic takes', () => {
       failure_threshold: 1,
     })
     await waitForRows(warehouse, to, 9)
-    await eventually('it is named', async () => (await lettersOf(client, id)).total === 1)
+    await eventually('the large record has a dead letter', async () => (await lettersOf(client, id)).total === 1)
     expect((await lettersOf(client, id)).dead_letters[0]!.error).toMatchObject({ code: 'record_too_large' })
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })

@@ -1,4 +1,4 @@
-/** PATCH changes a sink's config: every record is in the old place or the new one, once; what would lose the position is refused. */
+/** PATCH changes a sink's config: every record is in the old target or the new one, once; a change that loses the position is refused. */
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
@@ -20,7 +20,7 @@ type Refusal = { error: { details?: { path: string; message: string }[] } }
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
 const change = (id: string, sink: Endpoint, query = '') => client.call<Refusal>('PATCH', `/v1/pipelines/${id}${query}`, { sink })
 
-/** From then on records go to the new place. */
+/** Waits until all tasks run the revision: from then on records go to the new target. */
 const waitForRevision = (id: string, revision: number) =>
   eventually(`revision ${revision} runs`, async () => {
     const { tasks } = (await client.call<{ tasks: { revision: number; status: string }[] }>('GET', `/v1/pipelines/${id}/status`)).body
@@ -29,7 +29,7 @@ const waitForRevision = (id: string, revision: number) =>
 
 describe('another config of the sink', () => {
   it(
-    'sends objects elsewhere and in another format, through kills, each record in one of the two places',
+    'sends objects to another prefix and in another format, through kills, each record under one of the two prefixes',
     { timeout: 120_000 },
     async () => {
       const [before, after] = [`${unique('before')}/`, `${unique('after')}/`]
@@ -64,13 +64,13 @@ describe('another config of the sink', () => {
     },
   )
 
-  it('finishes a range that was planned in the place that it was planned for, when the answer to its object was lost', async () => {
+  it('finishes a planned range under its original prefix when the answer to its object was lost', async () => {
     const store = await openStore('deaf')
     const place = { ...(await placeAt(client, store.endpoint)), interval_ms: 100 }
     const from = await createStream(client, { n: 'integer' })
     const id = await connect(client, stream(from.id), [], bucket({ ...place, prefix: 'before/' }))
     await write(client, from.id, numbers(0, 100))
-    await eventually('the object is there, and nobody was told', async () => store.objects.size > 0)
+    await eventually('the object is stored but not acknowledged', async () => store.objects.size > 0)
     expect((await change(id, bucket({ ...place, prefix: 'after/' }))).status).toBe(200)
     await write(client, from.id, numbers(100, 200))
     await waitForRevision(id, 2)
@@ -98,7 +98,7 @@ describe('another config of the sink', () => {
     store.close()
   })
 
-  it('mends a pipeline that failed for its sink: what was planned goes to the new place, and the pipeline is shown as it is', async () => {
+  it('repairs a pipeline that its sink had failed: the planned range goes to the new target, and the status is running', async () => {
     const store = await openStore('refuses')
     const prefix = `${unique('mended')}/`
     const from = await createStream(client, { n: 'integer' })
@@ -119,14 +119,14 @@ describe('another config of the sink', () => {
     await eventually('all records are in objects', async () => (await found()).length >= 100)
     await waitForStatus(client, id, 'running')
     await write(client, from.id, numbers(100, 150))
-    await eventually('those that came later too', async () => (await found()).length >= 150)
+    await eventually('the later records are in objects too', async () => (await found()).length >= 150)
     expect((await found()).toSorted((a, b) => a - b)).toEqual(numbers(0, 150).map(({ n }) => n))
     expect((await client.call('POST', `/v1/pipelines/${id}/pause`)).status).toBe(200)
     s3.close()
     store.close()
   })
 
-  it('mends a pipeline whose sink never answered', { timeout: 90_000 }, async () => {
+  it('repairs a pipeline whose sink never answered', { timeout: 90_000 }, async () => {
     const prefix = `${unique('answered')}/`
     const from = await createStream(client, { n: 'integer' })
     await write(client, from.id, numbers(0, 50))
@@ -139,7 +139,7 @@ describe('another config of the sink', () => {
     })
     const id = made.body.pipeline_id
     const tasksOf = async () => (await client.call<{ tasks: { reason: string | null }[] }>('GET', `/v1/pipelines/${id}/status`)).body.tasks
-    await eventually('it is tried', async () => (await tasksOf()).some(({ reason }) => reason?.includes('ECONNREFUSED')))
+    await eventually('a task reports ECONNREFUSED', async () => (await tasksOf()).some(({ reason }) => reason?.includes('ECONNREFUSED')))
     expect((await change(id, bucket({ prefix, interval_ms: 100 }))).status).toBe(200)
     const s3 = openS3()
     await eventually('the records are there', async () => (await s3.keys(prefix)).length > 0, 60_000)
@@ -155,7 +155,7 @@ describe('another config of the sink', () => {
     s3.close()
   })
 
-  it('writes rows into another table from the position on', async () => {
+  it('writes later rows into another table, from the current position on', async () => {
     const [first, second] = [unique('first'), unique('second')].map((name) => name.replaceAll('-', '_').toLowerCase()) as [string, string]
     const from = await createStream(client, { n: 'integer' })
     const id = await connect(client, stream(from.id), [], table({ table: first }))
@@ -175,7 +175,7 @@ describe('another config of the sink', () => {
     expect(rows).toEqual([{ first: 300, least: 300 }])
   })
 
-  it('sends records into another stream, which is in use from then on', async () => {
+  it('sends later records into another stream, which can’t be deleted from then on', async () => {
     const from = await createStream(client, { n: 'integer' })
     const [first, second] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
     const id = await connect(client, stream(from.id), [], stream(first.id))
@@ -192,13 +192,13 @@ describe('another config of the sink', () => {
   it.each<[what: string, from: () => Endpoint, to: () => Endpoint, path: string]>([
     ['another connector', () => table({ table: 'refused_a' }), () => bucket({ prefix: 'refused/' }), '/sink/connector_id'],
     [
-      'the database that holds the position',
+      'another database than the one that holds the position',
       () => table({ table: 'refused_b' }),
       () => table({ table: 'refused_b', connection: { $secret: 'elsewhere' } }),
       '/sink/config/connection',
     ],
     [
-      'an upsert by columns that are no key',
+      'an upsert by columns that are not a key',
       () => table({ table: 'refused_d' }),
       () => table({ table: 'refused_d', mode: 'upsert', key: ['n'] }),
       '/sink/config/key',
@@ -210,19 +210,19 @@ describe('another config of the sink', () => {
       '/sink/config/key',
     ],
     [
-      'half a template',
+      'an incomplete template',
       () => bucket({ prefix: 'refused/' }),
       () => bucket({ prefix: 'refused/', key: '{value.n|date' }),
       '/sink/config/key',
     ],
-    ['a member that is none', () => table({ table: 'refused_c' }), () => table({ table: 'refused_c', tabel: 'x' }), '/sink/config/tabel'],
+    ['an unknown member', () => table({ table: 'refused_c' }), () => table({ table: 'refused_c', tabel: 'x' }), '/sink/config/tabel'],
     [
-      'a place that is not there',
+      'a bucket that does not exist',
       () => bucket({ prefix: 'refused/' }),
       () => bucket({ prefix: 'refused/', bucket: 'no-such-bucket-here' }),
       '/sink/config/bucket',
     ],
-  ])('is refused where it is %s, and leaves the pipeline as it was', async (_what, before, after, path) => {
+  ])('is refused when it has %s, and leaves the pipeline unchanged', async (_what, before, after, path) => {
     const from = await createStream(client, { n: 'integer' })
     const id = await connect(client, stream(from.id), [], before())
     const { status, body } = await change(id, after())

@@ -1,6 +1,6 @@
 /**
  * One suite for every sink, against the real system: Postgres, an S3-compatible server, a web service that misbehaves on purpose, a
- * second Kafka, Redis. What is said of a sink's promise here is what its page says.
+ * second Kafka, Redis. `isExact` is what a sink's page promises.
  */
 import { createServer, type Server } from 'node:http'
 import { once } from 'node:events'
@@ -72,14 +72,14 @@ const openSink = async (id: string, config: unknown, context: ConnectorContext):
 type SinkCase = {
   id: string
   what: string
-  /** A range that comes again is not written again. */
+  /** A repeated range is not written again. */
   isExact: boolean
   config(): Promise<Record<string, unknown>>
-  /** Numbers, as the other system has them. */
+  /** The numbers that the other system holds. */
   readBack(config: Record<string, unknown>): Promise<number[]>
-  /** A value that the other system refuses for what it is, beside others that it takes. */
+  /** A value that the other system refuses, while it takes the others. */
   poison?: { value: string; before?: () => void }
-  /** The same config, but the other system behind this port. */
+  /** The same config, but the other system is reached through this port. */
   behind?: (
     config: Record<string, unknown>,
     port: number,
@@ -221,7 +221,7 @@ const SINKS: SinkCase[] = [
   },
 ]
 
-/** Values of a topic of the other cluster, until nothing comes any more. */
+/** Reads the values of a topic of the second cluster until nothing more comes. */
 async function readTopic(topic: string): Promise<Buffer[]> {
   const consumer = second.kafka.consumer({ groupId: unique('reader') })
   await consumer.connect()
@@ -248,21 +248,21 @@ describe.each(SINKS)('$what as a sink', ({ id, isExact, config: configOf, readBa
     return { config, context, sink }
   }
 
-  it('keeps everything in order', async () => {
+  it('writes everything in order', async () => {
     const { config, context, sink } = await opened()
     for (let from = 0; from < 90; from += 30) expect(await writeRange(sink, context, from, from + 30)).toEqual({ kind: 'delivered' })
     expect(await readBack(config)).toEqual(numbers(0, 90))
     await sink.close()
   })
 
-  it('goes on where it was after it was opened anew, and takes a range that comes again as it promises', async () => {
+  it('resumes where it was when it is reopened, and handles a repeated range as it promises', async () => {
     const { config, context, sink } = await opened()
     expect(await writeRange(sink, context, 0, 20)).toEqual({ kind: 'delivered' })
     await sink.close()
     const again = await openSink(id, config, context)
     const kept = await again.position?.(deliveryOf(context, 0, 0), { nextOffset: 0n, note: 'start' })
     if (kept) {
-      // It keeps the position itself: that is where its own task goes on; somebody who thinks otherwise writes nothing.
+      // The sink keeps the position: its own task resumes there, and a task with another position writes nothing.
       expect(kept).toEqual({ nextOffset: 20n, note: '20' })
       expect(await writeRange(again, context, 0, 20)).toMatchObject({ kind: 'moved' })
     } else expect(await writeRange(again, context, 0, 20)).toEqual({ kind: 'delivered' })
@@ -273,14 +273,14 @@ describe.each(SINKS)('$what as a sink', ({ id, isExact, config: configOf, readBa
     await again.close()
   })
 
-  it.runIf(poison)('names the one record that is refused, and takes the others without it', async () => {
+  it.runIf(poison)('names the one refused record, and takes the others without it', async () => {
     const { config, context, sink } = await opened()
     poison!.before?.()
     const values = valuesFrom(0, 25)
     values[11] = poison!.value
     const written = await sink.write(deliveryOf(context, 0, 25), rowsOf(sink.rows, values, 0), new AbortController().signal)
     expect(written).toMatchObject({ kind: 'at_fault', records: [{ offset: 11n }] })
-    // The round comes again without it, as the lane makes it then.
+    // The round is repeated without it, as the lane then makes it.
     const rest = rowsOf(
       sink.rows,
       values.filter((_, index) => index !== 11),
@@ -293,7 +293,7 @@ describe.each(SINKS)('$what as a sink', ({ id, isExact, config: configOf, readBa
   })
 
   it.runIf(behind)(
-    'is done with a silent peer within its time, and can be closed in the middle',
+    'asks for a retry when its peer goes silent, and can be closed in the middle of a write',
     async () => {
       const config = await configOf()
       const { targetPort } = behind!(config, 0)
@@ -318,7 +318,7 @@ describe.each(SINKS)('$what as a sink', ({ id, isExact, config: configOf, readBa
     60_000,
   )
 
-  it.runIf(behind)('says that a dead peer is to be tried again, and tells no secret', async () => {
+  it.runIf(behind)('asks for a retry when its peer is dead, and reveals no secret', async () => {
     const config = await configOf()
     const { config: moved, context: change } = behind!(config, 1)
     const context = contextFor(change)
@@ -338,8 +338,8 @@ describe.each(SINKS)('$what as a sink', ({ id, isExact, config: configOf, readBa
   })
 })
 
-describe('a topic of another cluster that takes small batches alone', () => {
-  it('gets everything that fits, in order, and the one record that does not is named', async () => {
+describe('a topic of another cluster that takes only small batches', () => {
+  it('gets everything that fits in order, and the one record that does not fit is named', async () => {
     const topic = await createTopic(second.kafka, 1, { 'max.message.bytes': '20000' })
     const context = contextFor()
     const sink = await openSink('conn_kafka', { brokers: second.brokers, topic }, context)

@@ -1,4 +1,4 @@
-/** One suite for every source, against the real system: everything once, from every position on, ended at a word. */
+/** One suite for every source, against the real system: it reads everything once, resumes from any position, and stops when told to. */
 import registryPackage from '@kafkajs/confluent-schema-registry'
 import { Redis } from 'ioredis'
 import type pg from 'pg'
@@ -153,7 +153,7 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
   const nOf = (value: string | null) => Number((JSON.parse(value!) as { n: number }).n)
   const newState = () => ({ position: undefined as string | undefined, seen: new Map<string, string>() })
 
-  it('gives everything once, shared among its splits', async () => {
+  it('reads every record once over all its splits', async () => {
     const config = await prepare(COUNT)
     const context = contextFor()
     const source = await openSource(id, config, context)
@@ -170,13 +170,13 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
     await dispose(config, context)
   }, 30_000)
 
-  it('goes on from every position with what is behind it, and nothing twice', async () => {
+  it('resumes from every position without losing or repeating a record', async () => {
     const config = await prepare(COUNT)
     const context = contextFor()
     const found: number[] = []
     for (let index = 0; index < splits; index++) {
       const state = newState()
-      // Stopped after each read at first, then let go.
+      // First stopped after each read, then left to run.
       for (let stops = 0; stops < 4; stops++) {
         const source = await openSource(id, config, context)
         found.push(...(await readSplit(source, { index, count: splits }, state, (_, reads) => reads >= 1, 1500)).map(nOf))
@@ -190,7 +190,7 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
     await dispose(config, context)
   }, 60_000)
 
-  it('ends soon when it is told to', async () => {
+  it('ends within 5 s when it is aborted', async () => {
     const config = await prepare(10)
     const context = contextFor()
     const source = await openSource(id, config, context)
@@ -214,7 +214,7 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
 })
 
 describe('the catalogue', () => {
-  it('has a suite for every connector that reaches out to another system', () => {
+  it('has a conformance case for every connector that reaches another system', () => {
     const covered = new Set(['conn_http', ...SOURCES.map(({ id }) => id)])
     const own = new Set(['conn_stream', 'conn_log', 'conn_blackhole', 'conn_webhook'])
     expect(CONNECTORS.map(({ id }) => id).filter((id) => !covered.has(id) && !own.has(id))).toEqual([])

@@ -1,4 +1,4 @@
-/** Records from and to the systems that people have: a bucket and a database. */
+/** Records from and to a bucket and a database. */
 import { randomBytes } from 'node:crypto'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import type pg from 'pg'
@@ -35,7 +35,7 @@ const CLASSIFIER = {
 const letters = (id: string) => lettersOf(client, id)
 
 describe('a bucket of text', () => {
-  it('goes through a classifier into a table, every line once, through kills of the processors', async () => {
+  it('goes through a classifier into a table, every line once, while the processors are killed', async () => {
     const prefix = `${unique('texts')}/`
     const target = name('reviews')
     const files = 6
@@ -68,7 +68,7 @@ describe('a bucket of text', () => {
     expect(accounting).toMatchObject({ balanced: true, totals: { in: files * lines, out: files * lines } })
   }, 240_000)
 
-  it('is read on when new objects come, and an object that is replaced is read again', async () => {
+  it('is read further when objects are added, and a replaced object is read again', async () => {
     const prefix = `${unique('new')}/`
     const target = name('new_objects')
     await s3().put(`${prefix}a.txt`, 'one\ntwo\n')
@@ -113,10 +113,10 @@ describe('a bucket of documents', () => {
     )
   })
 
-  it('that is cut off is said, harms nobody, and is read once it is whole; a pause in the middle ends soon', async () => {
+  it('reports a truncated object without harm to the processors, can be paused then, and reads the object once it is whole', async () => {
     const prefix = `${unique('cut')}/`
     const to = await createStream(client, { n: 'integer', pad: 'string' })
-    // Neither compresses well nor fits one block: what is before the fault is committed.
+    // Hardly compressible and larger than a block, so that the records before the fault are committed.
     const lines = Array.from({ length: 6000 }, (_, n) => JSON.stringify({ n, pad: randomBytes(300).toString('base64') }))
     const whole = gzipSync(lines.join('\n'))
     await s3().put(`${prefix}a.ndjson.gz`, whole.subarray(0, Math.floor(whole.length * 0.9)))
@@ -143,7 +143,7 @@ describe('a bucket of documents', () => {
     )
   }, 120_000)
 
-  it('makes dead letters of what is malformed, byte for byte, and of nothing else', async () => {
+  it('makes dead letters of exactly the malformed lines', async () => {
     const prefix = `${unique('malformed')}/`
     const target = name('malformed')
     await s3().put(`${prefix}a.ndjson`, '{"n":1}\n{"n":\nnot json\n{"n":2} 3\n{"n":4}\n')
@@ -160,7 +160,7 @@ describe('a bucket of documents', () => {
 })
 
 describe('a table', () => {
-  it('gets every stream type as it is, in a table that is made for it', async () => {
+  it('is created for the stream, and holds every stream type exactly', async () => {
     const target = name('types')
     const schema = {
       s: 'string',
@@ -233,7 +233,7 @@ describe('a table', () => {
     expect(body).toMatchObject({ balanced: true, totals: { in: 902, out: 891, dead_lettered: 11 } })
   })
 
-  it('takes redriven records once the table is mended', async () => {
+  it('takes redriven records once it is fixed', async () => {
     const target = name('mended')
     await warehouse.query(`CREATE TABLE ${target} (n int CHECK (n < 5))`)
     const from = await createStream(client, { n: 'integer' })
@@ -265,7 +265,7 @@ describe('a table', () => {
     })
   })
 
-  it('changes only what a record has in mode merge-patch, one record of a key after the other', async () => {
+  it('changes only the members that a record has in mode merge-patch, one record of a key after the other', async () => {
     const target = name('patched')
     await warehouse.query(`CREATE TABLE ${target} (id int PRIMARY KEY, a text, b text, doc jsonb, n int CHECK (n < 100))`)
     await warehouse.query(`INSERT INTO ${target} VALUES (1, 'old a', 'old b', '{"x":1}', 1)`)
@@ -299,7 +299,7 @@ describe('a table', () => {
     await eventually('a dead letter', async () => (await letters(id)).total === 1)
   })
 
-  it('that is away stops its own pipeline and no other, and loses nothing', async () => {
+  it('stops only its own pipeline while it is missing, and loses nothing', async () => {
     const target = name('locked')
     await warehouse.query(`CREATE TABLE ${target} (n int)`)
     const [from, other] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
@@ -312,7 +312,7 @@ describe('a table', () => {
     await write(client, other.id, numbers(0, 100))
     await waitForTotal(client, sink.id, 100)
     await warehouse.query(`ALTER TABLE ${target}_away RENAME TO ${target}`)
-    // A missing table may have failed the pipeline by then, and be told a moment later.
+    // A missing table may have failed the pipeline by then; the status shows it a moment later.
     await eventually('all rows are there', async () => {
       const { body } = await client.call<{ status: string }>('GET', `/v1/pipelines/${id}`)
       if (body.status === 'failed') await client.call('POST', `/v1/pipelines/${id}/start`)

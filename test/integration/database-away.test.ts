@@ -1,18 +1,18 @@
-/** A database that says nothing: whoever waits for it is answered within three seconds, and again once it is back. */
+/** A database that stops answering: a request that waits for it fails with 503 within three seconds, later ones at once. */
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../shared/store/database.ts'
 import { openDatabaseWatch } from '../../shared/store/database-watch.ts'
 import { eventually, service } from '../harness/client.ts'
 import { openSilence } from '../harness/conformance.ts'
 
-it('is said within three seconds, to those who wait already and at once to those who come', { timeout: 40_000 }, async () => {
+it('a silent database fails a waiting call with 503 within 3 s, and later calls at once', { timeout: 40_000 }, async () => {
   const url = new URL(service().databaseUrl)
   const silence = await openSilence(Number(url.port))
   url.port = String(silence.port)
   const watch = openDatabaseWatch(url.toString())
   const db = openDatabase(url.toString())
   try {
-    await eventually('it is there', async () => watch.during(async () => (await db.raw('SELECT 1')).rowCount === 1))
+    await eventually('the database answers', async () => watch.during(async () => (await db.raw('SELECT 1')).rowCount === 1))
     silence.freeze()
     const from = performance.now()
     await expect(watch.during(async () => db.raw('SELECT 1'))).rejects.toMatchObject({ status: 503 })

@@ -1,4 +1,4 @@
-/** One failure, one dead letter, and a record that has one is delivered by its redrive alone: whatever is away, killed or changed between. */
+/** One failure makes one dead letter, and only a redrive delivers its record, whatever is down, killed or changed in between. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -48,7 +48,7 @@ async function openWeb(): Promise<{ url: string; answer: (lines: string[]) => nu
   const web = {
     url: '',
     answer: (_lines: string[]): number => 204,
-    /** Of the requests that it took. */
+    /** The lines of the requests that it accepted. */
     lines: [] as string[],
     close: () => void server.close(),
   }
@@ -66,7 +66,7 @@ async function openWeb(): Promise<{ url: string; answer: (lines: string[]) => nu
   return web
 }
 
-/** Rows a second, the refused ones included, that a table with 30 % bad rows is filled at; checks the letters and the catalogue. */
+/** Rows per second, refused ones included, when 30 % are bad; also checks the dead letters and the size of the catalogue. */
 async function searchRate(mode: string): Promise<number> {
   const name = nameOf('many')
   const COUNT = 120_000
@@ -92,7 +92,7 @@ async function searchRate(mode: string): Promise<number> {
 }
 
 describe('rows that a table refuses', () => {
-  it('are one dead letter each, and rows once after the table is mended and they are redriven', { timeout: 90_000 }, async () => {
+  it('become one dead letter each, and one row each when redriven after the table is fixed', { timeout: 90_000 }, async () => {
     const name = nameOf('narrow')
     await warehouse.query(`CREATE TABLE ${name} (n int, text varchar(10))`)
     const from = await createStream(client, { n: 'integer', text: 'string' })
@@ -107,7 +107,7 @@ describe('rows that a table refuses', () => {
         })),
       )
     await waitForRows(warehouse, name, 9960)
-    await eventually('forty letters', async () => (await lettersOf(client, id)).total === 40)
+    await eventually('forty dead letters', async () => (await lettersOf(client, id)).total === 40)
     await new Promise((resolve) => setTimeout(resolve, 1500))
     expect((await lettersOf(client, id)).total).toBe(40)
     const { body } = await client.call<{ totals: { dead_lettered: number } }>('GET', `/v1/pipelines/${id}/accounting`)
@@ -120,17 +120,17 @@ describe('rows that a table refuses', () => {
   })
 
   it.each(['insert', 'upsert'])(
-    'are found at 20,000 rows a second and more where 30 % are bad (%s), the catalogue flat',
+    'are found at more than 20,000 rows per second when 30 % are bad (%s), and the catalogue does not grow',
     { timeout: 180_000 },
     async (mode) => {
-      // Of a machine that others load for a moment the best run tells.
+      // Other processes may load the machine for a moment, so the best of three runs counts.
       let best = 0
       for (let run = 0; run < 3 && best < 20_000; run++) best = Math.max(best, await searchRate(mode))
       expect(best).toBeGreaterThan(20_000)
     },
   )
 
-  it('are also those of a constraint that is checked at the end of the transaction', { timeout: 60_000 }, async () => {
+  it('include those that violate a constraint checked only at the end of the transaction', { timeout: 60_000 }, async () => {
     const name = nameOf('deferred')
     await warehouse.query(`CREATE TABLE ${name}_parents (id int PRIMARY KEY)`)
     await warehouse.query(`INSERT INTO ${name}_parents SELECT generate_series(0, 99)`)
@@ -139,7 +139,7 @@ describe('rows that a table refuses', () => {
     const id = await connect(client, stream(from.id), [], table({ table: name }))
     await write(client, from.id, numbers(0, 103))
     await waitForRows(warehouse, name, 100)
-    const { dead_letters } = await eventually('three letters', async () => {
+    const { dead_letters } = await eventually('three dead letters', async () => {
       const all = await lettersOf(client, id)
       return all.total === 3 && all
     })
@@ -149,12 +149,12 @@ describe('rows that a table refuses', () => {
 })
 
 describe('rows that are refused together', () => {
-  it('are taken one by one where each is good in its turn', { timeout: 60_000 }, async () => {
+  it('are written one by one when each is valid in its turn', { timeout: 60_000 }, async () => {
     const name = nameOf('swapped')
     await warehouse.query(`CREATE TABLE ${name} (id int PRIMARY KEY, email text UNIQUE)`)
     await warehouse.query(`INSERT INTO ${name} VALUES (2, 'x')`)
     const from = await createStream(client, { id: 'integer', email: 'string' }, { partitions: 1 })
-    // Together, in the order of the keys, the first would take a value that the second gives up.
+    // Written together, in the order of the keys, the first would take a value that the second has yet to give up.
     await write(client, from.id, [
       { id: 2, email: 'y' },
       { id: 1, email: 'x' },
@@ -172,16 +172,16 @@ describe('rows that are refused together', () => {
 
 describe('a record with a dead letter', () => {
   it(
-    'is not delivered by the round that comes again after a kill, although the sink would take it by then',
+    'is not delivered by the round that is repeated after a kill, even if the sink would accept it by then',
     { timeout: 90_000 },
     async () => {
       const web = await openWeb()
-      // The one is refused; the others together, as they come again without it, are not taken until the processors are gone.
+      // Record 13 is refused; the other 19, sent again without it, get 503 until the processors are killed.
       web.answer = (lines) => (lines.some((line) => line.includes('"n":13')) ? 422 : lines.length === 19 ? 503 : 204)
       const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
       await write(client, from.id, numbers(0, 20))
       const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url } })
-      await eventually('the letter is there', async () => (await lettersOf(client, id)).total === 1, 40_000)
+      await eventually('the dead letter is there', async () => (await lettersOf(client, id)).total === 1, 40_000)
       await killProcessors()
       web.answer = () => 204
       await eventually('the others are there', async () => new Set(web.lines).size >= 19, 40_000)
@@ -189,15 +189,15 @@ describe('a record with a dead letter', () => {
       expect(web.lines.filter((line) => line.includes('"n":13'))).toEqual([])
       expect((await lettersOf(client, id)).total).toBe(1)
       expect(await redriven(id)).toBe(1)
-      await eventually('it is there now', async () => web.lines.filter((line) => line.includes('"n":13')).length === 1)
+      await eventually('the redriven record is there', async () => web.lines.filter((line) => line.includes('"n":13')).length === 1)
       await client.call('DELETE', `/v1/pipelines/${id}`)
       web.close()
     },
   )
 })
 
-describe('a record that a redrive has failed again', () => {
-  it('has one letter more, also when the redrive is killed and comes again', { timeout: 120_000 }, async () => {
+describe('a record that fails again in a redrive', () => {
+  it('gets exactly one more dead letter, even when the redrive is killed and repeated', { timeout: 120_000 }, async () => {
     const store = await openStore('deaf')
     const module = await deployModule(client, filterOverN(`record.fail('not yet')\n  return true`))
     const from = await createStream(client, { n: 'integer', v: 'any' }, { partitions: 1 })
@@ -215,7 +215,7 @@ describe('a record that a redrive has failed again', () => {
     expect(job.status).toBe(202)
     const again = () => lettersOf(client, id).then(({ dead_letters }) => dead_letters.filter(({ redrives }) => redrives === 1))
     await eventually(
-      'the one is a letter again, and the others wait for an answer',
+      'record 13 has a new dead letter, and the others wait for an answer',
       async () => (await again()).length === 1 && store.objects.size === 1,
       40_000,
     )
@@ -234,12 +234,12 @@ describe('a record that a redrive has failed again', () => {
   })
 })
 
-describe('a range that was planned', () => {
-  it('is written by the revision that planned it, whatever came after it', { timeout: 90_000 }, async () => {
+describe('a planned range', () => {
+  it('is written by the revision that planned it, even when a later revision has followed', { timeout: 90_000 }, async () => {
     const web = await openWeb()
     let asked = 0
     web.answer = (lines) => {
-      // The check of a new pipeline sends no records.
+      // The check of a new pipeline sends a request without records.
       if (lines.some((line) => line.includes('"n"'))) asked++
       return 503
     }
@@ -247,7 +247,7 @@ describe('a range that was planned', () => {
     await write(client, from.id, numbers(0, 200))
     const filter = (operator: string) => ({ name: 'dps/filter', config: { field: 'n', operator, value: 100 } })
     const id = await connect(client, stream(from.id), [filter('lt')], { connector_id: 'conn_http', config: { url: web.url } })
-    await eventually('it has tried to write', async () => asked > 0, 40_000)
+    await eventually('the sink has been asked', async () => asked > 0, 40_000)
     const { body } = await client.call<{ processors: { module_id: string; config: object }[] }>('GET', `/v1/pipelines/${id}`)
     const [step] = body.processors
     const patched = await client.call('PATCH', `/v1/pipelines/${id}`, {
@@ -256,9 +256,9 @@ describe('a range that was planned', () => {
     expect(patched.status).toBe(200)
     await killProcessors()
     web.answer = () => 204
-    await eventually('the range is there', async () => new Set(web.lines).size >= 100, 40_000)
+    await eventually('the planned range is there', async () => new Set(web.lines).size >= 100, 40_000)
     await write(client, from.id, numbers(200, 250))
-    await eventually('and what came after it', async () => new Set(web.lines).size >= 150, 40_000)
+    await eventually('the records after it are there', async () => new Set(web.lines).size >= 150, 40_000)
     const found = [...new Set(web.lines)].map((line) => (JSON.parse(line) as { n: number }).n).sort((a, b) => a - b)
     expect(found).toEqual([...numbers(0, 100), ...numbers(200, 250)].map(({ n }) => n))
     await client.call('DELETE', `/v1/pipelines/${id}`)

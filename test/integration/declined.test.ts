@@ -1,4 +1,4 @@
-/** Tasks that a member of the fleet could not start: its word on the fleet's topic moves them to the next one. */
+/** Tasks that a member of the fleet could not start: its decline on the fleet's topic moves them to the next member. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createKafka, ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
@@ -38,11 +38,11 @@ async function openAs(member: string): Promise<Declined> {
 }
 
 describe('a task that its member declines', () => {
-  it('goes to the next one in the eyes of all, for this attempt and revision, and for some minutes', async () => {
+  it('goes to the same next member in every view, for this attempt and revision only, and for some minutes', async () => {
     const views = await Promise.all(MEMBERS.map(openAs))
     const first = placeTask(MEMBERS, 'pl_x', 0)!
     await views[MEMBERS.indexOf(first)]!.decline('pl_x', 0, 1, 1)
-    for (const view of views) await eventually('everybody knows', async () => !view.eligible(MEMBERS, 'pl_x', 0, 1, 1).includes(first))
+    for (const view of views) await eventually('every view knows it', async () => !view.eligible(MEMBERS, 'pl_x', 0, 1, 1).includes(first))
     const second = new Set(views.map((view) => placeTask(view.eligible(MEMBERS, 'pl_x', 0, 1, 1), 'pl_x', 0)))
     expect(second.size).toBe(1)
     expect(second).not.toContain(first)
@@ -51,16 +51,16 @@ describe('a task that its member declines', () => {
       expect(view.eligible(MEMBERS, 'pl_x', 0, 2, 1)).toEqual(MEMBERS)
       expect(view.eligible(MEMBERS, 'pl_x', 0, 1, 2)).toEqual(MEMBERS)
     }
-    // One that joins now hears of it too.
+    // A member that joins now learns of it too.
     expect((await openAs('d')).eligible(MEMBERS, 'pl_x', 0, 1, 1)).not.toContain(first)
     clock += 6 * 60_000
     expect(views[0]!.eligible(MEMBERS, 'pl_x', 0, 1, 1)).toEqual(MEMBERS)
   })
 
-  it('is tried by all of them again when all have declined it', async () => {
+  it('is open to all members again when all have declined it', async () => {
     const views = await Promise.all(MEMBERS.map(openAs))
     for (const view of views) await view.decline('pl_y', 0, 1, 1)
-    await eventually('the last word is known', async () => views[0]!.eligible(['b', 'c', 'd'], 'pl_y', 0, 1, 1).join() === 'd')
+    await eventually('the last decline is known', async () => views[0]!.eligible(['b', 'c', 'd'], 'pl_y', 0, 1, 1).join() === 'd')
     expect(views[0]!.eligible(MEMBERS, 'pl_y', 0, 1, 1)).toEqual(MEMBERS)
   })
 })

@@ -1,4 +1,4 @@
-/** Policies, dead letters and their redrive, hot swap, replay, explain: where every record went, over the API. */
+/** Policies, dead letters and their redrive, hot swap, replay, explain: the API shows where every record went. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { keepOffset } from '../../services/control-plane/reconciler/keep-offsets.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
@@ -46,7 +46,7 @@ const waitForJob = (id: string, status: string) =>
   })
 type Accounting = { balanced: boolean; totals: Record<string, number>; steps: Record<string, number>[] }
 const accounting = async (id: string) => (await client.call<Accounting>('GET', `/v1/pipelines/${id}/accounting`)).body
-/** Once it has heard of so many records: what a task has done is told a moment after it is visible. */
+/** Waits until `records` are counted: a task reports its counts a moment after its output is visible. */
 const accountingOf = (id: string, records: number) =>
   eventually('everything is accounted for', async () => {
     const body = await accounting(id)
@@ -57,7 +57,7 @@ const sorted = (records: Record<string, unknown>[]) => records.map(({ n }) => Nu
 const FAIL_TENTHS = filterOverN(`if (value % 10 == 3) record.fail('ends in three', 77)\n  return true`)
 
 describe('a failed record', () => {
-  it('becomes a dead letter with its bytes and context, and arrives once when it is redriven through a mended SmartModule', async () => {
+  it('becomes a dead letter with its bytes and context, and arrives once when it is redriven through a fixed SmartModule', async () => {
     const [from, to] = await streams()
     const module = await deployModule(client, FAIL_TENTHS)
     const id = await createPipeline(client, from.id, [{ name: module.name, config: {} }], to.id)
@@ -80,7 +80,7 @@ describe('a failed record', () => {
 
     const dry = await client.call('POST', `/v1/pipelines/${id}/dead-letters/redrive`, { dry_run: true })
     expect([dry.status, dry.body]).toEqual([200, { dry_run: true, count: 10 }])
-    // Through the same SmartModule they fail again: new letters with one more attempt, nothing delivered.
+    // Through the same SmartModule it fails again: a new dead letter with one more attempt, nothing delivered.
     const again = await client.call<{ id: string; count: number }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {
       ids: [found.dead_letters[0]!.id],
     })
@@ -107,7 +107,7 @@ describe('a failed record', () => {
     expect((await client.call('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {})).body).toEqual({ dry_run: false, count: 0 })
   })
 
-  it('is skipped, tried again, or ends the pipeline, as the policy of its step says', async () => {
+  it('is skipped, retried, or fails the pipeline, as the on_error policy of its step says', async () => {
     const module = await deployModule(client, FAIL_TENTHS)
     const run = async (on_error: Record<string, unknown>) => {
       const [from, to] = await streams({ partitions: 1 })
@@ -136,7 +136,7 @@ describe('a failed record', () => {
     expect((await readAll(client, fail.to.id)).length).toBe(0)
   })
 
-  it('too many times pauses the pipeline before anything of the bad round is written', async () => {
+  it('pauses the pipeline before its round is written when it passes the failure threshold', async () => {
     const [from, to] = await streams({ partitions: 1 })
     const module = await deployModule(client, filterOverN(`record.fail('all of them')\n  return true`))
     const id = await createPipeline(client, from.id, [{ name: module.name, config: {} }], to.id, { autostart: false })
@@ -153,7 +153,7 @@ describe('a failed record', () => {
 })
 
 describe('a SmartModule that does not return', () => {
-  it('loses the one record it hangs on, while others go on', async () => {
+  it('makes a dead letter of only the record that it hangs on, while other pipelines go on', async () => {
     const [from, to] = await streams({ partitions: 1 })
     const [otherFrom, otherTo] = await streams({ partitions: 1 })
     const module = await deployModule(client, filterOverN('if (value == 13) while (true) {}\n  return true'))
@@ -179,7 +179,7 @@ describe('a SmartModule that does not return', () => {
     expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual(Array.from({ length: 100 }, (_, n) => n).filter((n) => n !== 13))
   })
 
-  it('on anything is quarantined, and the pipeline failed with its name', async () => {
+  it('is quarantined when it hangs on every record, and its pipeline fails with a reason that names it', async () => {
     const [from, to] = await streams({ partitions: 1 })
     const module = await deployModule(client, filterOverN('while (true) {}\n  return true'))
     const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
@@ -196,7 +196,7 @@ describe('a SmartModule that does not return', () => {
 })
 
 describe('a revision', () => {
-  it('takes over between two rounds, and the ledger’s border is the border in the data', async () => {
+  it('takes over between two rounds, at exactly the offset that the ledger gives', async () => {
     const from = await createStream(client, { n: 'integer' })
     const to = await createStream(client, { n: 'integer', by: 'integer' })
     const mapFields = (by: number) => ({ name: 'dps/map-fields', config: { set: { by } } })
@@ -212,7 +212,7 @@ describe('a revision', () => {
       const processors = [{ module_id: pipeline.processors[0]!.module_id, config: { set: { by: ++revision } } }]
       expect((await client.call('PATCH', `/v1/pipelines/${id}`, { processors })).body).toMatchObject({ revision })
     }
-    await eventually('the tasks have swapped', async () => {
+    await eventually('all tasks run revision 4', async () => {
       const { body } = await client.call<{ tasks: { revision: number }[] }>('GET', `/v1/pipelines/${id}/status`)
       return body.tasks.every((task) => task.revision === 4)
     })
@@ -230,7 +230,7 @@ describe('a revision', () => {
     for (let partition = 0; partition < 4; partition++) {
       const own = ledger.entries.filter((entry) => entry.partition === partition)
       expect(own.at(-1)!.revision).toBe(4)
-      // What stands at each offset of the partition, in order.
+      // The revision that handled each offset of the partition, in order.
       const values = (await readPartition(client, from.id, partition)).map((n) => byOf.get(n)!)
       expect(values).toEqual(values.toSorted((a, b) => a - b))
       for (const entry of own) {
@@ -244,7 +244,7 @@ describe('a revision', () => {
 })
 
 describe('positions', () => {
-  it('start where the pipeline says, and show lag', async () => {
+  it('start where `start` says and show lag, and a start outside of the topic is refused', async () => {
     const [from] = await streams({ partitions: 1 })
     await write(client, from.id, numbers(0, 10))
     const middle = new Date().toISOString()
@@ -284,7 +284,7 @@ describe('positions', () => {
 })
 
 describe('the positions of a stopped pipeline', () => {
-  it('are committed again unchanged, counters included, so that they don’t expire', async () => {
+  it('are recommitted unchanged, counters included, so that they do not expire', async () => {
     const [from, to] = await streams({ partitions: 1 })
     const id = await createPipeline(client, from.id, [], to.id)
     await write(client, from.id, numbers(0, 10))
@@ -307,7 +307,7 @@ describe('the positions of a stopped pipeline', () => {
 })
 
 describe('a replay', () => {
-  it('runs a bounded range to another stream beside the live pipeline, and can be cancelled', async () => {
+  it('writes a bounded range to another stream beside the live pipeline, and can be cancelled', async () => {
     const [from, to] = await streams()
     const target = await createStream(client, { n: 'integer' })
     const id = await createPipeline(client, from.id, [], to.id)
@@ -332,7 +332,7 @@ describe('a replay', () => {
 })
 
 describe('explain and preview', () => {
-  it('say step by step what became of a record, and write nothing', async () => {
+  it('show the outcome of a record at every step, and write nothing', async () => {
     const [from, to] = await streams({ partitions: 1 })
     const filter = { name: 'dps/filter', config: { field: 'n', operator: 'gte', value: 5 } }
     const failing = await deployModule(client, filterOverN(`if (value == 7) record.fail('seven')\n  return true`))

@@ -1,4 +1,4 @@
-/** Two that do one's work: whoever sleeps in the middle of it writes nothing when it wakes. Real Postgres, real Kafka. */
+/** Two publishers at once, and repeated writes: one that stalls midway overwrites nothing when it resumes. Real Postgres, real Kafka. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Kafka } from 'kafkajs'
 import pg from 'pg'
@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => db.destroy())
 
-/** The same Kafka, whose sends wait for a gate. */
+/** The same Kafka client, but its sends wait for `open`. */
 function gated(open: () => Promise<void>): Kafka {
   const own = Object.create(kafka) as Kafka
   own.producer = (config) => {
@@ -52,8 +52,8 @@ function gated(open: () => Promise<void>): Kafka {
   return own
 }
 
-describe('a publisher that sleeps between reading and sending', () => {
-  it('overwrites nothing that another has published meanwhile', { timeout: 90_000 }, async () => {
+describe('a publisher that stalls between reading and sending', () => {
+  it('overwrites nothing that another publisher has sent meanwhile', { timeout: 90_000 }, async () => {
     const gate = Promise.withResolvers<void>()
     let isAsleep = false
     const log = createLogger('test', 'silent')
@@ -70,14 +70,14 @@ describe('a publisher that sleeps between reading and sending', () => {
       `${name}.publisher`,
     )
     await db('outbox').insert({ key: 'pipeline/a', value: Buffer.from('old') })
-    sleeper.poke()
-    await eventually('it sleeps', async () => isAsleep)
-    // Postgres ends what sleeps in a transaction; then another publisher takes over, with what came later.
+    sleeper.notify()
+    await eventually('the first publisher stalls', async () => isAsleep)
+    // Postgres ends the stalled transaction; then another publisher takes over and sends the newer value.
     const other = startPublisher({ db, kafka, log }, name, `${name}.publisher`)
-    await eventually('the other has published', async () => (await db('outbox')).length === 0, 40_000)
+    await eventually('the other publisher has sent the old value', async () => (await db('outbox')).length === 0, 40_000)
     await db('outbox').insert({ key: 'pipeline/a', value: Buffer.from('new') })
-    other.poke()
-    await eventually('the newer one too', async () => (await db('outbox')).length === 0)
+    other.notify()
+    await eventually('the newer value is sent too', async () => (await db('outbox')).length === 0)
     gate.resolve()
     await sleep(3000)
     const cluster = openCluster({ brokers: service().brokers, clientId: 'fencing', now: () => Date.now() })
@@ -105,7 +105,7 @@ describe('a write under an Idempotency-Key whose answer never came', () => {
     client = await loggedIn(service().accounts.enterprise)
   })
 
-  it('is written once, however often it is repeated', async () => {
+  it('writes its records once, however often it is repeated', async () => {
     const stream = await createStream(client, { n: 'integer' }, { partitions: 3 })
     const key = unique('key')
     const records = Array.from({ length: 100 }, (_, n) => ({ n }))
@@ -115,7 +115,7 @@ describe('a write under an Idempotency-Key whose answer never came', () => {
     const service_ = new pg.Client({ connectionString: service().databaseUrl })
     await service_.connect()
     for (let again = 0; again < 3; again++) {
-      // As after a deadline, or a control plane that has died before it could keep its answer.
+      // As after a deadline, or after a control plane died before it could store its answer.
       await service_.query('UPDATE idempotency_keys SET status = NULL, body = NULL, in_doubt = true WHERE key = $1', [key])
       const repeated = await send()
       expect(repeated.status).toBe(201)

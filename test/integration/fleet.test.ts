@@ -1,4 +1,4 @@
-/** The fleet on bad days: a member killed, leaving, standing still; the control plane and its stores away. */
+/** The fleet under failures: a processor is killed, leaves or stands still; the control plane stands still. */
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
@@ -73,7 +73,7 @@ async function arrivesWithin(setup: Setup, n: number, deadlineMs: number): Promi
   return Date.now() - from
 }
 
-/** Numbers that are there more than once, by the oracle's own eyes: kafkajs may show what was aborted (docs/decisions/006). */
+/** Numbers that appear more than once, by the oracle's own reader: kafkajs may show aborted records (docs/decisions/006). */
 async function notOnce({ to }: Setup): Promise<number[]> {
   const counts = new Map<number, number>()
   await readCommitted(cluster, to.topic, (_partition, _offset, _key, value) => {
@@ -109,7 +109,7 @@ describe('the partitions of a processor', () => {
     await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
   })
 
-  it('move within 2 s when it leaves in order', async () => {
+  it('move within 2 s when it shuts down cleanly', async () => {
     await twoProcessors()
     const setup = await setUp()
     await arrivesWithin(setup, 0, 10_000)
@@ -121,7 +121,7 @@ describe('the partitions of a processor', () => {
     await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
   })
 
-  it('are not touched by it when it comes back after a pause of ten seconds', async () => {
+  it('get no duplicates when it resumes after a pause of ten seconds', async () => {
     await twoProcessors()
     const setup = await setUp()
     const pid = runningProcessors()[0]!
@@ -137,7 +137,7 @@ describe('the partitions of a processor', () => {
       await writeRound(setup, n)
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    await eventually('all have arrived', async () => setup.seen.size === n, 30_000)
+    await eventually('all records have arrived', async () => setup.seen.size === n, 30_000)
     expect(await notOnce(setup)).toEqual([])
     await setup.close()
     await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
@@ -145,7 +145,7 @@ describe('the partitions of a processor', () => {
 })
 
 describe('the data plane', () => {
-  it('goes on, a processor’s restart included, while the control plane is away', async () => {
+  it('goes on, even through a processor’s restart, while the control plane stands still', async () => {
     await twoProcessors()
     const setup = await setUp()
     const [controlPlane] = runningControlPlanes()

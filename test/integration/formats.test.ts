@@ -38,7 +38,7 @@ const record = (id: number) => ({
   tags: ['a', String(id)],
 })
 const records = (count: number) => Array.from({ length: count }, (_, id) => record(id))
-/** Avro tells a member that may be missing as null. */
+/** Avro shows a missing optional member as null. */
 const bare = (found: Record<string, unknown>[]) =>
   found
     .map(({ more, ...rest }) => (more === null || more === undefined ? rest : { ...rest, more }))
@@ -60,7 +60,7 @@ async function witness(topic: string, count: number): Promise<{ id: number | { t
 }
 
 describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
-  it('takes and gives JSON over HTTP, and is what the registry says on the topic', async () => {
+  it('takes and gives JSON over HTTP, and any client of the registry can read its topic', async () => {
     const made = await createStream(client, SCHEMA, { format })
     await write(client, made.id, [...records(20), { ...record(20), more: 'x' }])
     expect(bare(await readAll(client, made.id))).toEqual([...records(20), { ...record(20), more: 'x' }])
@@ -72,7 +72,7 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     expect(refused.body.error?.details?.[0]?.path).toBe('/records/0/s')
   })
 
-  it('goes through steps as JSON, into another format and into a table', async () => {
+  it('passes through steps as JSON, and arrives in another format and in a table', async () => {
     const [from, to, json] = [
       await createStream(client, SCHEMA, { format, key: 's' }),
       await createStream(client, { ...SCHEMA, more: 'string' }, { format }),
@@ -96,7 +96,7 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     expect(rows[0]).toEqual({ c: 50, same: 50 })
   })
 
-  it('makes dead letters of what does not fit, with its own bytes', async () => {
+  it('makes dead letters, with their own bytes, of values that do not fit its schema', async () => {
     const [from, to] = [
       await createStream(client, { id: 'integer', v: 'any' }),
       await createStream(client, { id: 'integer', v: 'string' }, { format }),
@@ -118,7 +118,7 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     await producer.connect()
     await producer.send({ topic: to.topic, messages: [{ value: 'no frame' }, { value: Buffer.from([0, 0, 0, 0, 1, 255]) }] })
     await producer.disconnect()
-    const unread = await eventually('dead letters of what can’t be read', async () => {
+    const unread = await eventually('dead letters of the values that can’t be read', async () => {
       const all = await lettersOf(client, back)
       return all.total === 2 && all
     })
@@ -129,7 +129,7 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     ).toEqual(['\0\0\0\0\x01\xff', 'no frame'])
   })
 
-  it('is refused for fields that the format has no form for', async () => {
+  it('is refused when the format has no form for the type of a field', async () => {
     const answer = await client.call('POST', '/v1/streams', { name: unique('stream'), schema: { a: 'string', b: 'any' }, format })
     expect(answer.status).toBe(400)
     expect(answer.body.error?.details).toEqual([{ path: '/schema/b', message: `the type any has no form in ${format}` }])
@@ -141,7 +141,7 @@ describe('a stream’s schema', () => {
     client.call<{ schema_id: number; schema: object }>('PATCH', `/v1/streams/${id}`, { schema })
 
   it.each(['json', 'avro', 'protobuf'])(
-    'grows by an optional field in %s, and every value is read by the schema it was written with',
+    'can gain an optional field in %s, and every value is read by the schema it was written with',
     async (format) => {
       const [from, to] = [
         await createStream(client, { a: 'string' }, { format }),
@@ -166,7 +166,7 @@ describe('a stream’s schema', () => {
     },
   )
 
-  it('is refused with every field that stands in the way, by the mode', async () => {
+  it('can’t change against its compatibility mode, and every field at fault is named', async () => {
     const backward = await createStream(client, { a: 'string', b: 'integer', c: 'number?' })
     const refused = await patch(backward.id, { a: 'integer', c: 'number', d: 'string' })
     expect(refused.status).toBe(409)

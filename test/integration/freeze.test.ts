@@ -15,7 +15,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 
 const FREEZES = Object.keys(FREEZERS) as Freeze[]
-/** One task for each, and some for the fleet as it is. */
+/** One task for each freezing processor, and some for the others. */
 const TASKS = FREEZES.length + 3
 const ROOT = join(import.meta.dirname, '..', '..')
 let client: Client
@@ -35,7 +35,7 @@ afterAll(async () => {
   reaper.close()
 })
 
-/** A name whose claim to the task hardly anybody beats. */
+/** A processor name whose placement weight for the task is almost certainly the highest. */
 function ownerOf(pipelineId: string, task: number): string {
   for (;;) {
     const name = unique('freezes')
@@ -59,7 +59,7 @@ async function startFreezing(name: string, moment: Freeze): Promise<Child> {
   return child
 }
 
-/** The process's state as the kernel tells it (proc(5)): the field behind the name. */
+/** Whether the kernel shows the process as stopped (proc(5)): the state is the field after the name. */
 const isFrozen = ({ pid }: Child): boolean => /\) [Tt] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
 type Task = { task: number; processor_id: string; status: string }
@@ -67,7 +67,7 @@ const tasksOf = async (id: string): Promise<Task[]> =>
   (await client.call<{ tasks: Task[] }>('GET', `/v1/pipelines/${id}/status`)).body.tasks
 
 describe('a processor that stands still', () => {
-  it(`finds itself fenced afterwards, whenever it was: ${FREEZES.join(', ')}`, async () => {
+  it(`is fenced when it resumes, in every phase of a round: ${FREEZES.join(', ')}`, async () => {
     const schema = { n: 'integer' }
     const [from, to] = [
       await createStream(client, schema, { partitions: TASKS }),
@@ -78,11 +78,11 @@ describe('a processor that stands still', () => {
     const frozen = await Promise.all(FREEZES.map((moment, task) => startFreezing(names[task]!, moment)))
     const ownTheirs = async () =>
       (await tasksOf(id)).filter(({ task, processor_id }) => names[task] === processor_id).length === FREEZES.length
-    await eventually('each has its task', ownTheirs, 60_000)
+    await eventually('each freezing processor has its task', ownTheirs, 60_000)
 
     const producer = kafka.producer()
     await producer.connect()
-    // Not kafkajs: what the frozen ones had written is aborted by the dozen (docs/decisions/006).
+    // Not kafkajs, which may show aborted records: dozens of the frozen processors' transactions abort (docs/decisions/006).
     const read = async () => {
       const seen: number[][] = Array.from({ length: TASKS }, () => [])
       await readCommitted(cluster, to.topic, (partition, _offset, _key, value) => {
@@ -107,10 +107,10 @@ describe('a processor that stands still', () => {
     await writeFor(() => false, 1000)
     for (const { pid } of frozen) process.kill(pid, 'SIGCONT')
     await writeFor(() => false, 4000)
-    await eventually('each has its task again', ownTheirs, 60_000)
+    await eventually('each resumed processor has its task again', ownTheirs, 60_000)
     await writeFor(() => false, 1000)
-    await eventually('all have arrived', arrived, 30_000)
-    // Nothing lost, nothing doubled, in order.
+    await eventually('all records have arrived', arrived, 30_000)
+    // Nothing lost, nothing duplicated, in order.
     const wanted = Array.from({ length: written }, (_, n) => n)
     for (const partition of await read()) expect(partition).toEqual(wanted)
     await producer.disconnect()

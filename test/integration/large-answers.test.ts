@@ -1,4 +1,4 @@
-/** Answers that show records have an end in bytes, however large the records are, and nothing is left out without a word. */
+/** Answers that show records are limited in bytes, however large the records are, and say when something is left out. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
 import { connect, stream } from '../harness/connectors.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
   const from = await createStream(client, { n: 'integer', text: 'string' }, { partitions: 1 })
   const to = await createStream(client, { n: 'integer', text: 'string' })
-  // The last step fails what all others let pass.
+  // The last step fails every record that the others let pass.
   const module = await deployModule(client, filterOverN(`record.fail('too large for us')\n  return true`))
   const filter = { name: 'dps/filter', config: { field: 'n', operator: 'gte', value: 0 } }
   const steps = [...Array.from({ length: STEPS - 1 }, () => filter), { name: module.name, config: {} }]
@@ -30,10 +30,10 @@ async function asked<T>(method: string, path: string, body?: unknown): Promise<{
 }
 
 describe('large records', () => {
-  it('are listed as dead letters a few at a time, each once', { timeout: 60_000 }, async () => {
+  it('are listed as dead letters over several pages, each once', { timeout: 60_000 }, async () => {
     type Page = { dead_letters: { id: string; offset: number; value: { json: { n: number } } }[]; total: number; next_cursor?: string }
     const path = `/v1/pipelines/${id}/dead-letters?page_size=100`
-    await eventually('all have failed', async () => (await client.call<Page>('GET', path)).body.total === RECORDS, 30_000)
+    await eventually('all records have failed', async () => (await client.call<Page>('GET', path)).body.total === RECORDS, 30_000)
     const offsets: number[] = []
     let pages = 0
     for (let cursor = ''; ;) {
@@ -51,7 +51,7 @@ describe('large records', () => {
     expect(offsets.toSorted((a, b) => a - b)).toEqual(Array.from({ length: RECORDS }, (_, offset) => offset))
   })
 
-  it.each(['latest', 'earliest'] as const)('are previewed from the %s, as many as there is room for, and it is said', async (from) => {
+  it.each(['latest', 'earliest'] as const)('are previewed from the %s up to the answer’s limit, marked as truncated', async (from) => {
     type Preview = { records: { offset: number }[]; truncated?: true }
     const { body, bytes } = await asked<Preview>('POST', `/v1/pipelines/${id}/preview`, { from, limit: 100 })
     expect(bytes).toBeLessThan(ANSWER_BYTES_MAX)
@@ -62,7 +62,7 @@ describe('large records', () => {
     expect([small.body.records.length, small.body.truncated]).toEqual([3, undefined])
   })
 
-  it('are explained with their beginnings where sixteen steps have no room for all of them', async () => {
+  it('are truncated in an explanation when sixteen steps exceed the limit of the answer', async () => {
     type Value = { base64: string; truncated?: true }
     type Explained = { input: { value: Value }; steps: { in: { value: Value }[] }[] }
     const { body, bytes } = await asked<Explained>('GET', `/v1/pipelines/${id}/explain?partition=0&offset=5`)

@@ -1,4 +1,4 @@
-/** A broker is away that alone has one partition of the sink: the pipeline's other partitions go on, and nothing of that one is lost. */
+/** The only broker of one sink partition is down: the pipeline's other partitions go on, and nothing of that partition is lost. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -65,7 +65,7 @@ it.each([
         const partition = index % 3
         const value = `{"n":${written[partition]!.length}}`
         written[partition]!.push(value)
-        // What has no frame fails, so that it is a dead letter.
+        // A value without a frame fails and becomes a dead letter.
         const isLetter = kind === 'unframed' && partition === 2
         return { partition, value: isLetter ? Buffer.from(`\u0001----${value}`) : frame(7, value) }
       })

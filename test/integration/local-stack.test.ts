@@ -1,4 +1,4 @@
-/** Starting on machines that lack something: an engine that can't pull, one that hangs, no Go; and starting again on kept data. */
+/** `make run` on machines that lack something: an engine that can't pull, one that hangs, no Go; and restarts on kept data. */
 import { createServer, type Server } from 'node:http'
 import { once } from 'node:events'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** A container engine that answers who it is and has no images; `hangs` in place of every other answer. */
+/** A container engine that identifies itself but has no images; with `hangs` it leaves all other requests unanswered. */
 async function openEngine(hangs: boolean): Promise<{ host: string; server: Server }> {
   const server = createServer((request, response) => {
     const path = request.url!.replace(/^\/v[\d.]+/, '')
@@ -45,7 +45,7 @@ describe('make run', () => {
   it.each([
     ['can’t pull an image', false],
     ['hangs', true],
-  ])('falls back to local processes, with a sentence for each part, where the engine %s', { timeout: 180_000 }, async (_, hangs) => {
+  ])('falls back to local processes, and says so for each part, when the engine %s', { timeout: 180_000 }, async (_, hangs) => {
     const engine = await openEngine(hangs)
     try {
       run = makeRun(folder, { DOCKER_HOST: engine.host, TESTCONTAINERS_RYUK_DISABLED: 'true', TOUR: '0' })
@@ -60,8 +60,8 @@ describe('make run', () => {
     }
   })
 
-  it('says so and uses a folder as the bucket where Go is missing, tour included', { timeout: 240_000 }, async () => {
-    // Every command of this machine but Go; an empty cache of built servers, with the downloads of the real one.
+  it('uses a folder as the bucket and says so when Go is missing, and completes the tour', { timeout: 240_000 }, async () => {
+    // A PATH without Go, and a cache that has the real one's downloads but no built bucket server.
     const { cacheFolder } = await import('../../deploy/local/cache.ts')
     const { mkdir, readdir } = await import('node:fs/promises')
     const cache = join(folder, 'cache')
@@ -80,14 +80,14 @@ describe('make run', () => {
     expect(run.stackFile().bucket.name).toMatch(/^file:\/\/\//)
   })
 
-  it('serves the same account, streams and rows after it was killed, and a new account with FRESH=1', { timeout: 240_000 }, async () => {
+  it('serves the same account and records after it was killed, and a new account with FRESH=1', { timeout: 240_000 }, async () => {
     const env = { DOCKER_HOST: 'tcp://127.0.0.1:1', TOUR: '0' }
     run = makeRun(folder, env)
     await run.serving()
     const { api_url, api_key, api_secret, account_id } = run.stackFile()
     const stream = await createStream(api_url, { api_key, api_secret })
     await run.end('SIGKILL')
-    // Its reaper takes the children with it first.
+    // Its reaper ends the children first.
     await new Promise((resolve) => setTimeout(resolve, 7000))
 
     run = makeRun(folder, env)

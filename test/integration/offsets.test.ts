@@ -1,4 +1,4 @@
-/** Where a pipeline goes on: set from outside while it is stopped, and what becomes of a position that the source does not hold any more. */
+/** Where a pipeline resumes: at a position set while it is stopped, or, by its policy, when the source no longer holds its position. */
 import kafkajs from 'kafkajs'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -34,7 +34,7 @@ async function stop(id: string): Promise<void> {
 }
 
 describe('the position of a pipeline', () => {
-  it('is set while it is stopped and not before, and the pipeline goes on from there', async () => {
+  it('can be set only while it is stopped, and the pipeline resumes from there', async () => {
     const [from, to] = [await source(), await source()]
     const id = await createPipeline(client, from.id, [], to.id)
     await write(client, from.id, numbers(0, 50))
@@ -54,7 +54,7 @@ describe('the position of a pipeline', () => {
     expect(body).toMatchObject({ balanced: true })
   })
 
-  it('that a table keeps beside its rows is set with it', async () => {
+  it('is also set where a table keeps it beside its rows', async () => {
     const from = await source()
     const target = unique('reset').replaceAll('-', '_').toLowerCase()
     await warehouse.query(`CREATE TABLE ${target} (n int)`)
@@ -78,14 +78,14 @@ describe('the position of a pipeline', () => {
     expect(rows).toEqual([{ n: 99, times: 2 }, ...numbers(110, 120).map(({ n }) => ({ n, times: 1 }))])
   })
 
-  it('of a source that is no stream is the source’s own', async () => {
+  it('can’t be set when its source is not a stream', async () => {
     const to = await source()
     const id = await connect(client, bucket({ prefix: unique('none') }), [], stream(to.id), { autostart: false })
     expect((await reset(id, 'earliest')).status).toBe(409)
   })
 })
 
-/** Stops, and deletes what it had not read yet but the last ten. */
+/** Stops the pipeline, writes 50 records, deletes all but the last ten of them, and starts it again. */
 async function expireBehind(id: string, from: NewStream): Promise<void> {
   await stop(id)
   await write(client, from.id, numbers(50, 100))
@@ -96,7 +96,7 @@ async function expireBehind(id: string, from: NewStream): Promise<void> {
 }
 
 describe('a position that has expired', () => {
-  it('fails the pipeline, which goes on from where it is then told to', async () => {
+  it('fails the pipeline, which resumes once its position is set', async () => {
     const [from, to] = [await source(), await source()]
     const id = await createPipeline(client, from.id, [], to.id)
     await write(client, from.id, numbers(0, 50))
@@ -111,7 +111,7 @@ describe('a position that has expired', () => {
     expect((await readAll(client, to.id)).slice(50)).toEqual(numbers(90, 100))
   })
 
-  it('is passed over where the pipeline wants it so, into a topic and into a table', async () => {
+  it('is moved to the earliest offset when on_lost_position is earliest, for a topic and for a table', async () => {
     const [from, to] = [await source(), await source()]
     const target = unique('expired').replaceAll('-', '_').toLowerCase()
     await warehouse.query(`CREATE TABLE ${target} (n int)`)

@@ -1,4 +1,4 @@
-/** Pipelines on real Kafka: exactly once under kills, dead letters, lost SmartModules, lifecycle, two processors. */
+/** Pipelines on real Kafka: exactly once under kills, dead letters, trapping SmartModules, lifecycle, two processors. */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { placeTask } from '../../services/processor/supervisor/placement.ts'
@@ -61,7 +61,7 @@ async function consume(topic: string, count: number, isFramed = true): Promise<R
 }
 
 describe('a pipeline', () => {
-  it('delivers every record once, in order per key, while its processors are killed in the middle', async () => {
+  it('delivers every record once and in order per key while its processors are killed', async () => {
     const COUNT = 300_000
     const source = await createStream(client, { n: 'integer', user: 'string', text: 'string' })
     const sink = await createStream(client, { n: 'integer', user: 'string', text: 'string' })
@@ -70,7 +70,7 @@ describe('a pipeline', () => {
     const id = await createPipeline(client, source.id, steps, sink.id, { tasks: 2 })
     for (let kills = 0; kills < 3; kills++) {
       const { body } = await client.call<{ tasks: { processor_id: string }[] }>('GET', `/v1/pipelines/${id}/status`)
-      // Whoever runs is killed: the launcher starts it again, the group gives its partitions to the other one meanwhile.
+      // One running processor is killed: the launcher restarts it; meanwhile the group gives its partitions to the other one.
       const pids = runningProcessors()
       killProcess(pids[kills % pids.length]!)
       expect(body.tasks).toBeDefined()
@@ -96,7 +96,7 @@ describe('a pipeline', () => {
     await client.call('POST', `/v1/pipelines/${id}/stop`)
   }, 240_000)
 
-  it('keeps failed records whole as dead letters, and only those', async () => {
+  it('writes exactly the failed records to the dead-letter topic, with key, headers and context', async () => {
     const source = await createStream(client, { n: 'integer', text: 'string' }, { partitions: 2 })
     const sink = await createStream(client, { n: 'integer', text: 'string', label: 'string' }, { partitions: 2 })
     const id = await createPipeline(
@@ -146,7 +146,7 @@ describe('a pipeline', () => {
     expect(totals).toEqual({ in: 4, out: 2, filtered: 0, failed: 2 })
   })
 
-  it('copies records unchanged without steps, under the sink’s schema id', async () => {
+  it('copies records unchanged when it has no steps', async () => {
     const source = await createStream(client, { n: 'integer' })
     const sink = await createStream(client, { n: 'integer' })
     await createPipeline(client, source.id, [], sink.id)
@@ -155,7 +155,7 @@ describe('a pipeline', () => {
     expect(await readAll(client, sink.id)).toEqual([{ n: 1 }, { n: 2 }])
   })
 
-  it('finds the one record that a SmartModule traps on, and goes on with the others', async () => {
+  it('makes a dead letter of only the record that a SmartModule traps on', async () => {
     const source = `import { Record, Path, Kind } from 'dps'
 const path = new Path('n')
 export function filter(record: Record): bool {
@@ -204,7 +204,7 @@ export function filter(record: Record): bool {
     expect(await readAll(client, to.id)).toEqual([{ text: 'HELLO' }, { text: 'WORLD' }])
   })
 
-  it('pauses, resumes, stops and starts without losing or doubling a record', async () => {
+  it('pauses, resumes, stops and starts without losing or duplicating a record', async () => {
     const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
     const id = await createPipeline(client, from.id, [], to.id, { autostart: false })
     expect((await client.call('GET', `/v1/pipelines/${id}`)).body).toMatchObject({ status: 'created' })
@@ -233,7 +233,7 @@ export function filter(record: Record): bool {
     )
   })
 
-  it('leaves no topic, group or row behind when it is deleted', async () => {
+  it('blocks the deletion of its streams, and leaves no topic behind when it is deleted', async () => {
     const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
     const id = await createPipeline(client, from.id, [], to.id)
     await waitForStatus(client, id, 'running')
@@ -253,7 +253,7 @@ export function filter(record: Record): bool {
 })
 
 describe('the fleet', () => {
-  it('shares the tasks of one pipeline among its processors', async () => {
+  it('runs each task of a pipeline on the processor that rendezvous hashing gives', async () => {
     const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
     const id = await createPipeline(client, from.id, [], to.id, { tasks: 4 })
     const view = await eventually(

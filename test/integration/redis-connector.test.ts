@@ -1,4 +1,4 @@
-/** What the conformance suites don't ask of the connector `redis`: large and cut-off deliveries, `latest`, addresses, the check. */
+/** What the conformance suites don't cover of the connector `redis`: large and cut-off deliveries, `latest`, addresses, the check. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
@@ -25,14 +25,14 @@ const valuesOf = async (stream: string) => (await redis.xrange(stream, '-', '+')
 const start = { nextOffset: 0n, note: 'start' }
 const never = new AbortController().signal
 
-/** Each record becomes `each` rows. */
+/** Makes every `each` rows belong to one record. */
 function fanOut(rows: Rows[], each: number): Rows[] {
   for (const { offsets } of rows) for (let i = 0; i < offsets.length; i++) offsets[i] = Math.floor(offsets[i]! / each)
   return rows
 }
 
 describe('redis as a sink', () => {
-  it('writes a delivery larger than a script, and goes on behind what was appended when it was cut off', async () => {
+  it('writes a delivery larger than one script, and resumes after what was appended when it was cut off', async () => {
     const config = place()
     const context = contextFor()
     const sink = await openSink(config, context)
@@ -47,7 +47,7 @@ describe('redis as a sink', () => {
     expect(await cutOff).toMatchObject({ kind: 'retry' })
     expect(await redis.xlen(config.stream)).toBeLessThan(values.length)
     expect(await sink.position!(deliveryOf(context, 0, 0), start)).toEqual(start)
-    // And at other moments: what was answered, and what was done, is unknown.
+    // Then it is cut off at other moments: what was answered, and what was done, is unknown.
     let delivered = false
     for (let ms = 1; !delivered; ms += 5) {
       const written = await sink.write(delivery, rows, AbortSignal.timeout(ms))
@@ -59,12 +59,12 @@ describe('redis as a sink', () => {
     await sink.close()
   }, 30_000)
 
-  it('appends nothing twice when a range comes again cut differently, and keeps the note until its end', async () => {
+  it('appends nothing twice when a range is repeated in other parts, and keeps the note until its end', async () => {
     const config = place()
     const context = contextFor()
     const sink = await openSink(config, context)
     await sink.position!(deliveryOf(context, 0, 0), start)
-    // As after a crash in the middle: 25 records and one row of the next are there, the position is still before them.
+    // As after a crash in the middle: 25 records and one row of the next are there, but the position is still before them.
     const values = valuesFrom(0, 60)
     for (const value of values.slice(0, 51)) await redis.xadd(config.stream, '*', 'value', value)
     const [field] = await redis.hkeys(`dps:${context.runId}`)
@@ -78,7 +78,7 @@ describe('redis as a sink', () => {
     await sink.close()
   })
 
-  it('moves the position over ranges without rows, yields to a later revision, and tells of a position that is gone', async () => {
+  it('moves the position over ranges without rows, yields to a later revision, and reports a deleted position as moved', async () => {
     const config = place()
     const context = contextFor()
     const sink = await openSink(config, context)
@@ -94,7 +94,7 @@ describe('redis as a sink', () => {
     await sink.close()
   })
 
-  it('fails for good on a key of another type and a user without the right, having moved and appended nothing', async () => {
+  it('fails permanently for a key of another type and a user without the right, and neither moves nor appends anything', async () => {
     const config = place()
     const context = contextFor()
     await redis.set(config.stream, 'text')
@@ -120,7 +120,7 @@ describe('redis as a sink', () => {
     }
   })
 
-  it('trims', async () => {
+  it('trims its stream to about max_length', async () => {
     const config = place({ max_length: 100 })
     const context = contextFor()
     const sink = await openSink(config, context)
@@ -132,7 +132,7 @@ describe('redis as a sink', () => {
 })
 
 describe('redis as a source', () => {
-  it('starts at the latest once, and takes what lacks the field as it is', async () => {
+  it('starts at the latest entry only once, and reads an entry without the field whole', async () => {
     const config = place({ start: 'latest', field: 'value' })
     await redis.xadd(config.stream, '*', 'value', '{"n":0}')
     const source = await openSource(config, contextFor())
@@ -145,7 +145,7 @@ describe('redis as a source', () => {
     await source.close()
   })
 
-  it('waits for a stream that is not there yet', async () => {
+  it('waits for a stream that does not exist yet', async () => {
     const config = place()
     const source = await openSource(config, contextFor())
     const reads = source.read({ index: 0, count: 1 }, undefined, new Map(), never)[Symbol.asyncIterator]()
@@ -159,7 +159,7 @@ describe('redis as a source', () => {
 })
 
 describe('redis', () => {
-  it('reaches no private address unless the operator allows them, by name neither', async () => {
+  it('refuses private addresses, also by name, unless the operator allows them', async () => {
     const closed = contextFor({ defaults: { ...contextFor().defaults, allow_private_addresses: false } })
     const { port } = new URL(service().redisUrl)
     for (const host of ['127.0.0.1', 'localhost', '[::1]', '2130706433']) {
@@ -169,7 +169,7 @@ describe('redis', () => {
     }
   })
 
-  it('is checked without a word written', async () => {
+  it('is checked without writing anything', async () => {
     const config = place()
     expect(await check(config, contextFor())).toEqual([])
     await redis.set(config.stream, 'text')
@@ -180,7 +180,7 @@ describe('redis', () => {
     expect(await check(place({ url: 'redis://127.0.0.1:1' }), contextFor())).toMatchObject([{ path: '/url' }])
   })
 
-  it('takes no credentials in its URL', () => {
+  it('refuses credentials in the URL, a malformed URL, and a username without a password', () => {
     const { config } = connector().sink!
     expect(config.safeParse(place()).success).toBe(true)
     for (const url of ['redis://user:password@host', 'http://host', 'redis://', 'redis://host:99999', 'redis://host?db=1'])
@@ -188,7 +188,7 @@ describe('redis', () => {
     expect(config.safeParse(place({ username: 'u' })).success).toBe(false)
   })
 
-  it('carries records through pipelines of the service, and its positions go with them', async () => {
+  it('carries each record once through two pipelines, and its positions are deleted with them', async () => {
     const client = await loggedIn(service().accounts.other)
     const [first, second] = [place(), place()]
     const endpoint = (config: Record<string, unknown>) => ({ connector_id: 'conn_redis', config })

@@ -1,4 +1,4 @@
-/** How records leave: to the partition of their key, and compressed. */
+/** How records are written to a sink: to the partition of their key, and compressed. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, readAll, readPartition, waitForTotal, write } from '../harness/pipelines.ts'
@@ -12,8 +12,8 @@ const numbers = (from: number, to: number) => Array.from({ length: to - from }, 
 const streams = async (more: Record<string, unknown> = {}) =>
   Promise.all([createStream(client, { n: 'integer' }, more), createStream(client, { n: 'integer' }, more)])
 
-describe('records by key', () => {
-  it('go to the partition that Kafka’s own partitioner gives them when the counts differ', async () => {
+describe('records of a pipeline', () => {
+  it('go to the partition of Kafka’s own partitioner when source and sink have different partition counts', async () => {
     const from = await createStream(client, { n: 'integer', user: 'string' }, { partitions: 3, key: 'user' })
     const to = await createStream(client, { n: 'integer', user: 'string' }, { partitions: 5, key: 'user' })
     const reference = await createStream(client, { n: 'integer', user: 'string' }, { partitions: 5, key: 'user' })
@@ -28,7 +28,7 @@ describe('records by key', () => {
       )
   })
 
-  it('are compressed as the sink says', async () => {
+  it('arrive unchanged under every compression of the sink', async () => {
     for (const compression of ['gzip', 'snappy', 'lz4', 'zstd']) {
       const [from, to] = await streams({ partitions: 1 })
       const created = await client.call('POST', '/v1/pipelines', {

@@ -20,7 +20,7 @@ async function pages(streamId: string, limit: number): Promise<Record<string, un
 }
 
 describe('stream data', () => {
-  it('of several requests and partitions is paged without gap or repetition', async () => {
+  it('is paged without gaps or repeats when it comes from several requests and partitions', async () => {
     const stream = await createStream(client, { n: 'integer', user: 'string' }, { key: 'user', partitions: 3 })
     for (let from = 0; from < 500; from += 100)
       await write(
@@ -42,7 +42,7 @@ describe('stream data', () => {
     expect(one.body.pagination.total).toBe(one.body.data.length)
   })
 
-  it('written by a pipeline has full pages and exact totals, though its topic is full of transaction markers', async () => {
+  it('has full pages and exact totals when a pipeline wrote it, despite transaction markers in the topic', async () => {
     const source = await createStream(client, { n: 'integer' }, { partitions: 2 })
     const sink = await createStream(client, { n: 'integer' }, { partitions: 2 })
     await createPipeline(client, source.id, [{ name: 'dps/filter', config: { field: 'n', operator: 'gte', value: 100 } }], sink.id)
@@ -58,7 +58,7 @@ describe('stream data', () => {
     expect(new Set(all.flat().map(({ n }) => n)).size).toBe(300)
   })
 
-  it('that a producer wrote by itself is read; what can’t be decoded is null and listed', async () => {
+  it('is read when a Kafka producer wrote it, and what can’t be decoded is null and listed by offset', async () => {
     const stream = await createStream(client, { n: 'integer' }, { partitions: 1 })
     const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
     const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
@@ -86,7 +86,7 @@ describe('stream data', () => {
     })
   })
 
-  it('is walked without drift while data arrives', async () => {
+  it('is read by cursor without gaps or repeats while more arrives', async () => {
     const stream = await createStream(client, { n: 'integer' }, { partitions: 2 })
     await write(
       client,

@@ -1,4 +1,4 @@
-/** A table's rows and every change of them, as records; and back into a table and into objects. */
+/** A table's rows and all their changes, as records, and written back into a table and into objects. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
@@ -32,7 +32,7 @@ async function fill(source: string, from: number, to: number): Promise<void> {
 }
 
 describe('a table by replication', () => {
-  it('is copied into another table, through inserts, updates, changed keys, deletes and kills of the processors', async () => {
+  it('is copied exactly into another table, through inserts, updates, changed keys, deletes and kills of the processors', async () => {
     const [source, copy] = [name('replicated'), name('copied')]
     await warehouse.query(`CREATE TABLE ${source} (${COLUMNS})`)
     await warehouse.query(`CREATE TABLE ${copy} (${COLUMNS})`)
@@ -44,7 +44,7 @@ describe('a table by replication', () => {
       table({ table: copy, mode: 'upsert', key: ['id', 'part'] }),
     )
     await waitForStatus(client, id, 'running')
-    // What is changed from here on is told as changes.
+    // Changes from here on arrive as change records.
     await waitForRows(warehouse, copy, 6000)
     await warehouse.query(`UPDATE ${source} SET ok = NOT ok WHERE id < 50`)
     await warehouse.query(`DELETE FROM ${source} WHERE id % 10 = 3`)
@@ -72,7 +72,7 @@ describe('a table by replication', () => {
     await eventually('the replication slot is gone', async () => (await slots(id)) === 0)
   }, 180_000)
 
-  it('goes through a stream into parquet, and DuckDB reads back what the table holds', async () => {
+  it('goes through a stream into Parquet, and DuckDB reads back what the table holds', async () => {
     const source = name('told')
     const prefix = `${unique('told')}/`
     await warehouse.query(`CREATE TABLE ${source} (id int PRIMARY KEY, s text, n numeric)`)
@@ -80,7 +80,7 @@ describe('a table by replication', () => {
     const between = await createStream(client, { id: 'integer', s: 'string?', n: 'decimal?' }, { key: 'id' })
     await connect(client, { connector_id: 'conn_table', config: { table: source } }, [], stream(between.id))
     await connect(client, stream(between.id), [], bucket({ prefix, format: 'parquet', interval_ms: 300 }))
-    // What is changed now is told as changes, deletes included.
+    // Changes from now on arrive as change records, deletes included.
     await waitForTotal(client, between.id, 500)
     await warehouse.query(`UPDATE ${source} SET s = NULL, n = n + 1 WHERE id % 5 = 0`)
     await warehouse.query(`DELETE FROM ${source} WHERE id % 3 = 0`)
@@ -104,7 +104,7 @@ describe('a table by replication', () => {
       )
     }
     await eventually(
-      'the objects tell what the table holds',
+      'the objects equal the table',
       async () => {
         const rows = await readBack().catch(() => [])
         return JSON.stringify(rows) === JSON.stringify(wanted)
@@ -114,7 +114,7 @@ describe('a table by replication', () => {
     s3.close()
   }, 120_000)
 
-  it('tells which change a row is and when it was committed, in folders by a member, and DuckDB rebuilds the table cell by cell', async () => {
+  it('writes rows with operation and commit time into folders by a member, and DuckDB rebuilds the table cell by cell', async () => {
     const source = name('history')
     const prefix = `${unique('history')}/`
     await warehouse.query(`CREATE TABLE ${source} (id bigint PRIMARY KEY, amount numeric(30, 6), at timestamptz, day date)`)
@@ -134,7 +134,7 @@ describe('a table by replication', () => {
     }
     const id = await connect(client, { connector_id: 'conn_table', config: { table: source } }, [], bucket(config))
     const s3 = openS3()
-    await eventually('the rows that were there are objects', async () => (await s3.keys(prefix)).length >= 3)
+    await eventually('the initial rows are in objects', async () => (await s3.keys(prefix)).length >= 3)
     const [{ before }] = (await warehouse.query('SELECT clock_timestamp() AS before')).rows as { before: Date }[]
     await insert(300, 350)
     await warehouse.query(`UPDATE ${source} SET amount = -amount WHERE id % 5 = 0`)
@@ -181,7 +181,7 @@ describe('a table by replication', () => {
     ])
     expect(changed).toBeGreaterThan(0)
     for (const row of operations.filter(({ op }) => op !== 'snapshot')) expect(first(row)).toBeGreaterThanOrEqual(before.getTime() - 1)
-    // A deletion has no day, which its key does not tell.
+    // A deletion has no day, because its key does not include one.
     expect(new Set((await s3.keys(prefix)).map((key) => key.slice(prefix.length).split('/')[0]))).toEqual(
       new Set(['day=2026-03-01', 'day=2026-03-02', 'day=2026-03-03', 'day=2026-03-04', 'day=__HIVE_DEFAULT_PARTITION__']),
     )
@@ -191,7 +191,7 @@ describe('a table by replication', () => {
 })
 
 describe('a table by query', () => {
-  it('gives every row whose cursor has grown, each version once, also when many rows have the same cursor', async () => {
+  it('gives each version of a row once when its cursor has grown, even when many rows have the same cursor', async () => {
     const [source, copy] = [name('asked'), name('answered')]
     await warehouse.query(`CREATE TABLE ${source} (id int PRIMARY KEY, v int, changed_at timestamptz NOT NULL)`)
     await warehouse.query(`INSERT INTO ${source} SELECT n, 0, '2026-01-01' FROM generate_series(1, 7000) n`)
@@ -205,6 +205,6 @@ describe('a table by query', () => {
       Number((await warehouse.query(`SELECT count(*) FROM ${copy}`).catch(() => ({ rows: [{ count: -1 }] }))).rows[0].count)
     await eventually('all rows are there', async () => (await count()) === 7000, 60_000)
     await warehouse.query(`UPDATE ${source} SET v = 1, changed_at = '2026-01-02' WHERE id <= 10`)
-    await eventually('the changed ones came again', async () => (await count()) === 7010)
+    await eventually('the changed rows are copied again', async () => (await count()) === 7010)
   }, 90_000)
 })

@@ -1,4 +1,4 @@
-/** Records to and from web services that misbehave on purpose, and made-up ones. */
+/** Records to and from web services that misbehave on purpose, from webhooks, and from the generator. */
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { once } from 'node:events'
@@ -76,11 +76,11 @@ async function dumpOf(url: string): Promise<string> {
     parts.push(...(await database.query<{ row: string }>(`SELECT t::text AS row FROM ${each} t`)).rows.map(({ row }) => row))
   await database.end()
   const text = parts.join('\n')
-  // Binary columns are shown in hexadecimal.
+  // Binary columns come as hexadecimal: they are appended decoded.
   return text + [...text.matchAll(/\\\\x([0-9a-f]+)/g)].map(([, hex]) => Buffer.from(hex!, 'hex').toString('latin1')).join('\n')
 }
 
-/** Everything that the control plane tells the processors. */
+/** Everything that the control plane has published to the processors. */
 async function definitionsInKafka(): Promise<string> {
   const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
   const consumer = kafka.consumer({ groupId: unique('reader') })
@@ -95,7 +95,7 @@ async function definitionsInKafka(): Promise<string> {
 }
 
 describe('a web service as a sink', () => {
-  it('gets every record once while it answers 503 and asks for patience', async () => {
+  it('gets every record once although it answers 503 with Retry-After at times', async () => {
     const from = await createStream(client, { n: 'integer' })
     const web = await openWebService(({ count }) =>
       count > 0 && count % 3 === 1 && count < 8 ? { status: 503, headers: { 'retry-after': '1' } } : { status: 204 },
@@ -106,13 +106,13 @@ describe('a web service as a sink', () => {
     expect(linesOf(web.bodies).sort((a, b) => a - b)).toEqual(numbers(0, 300).map(({ n }) => n))
     const accepted = web.bodies.filter(({ status }) => status < 300)
     expect(new Set(accepted.map(({ key }) => key)).size).toBe(accepted.length)
-    // A refused request comes again under its own key.
+    // A refused request is repeated under the same key.
     for (const { key, status } of web.bodies) if (status === 503) expect(accepted.some((each) => each.key === key)).toBe(true)
     await client.call('DELETE', `/v1/pipelines/${id}`)
     web.close()
   }, 90_000)
 
-  it('has each dead letter once, however often a round comes again while it is away', async () => {
+  it('makes each dead letter once, however often a round is repeated while it is down', async () => {
     const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
     let isAway = true
     const web = await openWebService(() => ({ status: isAway ? 503 : 204 }))
@@ -122,17 +122,17 @@ describe('a web service as a sink', () => {
     await producer.send({ topic: from.topic, messages: ['bare 1', 'bare 2', 'bare 3'].map((value) => ({ value })) })
     await producer.disconnect()
     await write(client, from.id, numbers(0, 5))
-    await eventually('the same request came again', async () => web.bodies.length >= 3, 60_000)
+    await eventually('the same request is repeated', async () => web.bodies.length >= 3, 60_000)
     const total = async () => (await letters(id)).total
     expect(await total()).toBe(3)
     isAway = false
     await eventually('the records are there', async () => linesOf(web.bodies).length === 5, 60_000)
     expect(await total()).toBe(3)
-    await eventually('the books are right', async () => {
+    await eventually('the accounting is right', async () => {
       const { body } = await client.call<{ totals: { in: number; dead_lettered: number } }>('GET', `/v1/pipelines/${id}/accounting`)
       return body.totals.in === 8 && body.totals.dead_lettered === 3
     })
-    // A redrive takes each once; those that fail again take the place of the letters before them.
+    // A redrive takes each once; a new dead letter replaces that of the same record.
     const job = await client.call<{ id: string; count: number }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {})
     expect([job.status, job.body.count]).toEqual([202, 3])
     await eventually('the redrive is done', async () => {
@@ -148,7 +148,7 @@ describe('a web service as a sink', () => {
     web.close()
   }, 150_000)
 
-  it('makes dead letters of the records that are refused, and sends the others', async () => {
+  it('gets the records that it accepts, and those that it refuses become dead letters', async () => {
     const from = await createStream(client, { n: 'integer' })
     const web = await openWebService(({ body }) => (/"n":(13|77)\b/.test(body) ? { status: 422, body: 'not this one' } : { status: 200 }))
     const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url } })
@@ -166,7 +166,7 @@ describe('a web service as a sink', () => {
     web.close()
   })
 
-  it('is told by an account’s secret who calls, and the secret is nowhere to be found', async () => {
+  it('gets an account’s secret as bearer token, and the secret appears in no answer, log, metric, table or topic', async () => {
     const planted = `planted-${unique('secret')}-value`
     const secret = await client.call<{ id: string }>('POST', '/v1/secrets', { name: name('token'), value: planted })
     expect(secret.status).toBe(201)
@@ -205,13 +205,13 @@ describe('a web service as a sink', () => {
     expect(await dumpOf(service().databaseUrl)).not.toContain(planted)
     expect(await definitionsInKafka()).not.toContain(planted)
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    await eventually('the secret is free', async () => (await client.call('DELETE', `/v1/secrets/${secret.body.id}`)).status === 204)
+    await eventually('the secret can be deleted', async () => (await client.call('DELETE', `/v1/secrets/${secret.body.id}`)).status === 204)
     web.close()
   })
 })
 
 describe('a web service as a source', () => {
-  it('is read page by page by its cursor, each record once', async () => {
+  it('is read page by page by its cursor, and each record arrives once', async () => {
     const pages = [{ items: numbers(0, 3), next_cursor: 'b' }, { items: numbers(3, 5), next_cursor: 'c' }, { items: numbers(5, 6) }]
     const web = await openWebService(({ url }) => {
       const cursor = new URL(url, 'http://x').searchParams.get('cursor')
@@ -241,7 +241,7 @@ describe('a webhook', () => {
   const push = (id: string, body: string, headers: Record<string, string>) =>
     fetch(`${service().apiUrl}/api/v1/ingest/${id}`, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } })
 
-  it('takes signed records without a token, and refuses all others with the same words', async () => {
+  it('accepts signed records without a token, and answers all others with the same 401', async () => {
     const secretName = name('hook')
     await client.call('POST', '/v1/secrets', { name: secretName, value: 'a key of theirs' })
     const to = await createStream(client, { n: 'integer' })
@@ -261,7 +261,7 @@ describe('a webhook', () => {
     expect([answer.status, await answer.json()]).toEqual([202, { records: 3 }])
     expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
     expect((await push(id, '{"n":3}', { 'X-Hub-Signature-256': sign('{"n":3}', 'a key of theirs').slice(7) })).status).toBe(202)
-    // Repeated under its key: once.
+    // Repeated under the same key: taken once.
     const repeated = { 'X-Hub-Signature-256': sign('{"n":4}', 'a key of theirs'), 'Idempotency-Key': unique('key') }
     for (let i = 0; i < 3; i++) expect((await push(id, '{"n":4}', repeated)).status).toBe(202)
     const refusals = await Promise.all([
@@ -300,7 +300,7 @@ describe('a webhook', () => {
       }),
       seconds(-400),
     ],
-  ] as const)('takes what is signed as %s signs, with one secret or the one before, and keeps headers', async (scheme, headersOf, late) => {
+  ] as const)('accepts %s signatures by the current or previous secret, and keeps chosen headers', async (scheme, headersOf, late) => {
     const [current, previous] = [name('current'), name('previous')]
     await client.call('POST', '/v1/secrets', { name: current, value: 'the new key' })
     await client.call('POST', '/v1/secrets', { name: previous, value: 'the old key' })
@@ -337,7 +337,7 @@ describe('a webhook', () => {
 })
 
 describe('the generator', () => {
-  it('makes as many records as it is told, each once, also when it is paused and resumed', async () => {
+  it('makes exactly records_max records, each once, even when it is paused and resumed', async () => {
     const to = await createStream(client, { n: 'integer', text: 'string' })
     const id = await connect(
       client,
@@ -354,12 +354,12 @@ describe('the generator', () => {
     expect(all).toEqual(numbers(0, 5000).map(({ n }) => n))
   })
 
-  it('feeds a blackhole, and what was in is accounted for', async () => {
+  it('feeds a blackhole, and every record is accounted for', async () => {
     const id = await connect(client, { connector_id: 'conn_generator', config: { records_per_second: 5000, records_max: 2000 } }, [], {
       connector_id: 'conn_blackhole',
       config: {},
     })
-    await eventually('everything is gone', async () => {
+    await eventually('every record is accounted for', async () => {
       const { body } = await client.call<{ totals: { out: number } }>('GET', `/v1/pipelines/${id}/accounting`)
       return body.totals?.out === 2000
     })
@@ -367,7 +367,7 @@ describe('the generator', () => {
 })
 
 describe('an intake topic', () => {
-  it('is trimmed of what was handled and is old, and of nothing else', async () => {
+  it('is trimmed only of records that are both handled and old', async () => {
     const id = await connect(client, { connector_id: 'conn_generator', config: { records_per_second: 5000, records_max: 400 } }, [], {
       connector_id: 'conn_blackhole',
       config: {},
@@ -392,7 +392,7 @@ describe('an intake topic', () => {
     await trimIntake({ cluster, withAdmin }, definition, Date.now() - 3_600_000)
     expect(await left()).toBe(before)
     await trimIntake({ cluster, withAdmin }, definition, Date.now() + 3_600_000)
-    // Markers behind the last committed offset may stay.
+    // Transaction markers after the last committed offset may stay.
     expect(await left()).toBeLessThanOrEqual(partitions.length)
     await admin.disconnect()
     await cluster.close()

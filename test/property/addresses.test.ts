@@ -1,4 +1,4 @@
-/** Which addresses connectors may reach, unless the operator says otherwise. */
+/** Which addresses connectors may reach, unless the operator allows more. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { assertPublicHost, isPrivateAddress } from '../../shared/connectors/guarded-lookup.ts'
@@ -29,18 +29,18 @@ const PUBLIC = [
 ]
 
 describe('an address', () => {
-  it('is public or not as the registries say', () => {
+  it('is public or private as the IANA registries say', () => {
     for (const address of PUBLIC) expect([address, isPrivateAddress(address)]).toEqual([address, false])
     for (const address of PRIVATE) expect([address, isPrivateAddress(address)]).toEqual([address, true])
     for (const address of ['::', '::1', 'fe80::1', 'fe80::1%eth0', 'fd00::1', 'ff02::1', '64:ff9b::7f00:1', '2002:7f00:1::'])
       expect([address, isPrivateAddress(address)]).toEqual([address, true])
   })
 
-  it('of IPv4 inside of IPv6 is never reached that way', () => {
+  it('counts as private when it maps IPv4 into IPv6', () => {
     fc.assert(fc.property(fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255)), (bytes) => isPrivateAddress(`::ffff:${v4(bytes)}`)))
   })
 
-  it('that stands for a host is refused before a connection', () => {
+  it('is refused as a host before connecting when it is private', () => {
     expect(() => assertPublicHost('127.0.0.1')).toThrow('not a public one')
     expect(() => assertPublicHost('[::1]')).toThrow('not a public one')
     expect(() => assertPublicHost('example.com')).not.toThrow()

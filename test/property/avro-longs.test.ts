@@ -1,4 +1,4 @@
-/** 64-bit numbers of Avro and the times made of them, over their whole range, beside a varint written from the specification. */
+/** Avro's 64-bit numbers and the times made of them, over their whole range, compared with a varint written from the specification. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openAvro } from '../../shared/registry/avro.ts'
@@ -25,7 +25,7 @@ const YEAR_9999 = BigInt(Date.parse('9999-12-31T23:59:59.999Z'))
 
 describe('an Avro long', () => {
   it.each(['long', { type: 'long', logicalType: 'local-timestamp-micros' }, { type: 'long', logicalType: 'time-micros' }])(
-    'as %j is its digits, both ways',
+    'keeps all its digits as %j, both ways',
     (type) => {
       const codec = codecOf(type)
       fc.assert(
@@ -41,7 +41,7 @@ describe('an Avro long', () => {
     ['timestamp-millis', 1n],
     ['timestamp-micros', 1000n],
     ['timestamp-nanos', 1_000_000n],
-  ])('as %s is its time, both ways', (logicalType, perMs) => {
+  ])('keeps its exact time as %s, both ways', (logicalType, perMs) => {
     for (const type of [{ type: 'long', logicalType }, ['null', { type: 'long', logicalType }]]) {
       const codec = codecOf(type)
       const prefix = Array.isArray(type) ? Buffer.from([2]) : Buffer.alloc(0)

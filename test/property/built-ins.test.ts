@@ -1,4 +1,4 @@
-/** The built-in SmartModules against plain JavaScript over JSON.parse: what a reader of JSON would expect, none by luck of bytes. */
+/** The built-in SmartModules compared with plain JavaScript over JSON.parse: only the JSON value counts, not how it is spelled. */
 import fc from 'fast-check'
 import { rawJSON } from '../../shared/model/exact-json.ts'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -109,7 +109,7 @@ describe('dps/filter', () => {
   })
 
   it('compares numbers by all of their digits, however they are written', async () => {
-    // As a whole number and a power of ten, which BigInt compares without rounding.
+    // As an integer and a power of ten, which BigInt compares without rounding.
     const number = fc
       .tuple(
         fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),
@@ -121,7 +121,7 @@ describe('dps/filter', () => {
         const sign = digits < 0n ? '-' : ''
         const point = `${text[0]}${text.length > 1 ? `.${text.slice(1)}` : ''}e${power + text.length - 1}`
         const plain = power >= 0 ? `${text}${text === '0' ? '' : '0'.repeat(power)}` : `0.${text.padStart(-power + 20, '0')}`
-        // Of `plain` with a fraction the value is digits / 10^(places).
+        // In the form `plain` with a fraction, the value is digits / 10^(decimal places).
         const exact = form === 'plain' && power < 0 ? { digits, power: -Math.max(text.length, -power + 20) } : { digits, power }
         return { text: sign + (form === 'plain' ? plain : form === 'point' ? point : `${text}E${power}`), ...exact }
       })
@@ -148,7 +148,7 @@ describe('dps/filter', () => {
     expect((await exact.run(['{"v":9007199254740993}', '{"v":9007199254740992.0}'])).values).toEqual(['{"v":9007199254740992.0}'])
   })
 
-  it('finds members of arrays by index, the last of repeated names, and values among several', async () => {
+  it('finds elements of arrays by index, the last of repeated names, and values in a list', async () => {
     const byIndex = await openTestChain([{ name: 'dps/filter', config: { field: 'items.1.sku', operator: 'in', value: ['b', 7] } }])
     expect(
       (await byIndex.run(['{"items":[{"sku":"a"},{"sku":"b"}]}', '{"items":[{"sku":"b"}]}', '{"items":[0,{"sku":7.0}]}'])).values,
@@ -159,7 +159,7 @@ describe('dps/filter', () => {
 })
 
 describe('dps/map-fields', () => {
-  it('renames, drops, sets and re-cases as JavaScript does over parsed JSON', async () => {
+  it('renames, drops, sets, trims and changes case as JavaScript does over parsed JSON', async () => {
     const chain = await openTestChain([
       {
         name: 'dps/map-fields',
@@ -174,7 +174,7 @@ describe('dps/map-fields', () => {
       },
     ])
     const names = ['old', 'new', 'gone', 'fixed', 'up', 'low', 'trim', 'other', 'ünïcode']
-    // The guest's case tables are of Unicode 13, this Node's are newer: letters that both know.
+    // The SmartModule's case tables are of Unicode 13, this Node's are newer: only letters that both know.
     const letters = fc.string({ unit: fc.constantFrom(...'aAzZ09 "\\\n/éÉßñÑøØžŽαΩσДяİıǆﬁ漢🎉'.match(/./gsu)!), maxLength: 20 })
     const object = fc.dictionary(
       fc.constantFrom(...names),
@@ -219,7 +219,7 @@ describe('dps/map-fields', () => {
     )
   })
 
-  it('reaches nested fields and makes the objects that set asks for', async () => {
+  it('reaches nested fields, and creates the objects that `set` asks for', async () => {
     const chain = await openTestChain([
       { name: 'dps/map-fields', config: { rename: { 'a.b': 'a.c' }, drop: ['a.d'], set: { 'x.y.z': 1 }, uppercase: ['a.t'] } },
     ])
@@ -232,7 +232,7 @@ describe('dps/map-fields', () => {
 })
 
 describe('dps/text-classifier', () => {
-  it('labels sentiment, and leaves everything else of the record as it was', async () => {
+  it('labels sentiment, and leaves the rest of the record unchanged', async () => {
     const chain = await openTestChain([{ name: 'dps/text-classifier', config: { field: 'text', output_field: 'label' } }])
     const { values, failures } = await chain.run([
       '{"text":"I love it, wonderful!","n":1e2}',
@@ -283,7 +283,7 @@ describe('dps/text-classifier', () => {
     ).toEqual(['refund', 'praise', 'none'])
   })
 
-  it('refuses a config by naming its field', async () => {
+  it('refuses an invalid config, naming the field', async () => {
     await expect(
       openTestChain([
         { name: 'dps/text-classifier', config: { field: 'text', output_field: 'x', labels: { a: { keywords: ['x'] }, b: {} } } },

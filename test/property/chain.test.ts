@@ -1,9 +1,9 @@
-/** The chain over any input: policies, cuts and poison change what becomes of a record, never whether it is accounted for. */
+/** The chain over any input: policies, cuts and poison change a record's outcome, never whether it is accounted for. */
 import fc from 'fast-check'
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
-import { createDoubtBook } from '../../services/processor/lane/doubts.ts'
+import { createSuspectBook } from '../../services/processor/lane/suspects.ts'
 import { createAccounting } from '../../services/processor/task/accounting.ts'
 import { createFailureThreshold } from '../../services/processor/task/failure-threshold.ts'
 import { parseCommitMetadata } from '../../shared/model/commit-metadata.ts'
@@ -31,7 +31,7 @@ describe('the kernel’s partitioner', () => {
           replicas: [1],
           isr: [1],
         }))
-        // kafkajs takes an empty key for none.
+        // kafkajs treats an empty key as no key.
         fc.pre(key.length > 0)
         const expected = partitioner({ topic: 't', partitionMetadata, message: { key, value: null } })
         fillSection(kernel, key)
@@ -65,7 +65,7 @@ describe('a chain', () => {
           counters,
         } = await chain.run(
           values.map((n) => JSON.stringify({ n })),
-          { cuts, poison: [], attempts: new Map(), refused: new Map(), lettered: new Set<bigint>() },
+          { cuts, poison: [], attempts: new Map(), refused: new Map(), deadLettered: new Set<bigint>() },
         )
         expect(out.map((value) => JSON.parse(value!).n)).toEqual(values.filter((n) => becomes(n) === 'out'))
         expect(failures.map(({ delta }) => delta).toSorted((a, b) => a - b)).toEqual(
@@ -79,7 +79,7 @@ describe('a chain', () => {
     )
   })
 
-  it('takes a record that is known to hang out of the call, and no other', async () => {
+  it('leaves out of the call only the record that is known to hang', async () => {
     const values = Array.from({ length: 20 }, (_, index) => JSON.stringify({ n: index * 14 }))
     const poison = [{ offset: 6n, step: 0, message: 'did not return' }]
     const { values: out, failures } = await chain.run(values, {
@@ -87,7 +87,7 @@ describe('a chain', () => {
       poison,
       attempts: new Map(),
       refused: new Map(),
-      lettered: new Set<bigint>(),
+      deadLettered: new Set<bigint>(),
     })
     expect(failures.find(({ code }) => code === 'module_timeout')).toMatchObject({ delta: 6, message: 'did not return', attempts: 1 })
     expect(out.map((value) => JSON.parse(value!).n)).not.toContain(6 * 14)
@@ -95,10 +95,10 @@ describe('a chain', () => {
 })
 
 describe('the search for a record that hangs', () => {
-  it('ends at that record after a few cuts, whatever the length of the call', () => {
+  it('finds that record after at most seven hung calls, whatever the length of the call', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200_000 }), fc.nat(), (length, seed) => {
-        const book = createDoubtBook()
+        const book = createSuspectBook()
         const bad = BigInt(seed % length)
         let [first, last] = [0n, BigInt(length - 1)]
         let kills = 0
@@ -118,7 +118,7 @@ describe('the search for a record that hangs', () => {
             sink: [],
             rows: [],
             deadLetters: [],
-            letterOffsets: [],
+            deadLetterOffsets: [],
             counts: new Float64Array(7),
           },
         ])
@@ -129,7 +129,7 @@ describe('the search for a record that hangs', () => {
 })
 
 describe('the accounting', () => {
-  it('survives a change of hands and of revisions: totals go on, steps start anew', () => {
+  it('survives a change of owner and of revision: totals go on, steps start over', () => {
     const round = fc.record({ out: fc.nat(100), filtered: fc.nat(100), failed: fc.nat(100) })
     fc.assert(
       fc.property(fc.array(round, { minLength: 1, maxLength: 8 }), fc.nat(7), (rounds, at) => {
@@ -141,7 +141,7 @@ describe('the accounting', () => {
           if (index === at) accounting = accounting.forRevision(2, 1)
           const counts = Float64Array.from([out + filtered + failed, out, filtered, 0, failed, 0, out])
           metadata = accounting.metadataWith(0, counts)
-          // Somebody else goes on from what was committed.
+          // Another task goes on from what was committed.
           const successor = createAccounting(index >= at ? 2 : 1, 1)
           successor.restore(0, metadata)
           accounting.add(0, counts)
@@ -163,7 +163,7 @@ describe('the accounting', () => {
 })
 
 describe('the failure threshold', () => {
-  it('is passed by more than its share of at least a thousand records within a minute, and by nothing less', () => {
+  it('is passed only when more than its share of at least a thousand records fails within a minute', () => {
     let now = 0
     const threshold = createFailureThreshold(0.5, () => now)
     let offset = 0n
@@ -182,7 +182,7 @@ describe('the failure threshold', () => {
     )
   })
 
-  it('counts a round that comes again once, and what the sink refused of it then', () => {
+  it('counts a repeated round once, with what the sink has refused of it by then', () => {
     const threshold = createFailureThreshold(0.5, () => 0)
     for (let again = 0; again < 5; again++) threshold.check([[0, 2000n, 2000, 900]])
     expect(() => threshold.check([[0, 2000n, 2000, 1001]])).toThrow('more than the threshold')

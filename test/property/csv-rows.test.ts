@@ -1,4 +1,4 @@
-/** Rows of CSV objects that are not well formed: each is refused alone and named, and no other row is lost with it. */
+/** Malformed rows of CSV objects: each is refused by itself and named, and no other row is lost with it. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createBlockBuilder, REFUSED, SPAN, type RecordBlock } from '../../shared/connectors/record-block.ts'
@@ -29,10 +29,10 @@ async function read(text: string, chunk = 1 << 16, empty: CsvOptions['empty'] = 
 
 describe('a CSV object', () => {
   it.each([
-    ['a quote inside of a field that has none around it', ' , "sp" ,t'],
-    ['text behind a closing quote', '"x"y,"z"w,1'],
-    ['a quote that is opened and not closed', '1,"open'],
-    ['inches', '5" pipe,2'],
+    ['a quote inside an unquoted field', ' , "sp" ,t'],
+    ['text after a closing quote', '"x"y,"z"w,1'],
+    ['an unclosed quote', '1,"open'],
+    ['an inch sign', '5" pipe,2'],
   ])('refuses a row with %s, and keeps the rows around it', async (_, row) => {
     for (const chunk of [1, 7, 1 << 16]) {
       const { rows, refused, order } = await read(`a,b\n1,2\n${row}\n3,4\n5,6\n`, chunk)
@@ -61,14 +61,14 @@ describe('a CSV object', () => {
     expect((await read('a,,b\n1,2,\n', 3, 'null')).rows).toEqual([{ a: '1', column2: '2', b: null }])
   })
 
-  it('loses one line to a quote that is closed far away, and none of megabytes behind it', async () => {
+  it('refuses only the line of an unclosed quote, and keeps the megabytes after it', async () => {
     const line = 'some,more\n'
     const { rows, refused } = await read(`a,b\n1,"open\n${line.repeat(300_000)}end,1\n`, 1 << 16)
     expect(refused).toEqual(['1,"open'])
     expect(rows.length).toBe(300_001)
   })
 
-  it('refuses a line of megabytes once, whatever the chunks, and goes on behind it', async () => {
+  it('refuses a line of megabytes once, however it is cut into chunks, and goes on after it', async () => {
     for (const chunk of [10_000, 1 << 16, 1 << 22]) {
       const { rows, refused } = await read(`a,b\n1,2\n${'x'.repeat(3_500_000)},y\n3,4\n`, chunk)
       expect(rows).toEqual([
@@ -79,7 +79,7 @@ describe('a CSV object', () => {
     }
   })
 
-  it('gives every good row and every bad one once, in their order, wherever the chunks are cut', async () => {
+  it('gives every good row and every bad row once and in order, however the object is cut into chunks', async () => {
     const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', '\r\n', 'é'), maxLength: 5 })
     const good = fc.tuple(cell, cell).map((cells) => ({ cells, text: cells.map((each) => `"${each.replaceAll('"', '""')}"`).join(',') }))
     const bad = fc.constantFrom(' , "x" ,t', '"x"y,1', 'a"b,2').map((text) => ({ cells: undefined, text }))
@@ -94,17 +94,17 @@ describe('a CSV object', () => {
     )
   })
 
-  it('names columns without a name by their place, and numbers those whose name came before', () => {
+  it('names unnamed columns by their position, and numbers repeated names', () => {
     expect(columnNames(['a', 'a', '', 'b', ''])).toEqual(['a', 'a_2', 'column3', 'b', 'column5'])
     expect(columnNames(['a', 'a', 'a_2'])).toEqual(['a', 'a_3', 'a_2'])
     expect(columnNames(['column2', ''])).toEqual(['column2', 'column2_2'])
   })
 
-  it('keeps every column of a header with doubled and empty names', async () => {
+  it('keeps every column of a header with repeated and empty names', async () => {
     expect((await read('a,a,\n1,2,3\n')).rows).toEqual([{ a: '1', a_2: '2', column3: '3' }])
   })
 
-  it('is malformed as a whole where its header is', async () => {
+  it('is refused as a whole when its header is malformed', async () => {
     await expect(read('a,"b\n1,2\n')).rejects.toThrow('which names the columns')
   })
 })

@@ -1,4 +1,4 @@
-/** Rows of a range by the folders of their records: every row in one part, the one where it belongs, in order. */
+/** The rows of a range, split by the folders of their records: every row is in exactly one part, the right one, in order. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRowBuffer, endRow, reserve, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
@@ -19,7 +19,7 @@ function rowsOf(rows: readonly Row[], from: number): Rows {
   return takeRows(buffer)
 }
 
-/** What a reader of the rows sees: by `ends` alone. */
+/** The rows as a reader sees them, by `ends` alone. */
 const seen = ({ bytes, count, ends, offsets, times }: Rows) =>
   Array.from({ length: count }, (_, row) => ({
     text: Buffer.from(bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row]))
@@ -43,11 +43,11 @@ function parts(pieces: Rows[], template: string): FolderPart[] {
   return found.parts
 }
 
-/** Every row once, in the folder that `wanted` says, in order. */
+/** Asserts that every row is there once, in the folder that `wanted` gives, in order. */
 function assertParts(all: Rows[], found: FolderPart[], wanted: (row: { text: string; timeMs: number }) => string): void {
   for (const { folder, rows } of found)
     for (const { text, timeMs } of rows.flatMap(seen)) expect(wanted({ text, timeMs: timeMs! })).toBe(folder)
-  // Two objects of one range in one folder would have one key.
+  // Two objects of one range in one folder would have the same key.
   expect(new Set(found.map(({ folder }) => folder)).size).toBe(found.length)
   const rows = found.flatMap((part) => part.rows.flatMap(seen))
   expect(rows.toSorted((a, b) => a.offset! - b.offset!)).toEqual(all.flatMap(seen))
@@ -58,7 +58,7 @@ function assertParts(all: Rows[], found: FolderPart[], wanted: (row: { text: str
 }
 
 const inCalendar = (ms: number) => Math.min(Math.max(ms, 0), Date.parse('9999-12-31T23:59:59.999Z'))
-/** By the calendar's own getters. */
+/** The expected folder, by the getters of Date. */
 function shown(template: string, ms: number): string {
   const at = new Date(ms)
   const two = (value: number) => String(value).padStart(2, '0')
@@ -69,7 +69,7 @@ function shown(template: string, ms: number): string {
 
 describe('folders by the record’s time', () => {
   it.each(['dt={date}', '{year}/{month}/{day}', 'h={hour}', 'dt={date}/{hour}', 'd={day}'])(
-    'of %s hold every row once, where it belongs',
+    'hold every row once, in the right folder, by the template %s',
     (template) => {
       fc.assert(
         fc.property(fc.array(fc.array(row, { maxLength: 12 }), { maxLength: 4 }), (pieces) => {
@@ -80,7 +80,7 @@ describe('folders by the record’s time', () => {
     },
   )
 
-  it('are one, with the rows as they are, where keys show nothing of the records', () => {
+  it('are a single one with the rows unchanged when the template uses nothing of the records', () => {
     const piece = rowsOf(
       [
         { text: 'a', timeMs: 0 },
@@ -103,7 +103,7 @@ describe('folders by a member of the record', () => {
     { requiredKeys: [] },
   )
 
-  it('hold every row once, in a folder that readers of partitioned folders read back as the member', () => {
+  it('hold every row once, in a folder whose name decodes to the member', () => {
     fc.assert(
       fc.property(fc.array(fc.array(document, { maxLength: 12 }), { maxLength: 3 }), (pieces) => {
         const all = pieces.map((piece, index) =>
@@ -127,7 +127,7 @@ describe('folders by a member of the record', () => {
   })
 
   it.each(['dt={value.created|date}', '{value.created|year}/{value.created|month}/{value.created|day}/h={value.created|hour}'])(
-    'of its time by %s, from text or milliseconds',
+    'follow the time in the member by the template %s, from text or milliseconds',
     (template) => {
       const plain = template.replaceAll('value.created|', '')
       fc.assert(
@@ -147,7 +147,7 @@ describe('folders by a member of the record', () => {
     },
   )
 
-  it('read dates, zones, and digits below the millisecond', () => {
+  it('accept dates, time zones, and digits below the millisecond', () => {
     const texts = ['"2026-02-28"', '"2026-03-01T01:30:00.123456789+02:00"', '"2026-02-28 23:59:59.999999+00"', '1772323199999']
     const all = [
       rowsOf(
@@ -159,7 +159,7 @@ describe('folders by a member of the record', () => {
   })
 
   it.each(['{"at":"soon"}', '{"at":"2026-02-30"}', '{"at":true}', '{"at":{}}', '{"at":1e99}'])(
-    'refuse %s where a time is needed',
+    'refuse %s when a time is needed',
     (text) => {
       const found = partsByFolder(
         [
@@ -177,7 +177,7 @@ describe('folders by a member of the record', () => {
     },
   )
 
-  it('have an end in number: records of further ones are refused', () => {
+  it('are limited in number: records of further folders are refused', () => {
     const texts = Array.from({ length: FOLDERS_MAX + 2 }, (_, index) => ({ text: `{"id":${index % (FOLDERS_MAX + 1)}}`, timeMs: 0 }))
     expect(parts([rowsOf(texts.slice(0, FOLDERS_MAX), 0)], '{value.id}')).toHaveLength(FOLDERS_MAX)
     const found = partsByFolder([rowsOf(texts, 0)], '{value.id}')
@@ -185,10 +185,10 @@ describe('folders by a member of the record', () => {
   })
 
   it.each([
-    ['an escape that is none', '{"c":"a\\x"}'],
-    ['half an escape', '{"c":"\\u12"}'],
-    ['more bytes than a key takes', `{"c":"${'水'.repeat(40)}"}`],
-  ])('refuse %s, and that record alone', (_what, text) => {
+    ['an invalid escape', '{"c":"a\\x"}'],
+    ['an incomplete escape', '{"c":"\\u12"}'],
+    ['more bytes than a key allows', `{"c":"${'水'.repeat(40)}"}`],
+  ])('refuse only the record with %s', (_what, text) => {
     const found = partsByFolder(
       [
         rowsOf(
@@ -204,7 +204,7 @@ describe('folders by a member of the record', () => {
     expect(found).toMatchObject({ faults: [{ offset: 6n, code: 'no_folder' }] })
   })
 
-  it('keep the last nanosecond of a day in it', () => {
+  it('keep the last nanosecond of a day in the folder of that day', () => {
     const texts = ['2026-12-31T23:59:59.999999999Z', '1969-12-31T23:59:59.999999999Z'].map((at) => ({
       text: JSON.stringify({ at }),
       timeMs: 0,
@@ -212,7 +212,7 @@ describe('folders by a member of the record', () => {
     expect(parts([rowsOf(texts, 0)], '{value.at|date}').map(({ folder }) => folder)).toEqual(['2026-12-31', '1969-12-31'])
   })
 
-  it('of times alone have no end in number', () => {
+  it('are not limited in number when they are of times only', () => {
     const hours = Array.from({ length: 1500 }, (_, index) => ({ text: '{}', timeMs: index * 3_600_000 }))
     expect(parts([rowsOf(hours, 0)], '{date}/{hour}')).toHaveLength(1500)
   })

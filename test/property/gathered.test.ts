@@ -1,4 +1,4 @@
-/** Small batches that are run as one: every record comes out as it went in, with its own time, and failures name their own offsets. */
+/** Small batches that run as one: every record comes out as it went in, with its own timestamp, and failures name their own offsets. */
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
@@ -20,7 +20,7 @@ import { openKernel, type Kernel } from '../../shared/smartmodule/host/kernel.ts
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import { BARE_CHAIN } from '../harness/chains.ts'
 
-/** KIP-98. */
+/** In the header of a batch (KIP-98). */
 const LAST_OFFSET_DELTA_AT = 23
 
 let kernel: Kernel
@@ -48,7 +48,7 @@ const record = fc.record({
   value: fc.option(bytes),
   isFramed: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
 })
-/** A broker that writes the time itself has one. */
+/** The base timestamp of every batch whose time the broker sets. */
 const TIME = 1_700_000_000_000n
 const small = fc
   .record({
@@ -130,7 +130,7 @@ async function run(log: { bytes: Buffer; end: bigint }, position: bigint, until?
 const reframed = (value: Buffer | null) => value && Buffer.concat([Buffer.from([0, 0, 0, 0, 1]), value.subarray(5)])
 
 describe('small batches', () => {
-  it('come out record by record as they went in, from any position to any end', async () => {
+  it('come out record by record as they went in, from any offset to any end', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(small, { minLength: 1, maxLength: 30 }),
@@ -154,7 +154,7 @@ describe('small batches', () => {
     )
   })
 
-  it('are run together', async () => {
+  it('are run together: 2,000 of them take fewer than ten calls', async () => {
     const one: Small = {
       gap: 0,
       time: 1_700_000_000_000n,
@@ -168,7 +168,7 @@ describe('small batches', () => {
     expect(calls).toBeLessThan(10)
   })
 
-  it('that are malformed are refused by their own offset', async () => {
+  it('are refused with their own offset when they are malformed', async () => {
     const log = logOf(
       Array.from({ length: 3 }, (): Small => ({
         gap: 0,

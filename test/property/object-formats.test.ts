@@ -1,4 +1,4 @@
-/** Formats of objects: however the bytes are cut into chunks, and wherever reading is taken up again, the records are the same. */
+/** Formats of objects: the records are the same however the bytes are cut into chunks, and wherever reading resumes. */
 import { posix } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -21,7 +21,7 @@ const valuesOf = ({ bytes, spans, count }: RecordBlock): string[] =>
 
 const CSV = { delimiter: ',', header: true, quote: true, empty: 'text' as const }
 
-/** Reads the object in chunks; after `stopAfter` chunks the reading is given up and taken up again at the place it had. */
+/** Reads the object in chunks; stops after `stopAfter` chunks, and resumes at the position reached. */
 async function read(format: FormatName, object: Buffer, cuts: number[], stopAfter: number): Promise<string[]> {
   const bounds = [...new Set([0, ...cuts.map((cut) => cut % (object.length + 1)), object.length])].sort((a, b) => a - b)
   const chunks = bounds.slice(1).map((end, index) => object.subarray(bounds[index], end))
@@ -44,7 +44,7 @@ async function read(format: FormatName, object: Buffer, cuts: number[], stopAfte
 const chopped = fc.tuple(fc.array(fc.nat(), { maxLength: 8 }), fc.nat(6))
 
 describe('records of an object', () => {
-  it('are its lines, for ndjson', async () => {
+  it('are its lines in ndjson, wherever reading resumes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.json({ maxDepth: 1 }), { maxLength: 10 }),
@@ -59,7 +59,7 @@ describe('records of an object', () => {
     )
   })
 
-  it('are its lines with their numbers, for text', async () => {
+  it('are its lines with their numbers in text, wherever reading resumes', async () => {
     const line = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\t', 'é', '😀', '\u0001', ' '), minLength: 1 })
     await fc.assert(
       fc.asyncProperty(fc.array(line, { maxLength: 8 }), chopped, async (lines, [cuts, stopAfter]) => {
@@ -69,7 +69,7 @@ describe('records of an object', () => {
     )
   })
 
-  it('are its elements, for a JSON array', async () => {
+  it('are its elements in a JSON array, wherever reading resumes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 8 }),
@@ -83,7 +83,7 @@ describe('records of an object', () => {
     )
   })
 
-  it('are its rows, for csv', async () => {
+  it('are its rows in csv, wherever reading resumes', async () => {
     const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', 'é', ' '), maxLength: 6 })
     const quote = (text: string) => `"${text.replaceAll('"', '""')}"`
     await fc.assert(
@@ -98,7 +98,7 @@ describe('records of an object', () => {
 })
 
 describe('an object', () => {
-  it('is known by its extension', () => {
+  it('has its format and compression detected by its extension', () => {
     const auto = { format: 'auto', compression: 'auto' } as const
     expect(describeObject('a/b.ndjson.gz', auto)).toMatchObject({ format: 'ndjson', compression: 'gzip' })
     expect(describeObject('a.b/c', auto)).toMatchObject({ format: 'text', compression: 'none' })
@@ -107,7 +107,7 @@ describe('an object', () => {
     expect(describeObject('a.json', { format: 'text', compression: 'none' })).toMatchObject({ format: 'text', compression: 'none' })
   })
 
-  it('is meant by a pattern as shells have it', () => {
+  it('matches a pattern as in a shell, in bounded time', () => {
     expect(matchesGlob('*.txt', 'a.txt')).toBe(true)
     expect(matchesGlob('*.txt', 'b/a.txt')).toBe(false)
     expect(matchesGlob('**.txt', 'b/a.txt')).toBe(true)
@@ -118,7 +118,7 @@ describe('an object', () => {
     expect(performance.now() - from).toBeLessThan(500)
   })
 
-  it('is meant by a pattern as path.matchesGlob has it, where that knows the same signs', () => {
+  it('matches a pattern as path.matchesGlob does, for the signs that both know', () => {
     const key = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 8 })
     const glob = fc
       .string({ unit: fc.constantFrom('a', 'b', '*', '?'), maxLength: 6 })
@@ -128,7 +128,7 @@ describe('an object', () => {
 })
 
 describe('a block of records', () => {
-  it('becomes batches that hold the same records, by their keys', () => {
+  it('becomes batches that hold the same records, partitioned by their keys', () => {
     const part = fc.option(fc.uint8Array({ maxLength: 30 }), { nil: null })
     const header = fc.tuple(
       fc.string({ maxLength: 5 }),

@@ -1,4 +1,4 @@
-/** The arithmetic that pages are cut by, and tasks are placed by. */
+/** The arithmetic of cutting pages and of placing tasks. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rangesOf } from '../../services/control-plane/stream-data/interleave.ts'
@@ -25,13 +25,13 @@ describe('pages of a stream', () => {
     )
   })
 
-  it('behind the end are empty', () => {
+  it('are empty after the end of the stream', () => {
     expect(rangesOf([3, 2], 5, 10).every(({ from, to }) => from === to)).toBe(true)
   })
 })
 
 describe('placement', () => {
-  it('moves only the tasks of a member that leaves', () => {
+  it('moves only the tasks of a member that leaves, and gives every member its share', () => {
     const members = ['a', 'b', 'c', 'd']
     for (let i = 0; i < 200; i++) {
       const before = placeTask(members, `pl_${i}`, 0)!

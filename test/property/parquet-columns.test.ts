@@ -1,4 +1,4 @@
-/** What goes into a Parquet file comes out of DuckDB as it was: 64-bit integers, decimals, dates, microseconds, bytes. */
+/** DuckDB reads from a Parquet file the values that were written: 64-bit integers, decimals, dates, microseconds, bytes. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ async function readBack(texts: string[], fields: Record<string, string> | undefi
 }
 
 describe('a Parquet file', () => {
-  it('holds every value of the known types as it is', async () => {
+  it('holds every value of the given types exactly', async () => {
     const texts = [
       '{"i":9007199254740993,"d":"12345678901234567890.0123","on":"2024-02-29","at":"2026-11-22T01:02:03.123456+02:00","b":"AAH/","n":0.1,"t":"é"}',
       '{"i":-9223372036854775808,"d":"-0.5","on":"1900-01-01","at":"1969-12-31T23:59:59.999999Z","b":"","n":1e300,"t":""}',
@@ -61,7 +61,7 @@ describe('a Parquet file', () => {
     ])
   })
 
-  it('finds types that lose nothing where none are known', async () => {
+  it('finds types that lose nothing when none are given', async () => {
     const texts = ['{"id":9007199254740993,"sum":12345678901234567.89,"x":1.5}', '{"id":1,"sum":0.01,"x":2}']
     expect(await readBack(texts, undefined, 'id::VARCHAR, sum::VARCHAR, x::VARCHAR, typeof(id), typeof(sum), typeof(x)')).toEqual([
       ['9007199254740993', '12345678901234567.890000000000000000', '1.5', 'BIGINT', 'DECIMAL(38,18)', 'DOUBLE'],
@@ -96,11 +96,11 @@ describe('a Parquet file', () => {
     ])
   })
 
-  it('keeps numbers inside of documents as they are written', async () => {
+  it('keeps numbers inside nested documents as they are written', async () => {
     expect(await readBack(['{"o":{"a":[9007199254740993,0.1]}}'], { o: 'object' }, 'o')).toEqual([['{"a":[9007199254740993,0.1]}']])
   })
 
-  it('holds lists as lists: of known types, of those that the rows show, in each other, empty, and with nulls', async () => {
+  it('holds lists as lists: of given types, of types found in the rows, nested, empty, and with nulls', async () => {
     const fields = { tags: 'array<string>?', sums: 'array<decimal(9,2)>?', at: 'array<datetime>', deep: 'array<array<integer>>' }
     const texts = [
       '{"tags":["a",null,""],"sums":["1.5","-0.25"],"at":["2026-11-22T01:02:03.000004Z"],"deep":[[1,9007199254740993],[],[null]],"found":[1.5,2]}',
@@ -124,13 +124,13 @@ describe('a Parquet file', () => {
     ])
   })
 
-  it('keeps lists of what has no type in common as the JSON that they are', async () => {
+  it('keeps lists whose items have no common type as JSON', async () => {
     expect(await readBack(['{"a":[1,"x"],"o":[{"b":9007199254740993}]}'], undefined, 'a::VARCHAR, o::VARCHAR')).toEqual([
       ['[1,"x"]', '[{"b":9007199254740993}]'],
     ])
   })
 
-  it('holds members that are named like what every object inherits', async () => {
+  it('holds members named like properties that every object inherits', async () => {
     const texts = ['{"constructor":"x","__proto__":"y","toString":1}', '{"a":2}']
     expect(await readBack(texts, {}, '"constructor", "__proto__", "toString"::VARCHAR, a::VARCHAR')).toEqual([
       ['x', 'y', '1', 'null'],
@@ -138,13 +138,13 @@ describe('a Parquet file', () => {
     ])
   })
 
-  it('keeps lists in lists in lists, and deeper ones, as JSON', async () => {
+  it('keeps lists that are nested three levels deep or more as JSON', async () => {
     const deep = `${'['.repeat(3000)}1${']'.repeat(3000)}`
     const [[text]] = (await readBack([`{"a":${deep}}`], {}, 'a::VARCHAR')) as [[string]]
     expect(text.replaceAll(/[^1]/g, '')).toBe('1')
   })
 
-  it('takes numbers that JavaScript prints with an exponent as the decimals that they are', async () => {
+  it('holds numbers that JavaScript prints with an exponent as exact decimals', async () => {
     expect(await readBack(['{"d":0.0000001}', '{"d":-1.25e-7}', '{"d":12e3}'], { d: 'decimal(20,10)' }, 'd::VARCHAR')).toEqual([
       ['0.0000001000'],
       ['-0.0000001250'],
@@ -164,7 +164,7 @@ describe('a Parquet file', () => {
     ['i', 'integer', '9223372036854775808'],
     ['on', 'date', '"2026-02-30"'],
     ['b', 'bytes', '"A"'],
-  ])('refuses the record whose %s (%s) it can’t hold, naming it', async (name, type, value) => {
+  ])('refuses a record whose member %s (%s) it can’t hold, naming the member', async (name, type, value) => {
     const encoded = await encode(rowsOf(['{}', `{"${name}":${value}}`]), { [name]: type })
     expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message: `the member "${name}" is not of type ${type}` }] })
   })

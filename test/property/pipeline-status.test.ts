@@ -31,13 +31,13 @@ describe('the status table', () => {
       for (const next of Object.values(row)) expect([...PIPELINE_STATUSES, 'same', 'refused']).toContain(next)
   })
 
-  it('refuses only what a client asks for, never what tasks report', () => {
+  it('refuses only requests of clients, never reports of tasks', () => {
     for (const current of PIPELINE_STATUSES)
       for (const happening of PIPELINE_EVENTS)
         if (transition(current, happening) === 'refused') expect(['update', 'delete', ...PIPELINE_ACTIONS]).toContain(happening)
   })
 
-  it('makes an action that is in effect do nothing, except restart', () => {
+  it('does not move when an action is repeated, except for restart', () => {
     fc.assert(
       fc.property(status, fc.constantFrom('start', 'pause', 'resume', 'stop', 'delete' as const), (current, action) => {
         const next = transition(current, action)
@@ -46,7 +46,7 @@ describe('the status table', () => {
     )
   })
 
-  it('never leaves deleting, and never lets a report start what is stopped', () => {
+  it('never leaves deleting, and lets no report start a stopped or failed pipeline', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), (events) => {
         let current: PipelineStatus = 'creating'
@@ -64,7 +64,7 @@ describe('the status table', () => {
     )
   })
 
-  it('reaches running from wherever a client may start or resume, and paused or stopped from wherever it may pause or stop', () => {
+  it('reaches running, paused or stopped by the reports after an action, from every status that allows the action', () => {
     for (const current of PIPELINE_STATUSES) {
       for (const [action, report, reached] of [
         ['start', 'tasks_running', 'running'],
@@ -89,7 +89,7 @@ const report = (change: Partial<Observation> = {}): Observation => ({
 })
 
 describe('the reports of tasks', () => {
-  it('of another attempt, or of tasks that are not wanted any more, don’t count', () => {
+  it('don’t count when they are of another attempt, or of tasks that are no longer wanted', () => {
     expect(statusFrom('running', [0], 'starting', [report({ status: 'failed', reason: 'why' })], 2)).toMatchObject({ status: 'starting' })
     expect(statusFrom('running', [0], 'running', [report(), report({ task: 1, status: 'failed', reason: 'old' })], 1)).toMatchObject({
       status: 'running',
@@ -100,7 +100,7 @@ describe('the reports of tasks', () => {
     })
   })
 
-  it('pause a pipeline whose task has held itself back', () => {
+  it('pause a pipeline when one of its tasks has held itself back', () => {
     expect(
       statusFrom('running', [0, 1], 'running', [report(), report({ task: 1, status: 'paused', held_back: true, reason: 'too many' })], 1),
     ).toEqual({
@@ -110,7 +110,7 @@ describe('the reports of tasks', () => {
     })
   })
 
-  it('say running, paused or stopped only when all tasks do', () => {
+  it('make the pipeline running, paused or stopped only when all tasks are', () => {
     const observation = fc.record({
       task: fc.nat(3),
       status: fc.constantFrom<Observation['status']>('starting', 'running', 'paused', 'stopped', 'failed'),
@@ -130,7 +130,7 @@ describe('the reports of tasks', () => {
     )
   })
 
-  it('follow what is wanted: every action has a desired status', () => {
+  it('are judged by a desired status, which every action has', () => {
     expect(Object.keys(DESIRED_AFTER).sort()).toEqual([...PIPELINE_ACTIONS].sort())
   })
 })

@@ -30,7 +30,7 @@ const Record = require('kafkajs/src/protocol/recordBatch/record/v0') as (options
 
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array))
 const nullable = fc.option(bytes, { nil: null })
-/** Names are unique and no prototype's: kafkajs keeps headers in an object. */
+/** Names are unique and never a prototype's, because kafkajs keeps headers in an object. */
 const headerList = fc.uniqueArray(
   fc.tuple(
     fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).map((name) => `h${name}`),
@@ -44,7 +44,7 @@ const records = fc
   .map((list) => list.map((each, offsetDelta): KafkaRecord => ({ ...each, offsetDelta })))
 
 describe('record batches', () => {
-  it('that we write are read by kafkajs, byte for byte', async () => {
+  it('are read by kafkajs byte for byte when we write them', async () => {
     await fc.assert(
       fc.asyncProperty(records, async (list) => {
         const batch = encodeBatch(list, 1_700_000_000_000n, 0)
@@ -63,7 +63,7 @@ describe('record batches', () => {
     )
   })
 
-  it('that kafkajs writes are read by us, byte for byte', async () => {
+  it('are read by us byte for byte when kafkajs writes them', async () => {
     await fc.assert(
       fc.asyncProperty(records, async (list) => {
         const theirs = list.map(({ key, value, headers, offsetDelta, timestampDelta }) =>
@@ -83,7 +83,7 @@ describe('record batches', () => {
     )
   })
 
-  it('cut anywhere are no batch, and never an error', () => {
+  it('count as no batch, and never as an error, when they are truncated anywhere', () => {
     fc.assert(
       fc.property(records, fc.double({ min: 0, max: 0.999, noNaN: true }), (list, part) => {
         const batch = encodeBatch(list, 0n, 0)
@@ -94,7 +94,7 @@ describe('record batches', () => {
 })
 
 describe('varints', () => {
-  it('of 32 bits come back as they went', () => {
+  it('are read back as they were written, for 32 bits', () => {
     fc.assert(
       fc.property(fc.integer(), (value) => {
         const target = Buffer.alloc(8)
@@ -104,7 +104,7 @@ describe('varints', () => {
     )
   })
 
-  it('of 64 bits come back as they went', () => {
+  it('are read back as they were written, for 64 bits', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
         const target = Buffer.alloc(12)

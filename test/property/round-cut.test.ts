@@ -1,4 +1,4 @@
-/** A round whose output becomes too large is cut: what little was fetched may inflate to anything, and every record counts once. */
+/** A round whose output becomes too large is cut: a small fetch may inflate to any size, and every record counts once. */
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
@@ -58,7 +58,7 @@ beforeAll(async () => {
   chain = await openChain({ steps: [] }, kernel, callWatchOver(), () => {})
 })
 
-/** Runs a partition a part at a time; answers each part's output. */
+/** Runs a partition a part at a time; returns each part's output. */
 async function runInParts({ bytes, end, aborted }: Log, outputBytesMax: number, until?: bigint): Promise<OutputBatch[][]> {
   const pool = createBufferPool(0)
   const parts: OutputBatch[][] = []
@@ -101,7 +101,7 @@ describe('a round', () => {
   })
   const transactions = fc.array(transaction, { minLength: 1, maxLength: 8 })
 
-  it('is cut where its output becomes too large, and no record is lost or doubled, whatever was aborted before', async () => {
+  it('is cut when its output becomes too large, and no record is lost or duplicated, whatever was aborted before', async () => {
     await fc.assert(
       fc.asyncProperty(transactions, fc.integer({ min: 1, max: 40_000 }), async (written, most) => {
         const parts = await runInParts(logOf(written), most)
@@ -111,7 +111,7 @@ describe('a round', () => {
     )
   })
 
-  it('of a planned range ends with it, inside of a batch too', async () => {
+  it('ends exactly at the end of a planned range, even inside a batch', async () => {
     await fc.assert(
       fc.asyncProperty(
         transactions,
@@ -133,7 +133,7 @@ describe('a round', () => {
     )
   })
 
-  it('of eight kilobytes that inflate to a hundred megabytes is made a few megabytes at a time', async () => {
+  it('is made a few megabytes at a time when a few kilobytes inflate to a hundred megabytes', async () => {
     const values = Array.from({ length: 1000 }, (_, n) => Buffer.concat([Buffer.alloc(100_000, 97), Buffer.from(String(n))]))
     const log = logOf([committed(values)])
     expect(log.bytes.length).toBeLessThan(100_000)
@@ -146,7 +146,7 @@ describe('a round', () => {
 })
 
 describe('a section', () => {
-  it('is cut before the record that would be too much, whatever its records are', () => {
+  it('is cut before the record that would exceed the limit, whatever its records are', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 50 }), fc.integer({ min: 1, max: 2000 }), (values, most) => {
         const records = values.map((value, n) => ({ ...recordOf(Buffer.from(value), n * 3), timestampDelta: BigInt(n) ** 5n }))

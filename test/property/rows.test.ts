@@ -1,4 +1,4 @@
-/** Rows as lanes encode them, against JSON.parse and against what Postgres' text format says. */
+/** Rows as lanes encode them, compared with JSON.parse and with Postgres' text format. */
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import kafkajs from 'kafkajs'
@@ -12,7 +12,7 @@ import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
 
 const NAMES = ['a', 'b', 'name', 'ä"\\', '', 'long_name_of_a_member']
 const members = fc.dictionary(fc.constantFrom(...NAMES), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 6 })
-/** A document as somebody might write it: blanks between tokens, every character escaped or not. */
+/** A document in any spelling: with or without whitespace, characters beyond ASCII escaped or not. */
 const written = fc.tuple(members, fc.constantFrom(undefined, 1, '\t', '\r\n '), fc.boolean()).map(([value, space, isEscaped]) => {
   const text = JSON.stringify(value, null, space)
   return {
@@ -50,7 +50,7 @@ const copyFormat = (deletes = false): RowFormat => ({
   columns: NAMES.map((name) => ({ name, kind: 'plain', absent: '\\D' })),
 })
 
-/** COPY's text format undone (https://www.postgresql.org/docs/current/sql-copy.html). */
+/** Decodes COPY's text format (https://www.postgresql.org/docs/current/sql-copy.html). */
 function fieldsOf(row: string): (string | null | undefined)[] {
   expect(row.endsWith('\n')).toBe(true)
   return row
@@ -67,7 +67,7 @@ const wellFormed = (text: string): string => Buffer.from(text, 'utf8').toString(
 const hasNul = (value: unknown): boolean => typeof value === 'string' && value.includes('\0')
 
 describe('a row for COPY', () => {
-  it('holds of every member what JSON.parse finds', () => {
+  it('holds for every member the value that JSON.parse finds', () => {
     fc.assert(
       fc.property(written, ({ value, text }) => {
         const row = encode(copyFormat(), text)
@@ -84,7 +84,7 @@ describe('a row for COPY', () => {
     )
   })
 
-  it('is refused for everything that is not one JSON object, and for nothing else that is', () => {
+  it('is refused for everything that is not one JSON object', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -108,20 +108,20 @@ describe('a row for COPY', () => {
     )
   })
 
-  it('names the member that the table has no column for', () => {
+  it('is refused with the name of a member that the table has no column for', () => {
     expect(encode(copyFormat(), '{"a":1,"other":2}')).toEqual({
       code: 'unknown_column',
       message: 'the table has no column for the member "other"',
     })
   })
 
-  it('tells a deletion by the key', () => {
+  it('shows a deletion (a null value) with the members of the key', () => {
     expect(encode(copyFormat(true), null, '{"b":"x"}')).toBe(`${NAMES.map((name) => (name === 'b' ? 'x' : '\\N')).join('\t')}\tt\n`)
     expect(encode(copyFormat(true), null, null)).toMatchObject({ code: 'null_value' })
     expect(encode(copyFormat(false), null, '{"b":"x"}')).toMatchObject({ code: 'null_value' })
   })
 
-  it('holds bytes as Postgres writes them', () => {
+  it('holds bytes in Postgres’ own hexadecimal form', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 50 }), (bytes) => {
         const format: RowFormat = { ...copyFormat(), columns: [{ name: 'a', kind: 'bytes', absent: '\\N' }] } as RowFormat
@@ -143,7 +143,7 @@ describe('a line of JSON', () => {
     )
   })
 
-  it('tells a deletion by the key', () => {
+  it('shows a deletion (a null value) with the members of the key and _deleted', () => {
     fc.assert(
       fc.property(written, ({ value, text }) => {
         expect(JSON.parse(encode({ kind: 'json_lines' }, null, text) as string)).toEqual(
@@ -173,7 +173,7 @@ describe('a line of JSON with metadata', () => {
     return Buffer.from(takeRows(buffer).bytes).toString('utf8')
   }
 
-  it('is the same document with members behind its own', () => {
+  it('is the same document with the metadata after its own members', () => {
     const header = fc.tuple(fc.string({ maxLength: 3 }), fc.option(fc.string({ maxLength: 3 })))
     fc.assert(
       fc.property(written, fc.array(header, { maxLength: 3 }), fc.boolean(), ({ value, text }, others, isChange) => {
@@ -187,19 +187,19 @@ describe('a line of JSON with metadata', () => {
     )
   })
 
-  it('has no commit time that is none, whoever wrote the header, and a null for an empty value', () => {
+  it('has a null _commit_time when the header holds no time, and a null for an empty value', () => {
     expect(JSON.parse(encodeWith('{}', null, [['dps.commit_time', Buffer.from('soon')]]))).toMatchObject({ _commit_time: null })
     expect(JSON.parse(encodeWith('', null, []))).toMatchObject({ value: null, ...own })
   })
 
-  it('refuses what is no object where only objects are wanted', () => {
+  it('refuses non-objects when only objects are wanted', () => {
     const only: RowFormat = { kind: 'json_lines', onlyObjects: true }
     for (const text of ['[1,2]', '"text"', '5', '', null])
       expect(encode(only, text, '{"id":1}')).toMatchObject({ code: 'not_a_json_object' })
     expect(encode(only, ' {"a":1}')).toBe(' {"a":1}\n')
   })
 
-  it('tells a deletion by the key, and keeps what is no object as its member value', () => {
+  it('shows a deletion with the members of the key, and keeps a non-object as its member `value`', () => {
     const none = { _op: null, _commit_time: null }
     expect(JSON.parse(encodeWith(null, '{"id":1}', [['dps.op', Buffer.from('delete')]]))).toEqual({
       id: 1,
@@ -230,7 +230,7 @@ describe('a row of csv', () => {
 })
 
 describe('a member scanner', () => {
-  it('survives any bytes', () => {
+  it('never reads past the end, whatever the bytes are', () => {
     const scanner = createMemberScanner(NAMES, true)
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (noise) => {
@@ -243,7 +243,7 @@ describe('a member scanner', () => {
 })
 
 describe('the partition of a key', () => {
-  it('is the one that kafkajs finds', () => {
+  it('is the one that kafkajs computes', () => {
     const partitioner = kafkajs.Partitioners.DefaultPartitioner()
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40, minLength: 1 }), fc.integer({ min: 1, max: 64 }), (key, partitions) => {

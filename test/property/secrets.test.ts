@@ -1,4 +1,4 @@
-/** Secrets sealed and opened, wrapped under other keys, and kept out of texts. */
+/** Secrets are sealed and opened, rewrapped under other keys, and masked in texts. */
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ const [first, second] = ['a', 'b'].map((kid) => ({ kid, key: randomBytes(32) }))
 ]
 
 describe('a secret', () => {
-  it('opens for its owner alone, under its own key, and after it was wrapped under another', () => {
+  it('opens only for its owner and with its own key, also after it was rewrapped under another', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (owner, value) => {
         const sealed = createSecretBox([first]).seal(owner, value)
@@ -25,7 +25,7 @@ describe('a secret', () => {
     )
   })
 
-  it('is masked in every form in which it may come back', () => {
+  it('is masked in every form in which an error may quote it', () => {
     const pem = '-----BEGIN KEY-----\nabcdef\n-----END KEY-----\n'
     for (const [value, text] of [
       [pem, `Headers.append: "Bearer ${pem.trim()}" is an invalid header value.`],

@@ -1,4 +1,4 @@
-/** Zstandard data of several frames, skippable ones between them, cut into chunks anywhere: nothing is lost, and truncation is said. */
+/** Zstandard data of several frames, with skippable ones between, cut into chunks anywhere: nothing is lost, truncation is reported. */
 import { execFileSync } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { zstdCompressSync, constants } from 'node:zlib'
@@ -39,7 +39,7 @@ async function streamed(data: Buffer, sizes: number[]): Promise<Buffer> {
 }
 
 describe('zstd of several frames', () => {
-  it('inflates to all of their contents, whole and chunk by chunk', async () => {
+  it('inflates to the contents of all frames, whole and chunk by chunk', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(frame, { minLength: 1, maxLength: 5 }),
@@ -53,7 +53,7 @@ describe('zstd of several frames', () => {
           )
           const whole = Buffer.concat(frames.map(({ content }) => content))
           expect(inflateZstd(data, CAP).equals(whole)).toBe(true)
-          // Byte by byte for small ones, in larger pieces for the others.
+          // Small data may be cut byte by byte, large data only into larger pieces.
           expect((await streamed(data, data.length > 20_000 ? sizes.map((size) => size + 500) : sizes)).equals(whole)).toBe(true)
         },
       ),
@@ -61,7 +61,7 @@ describe('zstd of several frames', () => {
     )
   })
 
-  it('says so where the data are truncated, at any byte, or followed by something else', async () => {
+  it('is refused when it is truncated at any byte, or followed by something else', async () => {
     const data = Buffer.concat([compressed(Buffer.from('first'), true), compressed(Buffer.from('second '.repeat(100)), false)])
     const border = compressed(Buffer.from('first'), true).length
     for (let length = 1; length < data.length; length++) {
@@ -72,7 +72,7 @@ describe('zstd of several frames', () => {
     expect(() => inflateZstd(Buffer.concat([data, Buffer.from('rest')]), CAP)).toThrow('not a zstd frame')
   })
 
-  it('ends with an error where the data are damaged, and does not wait for ever', async () => {
+  it('ends with an error when it is damaged, and does not wait forever', async () => {
     const whole = compressed(Buffer.from(Array.from({ length: 20_000 }, (_, n) => `${n} `).join('')), true)
     for (const at of [whole.length - 3, whole.length >> 1, 12]) {
       const damaged = Buffer.from(whole)
@@ -91,18 +91,18 @@ describe('zstd of several frames', () => {
     expect(total).toBe(200 << 20)
   })
 
-  it('keeps the cap over all frames together', () => {
+  it('is limited by the cap over all frames together', () => {
     const one = compressed(new Uint8Array(1 << 20), false)
     expect(() => inflateZstd(Buffer.concat([one, one, one]), (2 << 20) + 5)).toThrow()
     expect(inflateZstd(Buffer.concat([one, one]), 2 << 20).length).toBe(2 << 20)
   })
 
-  it('inflates a record batch of two frames', () => {
+  it('inflates whole as the section of a record batch', () => {
     const section = Buffer.concat([compressed(Buffer.from('one'), false), compressed(Buffer.from('two'), false)])
     expect(inflate(CODECS.zstd, section).toString()).toBe('onetwo')
   })
 
-  it.runIf(hasZstd())('reads what the zstd program writes one behind the other', () => {
+  it.runIf(hasZstd())('inflates whole when it is concatenated output of the zstd program', () => {
     const parts = ['alpha\n', 'beta\n'.repeat(50_000)].map((text) => execFileSync('zstd', ['-q', '-c'], { input: text }))
     expect(inflateZstd(Buffer.concat(parts), CAP).toString()).toBe(`alpha\n${'beta\n'.repeat(50_000)}`)
   })

@@ -1,4 +1,4 @@
-/** Which topics and subjects an account may make streams of. */
+/** Which topics and subjects an account may use for streams. */
 import { describe, expect, it } from 'vitest'
 import { mayAdoptTopic, mayUseSubject } from '../../shared/model/adoption.ts'
 
@@ -20,7 +20,7 @@ describe('adopting a topic', () => {
     [['*', '_*'], '_schemas', false],
     [['_mine'], '_mine', true],
     [['*'], 'dpsother', true],
-  ])('by %j is %s: %s', (patterns, topic, isAllowed) => {
+  ])('is allowed under the patterns %j for %s: %s', (patterns, topic, isAllowed) => {
     expect(mayAdoptTopic(rules(...patterns), 'acc_1', topic)).toBe(isAllowed)
   })
 })
@@ -34,7 +34,7 @@ describe('using a schema', () => {
     ['dps.acc_1.st_1-value', true],
     ['dps.acc_2.st_1-value', false],
     ['dps.acc_10.st_1-value', false],
-  ])('under the subject %s: %s', (subject, isAllowed) => {
+  ])('is allowed under the subject %s: %s', (subject, isAllowed) => {
     expect(mayUseSubject(rules('orders*'), 'acc_1', subject)).toBe(isAllowed)
   })
 })

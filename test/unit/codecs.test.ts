@@ -1,4 +1,4 @@
-/** Schemas that somebody else has written: what can't be kept exactly is refused, and nothing of them runs without an end. */
+/** Schemas written by others: values that can't be kept exactly are refused, and no schema causes endless work. */
 import { describe, expect, it } from 'vitest'
 import { openCodec } from '../../shared/registry/codecs.ts'
 import { fieldsOf } from '../../shared/registry/fields.ts'
@@ -45,7 +45,7 @@ describe('an Avro schema', () => {
     ],
     [[{ name: 'next', type: ['null', 'R'], default: null }], { next: { next: null } }],
     [[{ name: 'm', type: { type: 'map', values: 'bytes' } }], { m: { a: '/w==' } }],
-  ])('%j keeps %j', (fields, value) => expect(through(avro(...fields), value)).toEqual(value))
+  ])('with fields %j keeps %j', (fields, value) => expect(through(avro(...fields), value)).toEqual(value))
 
   it.each([
     [{ name: 'b', type: 'bytes' }, 'hello, world!'],
@@ -61,7 +61,7 @@ describe('an Avro schema', () => {
     [{ name: 'd', type: { type: 'bytes', logicalType: 'decimal', precision: 5, scale: 2 } }, '1.234'],
     [{ name: 'd', type: { type: 'bytes', logicalType: 'decimal', precision: 5, scale: 2 } }, 1.5],
     [{ name: 'd', type: { type: 'fixed', name: 'F', size: 1, logicalType: 'decimal', precision: 3, scale: 0 } }, '128'],
-  ])('%j refuses %j', (field, value) => expect(() => avro(field).fromJson(JSON.stringify({ [field.name]: value }))).toThrow())
+  ])('with field %j refuses %j', (field, value) => expect(() => avro(field).fromJson(JSON.stringify({ [field.name]: value }))).toThrow())
 
   it.each([
     [{ type: 'long' }, '9007199254740993'],
@@ -76,7 +76,7 @@ describe('an Avro schema', () => {
     [{ type: 'bytes', logicalType: 'decimal', precision: 9, scale: 3 }, '"-0.001"'],
     [['null', { type: 'bytes', logicalType: 'decimal', precision: 4 }], '"128"'],
     [{ type: 'fixed', name: 'F', size: 8, logicalType: 'decimal', precision: 18, scale: 4 }, '"-1.0000"'],
-  ])('%j keeps every digit of %s', (type, text) => {
+  ])('with type %j keeps every digit of %s', (type, text) => {
     const codec = avro({ name: 'v', type })
     expect(codec.toJson(codec.fromJson(`{"v":${text}}`))).toBe(`{"v":${text}}`)
   })
@@ -89,7 +89,7 @@ describe('an Avro schema', () => {
     [['null', 'string'], '0.1'],
     [{ type: 'record', name: 'B', fields: [{ name: 'rawJSON', type: 'string' }] }, '5.5'],
     [{ type: 'bytes', logicalType: 'decimal', precision: 100_000 }, `"${'9'.repeat(50_000)}"`],
-  ])('%j refuses %s, and does not take it for something else', (type, text) =>
+  ])('with type %j refuses %s instead of reading it as something else', (type, text) =>
     expect(() => avro({ name: 'v', type }).fromJson(`{"v":${text}}`)).toThrow('"v'),
   )
 
@@ -99,33 +99,33 @@ describe('an Avro schema', () => {
     [['null', 'long', 'bytes'], '"aGk="'],
     [['long', 'bytes'], '5'],
     [['null', 'long'], '5'],
-  ])('the union %j keeps %s', (type, text) => {
+  ])('with union %j keeps %s', (type, text) => {
     const codec = avro({ name: 'v', type })
     expect(codec.toJson(codec.fromJson(`{"v":${text}}`))).toBe(`{"v":${text}}`)
   })
 
-  it('shows 64-bit integers as integers', () => {
+  it('shows a 64-bit integer as the type integer', () => {
     expect(avro({ name: 'a', type: 'long' }, { name: 'b', type: ['null', 'long'] }).fields).toEqual({ a: 'integer', b: 'integer?' })
     expect(through(avro({ name: 'v', type: 'long' }), { v: 1e16 })).toEqual({ v: 1e16 })
   })
 
-  it('refuses an integer that its double does not hold', () => {
+  it('refuses an integer that a double can’t hold exactly', () => {
     expect(() => avro({ name: 'v', type: 'double' }).fromJson('{"v":9007199254740993}')).toThrow('"v"')
   })
 
-  it('has decimals as the specification’s two’s complement', () => {
+  it('encodes a decimal as the two’s complement that the specification asks for', () => {
     const codec = avro({ name: 'v', type: { type: 'bytes', logicalType: 'decimal', precision: 6, scale: 2 } })
-    // A length of two bytes (zig-zag 4), then -12345.
+    // The length 2 (zig-zag 4), then -12345.
     expect(codec.fromJson('{"v":"-123.45"}')).toEqual(Buffer.from([4, 0xcf, 0xc7]))
   })
 
-  it('is refused for lists of nothing, which a few bytes could make endless', () => {
+  it('is refused when the items of a list take no bytes, because a few bytes could then hold an endless list', () => {
     const empty = { type: 'record', name: 'E', fields: [{ name: 'n', type: 'null' }] }
     for (const items of ['null', empty, { type: 'array', items: 'null' }])
       expect(() => avro({ name: 'a', type: { type: 'array', items } })).toThrow('take no bytes')
   })
 
-  it('refuses a number that JSON has no word for', () => {
+  it('refuses NaN, which JSON can’t express', () => {
     const codec = avro({ name: 'd', type: 'double' })
     const value = Buffer.alloc(8)
     value.writeDoubleLE(Number.NaN)
@@ -149,14 +149,14 @@ describe('a Protobuf schema', () => {
     ['float v = 1;', 1e300],
     ['bytes v = 1;', 'hello, world!'],
     ['M v = 1;', { w: 1 }],
-  ])('%s refuses %j', (body, v) => expect(() => protobuf(body).fromJson(JSON.stringify({ v }))).toThrow())
+  ])('with %s refuses %j', (body, v) => expect(() => protobuf(body).fromJson(JSON.stringify({ v }))).toThrow())
 
   it.each([
     ['int32 v = 1;', -(2 ** 31)],
     ['fixed64 v = 1;', Number.MAX_SAFE_INTEGER],
     ['map<string, bytes> v = 1;', { a: '/w==' }],
     ['map<int32, string> v = 1;', { 5: 'a' }],
-  ])('%s keeps %j', (body, v) => expect(through(protobuf(body), { v })).toEqual({ v }))
+  ])('with %s keeps %j', (body, v) => expect(through(protobuf(body), { v })).toEqual({ v }))
 
   it.each([
     ['int64 v = 1;', '9007199254740993'],
@@ -168,7 +168,7 @@ describe('a Protobuf schema', () => {
     ['google.protobuf.Timestamp v = 1;', '"1969-12-31T23:59:59.999Z"'],
     ['repeated google.protobuf.Timestamp v = 1;', '["2026-01-02T03:04:05.123456Z"]'],
     ['double v = 1;', '0.1'],
-  ])('%s keeps every digit of %s', (body, text) => {
+  ])('with %s keeps every digit of %s', (body, text) => {
     const codec = protobuf(body)
     expect(codec.toJson(codec.fromJson(`{"v":${text}}`))).toBe(`{"v":${text}}`)
   })
@@ -179,18 +179,18 @@ describe('a Protobuf schema', () => {
       'CgtvcmRlci5wcm90bxIBcBofZ29vZ2xlL3Byb3RvYnVmL3RpbWVzdGFtcC5wcm90byKAAQoFT3JkZXISCgoCaWQYASABKAMSDAoEbm90ZRgCIAEoCRImCgJhdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGwoEa2luZBgEIAEoDjINLnAuT3JkZXIuS2luZCIYCgRLaW5kEgcKA05FVxAAEgcKA09MRBABYgZwcm90bzM='
     const codec = openCodec('protobuf', { text, references: [] })
     expect(codec.fields).toEqual({ id: 'integer?', note: 'string?', at: 'datetime?', kind: 'string?' })
-    // By Python's protobuf.
+    // Encoded by Python's protobuf.
     const value = Buffer.from('00088180808080808010120368c3a91a0b08a5ebdcca06108094ef3a2001', 'hex')
     const json = '{"id":9007199254740993,"note":"hé","at":"2026-01-02T03:04:05.123456Z","kind":"OLD"}'
     expect(codec.toJson(value)).toBe(json)
     expect(codec.fromJson(json)).toEqual(value)
   })
 
-  it('is refused for maps by 64-bit keys', () => expect(() => protobuf('map<int64, string> v = 1;')).toThrow('64 bits'))
+  it('is refused for maps with 64-bit keys', () => expect(() => protobuf('map<int64, string> v = 1;')).toThrow('64 bits'))
 })
 
 describe('a JSON Schema', () => {
-  it('shows what type names reach, whatever else its properties are', () => {
+  it('shows each property by its type name, and as any when it has none', () => {
     const text = JSON.stringify({
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',
@@ -206,7 +206,7 @@ describe('what a schema refers to', () => {
     (answer: (path: string) => unknown): ReadRegistry =>
     async (path, schema) =>
       schema.parse(answer(path))
-  it('may go in a circle, and is asked for once', async () => {
+  it('may form a cycle, and is fetched once', async () => {
     let asked = 0
     const self = { schema: '{}', references: [{ name: 'self', subject: 's', version: 1 }] }
     const found = await readSchema(
@@ -216,7 +216,7 @@ describe('what a schema refers to', () => {
     expect([asked, found?.text.references.length]).toEqual([2, 1])
   })
 
-  it('has an end in number and size', async () => {
+  it('is limited in number and size', async () => {
     let next = 0
     const endless = registry(() => ({ schema: '{}', references: [{ name: 'n', subject: `s${next++}`, version: 1 }] }))
     await expect(readSchema(endless, 1)).rejects.toThrow(SchemaRefused)

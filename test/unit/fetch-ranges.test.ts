@@ -1,4 +1,4 @@
-/** Where the reading of a range ends, whatever lies at its end: offsets have gaps, and not every batch is one that we read. */
+/** Where the reading of a range ends: offsets have gaps, and not every batch has a format that we read. */
 import { describe, expect, it } from 'vitest'
 import { openFetcher, type FetcherOptions } from '../../services/processor/task/round/fetch.ts'
 import { openByteBudget } from '../../services/processor/task/byte-budget.ts'
@@ -19,14 +19,14 @@ function batchAt(offset: bigint, count: number): Buffer {
   return batch
 }
 
-/** A log of one partition: what a broker would answer from an offset on. */
+/** A log of one partition, which answers as a broker would from an offset on. */
 function logOf(batches: [offset: bigint, bytes: Buffer][], end: bigint) {
   const requests: FetchRequest[] = []
   return {
     requests,
     fetch: async (_: unknown, request: FetchRequest) => {
       requests.push(request)
-      if (requests.length > 50) throw new Error('it fetches for ever')
+      if (requests.length > 50) throw new Error('the fetcher does not stop')
       const [{ partition, offset }] = request.partitions as [FetchRequest['partitions'][number]]
       const following = batches.filter(([at, bytes]) => at + BigInt(Math.max(1, bytes.length > 60 ? bytes.readInt32BE(57) : 1)) > offset)
       const bytes = following.length > 0 ? Buffer.concat(following.map(([, each]) => each)) : undefined
@@ -57,7 +57,7 @@ async function readUntil(log: ReturnType<typeof logOf>, from: bigint, until: big
 }
 
 describe('a range', () => {
-  it('ends at its end where the next batch lies behind it', async () => {
+  it('ends at its end when the next batch starts after it', async () => {
     const log = logOf(
       [
         [0n, batchAt(0n, 3)],
@@ -69,19 +69,19 @@ describe('a range', () => {
     expect(log.requests.length).toBeLessThan(4)
   })
 
-  it('ends where nothing is left between its start and its end', async () => {
+  it('ends at once when nothing is left between its start and its end', async () => {
     const log = logOf([[20n, batchAt(20n, 2)]], 22n)
     expect(await readUntil(log, 5n, 10n)).toEqual([10n])
     expect(log.requests.length).toBe(1)
   })
 
-  it('ends where the log itself ends in a gap', async () => {
+  it('ends when the log itself ends in a gap', async () => {
     const log = logOf([[0n, batchAt(0n, 3)]], 22n)
     expect((await readUntil(log, 0n, 10n)).at(-1)).toBe(10n)
     expect(log.requests.length).toBeLessThan(4)
   })
 
-  it('is refused with a sentence where a batch has a retired format, however short it is', async () => {
+  it('is refused with a reason when a batch has a retired format, however short it is', async () => {
     const old = Buffer.alloc(40)
     old.writeInt32BE(28, 8)
     old.writeInt8(1, 16)

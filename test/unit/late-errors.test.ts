@@ -1,4 +1,4 @@
-/** Brokers that are none: whatever they answer, the process goes on and the caller is told. */
+/** Peers that are not brokers: whatever they answer, the call fails and the process goes on. */
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
@@ -20,7 +20,7 @@ async function serve(behave: (socket: Socket, request: number) => void): Promise
   return (server.address() as AddressInfo).port
 }
 
-/** An answer to the request of that number: the correlation id counts up. */
+/** An answer to the request with this correlation id; they count up from 0. */
 function answer(correlationId: number, body: Buffer): Buffer {
   const head = Buffer.alloc(8)
   head.writeInt32BE(4 + body.length, 0)
@@ -28,18 +28,18 @@ function answer(correlationId: number, body: Buffer): Buffer {
   return Buffer.concat([head, body])
 }
 
-describe('a broker that', () => {
+describe('a call to a broker', () => {
   it.each<[string, (socket: Socket, request: number) => void]>([
     [
-      'refuses the log-in and resets the line',
+      'refuses the log-in and resets the connection',
       (socket, request) => {
         if (request === 0) socket.write(answer(0, Buffer.from([0, 33, 0, 0, 0, 0])))
         setTimeout(() => socket.resetAndDestroy(), 20)
       },
     ],
     ['answers noise', (socket) => void socket.write(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'))],
-    ['resets the line at once', (socket) => socket.resetAndDestroy()],
-  ])('%s is an error of the call, and of nothing else', async (_, behave) => {
+    ['resets the connection at once', (socket) => socket.resetAndDestroy()],
+  ])('fails, and nothing else does, when the broker %s', async (_, behave) => {
     const port = await serve(behave)
     const cluster = openCluster({
       brokers: [`127.0.0.1:${port}`],

@@ -1,4 +1,4 @@
-/** A process whose main thread stands still ends; one that is busy, or was paused as a whole, does not. */
+/** A process whose main thread is stuck is killed; one that is busy, or was paused as a whole, is not. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const run = (code: string) =>
   )
 
 describe('a process', () => {
-  it('that stands still is ended, and says why', async () => {
+  it('is killed and says why when its main thread is stuck', async () => {
     const child = run('watchLiveness(800); setTimeout(() => { for (;;); }, 300)')
     let said = ''
     child.stderr.on('data', (text) => (said += String(text)))
@@ -23,7 +23,7 @@ describe('a process', () => {
     expect([signal, said]).toEqual(['SIGKILL', expect.stringContaining('has been blocked')])
   }, 20_000)
 
-  it('that is busy in turns, or paused as a whole, goes on', async () => {
+  it('is not killed when it is busy in turns, or was paused as a whole', async () => {
     const busy = 'for (const until = Date.now() + 300; Date.now() < until;);'
     const child = run(
       `watchLiveness(2000); let turns = 0; const turn = () => { ${busy} if (++turns < 6) setTimeout(turn, 10); else process.exit(7) }; turn()`,

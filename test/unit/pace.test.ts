@@ -1,11 +1,11 @@
-/** How large rounds are, and how soon they follow each other: by what the broker has shown, within bounds. */
+/** How large rounds are, and how soon they follow each other: both adapt to the broker, within bounds. */
 import { describe, expect, it } from 'vitest'
 import { openByteBudget } from '../../services/processor/task/byte-budget.ts'
 import { createCommitPace } from '../../services/processor/task/round/commit-pace.ts'
 import { createRoundSize } from '../../services/processor/task/round/round-size.ts'
 
 describe('a round', () => {
-  it('is made smaller by a transaction that took long, and grows again with quick ones', () => {
+  it('shrinks after slow transactions and grows again after quick ones, within bounds', () => {
     const size = createRoundSize(32 << 20)
     size.took(14_000)
     size.took(5000)
@@ -18,7 +18,7 @@ describe('a round', () => {
     expect(size.bytesMax()).toBe(256 << 10)
   })
 
-  it('waits longer for the one before where the broker holds it up, and less where it does not', () => {
+  it('waits longer after the one before when the broker delays it, and less when it does not, within bounds', () => {
     const pace = createCommitPace()
     const first = pace.intervalMs()
     for (let round = 0; round < 3; round++) pace.firstTook(25)
@@ -33,7 +33,7 @@ describe('a round', () => {
 })
 
 describe('the budget of bytes', () => {
-  it('counts what is fetched, made and held, and says when held rows crowd it', () => {
+  it('counts bytes that are fetched, made and held, and says when held rows crowd it', () => {
     const budget = openByteBudget(100)
     budget.use(30)
     budget.hold(40)

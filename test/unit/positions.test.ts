@@ -1,4 +1,4 @@
-/** What sources remember: objects that were read are forgotten without being read again, and a position may be as long as it must be. */
+/** What sources remember: entries of read objects are dropped without reading the objects again, and a position may have any length. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isLong, positionIn, POSITION_IN_TOPIC, withPosition } from '../../services/processor/intake/split-position.ts'
@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000
 describe('objects that were read', () => {
   const object = (index: number, modifiedAt: number) => ({ key: `o-${index}`, etag: `"e${index}"`, size: 1, modifiedAt })
 
-  it('stay read when their entries are forgotten, and replaced ones are read again', () => {
+  it('stay read when their entries are dropped, and are read again when they are replaced', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 40 * DAY_MS }), { minLength: 1500, maxLength: 3000 }), (times) => {
         const objects = times.map((time, index) => object(index, time))
@@ -20,7 +20,7 @@ describe('objects that were read', () => {
         const { keys, before } = staleEntries(seen, newest)
         for (const key of keys) seen.delete(key)
         for (const each of objects) expect(isRead(seen.get(each.key), each, before)).toBe(true)
-        // Put there again, an object has a new time, and so has a new one.
+        // A replaced object has a new time, and so has a new object.
         for (const each of objects.slice(0, 20)) {
           expect(isRead(seen.get(each.key), { ...each, etag: '"other"', modifiedAt: newest + 1 }, before)).toBe(false)
           expect(isRead(undefined, object(-1, newest), before)).toBe(false)
@@ -30,21 +30,21 @@ describe('objects that were read', () => {
     )
   })
 
-  it('are forgotten once they are a day older than the newest, and not one by one', () => {
+  it('lose their entries once a day older than the newest, many at a time', () => {
     const seen = new Map(Array.from({ length: 5000 }, (_, index) => [`o-${index}`, seenValue(object(index, index * 60_000))]))
     const { keys } = staleEntries(seen, 5000 * 60_000)
     expect(keys.length).toBe(5000 - DAY_MS / 60_000)
     expect(staleEntries(new Map([['a', seenValue(object(0, 0))]]), 100 * DAY_MS).keys).toEqual([])
   })
 
-  it('are known by entries of before, which had no time', () => {
+  it('are recognised by entries of the old form, which have no time', () => {
     expect(isRead('"e1"', object(1, 5), 0)).toBe(true)
     expect(isRead('"e2"', object(1, 5), 0)).toBe(false)
   })
 })
 
 describe('a position', () => {
-  it('comes back as it was, from the metadata or from the topic', () => {
+  it('is read back unchanged, from the metadata or, when it is long, from the topic', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 9000 }), (position) => {
         const read = { block: { bytes: Buffer.alloc(0), spans: new Int32Array(0), count: 0 }, position }
@@ -62,7 +62,7 @@ describe('a position', () => {
     )
   })
 
-  it('that is missing is an error, not a beginning', () => {
+  it('is an error when it is missing, and not a start from the beginning', () => {
     expect(() => positionIn(POSITION_IN_TOPIC, undefined)).toThrow('missing')
   })
 })

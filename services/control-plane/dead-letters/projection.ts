@@ -6,9 +6,9 @@ import { unavailable } from '../../../shared/errors/service-error.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { splitLetterHeaders, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
+import { splitDeadLetterHeaders, type DeadLetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { Database } from '../../../shared/store/database.ts'
-import { addDeadLetters, findLetterPosition, lockLetterPosition, type NewDeadLetter } from '../../../shared/store/dead-letters.ts'
+import { addDeadLetters, findDeadLetterPosition, lockDeadLetterPosition, type NewDeadLetter } from '../../../shared/store/dead-letters.ts'
 import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
 
 type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic'> }
@@ -17,7 +17,7 @@ export type DeadLetterProjection = {
   /** Projects what the topic holds at this moment. Throws if that takes longer than the deadline. */
   catchUp(pipeline: Projected, deadlineMs?: number): Promise<void>
   /** Projects in the background; a failure is tried again on the next call. */
-  poke(pipeline: Projected): void
+  notify(pipeline: Projected): void
   close(): Promise<void>
 }
 
@@ -25,24 +25,24 @@ const FETCH_BYTES = 4 << 20
 const DEADLINE_MS = 8000
 
 /** A dead letter: the original record, and the details in the headers added after the record's own. */
-function parseLetter(pipelineId: string, partition: number, offset: bigint, { key, value, headers }: KafkaRecord): NewDeadLetter {
-  const { own, told: words } = splitLetterHeaders(headers)
-  const told = (name: LetterHeader) => words[name]
-  const number = (name: LetterHeader, fallback = 0) => Number(told(name) ?? fallback) || fallback
-  const failedAt = new Date(told('dps.failed_at') ?? 0)
+function parseDeadLetter(pipelineId: string, partition: number, offset: bigint, { key, value, headers }: KafkaRecord): NewDeadLetter {
+  const { own, added } = splitDeadLetterHeaders(headers)
+  const valueOf = (name: DeadLetterHeader) => added[name]
+  const number = (name: DeadLetterHeader, fallback = 0) => Number(valueOf(name) ?? fallback) || fallback
+  const failedAt = new Date(valueOf('dps.failed_at') ?? 0)
   return {
     pipeline_id: pipelineId,
     letter_partition: partition,
     letter_offset: String(offset),
     partition: number('__connect.errors.partition'),
-    record_offset: told('__connect.errors.offset') ?? '0',
+    record_offset: valueOf('__connect.errors.offset') ?? '0',
     step: number('dps.step'),
-    module: told('dps.module') ?? '',
-    version: told('dps.module_version') ?? '',
+    module: valueOf('dps.module') ?? '',
+    version: valueOf('dps.module_version') ?? '',
     revision: number('dps.revision'),
-    error_code: told('__connect.errors.exception.class.name') ?? '',
+    error_code: valueOf('__connect.errors.exception.class.name') ?? '',
     // Postgres text can't contain NUL.
-    error_message: (told('__connect.errors.exception.message') ?? '').replaceAll('\0', '�'),
+    error_message: (valueOf('__connect.errors.exception.message') ?? '').replaceAll('\0', '�'),
     attempts: number('dps.attempt', 1),
     redrives: number('dps.redrives'),
     failed_at: Number.isNaN(failedAt.getTime()) ? new Date(0) : failedAt,
@@ -74,15 +74,15 @@ export function createDeadLetterProjection(
       if (end === 0n) continue
       for (let isDone = false; !isDone;) {
         if (now() > deadline) throw unavailable('the list of dead letters, which is catching up with its topic,')
-        const position = await findLetterPosition(db, pipelineId, partition)
+        const position = await findDeadLetterPosition(db, pipelineId, partition)
         if (position >= end) break
         const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
         const rows = batches.flatMap((batch) =>
-          wholeRecordsOf(batch, position).map(({ offset, record }) => parseLetter(pipelineId, partition, offset, record)),
+          wholeRecordsOf(batch, position).map(({ offset, record }) => parseDeadLetter(pipelineId, partition, offset, record)),
         )
         isDone = await db.transaction(async (trx) => {
           // Another projection may have come first: its rows are there, and this one looks again.
-          if ((await lockLetterPosition(trx, pipelineId, partition)) !== position) return false
+          if ((await lockDeadLetterPosition(trx, pipelineId, partition)) !== position) return false
           await addDeadLetters(trx, pipelineId, partition, rows, nextOffset)
           return nextOffset >= end || nextOffset === position
         })
@@ -105,7 +105,7 @@ export function createDeadLetterProjection(
 
   return {
     catchUp,
-    poke(pipeline) {
+    notify(pipeline) {
       if (!running.has(pipeline.id)) catchUp(pipeline, 60_000).catch(onError)
     },
     async close() {

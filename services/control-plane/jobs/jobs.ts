@@ -5,7 +5,7 @@ import { hasMembers, removeGroup } from '../../../shared/kafka/admin/admin.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { JobInput, ObservedTask, PipelineDefinition, ServiceNames } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../../../shared/store/database.ts'
-import { settleJobLetters } from '../../../shared/store/dead-letters.ts'
+import { settleJobDeadLetters } from '../../../shared/store/dead-letters.ts'
 import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow } from '../../../shared/store/jobs.ts'
 import { deleteObserved, enqueueJob, lockPipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
 import type { Deps } from '../deps.ts'
@@ -113,7 +113,7 @@ export async function projectJob(trx: Queryable, observed: ObservedTask): Promis
  * Reads the committed offsets before it writes anything, because only they tell which records are done.
  */
 export async function settleJob(
-  deps: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'pokePublisher'>,
+  deps: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'notifyPublisher'>,
   id: string,
   status: JobStatus,
   reason: string | null,
@@ -130,7 +130,7 @@ export async function settleJob(
   await db.transaction(async (trx) => {
     const row = await lockJob(trx, id)
     if (!row || isFinal(row.status)) return
-    if (row.kind === 'redrive') await settleJobLetters(trx, id, positions)
+    if (row.kind === 'redrive') await settleJobDeadLetters(trx, id, positions)
     await updateJob(trx, id, {
       status,
       status_reason: reason,
@@ -139,19 +139,19 @@ export async function settleJob(
     await enqueueJob(trx, id, null)
     await deleteObserved(trx, id)
   })
-  deps.pokePublisher()
+  deps.notifyPublisher()
   await deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {})
 }
 
 /** Asks the job to stop; it is settled when its task reports that it has stopped. */
-export async function cancelJob(deps: Pick<Deps, 'db' | 'pokePublisher'>, id: string): Promise<JobRow | undefined> {
+export async function cancelJob(deps: Pick<Deps, 'db' | 'notifyPublisher'>, id: string): Promise<JobRow | undefined> {
   const row = await deps.db.transaction(async (trx) => {
     const locked = await lockJob(trx, id)
     if (!locked || isFinal(locked.status) || locked.status === 'cancelling') return locked
     await enqueueJob(trx, id, { ...locked.definition, desired: 'stopped' })
     return updateJob(trx, id, { status: 'cancelling' })
   })
-  deps.pokePublisher()
+  deps.notifyPublisher()
   return row
 }
 

@@ -86,7 +86,7 @@ export async function redrive(
     }
     return { count: taken.length, job: await storeJob(trx, definition, taken.length) }
   })
-  deps.pokePublisher()
+  deps.notifyPublisher()
   return result
 }
 

@@ -50,6 +50,6 @@ export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<t
   }
   await commitJobStart(deps, job.job_id, layout, new Map([...from].filter(([partition]) => ranges[String(partition)])))
   const row = await db.transaction((trx) => storeJob(trx, definition, total))
-  deps.pokePublisher()
+  deps.notifyPublisher()
   return row
 }

@@ -62,7 +62,7 @@ async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void
 export type Projected = { pipelineIds: string[]; endedJobs: { id: string; status: JobStatus; reason: string | null }[] }
 
 export async function startProjector(
-  deps: Pick<Deps, 'db' | 'cluster' | 'log' | 'pokePublisher'>,
+  deps: Pick<Deps, 'db' | 'cluster' | 'log' | 'notifyPublisher'>,
   topic: string,
   onProgress: (projected: Projected) => void,
 ): Promise<Tail> {
@@ -93,7 +93,7 @@ export async function startProjector(
         if (nextOffset > position) await setProjectorPosition(trx, NAME, nextOffset)
         return { pipelineIds, endedJobs }
       })
-      deps.pokePublisher()
+      deps.notifyPublisher()
       onProgress(projected)
     },
     onError: (error) => log.warn({ reason: error.message }, 'projector: will try again'),

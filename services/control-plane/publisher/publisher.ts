@@ -19,7 +19,7 @@ export function startPublisher(
   deps: Pick<Deps, 'db' | 'kafka' | 'log'>,
   topic: string,
   transactionalId: string,
-): { poke(): void; close(): Promise<void> } {
+): { notify(): void; close(): Promise<void> } {
   const { db, kafka, log } = deps
   /** Identifies this process: Postgres stores which process published last. */
   const self = randomUUID()
@@ -84,7 +84,7 @@ export function startPublisher(
   })()
 
   return {
-    poke: () => wake?.(),
+    notify: () => wake?.(),
     async close() {
       closed = true
       wake?.()

@@ -15,14 +15,14 @@ import {
   type StreamSchemaRow,
 } from '../../../shared/store/streams.ts'
 import type { Deps } from '../deps.ts'
-import { teachReaders } from '../routes/streams/teach-readers.ts'
+import { updateReaders } from '../routes/streams/update-readers.ts'
 
 export type NewSchemas = ReadonlyMap<number, StreamSchemaRow>
 
 /** The versions of the topic's subject that the stream does not know yet, by schema id. A version that can't be read is left out. */
 export async function findNewSchemas(db: Queryable, registry: Registry, { id, format, topic }: StreamRow): Promise<NewSchemas> {
-  const learnt = new Map<number, StreamSchemaRow>()
-  if (format === 'json') return learnt
+  const fresh = new Map<number, StreamSchemaRow>()
+  if (format === 'json') return fresh
   const known = await schemasOf(db, id)
   let bytes = [...known.values()].reduce((sum, { schema_text }) => sum + bytesOf(schema_text), 0)
   // Newest first: if there is not room for all, the oldest are left out.
@@ -32,9 +32,9 @@ export async function findNewSchemas(db: Queryable, registry: Registry, { id, fo
     if (!found || !schema) continue
     bytes += bytesOf(found.text)
     if (bytes > SCHEMAS_BYTES_MAX) break
-    learnt.set(schemaId, { schema, schema_text: found.text })
+    fresh.set(schemaId, { schema, schema_text: found.text })
   }
-  return learnt
+  return fresh
 }
 
 export async function saveSchemas(db: Queryable, streamId: string, schemas: NewSchemas): Promise<void> {
@@ -56,7 +56,7 @@ function fieldsOrNothing(format: StreamFormat, text: SchemaText): Record<string,
 }
 
 /** Updates partitions (HTTP writes must put keys where other clients do), batch size (writes must fit), compaction (counts grow stale). */
-async function learnTopic({ db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster' | 'withAdmin'>, stream: StreamRow): Promise<void> {
+async function followTopic({ db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster' | 'withAdmin'>, stream: StreamRow): Promise<void> {
   const layout = await cluster.describeTopic(stream.topic)
   if (!layout) return
   const { batch_bytes_max, is_compacted } = await withAdmin((admin) => describeTopicConfig(admin, stream.topic))
@@ -68,28 +68,28 @@ async function learnTopic({ db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster
 
 /** Each call checks all adopted streams once; pipelines that read a stream with a new schema get their next revision. */
 export function createAdoptedFollower(
-  deps: Pick<Deps, 'db' | 'cluster' | 'registry' | 'withAdmin' | 'log' | 'pokePublisher'>,
+  deps: Pick<Deps, 'db' | 'cluster' | 'registry' | 'withAdmin' | 'log' | 'notifyPublisher'>,
 ): () => Promise<void> {
-  const { db, registry, log, pokePublisher } = deps
+  const { db, registry, log, notifyPublisher } = deps
   /** By stream, the newest schema id that was examined, whether it could be read or not. */
   const lookedAt = new Map<string, number>()
 
   async function follow(stream: StreamRow): Promise<void> {
-    await learnTopic(deps, stream)
+    await followTopic(deps, stream)
     const newest = stream.format === 'json' ? undefined : await registry.newestOf(subjectOf(stream.topic))
     if (newest === undefined || lookedAt.get(stream.id) === newest) return
     const schemas = await findNewSchemas(db, registry, stream)
-    const hasLearnt = await db.transaction(async (trx) => {
+    const hasNew = await db.transaction(async (trx) => {
       // A pipeline created meanwhile either knows the new schemas already or is among the readers updated below.
       const locked = schemas.size > 0 ? await lockStream(trx, stream.account_id, stream.id) : undefined
       if (!locked) return false
       await saveSchemas(trx, stream.id, schemas)
-      await teachReaders(trx, locked)
+      await updateReaders(trx, locked)
       return true
     })
     lookedAt.set(stream.id, newest)
-    if (!hasLearnt) return
-    pokePublisher()
+    if (!hasNew) return
+    notifyPublisher()
     log.info({ id: stream.id }, 'reconciler: learnt new schemas of an adopted topic')
   }
 

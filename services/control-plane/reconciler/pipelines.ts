@@ -20,12 +20,12 @@ import { publishDefinition } from '../publisher/enqueue.ts'
 
 type PipelineDeps = Pick<
   Deps,
-  'db' | 'withAdmin' | 'cluster' | 'names' | 'replicationFactor' | 'pokePublisher' | 'secretBox' | 'connectorDefaults' | 'log'
+  'db' | 'withAdmin' | 'cluster' | 'names' | 'replicationFactor' | 'notifyPublisher' | 'secretBox' | 'connectorDefaults' | 'log'
 >
 
 /** Creates the pipeline's own topics, commits the start of every partition once, and hands the definition to the processors. */
 export async function finishPipeline(
-  { db, withAdmin, cluster, names, replicationFactor, pokePublisher }: PipelineDeps,
+  { db, withAdmin, cluster, names, replicationFactor, notifyPublisher }: PipelineDeps,
   pipeline: PipelineRow,
 ): Promise<void> {
   const { definition } = pipeline
@@ -73,7 +73,7 @@ export async function finishPipeline(
     await updatePipeline(trx, row.id, { status: 'created' })
     if (isStarted) await publishDefinition(trx, row)
   })
-  pokePublisher()
+  notifyPublisher()
 }
 
 const ResolvedStart = z.object({ resolved_start: z.record(z.string(), z.string()) })
@@ -96,7 +96,7 @@ const DISPOSE_MS = 3_600_000
 
 /** Removes the jobs, the definition, the topics, the groups and, last, the row. The tasks were asked to stop before. */
 export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): Promise<void> {
-  const { db, withAdmin, names, pokePublisher } = deps
+  const { db, withAdmin, names, notifyPublisher } = deps
   await removeJobsOf({ db, withAdmin }, pipeline.id)
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
@@ -104,7 +104,7 @@ export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): P
     await enqueueDefinition(trx, row.id, null)
     await enqueueRevisionsEnd(trx, row.id, row.revision)
   })
-  pokePublisher()
+  notifyPublisher()
   // A replication slot left behind makes the other system keep its log forever, so its removal is retried for an hour.
   const isLast = pipeline.status !== 'deleting' || Date.now() - pipeline.updated_at.getTime() > DISPOSE_MS
   await disposeEndpoints(deps, pipeline.definition, isLast)

@@ -46,7 +46,7 @@ export function pageBytes(records: readonly ReadRecord[], read: ReadValue, pagin
       parts.push(NULL)
     }
   }
-  const told = undecodable.length > 0 ? { ...pagination, undecodable } : pagination
-  parts.push(Buffer.from(`],"pagination":${JSON.stringify(told)}}`))
+  const shown = undecodable.length > 0 ? { ...pagination, undecodable } : pagination
+  parts.push(Buffer.from(`],"pagination":${JSON.stringify(shown)}}`))
   return Buffer.concat(parts)
 }

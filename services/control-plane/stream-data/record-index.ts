@@ -183,7 +183,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     },
 
     /** Extends the index in the background. */
-    poke(stream: Stream): void {
+    notify(stream: Stream): void {
       void (async () => {
         const layout = await cluster.describeTopic(stream.topic)
         if (layout) await extend(stream, layout, Number.POSITIVE_INFINITY, 60_000)

@@ -28,7 +28,7 @@ export type StreamData = {
   write(stream: StreamRow, records: RawRecords, attempt?: Attempt): Promise<Written>
   /** Writes to a topic that is not a stream, without validating the records. Every record gets `headers`, which are already encoded. */
   writeUnchecked(target: Target, records: RawRecords, attempt?: Attempt, headers?: Uint8Array): Promise<Written>
-  pokeIndex(stream: { id: string; topic: string }): void
+  notifyIndex(stream: { id: string; topic: string }): void
   close(): Promise<void>
 }
 
@@ -180,7 +180,7 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
     },
     writeUnchecked: (target, raw, attempt, headers) =>
       writer.write(target, valuesOf(raw, 0, target.key_field, undefined, headers), LIMITS.topic_batch_bytes_max, attempt),
-    pokeIndex: (stream) => index.poke(stream),
+    notifyIndex: (stream) => index.notify(stream),
     async close() {
       await writer.close()
       await connections.close().catch(() => {})

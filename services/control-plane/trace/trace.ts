@@ -118,22 +118,22 @@ function describe(chain: Chain, source: SourceRecord, traced: Traced, room: Show
   const outputs = list(traced.outputs)
   const steps = chain.steps.map((step, index): Trace['steps'][number] => {
     const ran = traced.steps[index]
-    const told = { step: index + 1, module: step.name, version: step.version, config: step.config }
-    if (!ran) return { ...told, outcome: 'not_reached', reason: 'the record did not reach this step', in: [], out: [], error: null }
+    const shown = { step: index + 1, module: step.name, version: step.version, config: step.config }
+    if (!ran) return { ...shown, outcome: 'not_reached', reason: 'the record did not reach this step', in: [], out: [], error: null }
     const records = { in: list(ran.in), out: list(ran.out), error: ran.error ?? null }
     if (ran.error)
-      return { ...told, ...records, outcome: 'failed', reason: `${step.name} failed the record (${ran.error.code}): ${ran.error.message}` }
+      return { ...shown, ...records, outcome: 'failed', reason: `${step.name} failed the record (${ran.error.code}): ${ran.error.message}` }
     if (ran.out.length === 0)
       return {
-        ...told,
+        ...shown,
         ...records,
         outcome: 'filtered',
         reason: `${step.name} dropped the record: with this config it returned nothing for it`,
       }
     const same = ran.out.length === ran.in.length && ran.out.every((record, at) => isSame(record, ran.in[at]!))
-    if (same) return { ...told, ...records, outcome: 'passed', reason: `${step.name} passed the record on unchanged` }
+    if (same) return { ...shown, ...records, outcome: 'passed', reason: `${step.name} passed the record on unchanged` }
     return {
-      ...told,
+      ...shown,
       ...records,
       outcome: 'changed',
       reason: `${step.name} turned it into ${ran.out.length === 1 ? 'a changed record' : `${ran.out.length} records`}`,

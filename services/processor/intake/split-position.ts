@@ -17,8 +17,8 @@ export const isLong = (position: string): boolean => Buffer.byteLength(withPosit
  */
 export function positionIn(metadata: string, long: string | undefined): string | undefined {
   if (metadata === '') return undefined
-  const told = Metadata.parse(JSON.parse(metadata))
-  if (told.v === 1) return told.s
+  const parsed = Metadata.parse(JSON.parse(metadata))
+  if (parsed.v === 1) return parsed.s
   if (long === undefined) throw new Error('the position of the split is missing from the seen topic')
   return long
 }

@@ -1,17 +1,23 @@
 /** Builds a failed record's dead letter: key, value and headers byte for byte, plus headers that say what failed where. Cold path. */
 import { TRANSACTIONAL, compressBatch, encodeBatch, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
-import { JOB_HEADERS, LETTER_HEADERS, refusalIn, type JobHeader, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
+import {
+  JOB_HEADERS,
+  DEAD_LETTER_HEADERS,
+  refusalIn,
+  type JobHeader,
+  type DeadLetterHeader,
+} from '../../../shared/model/dead-letter-headers.ts'
 import type { RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
 import type { Origin } from './job-input.ts'
 import type { LaneChain, OutputBatch } from './messages.ts'
 
 export type DeadLetter = { record: KafkaRecord; bytes: number }
 
-/** Adds its headers after the record's own, in the order of `LETTER_HEADERS`. */
+/** Adds its headers after the record's own, in the order of `DEAD_LETTER_HEADERS`. */
 export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, spec: LaneChain, origin: Origin, nowMs: number): DeadLetter {
   const step = spec.steps[failure.step]
   const { code, message } = refusalIn(record.headers) ?? failure
-  const told: Record<LetterHeader, string> = {
+  const values: Record<DeadLetterHeader, string> = {
     '__connect.errors.topic': origin.topic,
     '__connect.errors.partition': String(origin.partition),
     '__connect.errors.offset': String(origin.offset),
@@ -32,7 +38,7 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
   const headers: KafkaRecord['headers'] = [
     ...record.headers,
     ...(job ? JOB_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(job[name], 'utf8')]) : []),
-    ...LETTER_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(told[name], 'utf8')]),
+    ...DEAD_LETTER_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(values[name], 'utf8')]),
   ]
   const bytes = headers.reduce(
     (sum, [name, value]) => sum + name.length * 3 + (value?.length ?? 0) + 10,

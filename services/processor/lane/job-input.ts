@@ -3,7 +3,7 @@
  * letter, and reads its origin from the dead-letter headers. Cold path.
  */
 import { decodeRecords, encodeRecords, type BatchHeader, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
-import { splitLetterHeaders, type LetterHeader } from '../../../shared/model/dead-letter-headers.ts'
+import { splitDeadLetterHeaders, type DeadLetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { JobInput } from '../../../shared/model/definition.ts'
 
 /** Where a record was first read, and its attempts and redrives so far. */
@@ -29,8 +29,8 @@ export function selectRecords(section: Buffer, header: BatchHeader, partition: n
     const offset = header.baseOffset + BigInt(record.offsetDelta)
     if (!ranges.some(([from, until]) => offset >= from && offset < until)) continue
     if (job.kind === 'redrive') {
-      const { own, told } = splitLetterHeaders(record.headers)
-      const origin = { ...originOf(told, header.baseTimestamp + record.timestampDelta), job: { id: job.job_id, offset } }
+      const { own, added } = splitDeadLetterHeaders(record.headers)
+      const origin = { ...originOf(added, header.baseTimestamp + record.timestampDelta), job: { id: job.job_id, offset } }
       origins.set(record.offsetDelta, origin)
       kept.push({ ...record, headers: own, timestampDelta: origin.timestamp - header.baseTimestamp })
     } else kept.push(record)
@@ -38,14 +38,14 @@ export function selectRecords(section: Buffer, header: BatchHeader, partition: n
   return { section: encodeRecords(kept), count: kept.length, records: kept, originOf: (delta) => origins.get(delta) }
 }
 
-function originOf(told: Partial<Record<LetterHeader, string>>, fallbackTimestamp: bigint): Origin {
-  const number = (name: LetterHeader, fallback: number) => Number(told[name] ?? fallback) || fallback
+function originOf(added: Partial<Record<DeadLetterHeader, string>>, fallbackTimestamp: bigint): Origin {
+  const number = (name: DeadLetterHeader, fallback: number) => Number(added[name] ?? fallback) || fallback
   return {
-    topic: told['__connect.errors.topic'] ?? '',
+    topic: added['__connect.errors.topic'] ?? '',
     partition: number('__connect.errors.partition', 0),
-    offset: BigInt(told['__connect.errors.offset'] ?? 0),
+    offset: BigInt(added['__connect.errors.offset'] ?? 0),
     attempts: number('dps.attempt', 1),
     redrives: number('dps.redrives', 0) + 1,
-    timestamp: told['dps.timestamp'] === undefined ? fallbackTimestamp : BigInt(told['dps.timestamp']),
+    timestamp: added['dps.timestamp'] === undefined ? fallbackTimestamp : BigInt(added['dps.timestamp']),
   }
 }

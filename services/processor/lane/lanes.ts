@@ -8,7 +8,7 @@ import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import { callUnderWay, callWatchOver, lastChain, WATCH_BYTES } from '../../../shared/smartmodule/host/call-watch.ts'
 import { Interrupted } from '../interruption.ts'
 import type { BufferPool } from './buffer-pool.ts'
-import { createDoubtBook } from './doubts.ts'
+import { createSuspectBook } from './suspects.ts'
 import type { Job, Lane, LaneRound, Registered } from './lane-record.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, RoundPartition, ToLane } from './messages.ts'
 import { stepBack } from './priority.ts'
@@ -21,7 +21,7 @@ export type OpenChain = {
   /** The sink refused these records: the next run over them fails them. */
   refuse(partition: number, records: readonly RefusedRecord[]): void
   /** These records already have dead letters. */
-  addLettered(partition: number, offsets: readonly bigint[]): void
+  addDeadLettered(partition: number, offsets: readonly bigint[]): void
   /**
    * Runs one round, until about `outputBytesMax` were made of it; rejects with `round_lost`, `retry_later` or `failed`. The buffers of
    * `partitions` are gone afterwards.
@@ -183,7 +183,7 @@ export function openLanes(options: LanesOptions): Lanes {
       case 'retry':
         options.inputs.give(message.inputs)
         addLosses(chain, message.lost)
-        chain.doubts.addAttempts(message.retries)
+        chain.suspects.addAttempts(message.retries)
         return settled.reject(new Interrupted({ kind: 'retry_later', afterMs: message.backoffMs }, 'records failed and are to be retried'))
       case 'trapped':
         chain.failure = quarantined(chain.spec, message.step, message.message)
@@ -210,7 +210,7 @@ export function openLanes(options: LanesOptions): Lanes {
     const job = lane.jobs.shift()
     if (!job) return
     const partitions = lane.jobs.length === 0 ? job.waiting.splice(0) : job.waiting.splice(0, 1)
-    for (const each of partitions) each.doubts = job.chain.doubts.of(each.partition)
+    for (const each of partitions) each.suspects = job.chain.suspects.of(each.partition)
     lane.running = job
     lane.turnTicks = 0
     const lostMax = job.chain.spec.steps.map(({ sha256 }) => quarantine.left(sha256) - 1)
@@ -272,14 +272,14 @@ export function openLanes(options: LanesOptions): Lanes {
     if (chain && step) {
       if (call.partition < 0) chain.failure = new Interrupted('failed', message)
       else if (quarantine.add(step.sha256, 1)) chain.failure = quarantined(chain.spec, call.step, message)
-      else chain.doubts.suspect(call.partition, call.first, call.last, call.step, message)
+      else chain.suspects.suspect(call.partition, call.first, call.last, call.step, message)
     }
     loseLane(lane, message)
   }
 
   function deadlineOf(chain: Registered | undefined, call: { step: number; partition: number; first: bigint; last: bigint }): number {
     const whole = chain?.spec.steps[call.step]?.timeoutMs ?? options.callTimeoutMs
-    if (!chain || call.partition < 0 || !chain.doubts.isSearching(call.partition)) return whole
+    if (!chain || call.partition < 0 || !chain.suspects.isSearching(call.partition)) return whole
     return Math.min(whole, call.first === call.last ? SEARCH_LAST_DEADLINE_MS : SEARCH_DEADLINE_MS)
   }
 
@@ -328,7 +328,7 @@ export function openLanes(options: LanesOptions): Lanes {
     count: () => lanes.length,
     async open(spec) {
       const opening = Promise.withResolvers<void>()
-      const chain: Registered = { id: nextChain++, spec, doubts: createDoubtBook(), opening, isSlow: false, calm: 0, crashes: 0 }
+      const chain: Registered = { id: nextChain++, spec, suspects: createSuspectBook(), opening, isSlow: false, calm: 0, crashes: 0 }
       // The least loaded lane; one that hangs or has a slow chain only when there is no other.
       const cost = (lane: Lane) =>
         lane.chains.size + (isStuck(lane) || [...lane.chains.values()].some(({ isSlow }) => isSlow) || lane.isBack ? 1e6 : 0)
@@ -360,13 +360,13 @@ export function openLanes(options: LanesOptions): Lanes {
         },
         recycle(outcomes) {
           // Committed: what was known about these records is no longer needed.
-          chain.doubts.settle(outcomes)
+          chain.suspects.settle(outcomes)
           const buffers = outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)).filter(({ byteLength }) => byteLength > 0)
           const at = laneOf(chain)
           if (at && buffers.length > 0) post(at, { type: 'recycle', buffers }, buffers)
         },
-        refuse: (partition, records) => chain.doubts.refuse(partition, records),
-        addLettered: (partition, offsets) => chain.doubts.addLettered(partition, offsets),
+        refuse: (partition, records) => chain.suspects.refuse(partition, records),
+        addDeadLettered: (partition, offsets) => chain.suspects.addDeadLettered(partition, offsets),
         close: () => close(chain),
       }
     },

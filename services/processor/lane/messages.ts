@@ -5,7 +5,7 @@ import type { AbortedTransaction } from '../../../shared/kafka/protocol/aborted.
 import type { Compression, JobInput, OnError, PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
-import type { Doubts } from '../../../shared/smartmodule/host/spec.ts'
+import type { Suspects } from '../../../shared/smartmodule/host/spec.ts'
 
 /** A step as a lane needs it. The module is compiled once per processor and posted by reference. */
 export type LaneStep = {
@@ -59,7 +59,7 @@ export type RoundPartition = {
   bytes: ArrayBuffer
   length: number
   aborted: AbortedTransaction[]
-  doubts?: Doubts
+  suspects?: Suspects
 }
 
 /** The first `length` bytes of `bytes` are the batch; it goes to `partition` of its topic. */
@@ -75,7 +75,7 @@ export type PartitionOutcome = {
   rows: Rows[]
   deadLetters: OutputBatch[]
   /** Source offsets of the records in `deadLetters`. */
-  letterOffsets: bigint[]
+  deadLetterOffsets: bigint[]
   counts: Float64Array
 }
 

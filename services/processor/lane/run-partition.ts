@@ -98,7 +98,7 @@ export async function runPartition(
   const sink: OutputBatch[] = []
   const rows: Rows[] = []
   const deadLetters: DeadLetter[] = []
-  const letterOffsets: bigint[] = []
+  const deadLetterOffsets: bigint[] = []
   if (rowBuffer) {
     clearRows(rowBuffer)
     rowBuffer.partition = input.partition
@@ -156,18 +156,18 @@ export async function runPartition(
       },
       target,
       output,
-      input.doubts,
+      input.suspects,
     )
     if (rowBuffer && rowBuffer.used > ROWS_BYTES) handRows(rowBuffer)
     if (output.failures.length === 0) return
-    const untold = output.failures.filter(({ delta }) => !input.doubts?.lettered.has(header.baseOffset + BigInt(delta)))
-    letterOffsets.push(...untold.map(({ delta }) => header.baseOffset + BigInt(delta)))
+    const fresh = output.failures.filter(({ delta }) => !input.suspects?.deadLettered.has(header.baseOffset + BigInt(delta)))
+    deadLetterOffsets.push(...fresh.map(({ delta }) => header.baseOffset + BigInt(delta)))
     output.failures.length = 0
-    if (untold.length === 0) return
+    if (fresh.length === 0) return
     const before = deadLetters.length
     collectDeadLetters(
       deadLetters,
-      untold,
+      fresh,
       selected?.records ?? decodeRecords(section, count),
       selected,
       header,
@@ -210,7 +210,7 @@ export async function runPartition(
   }
 
   // No gathering where offsets matter (jobs, suspect records) or where values are decoded one by one.
-  const gatherer = spec.job || decode || input.doubts ? undefined : createGatherer(kernel)
+  const gatherer = spec.job || decode || input.suspects ? undefined : createGatherer(kernel)
   /** The offset after all batches seen so far; the position follows once the gathered batches have run. */
   let reached = position
 
@@ -272,7 +272,7 @@ export async function runPartition(
       sink,
       rows,
       deadLetters: deadLetterBatches(deadLetters, input.deadLetterPartition, nowMs, spec.sinkBatchBytesMax, spec.deadLetterBytesMax),
-      letterOffsets,
+      deadLetterOffsets,
       counts: output.counts,
     },
   }

@@ -11,8 +11,8 @@ export function connectorContextOf(
   now: () => number,
   log: (level: 'info' | 'warn', message: string) => void,
 ): ConnectorContext {
-  const told = new Set<string>([defaults.bucket?.secret_key, defaults.warehouse_url].filter((value) => value !== undefined))
-  const mask = (text: string): string => maskAll(text, told)
+  const secretValues = new Set<string>([defaults.bucket?.secret_key, defaults.warehouse_url].filter((value) => value !== undefined))
+  const mask = (text: string): string => maskAll(text, secretValues)
   return {
     defaults,
     runId: runIdOf(definition),
@@ -20,10 +20,10 @@ export function connectorContextOf(
     fields: definition.sink?.fields,
     secret({ $secret }) {
       const value = definitions.secret(definition.account_id, $secret)
-      told.add(value)
+      secretValues.add(value)
       return value
     },
-    learn: (value) => void told.add(value),
+    learn: (value) => void secretValues.add(value),
     mask,
     log: (level, message) => log(level, mask(message)),
     now,

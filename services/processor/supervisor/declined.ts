@@ -7,7 +7,7 @@ import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
 
-const Word = z.object({
+const Decline = z.object({
   member: z.string(),
   run_id: z.string(),
   task: z.number(),
@@ -15,7 +15,7 @@ const Word = z.object({
   revision: z.number(),
   at: z.number(),
 })
-type Word = z.infer<typeof Word>
+type Decline = z.infer<typeof Decline>
 
 export type Declined = {
   /** Members that may run the task: those that have not declined it, or all when every member has. */
@@ -35,21 +35,21 @@ export function openDeclined(
   onChange: () => void,
   onError: (error: Error) => void,
 ): Declined {
-  const words = new Map<string, Word>()
+  const declines = new Map<string, Decline>()
   const connections = cluster.openConnections('declined')
-  const keyOf = (word: Pick<Word, 'member' | 'run_id' | 'task'>) => `declined/${word.run_id}/${word.task}/${word.member}`
+  const keyOf = (decline: Pick<Decline, 'member' | 'run_id' | 'task'>) => `declined/${decline.run_id}/${decline.task}/${decline.member}`
   const tail = openTail({
     cluster,
     topic,
-    purpose: 'fleet-words',
+    purpose: 'fleet-declines',
     from: 0n,
     onRecords(records) {
       for (const { key, value } of records) {
-        const word = Word.safeParse(parseJson(value))
-        if (word.success) words.set(key, word.data)
-        else words.delete(key)
+        const decline = Decline.safeParse(parseJson(value))
+        if (decline.success) declines.set(key, decline.data)
+        else declines.delete(key)
       }
-      for (const [key, { at }] of words) if (now() - at > HOLDS_MS) words.delete(key)
+      for (const [key, { at }] of declines) if (now() - at > HOLDS_MS) declines.delete(key)
       onChange()
     },
     onError,
@@ -57,17 +57,17 @@ export function openDeclined(
   return {
     caughtUp: tail.caughtUp,
     eligible(members, runId, task, attempt, revision) {
-      if (words.size === 0) return members
+      if (declines.size === 0) return members
       const left = members.filter((each) => {
-        const word = words.get(keyOf({ member: each, run_id: runId, task }))
-        return !word || word.attempt !== attempt || word.revision !== revision || now() - word.at > HOLDS_MS
+        const decline = declines.get(keyOf({ member: each, run_id: runId, task }))
+        return !decline || decline.attempt !== attempt || decline.revision !== revision || now() - decline.at > HOLDS_MS
       })
       return left.length > 0 ? left : members
     },
     async decline(runId, task, attempt, revision) {
-      const word: Word = { member, run_id: runId, task, attempt, revision, at: now() }
-      words.set(keyOf(word), word)
-      await appendRecords(cluster, connections, topic, [{ key: keyOf(word), value: Buffer.from(JSON.stringify(word)) }], now())
+      const decline: Decline = { member, run_id: runId, task, attempt, revision, at: now() }
+      declines.set(keyOf(decline), decline)
+      await appendRecords(cluster, connections, topic, [{ key: keyOf(decline), value: Buffer.from(JSON.stringify(decline)) }], now())
     },
     async close() {
       await tail.close()

@@ -3,14 +3,14 @@ import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import { observedKey, type ObservedTask } from '../../../shared/model/definition.ts'
 
-export type Observer = { /** Something changed: publish soon. */ poke(): void; close(): Promise<void> }
+export type Observer = { /** Something changed: publish soon. */ notify(): void; close(): Promise<void> }
 
 const PROGRESS_MS = 2000
 const SOON_MS = 50
 /** Below the broker's default batch limit of 1 MiB. */
 const BATCH_BYTES_MAX = 500_000
 
-type Said = { key: string; gist: string; value: Buffer }
+type Report = { key: string; fingerprint: string; value: Buffer }
 
 export function openObserver(
   cluster: Cluster,
@@ -26,13 +26,13 @@ export function openObserver(
   let publishing: Promise<void> | undefined
 
   async function publish(): Promise<void> {
-    const waiting: Said[] = []
+    const waiting: Report[] = []
     const keys = new Set<string>()
     for (const task of collect()) {
       const key = observedKey(task.pipeline_id, task.task)
       keys.add(key)
-      const gist = JSON.stringify({ ...task, at: '' })
-      if (published.get(key) !== gist) waiting.push({ key, gist, value: Buffer.from(JSON.stringify(task)) })
+      const fingerprint = JSON.stringify({ ...task, at: '' })
+      if (published.get(key) !== fingerprint) waiting.push({ key, fingerprint, value: Buffer.from(JSON.stringify(task)) })
     }
     for (const key of published.keys()) if (!keys.has(key)) published.delete(key)
     while (waiting.length > 0) {
@@ -42,9 +42,9 @@ export function openObserver(
     }
   }
 
-  async function send(part: Said[]): Promise<void> {
+  async function send(part: Report[]): Promise<void> {
     await appendRecords(cluster, connections, topic, part, now())
-    for (const { key, gist } of part) published.set(key, gist)
+    for (const { key, fingerprint } of part) published.set(key, fingerprint)
   }
 
   function run(): Promise<void> {
@@ -56,7 +56,7 @@ export function openObserver(
   const timer = setInterval(() => void run(), PROGRESS_MS)
 
   return {
-    poke() {
+    notify() {
       soon ??= setTimeout(() => {
         soon = undefined
         void run()

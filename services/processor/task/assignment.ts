@@ -9,7 +9,7 @@ import type { Phases } from '../phases.ts'
 import { findLayout } from '../transaction/layouts.ts'
 import type { Transactions } from '../transaction/transactions.ts'
 import type { ByteBudget } from './byte-budget.ts'
-import { tellLettered, type Planners } from './planners.ts'
+import { markDeadLettered, type Planners } from './planners.ts'
 import type { Planned } from './positions.ts'
 import type { Progress } from './progress.ts'
 import type { Revisions } from './revisions.ts'
@@ -56,11 +56,11 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
   const isMine = () => member.assignment === owned && !member.isHeld() && !member.isStopping
 
   function rounds({ running, sink: to, planned }: Writing): Promise<boolean> {
-    const withLetters = planned.filter(([, { lettersFrom }]) => lettersFrom !== undefined).map(([partition]) => partition)
+    const withDeadLetters = planned.filter(([, { deadLettersFrom }]) => deadLettersFrom !== undefined).map(([partition]) => partition)
     const rows: RoundsOptions['rows'] = to && {
       sink: to,
       planned: new Map(planned.map(([partition, range]) => [partition, range.to])),
-      withLetters: new Set(withLetters),
+      withDeadLetters: new Set(withDeadLetters),
       isPatient: () => planners.isPatient(running()),
     }
     return runRounds({
@@ -84,7 +84,7 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
   const reachable = [...loaded.planned].filter(([partition]) => layout.leaders[partition]! >= 0 && !aside.includes(partition))
   for (const [revision, planned] of Map.groupBy(reachable, ([, range]) => range.revision)) {
     const planner = await planners.open(revision, revisions.current(), (found, to) => revisions.open(found, to))
-    await tellLettered(cluster, transactions.connections, planner, { layout, targets, positions }, planned)
+    await markDeadLettered(cluster, transactions.connections, planner, { layout, targets, positions }, planned)
     await rounds({ running: () => planner, sink: planner.sink, planned }).catch((error: unknown) => {
       // Start over: then the current revision writes the range.
       throw planners.mayGoOn(planner, error) ? new Interrupted('sink_moved', 'the current revision writes the planned range') : error

@@ -2,7 +2,7 @@
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { readLettered } from './lettered.ts'
+import { readDeadLettered } from './dead-lettered.ts'
 import type { Planned } from './positions.ts'
 import { interruptionOf, reasonOf } from '../interruption.ts'
 import { leaderOf } from '../transaction/layouts.ts'
@@ -89,19 +89,19 @@ export function createPlanners(
 }
 
 /** Tells the chain which records of the ranges already have dead letters. */
-export async function tellLettered(
+export async function markDeadLettered(
   cluster: Cluster,
   connections: Connections,
   { chain, definition }: Running,
   { layout, targets, positions }: { layout: TopicLayout; targets: Targets; positions: ReadonlyMap<number, bigint> },
   ranges: readonly [number, Planned][],
 ): Promise<void> {
-  for (const [partition, { to, lettersFrom }] of ranges) {
-    if (lettersFrom === undefined) continue
+  for (const [partition, { to, deadLettersFrom }] of ranges) {
+    if (deadLettersFrom === undefined) continue
     const redrive = definition.job?.kind === 'redrive' ? definition.job.job_id : undefined
     const range = { topic: layout.topic, partition, from: positions.get(partition)!, to, redrive }
     const place = partition % targets.deadLetter.leaders.length
     leaderOf(targets.deadLetter, place)
-    chain.addLettered(partition, await readLettered(cluster, connections, targets.deadLetter, place, lettersFrom, range))
+    chain.addDeadLettered(partition, await readDeadLettered(cluster, connections, targets.deadLetter, place, deadLettersFrom, range))
   }
 }

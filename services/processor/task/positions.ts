@@ -7,8 +7,8 @@ import { runIdOf, type PipelineDefinition } from '../../../shared/model/definiti
 import { Interrupted } from '../interruption.ts'
 import type { Accounting } from './accounting.ts'
 
-/** A range that starts at the position. `lettersFrom`: the offset in the dead-letter topic at or before its first dead letter, if any. */
-export type Planned = { to: bigint; revision: number; lettersFrom: bigint | undefined }
+/** A range that starts at the position. `deadLettersFrom`: the offset in the dead-letter topic at or before its first dead letter, if any. */
+export type Planned = { to: bigint; revision: number; deadLettersFrom: bigint | undefined }
 
 export type Loaded = {
   positions: Map<number, bigint>
@@ -57,7 +57,7 @@ export async function loadPositions(
     // A plan counts only while the sink's position equals the committed offset: what the sink has moved past is written.
     const plan = nextOffset === mirror.nextOffset ? parseCommitMetadata(mirror.note) : undefined
     if (plan?.p !== undefined)
-      planned.set(partition, { to: BigInt(plan.p), revision: plan.r, lettersFrom: plan.d === undefined ? undefined : BigInt(plan.d) })
+      planned.set(partition, { to: BigInt(plan.p), revision: plan.r, deadLettersFrom: plan.d === undefined ? undefined : BigInt(plan.d) })
     const handledBy = accounting.revisionOf(partition) ?? 0
     if (!definition.job && handledBy > definition.revision)
       throw new Interrupted(

@@ -8,9 +8,9 @@ import { SmartModuleTrap, recordErrorName } from '../abi.ts'
 import { openBatchInstance } from './batch-instance.ts'
 import { enterCall, enterStart, leaveCall, stillAlive, type CallWatch } from './call-watch.ts'
 import type { Kernel } from './kernel.ts'
-import { TooManyTraps, type BatchSink, type ChainOutput, type ChainSpec, type Doubts, type SourceBatch, type StepSpec } from './spec.ts'
+import { TooManyTraps, type BatchSink, type ChainOutput, type ChainSpec, type Suspects, type SourceBatch, type StepSpec } from './spec.ts'
 import { addRows, type RowTarget } from './rows.ts'
-import { openSection, stretchesOf } from './stretches.ts'
+import { openSection, slicesByRecord } from './slices.ts'
 import { createVerdicts } from './verdicts.ts'
 import type { StepInstance } from './step.ts'
 
@@ -29,7 +29,7 @@ export type Chain = {
    * Runs the batch through every step and appends the result to the kernel's output batches, or to the rows. Throws CorruptBatch for
    * malformed records, RecordRefused under the policy `fail`, TooManyTraps past `lostMax`.
    */
-  run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, doubts?: Doubts): Promise<void>
+  run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, suspects?: Suspects): Promise<void>
 }
 
 async function openStep(spec: StepSpec, watch: CallWatch, log: (line: string) => void): Promise<StepInstance> {
@@ -54,7 +54,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   let skippedNow = 0
   let failedNow = 0
   let currentStep = 0
-  let known: Doubts | undefined
+  let known: Suspects | undefined
 
   const context = {
     partition: 0,
@@ -110,7 +110,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   }
 
   /** Reframes values when there are no steps, fails records too large for the sink, and makes rows when the sink takes rows. */
-  function finish(recordBytesMax: number, batch: SourceBatch, doubts: Doubts | undefined): void {
+  function finish(recordBytesMax: number, batch: SourceBatch, suspects: Suspects | undefined): void {
     failedNow = 0
     skippedNow = 0
     const last = Math.max(0, stepCount - 1)
@@ -127,7 +127,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
         failAt(at, 'record_too_large', `the record is larger than the sink's limit of ${recordBytesMax} bytes`)
       }
     }
-    if (spec.rows) encodeRows(spec.rows, batch, doubts)
+    if (spec.rows) encodeRows(spec.rows, batch, suspects)
     if (failedNow + skippedNow === 0) return
     kernel.dropFailed()
     const into = last * COUNTER_COUNT
@@ -138,13 +138,13 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   }
 
   /** A failure at the sink belongs to no step: it is counted at the last one, and its dead letter names no SmartModule. */
-  function encodeRows(rows: RowTarget, batch: SourceBatch, doubts: Doubts | undefined): void {
+  function encodeRows(rows: RowTarget, batch: SourceBatch, suspects: Suspects | undefined): void {
     const { baseOffset } = batch
-    if (doubts && doubts.refused.size + doubts.lettered.size > 0) {
+    if (suspects && suspects.refused.size + suspects.deadLettered.size > 0) {
       for (let ordinal = kernel.currentCount() - 1; ordinal >= 0; ordinal--) {
         const delta = kernel.deltaOf(ordinal)
         const offset = baseOffset + BigInt(delta)
-        const refused = doubts.lettered.has(offset) ? LETTERED : doubts.refused.get(offset)
+        const refused = suspects.deadLettered.has(offset) ? LETTERED : suspects.refused.get(offset)
         if (refused) failDelta(delta, stepCount, refused.code, refused.message)
       }
     }
@@ -240,15 +240,15 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
 
   return {
     stepCount,
-    async run(batch, sink, output, doubts) {
+    async run(batch, sink, output, suspects) {
       context.partition = batch.partition
       context.baseOffset = batch.baseOffset
       context.baseTimestamp = batch.baseTimestamp
       context.maxTimestamp = batch.maxTimestamp
       context.attributes = batch.attributes
-      known = doubts
-      verdicts.open(batch.partition, batch.baseOffset, doubts)
-      const parts = stretchesOf(kernel, batch, doubts?.cuts ?? NO_CUTS)
+      known = suspects
+      verdicts.open(batch.partition, batch.baseOffset, suspects)
+      const parts = slicesByRecord(kernel, batch, suspects?.cuts ?? NO_CUTS)
       const whole = batch.firstDelta === 0 ? batch : { ...batch, firstDelta: 0 }
       for (const part of parts) await runStretch(part.section, part.count, whole, sink, output)
     },

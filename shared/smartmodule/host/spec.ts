@@ -36,14 +36,14 @@ export type SourceBatch = {
 }
 
 /** What earlier runs over a partition found: offsets at which to cut calls, records known to be at fault, failed attempts by offset. */
-export type Doubts = {
+export type Suspects = {
   cuts: readonly bigint[]
   poison: readonly { offset: bigint; step: number; message: string }[]
   attempts: ReadonlyMap<bigint, number>
   /** Records that the sink refused, by offset. */
   refused: ReadonlyMap<bigint, { code: string; message: string }>
   /** Offsets of records whose dead letters are already written: they fail again, regardless of the chain's output. */
-  lettered: ReadonlySet<bigint>
+  deadLettered: ReadonlySet<bigint>
 }
 
 /** The accumulated results of the runs over one partition. */

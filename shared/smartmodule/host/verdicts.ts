@@ -3,7 +3,7 @@
  * Handles one batch at a time; the verdicts of a discarded attempt (bisecting) are discarded with it.
  */
 import { ON_ERROR_DEFAULT, type OnError } from '../../model/policies.ts'
-import type { ChainOutput, ChainSpec, Doubts, RecordFailure } from './spec.ts'
+import type { ChainOutput, ChainSpec, Suspects, RecordFailure } from './spec.ts'
 
 /** Thrown for a failed record under the policy `fail`: it ends the pipeline. */
 export class RecordRefused extends Error {}
@@ -18,24 +18,24 @@ const RETRIES_PENDING_MAX = 10_000
 export function createVerdicts(spec: ChainSpec) {
   let partition = 0
   let baseOffset = 0n
-  let doubts: Doubts | undefined
+  let suspects: Suspects | undefined
   let pending: RecordFailure[] = []
   let retries: bigint[] = []
   const policyOf = (step: number): OnError => spec.steps[step]?.onError ?? spec.on_error ?? ON_ERROR_DEFAULT
 
   return {
-    open(ofPartition: number, offset: bigint, known: Doubts | undefined): void {
+    open(ofPartition: number, offset: bigint, known: Suspects | undefined): void {
       partition = ofPartition
       baseOffset = offset
-      doubts = known
+      suspects = known
     },
     /** Forgets the verdicts of the previous attempt. */
     begin(): void {
       pending = []
       retries = []
     },
-    hasPoison: (): boolean => doubts !== undefined && doubts.poison.length > 0,
-    poisonAt: (delta: number) => doubts?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
+    hasPoison: (): boolean => suspects !== undefined && suspects.poison.length > 0,
+    poisonAt: (delta: number) => suspects?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
     /** Whether the record is skipped or fails. Throws RecordRefused under the policy `fail`. */
     judge(delta: number, step: number, code: string, message: string, mayRetry = true): 'failed' | 'skipped' {
       const { policy, retries_max } = policyOf(step)
@@ -47,7 +47,7 @@ export function createVerdicts(spec: ChainSpec) {
           `${step < spec.steps.length ? `step ${step + 1}${name ? ` (${name})` : ''} failed` : 'the sink refused'} the record at offset ${offset} of partition ${partition} (${code}: ${message}), and its policy is fail`,
         )
       }
-      const attempts = (doubts?.attempts.get(offset) ?? 0) + 1
+      const attempts = (suspects?.attempts.get(offset) ?? 0) + 1
       if (policy === 'retry' && mayRetry && attempts <= retries_max && retries.length < RETRIES_PENDING_MAX) retries.push(offset)
       pending.push({ delta, step, code, message, attempts })
       return 'failed'

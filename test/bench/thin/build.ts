@@ -1,4 +1,4 @@
-/** Builds the thin programs beside which the product is measured, once into the cache. What can't be built is named by its reason. */
+/** Builds the thin programs that the product is compared with, once, into the cache. One that can't be built comes with its reason. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cp, readFile, rm } from 'node:fs/promises'
@@ -30,7 +30,7 @@ const RECIPES: Recipe[] = [
   },
 ]
 
-export type Thin = { name: string; /** Undefined where it could not be built, and then why. */ path?: string; reason?: string }
+export type Thin = { name: string; /** Undefined if it could not be built; `reason` then says why. */ path?: string; reason?: string }
 
 async function build({ name, folder, sources, binary, tool, args }: Recipe): Promise<Thin> {
   const hash = createHash('sha256')
@@ -50,7 +50,7 @@ async function build({ name, folder, sources, binary, tool, args }: Recipe): Pro
   }
 }
 
-/** One after the other: a compiler takes all cores. */
+/** Builds one after the other, because a compiler takes all cores. */
 export async function buildThinPrograms(): Promise<Thin[]> {
   const built: Thin[] = []
   for (const recipe of RECIPES) built.push(await build(recipe))

@@ -1,15 +1,15 @@
-/** What can happen to the arena. Each is a file; each leaves the arena able to go on. */
+/** A fault that can be done to the arena. Each has its own file, and each leaves the arena able to go on. */
 import { sleep, type Arena } from '../arena.ts'
 import type { Random } from '../random.ts'
 
 export type Catastrophe = {
   name: string
-  /** Longest that it takes, in milliseconds: none begins that would not end within the load. */
+  /** Longest duration in milliseconds: it is not started if it could outlast the load. */
   takesMs: number
   run(arena: Arena, random: Random): Promise<string>
 }
 
-/** Stops a process (SIGSTOP) for a while; it goes on believing that no time has passed, unless it was killed meanwhile. */
+/** Stops a process (SIGSTOP) for `ms`; then it goes on, unaware that time has passed, unless it was killed meanwhile. */
 export async function freeze(pid: number, ms: number): Promise<void> {
   process.kill(pid, 'SIGSTOP')
   await sleep(ms)

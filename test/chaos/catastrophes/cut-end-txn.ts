@@ -1,4 +1,4 @@
-/** Connections that die with the end of a transaction on them: nobody knows whether it was committed. */
+/** Connections die with an EndTxn request on them: the processor does not know whether its transaction was committed. */
 import { sleep } from '../arena.ts'
 import type { Catastrophe } from './catastrophe.ts'
 

@@ -1,4 +1,4 @@
-/** The end of a transaction reaches the broker seconds after its sender has given it up: it must not end a later one. */
+/** An EndTxn request reaches the broker seconds after its sender has given up on it: it must not end a later transaction. */
 import { sleep } from '../arena.ts'
 import type { Catastrophe } from './catastrophe.ts'
 

@@ -1,4 +1,4 @@
-/** Half-open connections: some go silent for good, and nobody says so. */
+/** Half-open connections: some go silent for good, and neither side gets an error. */
 import { sleep } from '../arena.ts'
 import type { Catastrophe } from './catastrophe.ts'
 

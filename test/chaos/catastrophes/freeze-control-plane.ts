@@ -1,4 +1,4 @@
-/** SIGSTOP: one of two control planes stands still, whatever it was about to write, while the other goes on; then it comes back. */
+/** SIGSTOP: one of two control planes stands still, even just before a write, while the other goes on; then it resumes. */
 import { freeze, type Catastrophe } from './catastrophe.ts'
 
 export const freezeControlPlane: Catastrophe = {

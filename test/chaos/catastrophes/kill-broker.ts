@@ -1,4 +1,4 @@
-/** SIGKILL of a broker, leaders and coordinators on it included; back on its data after some seconds. */
+/** SIGKILL of a broker, including the leaders and coordinators on it; it restarts on its data after some seconds. */
 import { sleep } from '../arena.ts'
 import type { Catastrophe } from './catastrophe.ts'
 

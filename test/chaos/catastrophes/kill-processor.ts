@@ -1,4 +1,4 @@
-/** SIGKILL of a processor at any instruction; the launcher starts it again. */
+/** SIGKILL of a processor at any instruction; the launcher restarts it. */
 import type { Catastrophe } from './catastrophe.ts'
 
 export const killProcessor: Catastrophe = {

@@ -1,4 +1,4 @@
-/** The broker that coordinates the pipeline's group is stopped in order and started again: its coordinators move twice. */
+/** The broker that coordinates the pipeline's group is shut down cleanly and restarted: its coordinators move twice. */
 import { serviceNames } from '../../../shared/model/definition.ts'
 import { sleep } from '../arena.ts'
 import type { Catastrophe } from './catastrophe.ts'

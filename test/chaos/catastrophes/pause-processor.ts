@@ -1,4 +1,4 @@
-/** SIGSTOP: a processor stands still while its partitions move, and comes back believing that no time has passed. */
+/** SIGSTOP: a processor stands still while its partitions move, then resumes unaware that time has passed. */
 import { freeze, type Catastrophe } from './catastrophe.ts'
 
 export const pauseProcessor: Catastrophe = {

@@ -1,4 +1,4 @@
-/** Strangers join and leave the pipeline's group: its partitions move again and again, and some of them to a member that does nothing. */
+/** Idle members join and leave the pipeline's group: its partitions move again and again, some of them to a member that does nothing. */
 import { serviceNames } from '../../../shared/model/definition.ts'
 import { sleep } from '../arena.ts'
 import { visitGroup } from '../stranger.ts'
@@ -11,7 +11,7 @@ export const rebalanceStorm: Catastrophe = {
     const groupId = serviceNames(env.DPS_PREFIX!).pipelineGroup(pipeline.id)
     const turns = random.between(3, 6)
     for (let turn = 0; turn < turns; turn++) {
-      // The coordinator may be away: then this visit comes to nothing.
+      // The coordinator may be down: then this visit has no effect.
       await visitGroup(stack.kafkaBrokers, groupId, pipeline.sourceTopic, random.between(200, 2000)).catch(() => {})
       await sleep(random.between(0, 1000))
     }

@@ -1,4 +1,4 @@
-/** Postgres and Redis go away and come back: the control plane's matter, and none of the data's. */
+/** Postgres or Redis is restarted: this may disturb the control plane, but not the data. */
 import { sleep } from '../arena.ts'
 import type { Catastrophe } from './catastrophe.ts'
 
@@ -8,7 +8,7 @@ export const restartStores: Catastrophe = {
   async run({ launched: { stack } }, random) {
     const name = random.pick(['postgres', 'redis'] as const)
     const restart = stack.restarts[name]
-    if (!restart) return `${name} is not ours`
+    if (!restart) return `${name} was not started by us`
     await restart()
     await sleep(3000)
     return name

@@ -1,7 +1,7 @@
 /** Explain runs one record through the revision that handled it; preview runs real records through a chain. Neither writes or commits. */
 import { explainContract, previewContract } from '../../../../shared/api/operate.ts'
 import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
-import { deadLetterId, listLettersOf } from '../../../../shared/store/dead-letters.ts'
+import { deadLetterId, listDeadLettersOf } from '../../../../shared/store/dead-letters.ts'
 import { listLedger, listRevisions } from '../../../../shared/store/pipelines.ts'
 import { resolvePlace } from '../../jobs/places.ts'
 import { fitting } from '../../trace/source-records.ts'
@@ -34,7 +34,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is no longer known`)
   const [trace] = await traceThrough(deps.db, deps.cacheFolder, revision.definition, [record])
   await deps.deadLetters.catchUp(pipeline)
-  const letters = await listLettersOf(deps.db, pipeline.id, query.partition, query.offset)
+  const letters = await listDeadLettersOf(deps.db, pipeline.id, query.partition, query.offset)
   // The chain delivered the record, but the sink refused it.
   const refused = letters.find(({ step }) => step > revision.definition.steps.length && trace!.outcome === 'delivered')
   return {

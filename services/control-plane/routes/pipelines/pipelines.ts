@@ -110,7 +110,7 @@ async function act(deps: Deps, caller: Caller, id: string, action: PipelineActio
     await publishDefinition(trx, updated)
     return updated
   })
-  deps.pokePublisher()
+  deps.notifyPublisher()
   return changed
 }
 
@@ -133,7 +133,7 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
     return updated
   })
   for (const { id } of await listUnfinishedJobsOf(deps.db, row.id)) await cancelJob(deps, id)
-  deps.pokePublisher()
+  deps.notifyPublisher()
   // Tasks and jobs finish their round first, so that what they deliver is accounted for.
   for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row.id));)
     await new Promise((resolve) => setTimeout(resolve, 100))

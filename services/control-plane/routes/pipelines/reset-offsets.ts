@@ -52,7 +52,7 @@ async function reset(deps: Deps, caller: Caller, id: string, start: StreamPlace)
     const revision = locked.revision + 1
     return publishRevision(trx, locked, { ...locked.definition, revision, reset_revision: revision })
   })
-  deps.pokePublisher()
+  deps.notifyPublisher()
   return { pipeline_id: id, revision: row.revision, offsets: Object.fromEntries([...offsets].map(([at, offset]) => [at, String(offset)])) }
 }
 

@@ -90,6 +90,6 @@ export const updatePipelineOperation = operation(updatePipelineContract, async (
       })
     throw error
   })
-  deps.pokePublisher()
+  deps.notifyPublisher()
   return { status: 200, body: showPipeline(row), headers: etagOf(row) }
 })

@@ -34,28 +34,31 @@ const show = ({ id, name, description, created_at, updated_at }: SecretRow, used
   updated_at,
 })
 
-export const createSecretOperation = operation(createSecretContract, async ({ db, secretBox, pokePublisher }, { accountId }, { body }) => {
-  const { name, description, value } = body
-  const row = await db
-    .transaction((trx) =>
-      insertSecret(trx, {
-        id: newId('secret'),
-        account_id: accountId,
-        name,
-        description,
-        envelope: secretBox.seal(ownerOf(accountId, name), value),
-      }),
-    )
-    .catch((error: unknown) => {
-      if (!isUniqueViolation(error)) throw error
-      throw new ServiceError('conflict', `a secret named "${name}" already exists`, {
-        cause: error,
-        details: [{ path: '/name', message: 'is taken' }],
+export const createSecretOperation = operation(
+  createSecretContract,
+  async ({ db, secretBox, notifyPublisher }, { accountId }, { body }) => {
+    const { name, description, value } = body
+    const row = await db
+      .transaction((trx) =>
+        insertSecret(trx, {
+          id: newId('secret'),
+          account_id: accountId,
+          name,
+          description,
+          envelope: secretBox.seal(ownerOf(accountId, name), value),
+        }),
+      )
+      .catch((error: unknown) => {
+        if (!isUniqueViolation(error)) throw error
+        throw new ServiceError('conflict', `a secret named "${name}" already exists`, {
+          cause: error,
+          details: [{ path: '/name', message: 'is taken' }],
+        })
       })
-    })
-  pokePublisher()
-  return { status: 201, body: show(row, []), headers: { Location: `/secrets/${row.id}` } }
-})
+    notifyPublisher()
+    return { status: 201, body: show(row, []), headers: { Location: `/secrets/${row.id}` } }
+  },
+)
 
 export const listSecretsOperation = operation(listSecretsContract, async ({ db }, caller, { query }) => {
   const page = await listSecrets(db, caller.accountId, query)
@@ -81,23 +84,26 @@ async function restartUsers(trx: Queryable, pipelineIds: string[]): Promise<void
   }
 }
 
-export const updateSecretOperation = operation(updateSecretContract, async ({ db, secretBox, pokePublisher }, caller, { params, body }) => {
-  const [row, users] = await db.transaction(async (trx) => {
-    const found = await findSecretForUpdate(trx, caller.accountId, params.id)
-    if (!found) throw notFound('the secret')
-    assertIfMatch(caller, etagOf(found))
-    const { description = found.description, value } = body
-    const envelope = value === undefined ? undefined : secretBox.seal(ownerOf(caller.accountId, found.name), value)
-    const updated = await updateSecret(trx, found, { description, envelope })
-    const usedBy = await listSecretUsers(trx, found.id)
-    if (envelope) await restartUsers(trx, usedBy)
-    return [updated, usedBy] as const
-  })
-  pokePublisher()
-  return { status: 200, body: show(row, users), headers: etagOf(row) }
-})
+export const updateSecretOperation = operation(
+  updateSecretContract,
+  async ({ db, secretBox, notifyPublisher }, caller, { params, body }) => {
+    const [row, users] = await db.transaction(async (trx) => {
+      const found = await findSecretForUpdate(trx, caller.accountId, params.id)
+      if (!found) throw notFound('the secret')
+      assertIfMatch(caller, etagOf(found))
+      const { description = found.description, value } = body
+      const envelope = value === undefined ? undefined : secretBox.seal(ownerOf(caller.accountId, found.name), value)
+      const updated = await updateSecret(trx, found, { description, envelope })
+      const usedBy = await listSecretUsers(trx, found.id)
+      if (envelope) await restartUsers(trx, usedBy)
+      return [updated, usedBy] as const
+    })
+    notifyPublisher()
+    return { status: 200, body: show(row, users), headers: etagOf(row) }
+  },
+)
 
-export const deleteSecretOperation = operation(deleteSecretContract, async ({ db, pokePublisher }, caller, { params }) => {
+export const deleteSecretOperation = operation(deleteSecretContract, async ({ db, notifyPublisher }, caller, { params }) => {
   await db.transaction(async (trx) => {
     const row = await findSecretForUpdate(trx, caller.accountId, params.id)
     if (!row) throw notFound('the secret')
@@ -106,6 +112,6 @@ export const deleteSecretOperation = operation(deleteSecretContract, async ({ db
     if (users.length > 0) throw new ServiceError('conflict', `the secret is used by: ${users.join(', ')}`)
     await deleteSecretRow(trx, row)
   })
-  pokePublisher()
+  notifyPublisher()
   return { status: 204 }
 })

@@ -13,7 +13,7 @@ import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 import { resolveSchemaId } from './adopt.ts'
 import { showStream } from './streams.ts'
-import { teachReaders } from './teach-readers.ts'
+import { updateReaders } from './update-readers.ts'
 
 function assertKeepsKey({ key_field }: StreamRow, schema: Record<string, string>, path: string): void {
   if (key_field !== null && !Object.hasOwn(schema, key_field))
@@ -100,9 +100,9 @@ export const updateStreamOperation = operation(updateStreamContract, async (deps
     const { schema, schema_text } = change
     const updated = await updateStream(trx, stream.id, { description, schema, schema_text, schema_id: schemaId })
     await saveStreamSchema(trx, stream.id, schemaId, change)
-    await teachReaders(trx, updated)
+    await updateReaders(trx, updated)
     return updated
   })
-  deps.pokePublisher()
+  deps.notifyPublisher()
   return { status: 200, body: showStream(row), headers: etagOf(row) }
 })

@@ -49,7 +49,7 @@ export type RoundsOptions = {
   /** The assignment is still valid, even while the task is being paused or stopped. */
   isOwner(): boolean
   /** An external sink. `planned`: these ranges, by the offsets they end at, are written and nothing else. */
-  rows: { sink: OpenSink; planned: ReadonlyMap<number, bigint>; withLetters: ReadonlySet<number>; isPatient(): boolean } | undefined
+  rows: { sink: OpenSink; planned: ReadonlyMap<number, bigint>; withDeadLetters: ReadonlySet<number>; isPatient(): boolean } | undefined
   /** Called with the reason while the sink is unavailable, with null once it has answered. */
   onWaiting(reason: string | null): void
   /** Called when expired records were skipped. */

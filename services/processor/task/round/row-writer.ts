@@ -32,7 +32,7 @@ export type RowWriterOptions = {
   /** Ends of ranges planned earlier, by partition; they are written exactly as planned. */
   planned: ReadonlyMap<number, bigint>
   /** The planned partitions whose plan already says where their dead letters start. */
-  withLetters: ReadonlySet<number>
+  withDeadLetters: ReadonlySet<number>
   /** False once an unavailable sink has been tried for long enough: then its failure is reported. */
   isPatient(): boolean
   onCommit(records: number): void
@@ -59,7 +59,7 @@ type Held = {
   count: number
   records: number
   deadLetters: OutputBatch[]
-  letterOffsets: bigint[]
+  deadLetterOffsets: bigint[]
   /** End of the plan committed for it; undefined while there is none. */
   plannedTo: bigint | undefined
   counts: Float64Array
@@ -70,7 +70,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
   const { sink, planned, positions, transactions, now } = options
   const { boundaries } = sink
   const held = new Map<number, Held>()
-  const noted = new Set(options.withLetters)
+  const noted = new Set(options.withDeadLetters)
 
   function isFull({ bytes, count, since }: Held): boolean {
     if (!boundaries || (bytes >= CROWDED_BYTES_MIN && options.budget.isCrowded())) return true
@@ -115,11 +115,11 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
           deadLetters.length > 0 && !noted.has(partition)
         : ((boundaries && count > 0) || deadLetters.length > 0) && plannedTo === undefined,
     )
-    const lettersFrom = letters.length > 0 ? await letterEnds(letters.map(({ partition }) => partition)) : undefined
+    const deadLettersFrom = letters.length > 0 ? await deadLetterEnds(letters.map(({ partition }) => partition)) : undefined
     const plans = unplanned.map(([partition, { to }]) => ({
       partition,
       offset: positions.get(partition) ?? 0n,
-      metadata: withPlan(running.accounting.metadataWith(partition, none), to, lettersFrom?.get(partition)),
+      metadata: withPlan(running.accounting.metadataWith(partition, none), to, deadLettersFrom?.get(partition)),
     }))
     // The ledger entry goes first too: rows in the sink must not lack it, and writing it twice yields the same entry.
     const ledger = ledgerOf(
@@ -133,9 +133,9 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     if (plans.length > 0) await commit(running, plans)
     else await transactions.commitWithoutOffsets()
     for (const [partition, each] of parts) {
-      if (each.letterOffsets.length > 0) running.chain.addLettered(partition, each.letterOffsets)
+      if (each.deadLetterOffsets.length > 0) running.chain.addDeadLettered(partition, each.deadLetterOffsets)
       each.deadLetters = []
-      each.letterOffsets = []
+      each.deadLetterOffsets = []
     }
     for (const [partition, each] of unplanned) {
       each.plannedTo = each.to
@@ -144,7 +144,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
   }
 
   /** By partition, an offset at or before that of its next dead letter. */
-  async function letterEnds(partitions: number[]): Promise<Map<number, bigint>> {
+  async function deadLetterEnds(partitions: number[]): Promise<Map<number, bigint>> {
     const { deadLetter } = options.targets
     const placeOf = (partition: number) => partition % deadLetter.leaders.length
     for (const partition of partitions) leaderOf(deadLetter, placeOf(partition))
@@ -202,7 +202,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
           count,
           records: outcome.records,
           deadLetters: outcome.deadLetters,
-          letterOffsets: outcome.letterOffsets,
+          deadLetterOffsets: outcome.deadLetterOffsets,
           plannedTo: undefined,
           counts: outcome.counts,
           since: now(),
@@ -215,7 +215,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
       known.count += count
       known.records += outcome.records
       known.deadLetters.push(...outcome.deadLetters)
-      known.letterOffsets.push(...outcome.letterOffsets)
+      known.deadLetterOffsets.push(...outcome.deadLetterOffsets)
       for (let i = 0; i < known.counts.length; i++) known.counts[i]! += outcome.counts[i]!
     }
   }
@@ -277,13 +277,13 @@ function assertDelivered(written: Written): void {
   }
 }
 
-const outcomeOf = (partition: number, { to, records, deadLetters, letterOffsets, counts }: Held): PartitionOutcome => ({
+const outcomeOf = (partition: number, { to, records, deadLetters, deadLetterOffsets, counts }: Held): PartitionOutcome => ({
   partition,
   nextOffset: to,
   records,
   sink: [],
   rows: [],
   deadLetters,
-  letterOffsets,
+  deadLetterOffsets,
   counts,
 })

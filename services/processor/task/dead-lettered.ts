@@ -14,7 +14,7 @@ import {
 } from '../../../shared/kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
-import { splitLetterHeaders } from '../../../shared/model/dead-letter-headers.ts'
+import { splitDeadLetterHeaders } from '../../../shared/model/dead-letter-headers.ts'
 
 const FETCH_BYTES = 8 << 20
 const WAIT_MS = 100
@@ -25,28 +25,28 @@ const OPEN_MS = 20_000
 export type Range = { topic: string; partition: number; from: bigint; to: bigint; redrive: string | undefined }
 
 /** The offset, in the range's partition, of the record that the dead letter stands for; undefined when it stands for another record. */
-function offsetIn({ topic, partition, redrive }: Range, told: ReturnType<typeof splitLetterHeaders>['told']): bigint | undefined {
-  if (redrive !== undefined) return told['dps.job'] === redrive ? BigInt(told['dps.job_offset'] ?? -1) : undefined
-  const isOfRange = told['__connect.errors.topic'] === topic && Number(told['__connect.errors.partition']) === partition
-  return isOfRange ? BigInt(told['__connect.errors.offset'] ?? -1) : undefined
+function offsetIn({ topic, partition, redrive }: Range, added: ReturnType<typeof splitDeadLetterHeaders>['added']): bigint | undefined {
+  if (redrive !== undefined) return added['dps.job'] === redrive ? BigInt(added['dps.job_offset'] ?? -1) : undefined
+  const isOfRange = added['__connect.errors.topic'] === topic && Number(added['__connect.errors.partition']) === partition
+  return isOfRange ? BigInt(added['__connect.errors.offset'] ?? -1) : undefined
 }
 
-/** Offsets of the range's records that have dead letters in `letterPartition`, at `lettersFrom` or later. */
-export async function readLettered(
+/** Offsets of the range's records that have dead letters in `deadLetterPartition`, at `deadLettersFrom` or later. */
+export async function readDeadLettered(
   cluster: Cluster,
   connections: Connections,
   letters: TopicLayout,
-  letterPartition: number,
-  lettersFrom: bigint,
+  deadLetterPartition: number,
+  deadLettersFrom: bigint,
   range: Range,
 ): Promise<bigint[]> {
-  const end = (await cluster.offsets(letters, [letterPartition], 'written')).get(letterPartition) ?? 0n
+  const end = (await cluster.offsets(letters, [deadLetterPartition], 'written')).get(deadLetterPartition) ?? 0n
   const deadline = performance.now() + OPEN_MS
   const found: bigint[] = []
-  for (let position = lettersFrom; position < end;) {
-    const answer = await fetchBatches(await connections.leader(letters.leaders[letterPartition]!), {
+  for (let position = deadLettersFrom; position < end;) {
+    const answer = await fetchBatches(await connections.leader(letters.leaders[deadLetterPartition]!), {
       topicId: letters.topicId,
-      partitions: [{ partition: letterPartition, offset: position, bytesMax: FETCH_BYTES }],
+      partitions: [{ partition: deadLetterPartition, offset: position, bytesMax: FETCH_BYTES }],
       waitMs: WAIT_MS,
       bytesMin: 1,
       bytesMax: FETCH_BYTES,
@@ -61,7 +61,7 @@ export async function readLettered(
       if (isAborted(header) || (header.attributes & CONTROL) !== 0) continue
       const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
       for (const { headers } of decodeRecords(section, header.recordCount)) {
-        const offset = offsetIn(range, splitLetterHeaders(headers).told)
+        const offset = offsetIn(range, splitDeadLetterHeaders(headers).added)
         if (offset !== undefined && offset >= range.from && offset < range.to) found.push(offset)
       }
     }

@@ -7,7 +7,7 @@ import { CorruptBatch, type SourceBatch } from './spec.ts'
 import { fillSection, type Kernel } from './kernel.ts'
 
 /** A slice of a batch for one run of the chain: `count` whole records. */
-export type Stretch = { section: Uint8Array; count: number }
+export type Slice = { section: Uint8Array; count: number }
 
 /** Opens a section of the batch in the kernel, from `firstDelta` on. Throws CorruptBatch when its records are malformed. */
 export function openSection(kernel: Kernel, section: Uint8Array, count: number, batch: SourceBatch, firstDelta: number): void {
@@ -21,7 +21,7 @@ export function openSection(kernel: Kernel, section: Uint8Array, count: number, 
  * The slices of the batch, in order. `cuts` are offsets of the partition, in any order, inside the batch or not. Throws CorruptBatch when
  * records are malformed.
  */
-export function stretchesOf(kernel: Kernel, batch: SourceBatch, cuts: readonly bigint[]): Stretch[] {
+export function slicesByRecord(kernel: Kernel, batch: SourceBatch, cuts: readonly bigint[]): Slice[] {
   const most = SMARTMODULE_LIMITS.call_bytes_max
   const last = batch.baseOffset + BigInt(batch.lastOffsetDelta)
   const inside = cuts.length === 0 ? cuts : cuts.filter((cut) => cut > batch.baseOffset && cut <= last)
@@ -37,7 +37,7 @@ export function stretchesOf(kernel: Kernel, batch: SourceBatch, cuts: readonly b
     if (ordinal > 0) bounds.push(ordinal)
     while (next < deltas.length && deltas[next]! <= kernel.deltaOf(ordinal)) next++
   }
-  const parts: Stretch[] = []
+  const parts: Slice[] = []
   let ordinal = 0
   for (let from = 0; from < kept.length;) {
     const bound = bounds.find((each) => each > ordinal)

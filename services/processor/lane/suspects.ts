@@ -3,13 +3,13 @@
  * parts until the record is found), records that wait for another attempt, and records that a sink refused or that have dead letters.
  * Belongs to one chain; an entry is forgotten once a round past it is committed.
  */
-import type { Doubts } from '../../../shared/smartmodule/host/spec.ts'
+import type { Suspects } from '../../../shared/smartmodule/host/spec.ts'
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import type { PartitionOutcome, Retries } from './messages.ts'
 
-export type DoubtBook = {
+export type SuspectBook = {
   /** What is known for the next run over the partition; undefined when nothing is. */
-  of(partition: number): Doubts | undefined
+  of(partition: number): Suspects | undefined
   /** A call over these offsets (both included) did not return. */
   suspect(partition: number, first: bigint, last: bigint, step: number, message: string): void
   /** Calls over the partition are being cut to find the record at fault. */
@@ -18,7 +18,7 @@ export type DoubtBook = {
   /** The sink refused these records. */
   refuse(partition: number, records: readonly RefusedRecord[]): void
   /** These records already have dead letters: they fail in any case, and no second dead letter is written. */
-  addLettered(partition: number, offsets: readonly bigint[]): void
+  addDeadLettered(partition: number, offsets: readonly bigint[]): void
   /** Forgets everything before the end of a committed round. */
   settle(outcomes: readonly PartitionOutcome[]): void
 }
@@ -31,14 +31,14 @@ type Page = {
   poison: { offset: bigint; step: number; message: string }[]
   attempts: Map<bigint, number>
   refused: Map<bigint, { code: string; message: string }>
-  lettered: Set<bigint>
+  deadLettered: Set<bigint>
 }
 
-export function createDoubtBook(): DoubtBook {
+export function createSuspectBook(): SuspectBook {
   const pages = new Map<number, Page>()
   const pageOf = (partition: number): Page => {
     let page = pages.get(partition)
-    if (!page) pages.set(partition, (page = { cuts: [], poison: [], attempts: new Map(), refused: new Map(), lettered: new Set() }))
+    if (!page) pages.set(partition, (page = { cuts: [], poison: [], attempts: new Map(), refused: new Map(), deadLettered: new Set() }))
     return page
   }
   return {
@@ -66,9 +66,9 @@ export function createDoubtBook(): DoubtBook {
       const { refused } = pageOf(partition)
       for (const { offset, code, message } of records) refused.set(offset, { code, message })
     },
-    addLettered(partition, offsets) {
-      const { lettered } = pageOf(partition)
-      for (const offset of offsets) lettered.add(offset)
+    addDeadLettered(partition, offsets) {
+      const { deadLettered } = pageOf(partition)
+      for (const offset of offsets) deadLettered.add(offset)
     },
     settle(outcomes) {
       for (const { partition, nextOffset } of outcomes) {
@@ -78,8 +78,8 @@ export function createDoubtBook(): DoubtBook {
         page.poison = page.poison.filter(({ offset }) => offset >= nextOffset)
         for (const offset of page.attempts.keys()) if (offset < nextOffset) page.attempts.delete(offset)
         for (const offset of page.refused.keys()) if (offset < nextOffset) page.refused.delete(offset)
-        for (const offset of page.lettered) if (offset < nextOffset) page.lettered.delete(offset)
-        if (page.cuts.length + page.poison.length + page.attempts.size + page.refused.size + page.lettered.size === 0)
+        for (const offset of page.deadLettered) if (offset < nextOffset) page.deadLettered.delete(offset)
+        if (page.cuts.length + page.poison.length + page.attempts.size + page.refused.size + page.deadLettered.size === 0)
           pages.delete(partition)
       }
     },

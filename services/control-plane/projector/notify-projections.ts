@@ -8,18 +8,18 @@ import type { Deps } from '../deps.ts'
 const INTERVAL_MS = 3000
 const last = new Map<string, number>()
 
-export function pokeProjectionsOf(deps: Pick<Deps, 'db' | 'streamData' | 'deadLetters' | 'log'>, pipelineIds: string[]): void {
+export function notifyProjectionsOf(deps: Pick<Deps, 'db' | 'streamData' | 'deadLetters' | 'log'>, pipelineIds: string[]): void {
   const due = pipelineIds.filter((id) => Date.now() - (last.get(id) ?? 0) > INTERVAL_MS)
   if (due.length === 0) return
   if (last.size > 10_000) last.clear()
   for (const id of due) last.set(id, Date.now())
-  poke(deps, due).catch((error: unknown) => deps.log.debug({ reason: String(error) }, 'a projection was not extended'))
+  notify(deps, due).catch((error: unknown) => deps.log.debug({ reason: String(error) }, 'a projection was not extended'))
 }
 
 const Topics = z.object({ sink_topic: z.string(), dead_letter_topic: z.string() })
 
 /** Parses definitions here, in two queries: reading a JSON member in Postgres fails on a config that contains \\u0000. */
-async function poke(
+async function notify(
   { db, streamData, deadLetters }: Pick<Deps, 'db' | 'streamData' | 'deadLetters'>,
   pipelineIds: string[],
 ): Promise<void> {
@@ -31,6 +31,6 @@ async function poke(
       pipelines.map(({ definition }) => definition.sink_topic),
     )
     .select('id', 'topic')
-  streams.forEach(streamData.pokeIndex)
-  pipelines.forEach(deadLetters.poke)
+  streams.forEach(streamData.notifyIndex)
+  pipelines.forEach(deadLetters.notify)
 }

@@ -5,7 +5,7 @@ import { schemasOf, type StreamRow } from '../../../../shared/store/streams.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
 import { sourceCodecOf } from '../pipelines/resolve-endpoint.ts'
 
-export async function teachReaders(trx: Queryable, stream: StreamRow): Promise<void> {
+export async function updateReaders(trx: Queryable, stream: StreamRow): Promise<void> {
   const codec = sourceCodecOf(stream, await schemasOf(trx, stream.id))
   if (!codec.source_codec) return
   for (const id of await listPipelinesReading(trx, stream.id)) {
