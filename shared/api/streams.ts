@@ -21,12 +21,14 @@ const StreamSchema = z.record(z.string(), z.unknown()).transform((fields, contex
     context.addIssue({ code: 'custom', message: `must have at most ${LIMITS.stream_fields_max} fields` })
   const checked: Record<string, string> = {}
   for (const [name, type] of Object.entries(fields)) {
-    if (!FIELD_NAME.test(name) || name === '__proto__' || name.length > LIMITS.name_characters_max) {
-      context.addIssue({
-        code: 'custom',
-        path: [name],
-        message: 'the field name must start with a letter or _ and continue with letters, digits or _',
-      })
+    const fault =
+      name.length > LIMITS.name_characters_max
+        ? `the field name must have at most ${LIMITS.name_characters_max} characters`
+        : !FIELD_NAME.test(name) || name === '__proto__'
+          ? 'the field name must start with a letter or _ and continue with letters, digits or _'
+          : undefined
+    if (fault !== undefined) {
+      context.addIssue({ code: 'custom', path: [name], message: fault })
       continue
     }
     const parsed = TypeName.safeParse(type)

@@ -35,13 +35,3 @@ export function schemaIdOf(value: Buffer | null): number {
     throw new Error('the value does not start with the schema registry prefix (magic byte 0)')
   return value.readInt32BE(1)
 }
-
-/** Returns the parsed JSON of a framed value. Throws an Error that says why it can't be decoded. */
-export function unframe(value: Buffer | null): unknown {
-  schemaIdOf(value)
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(value!.subarray(FRAMING_BYTES)))
-  } catch {
-    throw new Error('the value is not valid JSON')
-  }
-}

@@ -103,6 +103,10 @@ describe('an object', () => {
     expect(describeObject('a/b.ndjson.gz', auto)).toMatchObject({ format: 'ndjson', compression: 'gzip' })
     expect(describeObject('a.b/c', auto)).toMatchObject({ format: 'text', compression: 'none' })
     expect(describeObject('X.CSV.ZST', auto)).toMatchObject({ format: 'csv', compression: 'zstd' })
+    const semicolons = { header: true, quote: true, empty: 'text', delimiter: ';' } as const
+    expect(describeObject('a.tsv', { ...auto, csv: { ...semicolons, delimiter: undefined } }).csv.delimiter).toBe('\t')
+    expect(describeObject('a.tsv', { ...auto, csv: semicolons }).csv.delimiter).toBe(';')
+    expect(describeObject('a.csv', { ...auto, csv: { ...semicolons, delimiter: undefined } }).csv.delimiter).toBe(',')
     expect(describeObject('log.gz', auto)).toMatchObject({ format: 'text', compression: 'gzip' })
     expect(describeObject('a.json', { format: 'text', compression: 'none' })).toMatchObject({ format: 'text', compression: 'none' })
   })

@@ -7,7 +7,6 @@ import { listIdlePipelines, lockPipeline } from '../../../shared/store/pipelines
 import type { Deps } from '../deps.ts'
 
 const EVERY_MS = 12 * 3_600_000
-let last = 0
 
 export async function keepOffset(cluster: Cluster, definition: { group_id: string; source_topic: string }): Promise<void> {
   const layout = await cluster.describeTopic(definition.source_topic)
@@ -17,20 +16,21 @@ export async function keepOffset(cluster: Cluster, definition: { group_id: strin
   if (committed.size > 0) await cluster.commitFromOutside(definition.group_id, definition.source_topic, committed)
 }
 
-/** Called on every pass of the reconciler; does its work twice a day. */
-export async function keepOffsets(
-  { db, cluster, names, log }: Pick<Deps, 'db' | 'cluster' | 'names' | 'log'>,
-  nowMs: number,
-): Promise<void> {
-  if (nowMs - last < EVERY_MS) return
-  last = nowMs
-  for (const { id, definition } of await listIdlePipelines(db))
-    await db
-      .transaction(async (trx) => {
-        // The lock keeps `POST …/offsets` out between the read and the commit.
-        await lockPipeline(trx, id)
-        await keepOffset(cluster, definition)
-        if (definition.source) await keepOffset(cluster, { group_id: names.intakeGroup(id), source_topic: definition.source_topic })
-      })
-      .catch((error: unknown) => log.debug({ id, reason: String(error) }, 'offsets were not committed again'))
+/** What the reconciler calls on every pass; it does its work twice a day. */
+export function createOffsetKeeper({ db, cluster, names, log }: Pick<Deps, 'db' | 'cluster' | 'names' | 'log'>) {
+  let last = 0
+  return async (nowMs: number): Promise<void> => {
+    if (nowMs - last < EVERY_MS) return
+    const pipelines = await listIdlePipelines(db)
+    last = nowMs
+    for (const { id, definition } of pipelines)
+      await db
+        .transaction(async (trx) => {
+          // The lock keeps `POST …/offsets` out between the read and the commit.
+          await lockPipeline(trx, id)
+          await keepOffset(cluster, definition)
+          if (definition.source) await keepOffset(cluster, { group_id: names.intakeGroup(id), source_topic: definition.source_topic })
+        })
+        .catch((error: unknown) => log.debug({ id, reason: String(error) }, 'offsets were not committed again'))
+  }
 }

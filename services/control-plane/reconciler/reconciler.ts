@@ -7,9 +7,9 @@ import { listUnfinishedPipelines, updatePipeline } from '../../../shared/store/p
 import { listUnfinishedStreams, updateStream } from '../../../shared/store/streams.ts'
 import type { Deps } from '../deps.ts'
 import { settleUnfinishedJobs } from '../jobs/unfinished.ts'
-import { keepOffsets } from './keep-offsets.ts'
+import { createOffsetKeeper } from './keep-offsets.ts'
 import { createAdoptedFollower } from './adopted-streams.ts'
-import { trimIntakes } from './trim-intakes.ts'
+import { createIntakeTrimmer } from './trim-intakes.ts'
 import { finishPipeline, isDrained, undoPipeline } from './pipelines.ts'
 import { finishStream, undoStream } from './streams.ts'
 
@@ -25,6 +25,8 @@ const LOCK_ID = 7_001
 export function startReconciler(deps: Deps): { close(): Promise<void> } {
   const { db, log } = deps
   const followAdoptedStreams = createAdoptedFollower(deps)
+  const keepOffsets = createOffsetKeeper(deps)
+  const trimIntakes = createIntakeTrimmer(deps)
   let following: Promise<void> | undefined
   let closed = false
 
@@ -60,8 +62,8 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
           await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
       }
       await settleUnfinishedJobs(deps)
-      await keepOffsets(deps, Date.now())
-      await trimIntakes(deps, Date.now())
+      await keepOffsets(Date.now())
+      await trimIntakes(Date.now())
       await deleteOldKeys(db)
       // Not awaited: a slow registry must not hold up the rest.
       following ??= followAdoptedStreams()

@@ -16,8 +16,8 @@ const RANGE_MS = 100
 const SHOWN_CHARACTERS = 300
 const ERROR_BYTES_MAX = 64 << 10
 /** Temporary failures (RFC 9110, RFC 6585): nothing is wrong with the records sent. */
-const TRY_AGAIN = new Set([408, 409, 423, 425, 429, 500, 502, 503, 504])
-/** Failures of the address, the method or the caller: no record is to blame. */
+const TRY_AGAIN = new Set([408, 409, 423, 425, 429])
+/** Failures of the address, the method or the caller: no record is to blame, and no repetition helps. */
 const CONFIG = new Set([401, 402, 403, 404, 405, 407, 410, 415, 421, 501, 505])
 
 type Row = { bytes: Uint8Array; start: number; end: number; offset: number }
@@ -76,7 +76,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
     }
     const text = (await textOf(answer, ERROR_BYTES_MAX).catch(() => '')).slice(0, SHOWN_CHARACTERS)
     const message = `the web service answered ${status}${text === '' ? '' : `: ${text}`}`
-    if (TRY_AGAIN.has(status)) {
+    if (TRY_AGAIN.has(status) || (status >= 500 && !CONFIG.has(status))) {
       breaker.failed()
       return { kind: 'retry', afterMs: retryAfterMs(answer.headers.get('retry-after'), context.now()), reason: message }
     }

@@ -42,7 +42,6 @@ const Delimiter = z
   .string()
   .regex(/^[^"\r\n]$/, 'must be one character, no quote and no line break')
   .refine((text) => text.charCodeAt(0) < 128, 'must be an ASCII character')
-  .default(',')
 
 const together = { path: ['endpoint'], message: 'needs access_key and secret_key: the operator’s are only for the operator’s endpoint' }
 const hasOwnKeys = ({ endpoint, access_key, secret_key }: { endpoint?: string; access_key?: unknown; secret_key?: unknown }) =>
@@ -70,7 +69,7 @@ export const BucketSourceConfig = z
       .meta({ title: 'Compression' }),
     csv: z
       .strictObject({
-        delimiter: Delimiter,
+        delimiter: Delimiter.optional().describe('a comma when left out, or a tab in objects named .tsv'),
         header: z.boolean().default(true).describe('the first row names the fields; if false, they are column1, column2, …'),
         quote: z.boolean().default(true).describe('fields may be enclosed in double quotes'),
         empty: z
@@ -150,7 +149,7 @@ export const BucketSinkConfig = z
       .optional()
       .describe('members that become columns of csv, in this order')
       .meta({ title: 'Columns' }),
-    delimiter: Delimiter,
+    delimiter: Delimiter.default(','),
     types: z
       .record(
         z.string().min(1).max(200),

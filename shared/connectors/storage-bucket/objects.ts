@@ -1,5 +1,6 @@
 /** Which objects match a pattern, and what their names say about their contents. */
 import type { BucketSourceConfig } from './connector.ts'
+import type { CsvOptions } from './format-csv.ts'
 import type { FormatName } from './formats.ts'
 
 /**
@@ -32,8 +33,8 @@ const EXTENSIONS: Record<string, FormatName> = { ndjson: 'ndjson', jsonl: 'ndjso
 
 export function describeObject(
   key: string,
-  config: Pick<BucketSourceConfig, 'format' | 'compression'>,
-): { format: FormatName; compression: 'none' | 'gzip' | 'zstd'; isTabbed: boolean } {
+  config: Pick<BucketSourceConfig, 'format' | 'compression' | 'csv'>,
+): { format: FormatName; compression: 'none' | 'gzip' | 'zstd'; csv: CsvOptions } {
   const name = key.slice(key.lastIndexOf('/') + 1).toLowerCase()
   const outer = name.endsWith('.gz') ? 'gzip' : name.endsWith('.zst') ? 'zstd' : 'none'
   const inner = name.replace(/\.(gz|zst)$/, '')
@@ -41,6 +42,12 @@ export function describeObject(
   return {
     format: config.format === 'auto' ? (EXTENSIONS[extension] ?? 'text') : config.format,
     compression: config.compression === 'auto' ? outer : config.compression,
-    isTabbed: extension === 'tsv',
+    csv: {
+      header: true,
+      quote: true,
+      empty: 'text',
+      ...config.csv,
+      delimiter: config.csv?.delimiter ?? (extension === 'tsv' ? '\t' : ','),
+    },
   }
 }

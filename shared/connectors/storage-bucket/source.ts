@@ -85,12 +85,8 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
 
   /** Adds the object's records; whenever a block is full, yields the position after the last record added. */
   async function* readObject(object: ObjectInfo, from: Position, into: BlockBuilder, signal: AbortSignal): AsyncGenerator<Position> {
-    const { format, isTabbed } = describeObject(object.key, config)
-    const reader = openFormat(
-      format,
-      { object: object.key, csv: { header: true, quote: true, empty: 'text', delimiter: isTabbed ? '\t' : ',', ...config.csv } },
-      into,
-    )
+    const { format, csv } = describeObject(object.key, config)
+    const reader = openFormat(format, { object: object.key, csv }, into)
     // A format that can't start in the middle starts over and skips the records already read.
     const start = reader.canResume ? from : { ...from, b: 0 }
     const place = reader.begin(start.b, from.n)

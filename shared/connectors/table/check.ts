@@ -73,7 +73,6 @@ export const checkTableSource: CheckConnector<TableSourceConfig> = (config, cont
     if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, needed to tell rows apart' }]
     if (config.mode === 'query')
       return shape.types.has(config.cursor!) ? [] : [{ path: '/cursor', message: `the table has no column ${config.cursor}` }]
-    if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, needed to tell changes of its rows apart' }]
     const { rows } = await client.query<{ level: string; may: boolean }>(
       `SELECT current_setting('wal_level') AS level, (rolreplication OR rolsuper) AS may FROM pg_roles WHERE rolname = current_user`,
     )

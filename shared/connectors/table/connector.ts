@@ -19,7 +19,14 @@ const Table = z
 export const TableSinkConfig = z
   .strictObject({
     table: Table,
-    batch_size: z.number().int().min(1).max(100_000).default(1000).describe('rows of one COPY').meta({ title: 'Batch size' }),
+    batch_size: z
+      .number()
+      .int()
+      .min(1)
+      .max(100_000)
+      .default(1000)
+      .describe('accepted for compatibility; the rows of a round are always written in one COPY')
+      .meta({ title: 'Batch size' }),
     mode: z
       .enum(['insert', 'upsert', 'merge-patch'])
       .default('insert')

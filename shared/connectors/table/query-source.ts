@@ -40,14 +40,8 @@ export async function openQuerySource(config: TableSourceConfig, context: Connec
             by.every((name) => typeof row[shape.columns.findIndex((column) => column.name === name)] === 'string'),
           )
           for (const row of placed) {
-            const key =
-              shape.key.length > 0
-                ? rowToJson(
-                    shape.columns,
-                    row.map((value, index) => (shape.key.includes(shape.columns[index]!.name) ? value : undefined)),
-                  )
-                : null
-            builder.add(key === null ? null : Buffer.from(key), Buffer.from(rowToJson(shape.columns, row)))
+            const key = row.map((value, index) => (shape.key.includes(shape.columns[index]!.name) ? value : undefined))
+            builder.add(Buffer.from(rowToJson(shape.columns, key)), Buffer.from(rowToJson(shape.columns, row)))
           }
           const last = placed.at(-1)
           if (last) {
