@@ -135,7 +135,7 @@ describe('a table by replication', () => {
     const id = await connect(client, { connector_id: 'conn_table', config: { table: source } }, [], bucket(config))
     const s3 = openS3()
     await eventually('the initial rows are in objects', async () => (await s3.keys(prefix)).length >= 3)
-    const [{ before }] = (await warehouse.query('SELECT clock_timestamp() AS before')).rows as { before: Date }[]
+    const [{ before }] = (await warehouse.query('SELECT clock_timestamp() AS before')).rows as [{ before: Date }]
     await insert(300, 350)
     await warehouse.query(`UPDATE ${source} SET amount = -amount WHERE id % 5 = 0`)
     await warehouse.query(`DELETE FROM ${source} WHERE id % 7 = 0`)

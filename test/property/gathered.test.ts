@@ -105,7 +105,10 @@ async function run(log: { bytes: Buffer; end: bigint }, position: bigint, until?
     length: log.bytes.length,
     aborted: [],
   }
-  const { outcome, retries } = await runPartition(kernel, createBufferPool(0), chain, BARE_CHAIN, input, 0, [], [])
+  const { outcome, retries } = await runPartition(
+    { kernel, buffers: createBufferPool(0), chain, spec: BARE_CHAIN, nowMs: 0, lost: [], lostMax: [] },
+    input,
+  )
   expect(retries).toEqual([])
   const out = outcome.sink.flatMap(({ bytes: batch, length }) => {
     const view = Buffer.from(batch, 0, length)

@@ -74,7 +74,11 @@ async function runInParts({ bytes, end, aborted }: Log, outputBytesMax: number, 
       length: bytes.length,
       aborted,
     }
-    const { outcome, isCut } = await runPartition(kernel, pool, chain, BARE_CHAIN, input, 0, [], [], { outputBytesMax })
+    const { outcome, isCut } = await runPartition(
+      { kernel, buffers: pool, chain, spec: BARE_CHAIN, nowMs: 0, lost: [], lostMax: [] },
+      input,
+      outputBytesMax,
+    )
     parts.push(outcome.sink)
     if (!isCut) {
       expect(outcome.nextOffset).toBe(until ?? end)

@@ -67,14 +67,14 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
     const retries: Retries = []
     const lost = Array.from({ length: open.chain.stepCount }, () => 0)
     const rest: RoundPartition[] = []
+    const context = { kernel, buffers, ...open, nowMs, lost, lostMax }
     let outputBytes = 0
     for (const partition of partitions) {
       if (outputBytes >= outputBytesMax) {
         rest.push(partition)
         continue
       }
-      const limits = { rowBuffer: open.rowBuffer, decode: open.decode, outputBytesMax: outputBytesMax - outputBytes }
-      const ran = await runPartition(kernel, buffers, open.chain, open.spec, partition, nowMs, lost, lostMax, limits)
+      const ran = await runPartition(context, partition, outputBytesMax - outputBytes)
       outcomes.push(ran.outcome)
       outputBytes += ran.outputBytes
       if (ran.isCut) rest.push({ ...partition, position: ran.outcome.nextOffset })

@@ -2,6 +2,9 @@
  * Counts how often a SmartModule version cost an instance or a lane. At the limit it is quarantined for the chain that runs it: one bad
  * deploy must not keep the processor busy replacing lanes. An error that a module reports for a record does not count.
  */
+import { Interrupted } from '../interruption.ts'
+import type { LaneChain } from './messages.ts'
+
 export type Quarantine = {
   /** Losses left before the version is quarantined. */
   left(sha256: string): number
@@ -10,8 +13,8 @@ export type Quarantine = {
 }
 
 /** A module that traps now and then is kept; one that does so every few seconds is not. */
-export const QUARANTINE_LOSSES = 20
-export const QUARANTINE_WINDOW_MS = 60_000
+const QUARANTINE_LOSSES = 20
+const QUARANTINE_WINDOW_MS = 60_000
 
 export function createQuarantine(now: () => number): Quarantine {
   const losses = new Map<string, number[]>()
@@ -24,4 +27,13 @@ export function createQuarantine(now: () => number): Quarantine {
       return kept.length >= QUARANTINE_LOSSES
     },
   }
+}
+
+/** The failure of a chain whose step is quarantined. */
+export function quarantinedBy({ steps }: LaneChain, step: number, last: string): Interrupted {
+  const { name, version, sha256 } = steps[step]!
+  return new Interrupted(
+    { kind: 'failed', quarantined: sha256 },
+    `step ${step + 1}: ${name} ${version} is quarantined: ${QUARANTINE_LOSSES} traps or missed deadlines within ${QUARANTINE_WINDOW_MS / 1000} s (the last: ${last})`,
+  )
 }

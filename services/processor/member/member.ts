@@ -20,6 +20,25 @@ export type JoinOptions = Omit<MembershipOptions, 'heartbeatMs' | 'onAssigned' |
 const HEARTBEAT_MS_MAX = 700
 const HEARTBEATS_PER_SESSION = 6
 
+/** Sleeps that whatever happens to the member ends: a stop, a pause, another assignment or revision does not wait for a backoff. */
+function createWaker() {
+  let resolveSleep: (() => void) | undefined
+  return {
+    wake: () => resolveSleep?.(),
+    async waitUntil(condition: () => boolean): Promise<void> {
+      while (!condition()) await new Promise<void>((resolve) => (resolveSleep = resolve))
+    },
+    async pause(ms: number): Promise<void> {
+      let timer: NodeJS.Timeout | undefined
+      await new Promise<void>((resolve) => {
+        resolveSleep = resolve
+        timer = setTimeout(resolve, ms)
+      })
+      clearTimeout(timer)
+    },
+  }
+}
+
 export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
   let status: TaskStatus = 'starting'
   let reason: string | null = null
@@ -29,7 +48,7 @@ export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
   let hasRun = false
   let assignment: Assignment | undefined
   let membership: Membership | undefined
-  let wake: (() => void) | undefined
+  const { wake, waitUntil, pause } = createWaker()
   let onInterrupt: (() => void) | undefined
 
   function become(to: TaskStatus, why: string | null = null): void {
@@ -44,7 +63,7 @@ export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
   /** Ends the work under way at its next border. */
   function interrupt(): void {
     onInterrupt?.()
-    wake?.()
+    wake()
   }
 
   function assign(given: Assignment | undefined): void {
@@ -55,7 +74,9 @@ export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
   return {
     become,
     interrupt,
-    wake: () => wake?.(),
+    wake,
+    waitUntil,
+    pause,
     get assignment() {
       return assignment
     },
@@ -78,18 +99,6 @@ export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
     /** The group refused a commit under this assignment: the next one is waited for. */
     dropAssignment(lost: Assignment): void {
       if (assignment === lost) assignment = undefined
-    },
-    async waitUntil(condition: () => boolean): Promise<void> {
-      while (!condition()) await new Promise<void>((resolve) => (wake = resolve))
-    },
-    /** Sleeps, but wakes early for a stop, a pause, another assignment or another revision: these do not wait for a backoff. */
-    async pause(ms: number): Promise<void> {
-      let timer: NodeJS.Timeout | undefined
-      await new Promise<void>((resolve) => {
-        wake = resolve
-        timer = setTimeout(resolve, ms)
-      })
-      clearTimeout(timer)
     },
     async join(options: JoinOptions): Promise<void> {
       membership = await openMembership({

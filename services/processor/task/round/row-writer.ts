@@ -4,18 +4,18 @@
  * makes it exact is the sink's: a position of its own, or a range that was planned (committed as metadata, the offset still at its start)
  * before anything of it was written, so that a replay writes the same range under the same name.
  */
-import type { Delivery, OpenSink, Rows, Written } from '../../../../shared/connectors/sink.ts'
+import type { Delivery, OpenSink, Written } from '../../../../shared/connectors/sink.ts'
 import type { Cluster } from '../../../../shared/kafka/cluster.ts'
 import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import { withPlan } from '../../../../shared/model/commit-metadata.ts'
 import { runIdOf } from '../../../../shared/model/definition.ts'
 import { Interrupted } from '../../interruption.ts'
-import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
 import type { ByteBudget } from '../byte-budget.ts'
 import { leaderOf } from '../../transaction/layouts.ts'
 import type { Transactions } from '../../transaction/transactions.ts'
 import { ledgerOf } from '../ledger.ts'
 import type { Targets } from '../targets.ts'
+import { createHeldRows, outcomeOf, type Held } from './held-rows.ts'
 import type { RoundWriter } from './round-writer.ts'
 import { writesOf } from './topic-writer.ts'
 import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
@@ -47,54 +47,13 @@ export type RowWriterOptions = {
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5000
-/** When held rows crowd the byte budget, a partition is flushed early only from this many bytes on. */
-const CROWDED_BYTES_MIN = 1 << 20
 /** How often a backoff checks for a pause, a stop or another revision. */
 const LOOK_MS = 100
 
-type Held = {
-  to: bigint
-  rows: Rows[]
-  bytes: number
-  count: number
-  records: number
-  deadLetters: OutputBatch[]
-  deadLetterOffsets: bigint[]
-  /** End of the plan committed for it; undefined while there is none. */
-  plannedTo: bigint | undefined
-  counts: Float64Array
-  since: number
-}
-
 export function openRowWriter(options: RowWriterOptions): RoundWriter {
   const { sink, planned, positions, transactions, now } = options
-  const { boundaries } = sink
-  const held = new Map<number, Held>()
+  const held = createHeldRows(options)
   const noted = new Set(options.withDeadLetters)
-
-  function isFull({ bytes, count, since }: Held): boolean {
-    if (!boundaries || (bytes >= CROWDED_BYTES_MIN && options.budget.isCrowded())) return true
-    return bytes >= boundaries.bytesMax || count >= boundaries.recordsMax || now() - since >= boundaries.intervalMs
-  }
-
-  /** A planned range is written only once all of it is held. */
-  function isWhole(partition: number, { to }: Held): boolean {
-    const end = planned.get(partition)
-    return end === undefined || to >= end
-  }
-
-  function deliveryOf(running: Running, partition: number, { to, counts }: Held): Delivery {
-    return {
-      runId: runIdOf(running.definition),
-      topicId: options.topicId,
-      partition,
-      from: positions.get(partition) ?? 0n,
-      to,
-      revision: running.definition.revision,
-      resetAt: running.definition.reset_revision,
-      note: running.accounting.metadataWith(partition, counts),
-    }
-  }
 
   async function commit(running: Running, offsets: { partition: number; offset: bigint; metadata: string }[]): Promise<void> {
     const { group_id, source_topic } = running.definition
@@ -113,9 +72,15 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
       planned.has(partition)
         ? // Planned before any of its records failed: the plan must now include its dead letters.
           deadLetters.length > 0 && !noted.has(partition)
-        : ((boundaries && count > 0) || deadLetters.length > 0) && plannedTo === undefined,
+        : ((sink.boundaries && count > 0) || deadLetters.length > 0) && plannedTo === undefined,
     )
-    const deadLettersFrom = letters.length > 0 ? await deadLetterEnds(letters.map(({ partition }) => partition)) : undefined
+    const deadLettersFrom =
+      letters.length > 0
+        ? await deadLetterEnds(
+            options,
+            letters.map(({ partition }) => partition),
+          )
+        : undefined
     const plans = unplanned.map(([partition, { to }]) => ({
       partition,
       offset: positions.get(partition) ?? 0n,
@@ -143,32 +108,6 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     }
   }
 
-  /** By partition, an offset at or before that of its next dead letter. */
-  async function deadLetterEnds(partitions: number[]): Promise<Map<number, bigint>> {
-    const { deadLetter } = options.targets
-    const placeOf = (partition: number) => partition % deadLetter.leaders.length
-    for (const partition of partitions) leaderOf(deadLetter, placeOf(partition))
-    const ends = await options.cluster.offsets(deadLetter, [...new Set(partitions.map(placeOf))], 'latest')
-    return new Map(partitions.map((partition) => [partition, ends.get(placeOf(partition)) ?? 0n]))
-  }
-
-  /** Writes one range. While the sink is unavailable, retries with the same rows for as long as the task is to run. */
-  async function write(delivery: Delivery, { rows, plannedTo }: Held): Promise<Written> {
-    // A sink that keeps the position must also move past ranges without rows; for other sinks there is nothing to write.
-    if (rows.length === 0 && !sink.position) return { kind: 'delivered' }
-    for (let backoffMs = RETRY_MIN_MS; ; backoffMs = Math.min(backoffMs * 2, RETRY_MAX_MS)) {
-      const written = await sink.write(delivery, rows, options.signal)
-      if (written.kind !== 'retry' || !options.isPatient()) return written
-      options.onWaiting(written.reason)
-      // The task's own backoff applies unless the sink asks for a longer one.
-      for (const until = now() + Math.max(backoffMs, written.afterMs); now() < until;) {
-        // A pause or a stop ends the retries; so does a new revision while the range is not planned, which can then run it instead.
-        if (!options.isMine() || (plannedTo === undefined && options.hasNext())) return written
-        await new Promise((resolve) => setTimeout(resolve, Math.min(LOOK_MS, until - now())))
-      }
-    }
-  }
-
   /** Commits what the sink has written and moves the positions past it. */
   async function settle(running: Running, done: { partition: number; each: Held; delivery: Delivery }[]): Promise<void> {
     await commit(
@@ -179,55 +118,21 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     for (const { partition, each } of done) {
       running.accounting.add(partition, each.counts)
       positions.set(partition, each.to)
-      held.delete(partition)
-      options.budget.hold(-each.bytes)
+      held.release(partition)
       running.chain.recycle([outcomeOf(partition, each)])
       records += each.records
     }
     options.onCommit(records)
   }
 
-  function hold(outcomes: readonly PartitionOutcome[]): void {
-    for (const outcome of outcomes) {
-      const letters = outcome.deadLetters.reduce((sum, { length }) => sum + length, 0)
-      const bytes = outcome.rows.reduce((sum, rows) => sum + rows.bytes.length, letters)
-      const count = outcome.rows.reduce((sum, rows) => sum + rows.count, 0)
-      options.budget.hold(bytes)
-      const known = held.get(outcome.partition)
-      if (!known) {
-        held.set(outcome.partition, {
-          to: outcome.nextOffset,
-          rows: outcome.rows,
-          bytes,
-          count,
-          records: outcome.records,
-          deadLetters: outcome.deadLetters,
-          deadLetterOffsets: outcome.deadLetterOffsets,
-          plannedTo: undefined,
-          counts: outcome.counts,
-          since: now(),
-        })
-        continue
-      }
-      known.to = outcome.nextOffset
-      known.rows.push(...outcome.rows)
-      known.bytes += bytes
-      known.count += count
-      known.records += outcome.records
-      known.deadLetters.push(...outcome.deadLetters)
-      known.deadLetterOffsets.push(...outcome.deadLetterOffsets)
-      for (let i = 0; i < known.counts.length; i++) known.counts[i]! += outcome.counts[i]!
-    }
-  }
-
   async function flush(running: Running, isAll: boolean): Promise<void> {
-    const parts = [...held].filter(([partition, each]) => (isAll || isFull(each)) && isWhole(partition, each))
+    const parts = held.parts(isAll)
     if (parts.length === 0) return
     await prepare(running, parts)
     const written = await Promise.all(
       parts.map(async ([partition, each]) => {
-        const delivery = deliveryOf(running, partition, each)
-        return { partition, each, delivery, result: await write(delivery, each) }
+        const delivery = deliveryOf(options, running, partition, each)
+        return { partition, each, delivery, result: await writeRange(options, delivery, each) }
       }),
     )
     options.onWaiting(null)
@@ -241,22 +146,57 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
       .forEach(assertDelivered)
   }
 
-  const isDue = () => [...held.values()].some(isFull)
-
   return {
     async take(running, outcomes, _inputBytes, release) {
-      hold(outcomes)
+      held.add(outcomes)
       release()
       // A planned range is written as a whole, once its end is reached.
-      if (planned.size === 0 && isDue()) await flush(running, false)
+      if (planned.size === 0 && held.isDue()) await flush(running, false)
     },
-    isDue,
+    isDue: held.isDue,
     flush,
     waitMs: () => 0,
-    drop() {
-      for (const { bytes } of held.values()) options.budget.hold(-bytes)
-      held.clear()
-    },
+    drop: held.drop,
+  }
+}
+
+/** By partition, an offset at or before that of its next dead letter. */
+async function deadLetterEnds({ cluster, targets }: RowWriterOptions, partitions: number[]): Promise<Map<number, bigint>> {
+  const { deadLetter } = targets
+  const deadLetterPartitionOf = (partition: number) => partition % deadLetter.leaders.length
+  for (const partition of partitions) leaderOf(deadLetter, deadLetterPartitionOf(partition))
+  const ends = await cluster.offsets(deadLetter, [...new Set(partitions.map(deadLetterPartitionOf))], 'latest')
+  return new Map(partitions.map((partition) => [partition, ends.get(deadLetterPartitionOf(partition)) ?? 0n]))
+}
+
+/** Writes one range. While the sink is unavailable, retries with the same rows for as long as the task is to run. */
+async function writeRange(options: RowWriterOptions, delivery: Delivery, { rows, plannedTo }: Held): Promise<Written> {
+  const { sink, now } = options
+  // A sink that keeps the position must also move past ranges without rows; for other sinks there is nothing to write.
+  if (rows.length === 0 && !sink.position) return { kind: 'delivered' }
+  for (let backoffMs = RETRY_MIN_MS; ; backoffMs = Math.min(backoffMs * 2, RETRY_MAX_MS)) {
+    const written = await sink.write(delivery, rows, options.signal)
+    if (written.kind !== 'retry' || !options.isPatient()) return written
+    options.onWaiting(written.reason)
+    // The task's own backoff applies unless the sink asks for a longer one.
+    for (const until = now() + Math.max(backoffMs, written.afterMs); now() < until;) {
+      // A pause or a stop ends the retries; so does a new revision while the range is not planned, which can then run it instead.
+      if (!options.isMine() || (plannedTo === undefined && options.hasNext())) return written
+      await new Promise((resolve) => setTimeout(resolve, Math.min(LOOK_MS, until - now())))
+    }
+  }
+}
+
+function deliveryOf({ topicId, positions }: RowWriterOptions, running: Running, partition: number, { to, counts }: Held): Delivery {
+  return {
+    runId: runIdOf(running.definition),
+    topicId,
+    partition,
+    from: positions.get(partition) ?? 0n,
+    to,
+    revision: running.definition.revision,
+    resetAt: running.definition.reset_revision,
+    note: running.accounting.metadataWith(partition, counts),
   }
 }
 
@@ -276,14 +216,3 @@ function assertDelivered(written: Written): void {
       throw new Interrupted('round_lost', `the sink refused ${written.records.length} records`)
   }
 }
-
-const outcomeOf = (partition: number, { to, records, deadLetters, deadLetterOffsets, counts }: Held): PartitionOutcome => ({
-  partition,
-  nextOffset: to,
-  records,
-  sink: [],
-  rows: [],
-  deadLetters,
-  deadLetterOffsets,
-  counts,
-})

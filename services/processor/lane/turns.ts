@@ -1,0 +1,107 @@
+/** Turns among the chains of a lane: which round runs next, and what comes of one that was run. */
+import { Interrupted } from '../interruption.ts'
+import type { BufferPool } from './buffer-pool.ts'
+import type { Job, Lane, Registered } from './lane-record.ts'
+import { post, type LaneThreads } from './lane-threads.ts'
+import type { FromLane } from './messages.ts'
+import type { Quarantine } from './quarantine.ts'
+import { quarantinedBy } from './quarantine.ts'
+
+export type TurnsOptions = { threads: LaneThreads; inputs: BufferPool; quarantine: Quarantine; now: () => number }
+export type Turns = ReturnType<typeof createTurns>
+export type RoundAnswer = Exclude<FromLane, { type: 'ready' | 'opened' | 'refused' }>
+
+/** A slow chain counts as normal again after this many turns in a row that were not slow. */
+const CALM_TURNS = 50
+
+export function createTurns({ threads, inputs, quarantine, now }: TurnsOptions) {
+  /** Gives the lane its next turn: a whole round when no other waits, otherwise one partition of it, so that turns stay short. */
+  function next(lane: Lane): void {
+    const job = lane.jobs.shift()
+    if (!job) return
+    const { chain, roundId } = job
+    const partitions = lane.jobs.length === 0 ? job.waiting.splice(0) : job.waiting.splice(0, 1)
+    for (const each of partitions) each.suspects = chain.suspects.of(each.partition)
+    lane.running = job
+    lane.turnTicks = 0
+    const lostMax = chain.spec.steps.map(({ sha256 }) => quarantine.left(sha256) - 1)
+    const limits = { nowMs: now(), lostMax, outputBytesMax: job.outputBytesLeft }
+    post(
+      lane,
+      { type: 'run', chainId: chain.id, roundId, partitions, ...limits },
+      partitions.map(({ bytes }) => bytes),
+    )
+  }
+
+  /** Adds a job to the lane; it runs at once where nothing else does. */
+  function enqueue(lane: Lane, job: Job): void {
+    lane.jobs.push(job)
+    if (!lane.running) next(lane)
+  }
+
+  function addLosses({ spec }: Registered, lost: number[]): void {
+    for (const [step, count] of lost.entries()) if (count > 0) quarantine.add(spec.steps[step]!.sha256, count)
+  }
+
+  function settle(lane: Lane, job: Job, message: RoundAnswer): void {
+    const { chain, settled } = job
+    switch (message.type) {
+      case 'done':
+        inputs.give(message.inputs)
+        job.outcomes.push(...message.outcomes)
+        job.rest.push(...message.rest)
+        job.outputBytesLeft -= message.outputBytes
+        addLosses(chain, message.lost)
+        chain.crashes = 0
+        if (job.waiting.length > 0 && job.outputBytesLeft > 0) {
+          // Its chain may have been moved to another lane meanwhile, where nothing else may start a turn.
+          const at = threads.laneOf(chain) ?? lane
+          if (at === lane) lane.jobs.push(job)
+          else enqueue(at, job)
+          return
+        }
+        return settled.resolve({ outcomes: job.outcomes, rest: [...job.rest, ...job.waiting] })
+      case 'retry':
+        inputs.give(message.inputs)
+        addLosses(chain, message.lost)
+        chain.suspects.addAttempts(message.retries)
+        return settled.reject(new Interrupted({ kind: 'retry_later', afterMs: message.backoffMs }, 'records failed and are to be retried'))
+      case 'trapped':
+        chain.failure = quarantinedBy(chain.spec, message.step, message.message)
+        return settled.reject(chain.failure)
+      default:
+        return settled.reject(new Interrupted(message.isFinal ? 'failed' : 'round_lost', message.message))
+    }
+  }
+
+  /** A chain that is no longer slow moves to a fresh lane: a thread's lowered priority can't be raised again. */
+  function rehabilitate(lane: Lane, chain: Registered): void {
+    chain.isSlow = false
+    if (lane.closed || !lane.isBack) return next(lane)
+    threads.replace(lane, lane.chains)
+    const fresh = threads.laneOf(chain)
+    fresh?.jobs.push(...lane.jobs)
+    if (fresh) next(fresh)
+  }
+
+  return {
+    next,
+    enqueue,
+    /** A lane has run its turn. */
+    onAnswer(lane: Lane, message: RoundAnswer): void {
+      const job = lane.running
+      // A late answer to a round that was given up.
+      if (!job || job.roundId !== message.roundId) return
+      lane.running = undefined
+      settle(lane, job, message)
+      if (++job.chain.calm >= CALM_TURNS && job.chain.isSlow) rehabilitate(lane, job.chain)
+      else next(lane)
+    },
+    /** Rejects every round of the lane. */
+    giveUp(lane: Lane, errorOf: (job: Job) => Error): void {
+      for (const job of [...(lane.running ? [lane.running] : []), ...lane.jobs]) job.settled.reject(errorOf(job))
+      lane.running = undefined
+      lane.jobs = []
+    },
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * Watches the calls into SmartModules. Past the soft deadline the other chains of a lane move to another lane at once and the slow one keeps
+ * this one to itself; past the hard deadline the lane is ended and replaced, and the round is replayed by its task, cut where it hung.
+ */
+import { callUnderWay } from '../../../shared/smartmodule/host/call-watch.ts'
+import { Interrupted } from '../interruption.ts'
+import type { Lane, Registered } from './lane-record.ts'
+import { isOnlySlow, post, type LaneThreads } from './lane-threads.ts'
+import { quarantinedBy, type Quarantine } from './quarantine.ts'
+import { threadCpuMs, workedMs } from './thread-time.ts'
+import type { Turns } from './turns.ts'
+
+export type WatchdogOptions = {
+  threads: LaneThreads
+  turns: Turns
+  quarantine: Quarantine
+  /** Configured lanes, without those added for slow chains. */
+  count: number
+  callTimeoutMs: number
+  /** Ends a lane whose call is over its deadline. */
+  lose(lane: Lane, reason: string): void
+}
+
+const WATCH_INTERVAL_MS = 25
+/** Of one call. With it and a spare lane the others stand still for about a tenth of a second, once. */
+const SOFT_DEADLINE_MS = 75
+/** Of one call, after which its lane steps back behind everything else on the machine. */
+const HOLD_BACK_MS = 150
+/** Of one turn, whose calls may all be short: a module that traps on every record is slow too. */
+const SLOW_TURN_MS = 200
+/** Deadlines while a call that hung is being cut apart: of a part with several records, and of one alone. */
+const SEARCH_DEADLINE_MS = 250
+const SEARCH_LAST_DEADLINE_MS = 1000
+/** Lanes beyond the configured ones, for slow chains; past that, fast chains stay with the slow one. */
+const LANES_APART_MAX = 4
+
+type Call = NonNullable<ReturnType<typeof callUnderWay>>
+
+const isStuck = (lane: Lane): boolean => lane.ticks * WATCH_INTERVAL_MS >= SOFT_DEADLINE_MS
+const hasSlow = (lane: Lane): boolean => [...lane.chains.values()].some(({ isSlow }) => isSlow)
+
+/** The least loaded lane; one that hangs or has a slow chain only when there is no other. */
+export function leastLoaded(lanes: readonly Lane[]): Lane {
+  const cost = (lane: Lane) => lane.chains.size + (isStuck(lane) || hasSlow(lane) || lane.isBack ? 1e6 : 0)
+  return lanes.toSorted((a, b) => cost(a) - cost(b))[0]!
+}
+
+export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs, lose }: WatchdogOptions): { close(): void } {
+  /** The slow chain keeps its lane; the other chains move to another lane with their waiting rounds. */
+  function setApart(lane: Lane, slow: Registered): void {
+    slow.isSlow = true
+    slow.calm = 0
+    const others = [...lane.chains.values()].filter(({ isSlow }) => !isSlow)
+    if (others.length === 0) return
+    const isFree = (each: Lane) => each !== lane && !hasSlow(each) && !isStuck(each) && !each.isBack
+    const known = threads.all().find(isFree)
+    if (!known && threads.all().length >= count + LANES_APART_MAX) return
+    const target = known ?? threads.add()
+    for (const chain of others) {
+      lane.chains.delete(chain.id)
+      post(lane, { type: 'close', chainId: chain.id })
+      target.chains.set(chain.id, chain)
+      post(target, { type: 'open', chainId: chain.id, chain: chain.spec })
+    }
+    target.jobs.push(...lane.jobs.filter(({ chain }) => others.includes(chain)))
+    lane.jobs = lane.jobs.filter(({ chain }) => !others.includes(chain))
+    if (!target.running) turns.next(target)
+  }
+
+  function deadlineOf(chain: Registered | undefined, call: Call): number {
+    const whole = chain?.spec.steps[call.step]?.timeoutMs ?? callTimeoutMs
+    if (!chain || call.partition < 0 || !chain.suspects.isSearching(call.partition)) return whole
+    return Math.min(whole, call.first === call.last ? SEARCH_LAST_DEADLINE_MS : SEARCH_DEADLINE_MS)
+  }
+
+  /** Counts ticks, not time: a module must not be blamed for a paused process or an adjusted clock. */
+  function watch(lane: Lane): void {
+    if (lane.running && ++lane.turnTicks * WATCH_INTERVAL_MS >= SLOW_TURN_MS) setApart(lane, lane.running.chain)
+    const call = callUnderWay(lane.watch)
+    if (!call || call.number !== lane.seen) {
+      lane.seen = call?.number ?? 0
+      lane.ticks = 0
+      lane.cpuAtFirst = call && threadCpuMs(lane.threadId)
+      return
+    }
+    const tookMs = workedMs(++lane.ticks * WATCH_INTERVAL_MS, lane.cpuAtFirst, threadCpuMs(lane.threadId))
+    const chain = lane.chains.get(call.chainId)
+    if (tookMs >= SOFT_DEADLINE_MS && chain) setApart(lane, chain)
+    if (tookMs >= HOLD_BACK_MS && isOnlySlow(lane)) threads.holdBack(lane)
+    if (tookMs >= deadlineOf(chain, call)) blame(lane, chain, call, tookMs)
+  }
+
+  function blame(lane: Lane, chain: Registered | undefined, call: Call, tookMs: number): void {
+    const step = chain?.spec.steps[call.step]
+    const where = call.partition < 0 ? 'while starting' : `on a batch of partition ${call.partition}`
+    const message = `step ${call.step + 1} (${step?.name ?? 'a SmartModule'}) did not return within ${Math.round(tookMs)} ms ${where}`
+    if (chain && step) {
+      if (call.partition < 0) chain.failure = new Interrupted('failed', message)
+      else if (quarantine.add(step.sha256, 1)) chain.failure = quarantinedBy(chain.spec, call.step, message)
+      else chain.suspects.suspect(call.partition, call.first, call.last, call.step, message)
+    }
+    lose(lane, message)
+  }
+
+  const timer = setInterval(() => [...threads.all()].forEach(watch), WATCH_INTERVAL_MS)
+  return { close: () => clearInterval(timer) }
+}

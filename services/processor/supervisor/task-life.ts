@@ -1,0 +1,168 @@
+/** The life of one task on this processor: its chain is prepared, it runs, and what follows when it ends or does not start. */
+import type { OperatorDefaults } from '../../../shared/connectors/connector.ts'
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
+import { INTAKE_TASKS_FROM, runIdOf, type PipelineDefinition, type ServiceNames } from '../../../shared/model/definition.ts'
+import { startIntake } from '../intake/intake.ts'
+import type { Lanes } from '../lane/lanes.ts'
+import type { LaneChain } from '../lane/messages.ts'
+import type { Task } from '../member/task-view.ts'
+import type { Phases } from '../phases.ts'
+import type { ByteBudget } from '../task/byte-budget.ts'
+import { startTask } from '../task/task.ts'
+import { chainOf } from './chain-of.ts'
+import { connectorContextOf } from './connector-context.ts'
+import type { Declined } from './declined.ts'
+import type { Definitions } from './definitions.ts'
+import type { Fleet } from './fleet.ts'
+import type { Slot } from './slot.ts'
+
+const RETRY_MS = 1000
+const RETRY_MAX_MS = 30_000
+/** After this many restarts in a row without an environmental cause (`isEnvironment`), the pipeline fails with the last reason. */
+const RESTARTS_MAX = 10
+/** A task that has failed to start for this long is declined, so that another processor tries. */
+const DECLINE_AFTER_MS = 30_000
+
+export type TaskLifeOptions = {
+  processorId: string
+  brokers: string[]
+  cluster: Cluster
+  definitions: Definitions
+  fleet: Fleet
+  declined: Declined
+  lanes: Lanes
+  budget: ByteBudget
+  fetch: FetchBatches
+  roundBytesMax: number
+  sessionTimeoutMs: number
+  names: ServiceNames
+  connectorDefaults: OperatorDefaults
+  now: () => number
+  log: (level: 'info' | 'warn', message: string, fields: object) => void
+  onChange: () => void
+  phases: Phases
+}
+
+export type TaskLife = {
+  /** Starts the slot's task; afterwards the slot says how it ended, and when it may start again. */
+  start(slot: Slot): Promise<void>
+  /** Passes a later revision on to the running task. */
+  update(slot: Slot, definition: PipelineDefinition): Promise<void>
+}
+
+/** `onDeclined`: a task that does not start here was left to another processor. */
+export function createTaskLife(options: TaskLifeOptions, onDeclined: () => void): TaskLife {
+  const { declined, definitions, fleet, now } = options
+
+  function openTask(definition: PipelineDefinition, index: number, chain: LaneChain, fields: object): Task {
+    const log = (level: 'info' | 'warn', message: string) => options.log(level, message, fields)
+    const own = {
+      definition,
+      index,
+      transactionalId: options.names.transactionalId(runIdOf(definition), index),
+      brokers: options.brokers,
+      clientId: options.processorId,
+      cluster: options.cluster,
+      connectors: connectorContextOf(definition, definitions, options.connectorDefaults, now, log),
+      sessionTimeoutMs: options.sessionTimeoutMs,
+      now,
+      log,
+      onChange: options.onChange,
+      phases: options.phases,
+    }
+    const { names, lanes, budget, fetch, roundBytesMax } = options
+    const earlier = async (revision: number) => {
+      const found = definitions.revision(definition.pipeline_id, revision)
+      return found && { definition: found, chain: await chainOf(found, definitions) }
+    }
+    return index >= INTAKE_TASKS_FROM
+      ? startIntake({
+          ...own,
+          groupId: names.intakeGroup(definition.pipeline_id),
+          seenTopic: names.seenTopic(definition.account_id, definition.pipeline_id),
+        })
+      : startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax, earlier })
+  }
+
+  async function start(slot: Slot): Promise<void> {
+    const { definition, index } = slot
+    const fields = { pipeline_id: runIdOf(definition), task: index, revision: definition.revision }
+    slot.failure = null
+    slot.retryAt = Number.POSITIVE_INFINITY
+    slot.isStarting = true
+    let chain: LaneChain
+    try {
+      chain = await chainOf(definition, definitions)
+    } catch (error) {
+      return retryLater(slot, error instanceof Error ? error.message : String(error), false)
+    } finally {
+      slot.isStarting = false
+    }
+    if (slot.isClosing) return
+    // Another revision arrived meanwhile: start with that one.
+    if (slot.definition.revision !== definition.revision) return start(slot)
+    const task = openTask(definition, index, chain, fields)
+    slot.task = task
+    options.log('info', 'task started', fields)
+    // The desired status may have changed while the chain was being prepared.
+    slot.task.setPaused(slot.definition.desired === 'paused')
+    const end = await task.ended
+    slot.lastView = task.view()
+    slot.task = undefined
+    if (slot.lastView.hasRun) [slot.failures, slot.failingSince] = [0, undefined]
+    options.log(end.kind === 'failed' ? 'warn' : 'info', `task ended: ${end.kind}`, {
+      ...fields,
+      ...('reason' in end ? { reason: end.reason } : {}),
+    })
+    if (slot.isClosing) return
+    if (end.kind === 'broken') return retryLater(slot, end.reason, end.isEnvironment)
+    if (end.kind === 'failed') fail(slot, end.reason, end.quarantined)
+    else if (end.kind === 'finished') slot.end = 'finished'
+    // Taken over: another processor owns the task now. If the fleet's view still places it here, start again, with jitter.
+    else slot.retryAt = now() + RETRY_MS + Math.random() * RETRY_MS
+    options.onChange()
+  }
+
+  function fail(slot: Slot, reason: string, quarantined?: string): void {
+    slot.failure = reason
+    slot.end = 'failed'
+    if (quarantined !== undefined) slot.quarantined = [quarantined]
+  }
+
+  /** With backoff. Failures without an environmental cause end after RESTARTS_MAX tries; before that, another processor may try. */
+  function retryLater(slot: Slot, reason: string, isEnvironment: boolean): void {
+    slot.failingSince ??= now()
+    if (!isEnvironment && ++slot.failures >= RESTARTS_MAX) fail(slot, `gave up after ${RESTARTS_MAX} restarts: ${reason}`)
+    else {
+      slot.failure = `retrying: ${reason}`
+      slot.retryAt = now() + Math.min(RETRY_MS * 2 ** Math.min(slot.failures, 10), RETRY_MAX_MS)
+      if (now() - slot.failingSince > DECLINE_AFTER_MS && fleet.members().length > 1) decline(slot)
+    }
+    options.onChange()
+  }
+
+  function decline({ definition, index }: Slot): void {
+    declined
+      .decline(runIdOf(definition), index, definition.attempt, definition.revision)
+      .catch((error: unknown) =>
+        options.log('warn', 'a task could not be declined', { reason: String(error), pipeline_id: runIdOf(definition) }),
+      )
+    onDeclined()
+  }
+
+  async function update(slot: Slot, definition: PipelineDefinition): Promise<void> {
+    try {
+      const chain = await chainOf(definition, definitions)
+      if (slot.definition.revision === definition.revision) slot.task?.update(definition, chain)
+    } catch (error) {
+      options.log('warn', 'the next revision is not ready', { pipeline_id: runIdOf(definition), reason: String(error) })
+      // A SmartModule may not have arrived yet: try again.
+      setTimeout(() => {
+        if (!slot.isClosing && slot.definition.revision === definition.revision) void update(slot, slot.definition)
+      }, RETRY_MS)
+    }
+  }
+
+  return { start, update }
+}

@@ -1,0 +1,108 @@
+/** Rows of each partition that wait for a boundary of their sink, with the dead letters and counters of the same records. */
+import type { OpenSink, Rows } from '../../../../shared/connectors/sink.ts'
+import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
+import type { ByteBudget } from '../byte-budget.ts'
+
+export type Held = {
+  to: bigint
+  rows: Rows[]
+  bytes: number
+  count: number
+  records: number
+  deadLetters: OutputBatch[]
+  deadLetterOffsets: bigint[]
+  /** End of the plan committed for it; undefined while there is none. */
+  plannedTo: bigint | undefined
+  counts: Float64Array
+  since: number
+}
+
+export type HeldRowsOptions = {
+  sink: Pick<OpenSink, 'boundaries'>
+  /** Ends of planned ranges, by partition. */
+  planned: ReadonlyMap<number, bigint>
+  budget: ByteBudget
+  now: () => number
+}
+
+/** When held rows crowd the byte budget, a partition is flushed early only from this many bytes on. */
+const CROWDED_BYTES_MIN = 1 << 20
+
+export function createHeldRows({ sink: { boundaries }, planned, budget, now }: HeldRowsOptions) {
+  const held = new Map<number, Held>()
+
+  function isFull({ bytes, count, since }: Held): boolean {
+    if (!boundaries || (bytes >= CROWDED_BYTES_MIN && budget.isCrowded())) return true
+    return bytes >= boundaries.bytesMax || count >= boundaries.recordsMax || now() - since >= boundaries.intervalMs
+  }
+
+  /** A planned range is written only once all of it is held. */
+  function isWhole(partition: number, { to }: Held): boolean {
+    const end = planned.get(partition)
+    return end === undefined || to >= end
+  }
+
+  function add(outcomes: readonly PartitionOutcome[]): void {
+    for (const outcome of outcomes) {
+      const letters = outcome.deadLetters.reduce((sum, { length }) => sum + length, 0)
+      const bytes = outcome.rows.reduce((sum, rows) => sum + rows.bytes.length, letters)
+      const count = outcome.rows.reduce((sum, rows) => sum + rows.count, 0)
+      budget.hold(bytes)
+      const known = held.get(outcome.partition)
+      if (!known) {
+        held.set(outcome.partition, {
+          to: outcome.nextOffset,
+          rows: outcome.rows,
+          bytes,
+          count,
+          records: outcome.records,
+          deadLetters: outcome.deadLetters,
+          deadLetterOffsets: outcome.deadLetterOffsets,
+          plannedTo: undefined,
+          counts: outcome.counts,
+          since: now(),
+        })
+        continue
+      }
+      known.to = outcome.nextOffset
+      known.rows.push(...outcome.rows)
+      known.bytes += bytes
+      known.count += count
+      known.records += outcome.records
+      known.deadLetters.push(...outcome.deadLetters)
+      known.deadLetterOffsets.push(...outcome.deadLetterOffsets)
+      for (let i = 0; i < known.counts.length; i++) known.counts[i]! += outcome.counts[i]!
+    }
+  }
+
+  return {
+    add,
+    /** A partition has come to a boundary. */
+    isDue: (): boolean => [...held.values()].some(isFull),
+    /** What can be written: the partitions at a boundary, or all of them. */
+    parts: (isAll: boolean): [number, Held][] =>
+      [...held].filter(([partition, each]) => (isAll || isFull(each)) && isWhole(partition, each)),
+    /** The partition's rows were written. */
+    release(partition: number): void {
+      budget.hold(-(held.get(partition)?.bytes ?? 0))
+      held.delete(partition)
+    },
+    /** Gives all of them up: their records will be read again. */
+    drop(): void {
+      for (const { bytes } of held.values()) budget.hold(-bytes)
+      held.clear()
+    },
+  }
+}
+
+/** The outcome that the held rows came from, without its rows. */
+export const outcomeOf = (partition: number, { to, records, deadLetters, deadLetterOffsets, counts }: Held): PartitionOutcome => ({
+  partition,
+  nextOffset: to,
+  records,
+  sink: [],
+  rows: [],
+  deadLetters,
+  deadLetterOffsets,
+  counts,
+})
