@@ -3,6 +3,7 @@
  * Host ports are chosen beforehand, so that a broker knows the address it advertises and addresses survive restarts. Each part is
  * probed from outside with its own kind of client, because health checks of an image do not run on every engine.
  */
+import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -66,7 +67,7 @@ async function start(container: GenericContainer, home: Home, probe: () => Promi
   } catch (error) {
     void starting.then((late) => late.stop()).catch(() => {})
     const lastLines = output.trimEnd().split('\n').slice(-LAST_LINES).join('\n')
-    throw new Error(`${error instanceof Error ? error.message : String(error)}\n${lastLines}`, { cause: error })
+    throw new Error(`${reasonOf(error)}\n${lastLines}`, { cause: error })
   }
 }
 

@@ -2,6 +2,7 @@
  * `make run`: starts the whole service on this machine, takes the tour, then serves until Ctrl-C. Data are kept in `.local/data`;
  * FRESH=1 deletes them and starts over.
  */
+import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { launch, type Launched } from './launcher.ts'
 import { discardHome } from './fresh.ts'
 import { HomeInUse, openKeptHome, openTemporaryHome, type Home } from './home.ts'
@@ -100,7 +101,7 @@ try {
   say('serving; Ctrl-C stops everything')
 } catch (error) {
   if (!stopping) {
-    say(`could not start: ${error instanceof Error ? error.message : String(error)}`)
+    say(`could not start: ${reasonOf(error)}`)
     stopping = stop(1)
   }
 }

@@ -2,6 +2,7 @@
  * The local stack: Kafka, Postgres, Redis, a schema registry and a bucket. Each is resolved separately: given by environment, else a
  * container, else a local process. Used by the launcher, the tests and the benchmarks. It knows nothing of our services.
  */
+import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { DEMO_BUCKET, startBucket, type BucketPlace } from './bucket.ts'
 import type { Child } from './child.ts'
 import { openTemporaryHome, type Home } from './home.ts'
@@ -79,7 +80,7 @@ function wayByEnvironment(): StackOptions['way'] {
   throw new Error('STACK must be "containers" or "processes"; without it, containers are used if an engine answers, else local processes')
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error)).split('\n')[0]!.trim()
+const firstLineOf = (error: unknown): string => reasonOf(error).split('\n')[0]!.trim()
 
 type LocalPart = { readonly child?: Child; restart?(): Promise<void> }
 
@@ -137,7 +138,7 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
         return part
       } catch (error) {
         if (way === 'containers') throw new Error(`${name}: the container did not start: ${String(error)}`, { cause: error })
-        say(`${name}: the container did not start (${reasonOf(error)}); starting a local process instead`)
+        say(`${name}: the container did not start (${firstLineOf(error)}); starting a local process instead`)
       }
     }
     assertSameWay(name, 'process')
@@ -218,7 +219,7 @@ type Values<T extends readonly PromiseSettledResult<unknown>[]> = {
 async function allOf<const T extends readonly PromiseSettledResult<unknown>[]>(results: T): Promise<Values<T>> {
   const failed = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as unknown)
   if (failed.length === 1) throw failed[0]
-  if (failed.length > 1) throw new Error(failed.map((error) => (error instanceof Error ? error.message : String(error))).join('\n'))
+  if (failed.length > 1) throw new Error(failed.map((error) => reasonOf(error)).join('\n'))
   return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as Values<T>
 }
 

@@ -59,5 +59,3 @@ export function interruptionOf(error: unknown): Interruption {
 
 /** True where waiting or starting over may help: nothing is wrong with the pipeline itself. */
 export const isPassing = ({ kind }: Interruption): boolean => kind !== 'failed' && kind !== 'sink_refused' && kind !== 'unknown'
-
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

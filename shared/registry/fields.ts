@@ -1,4 +1,5 @@
 /** The fields that a stream shows of a schema from the registry: stream type names by field name. */
+import { reasonOf } from '../errors/reason-of.ts'
 import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
 import { openCodec } from './codecs.ts'
@@ -16,7 +17,7 @@ function parsedFields(format: StreamFormat, schema: SchemaText): Record<string, 
   try {
     return format === 'json' ? jsonFields(schema) : openCodec(format, schema).fields
   } catch (error) {
-    throw new SchemaRefused(error instanceof Error ? error.message : String(error), { cause: error })
+    throw new SchemaRefused(reasonOf(error), { cause: error })
   }
 }
 

@@ -1,4 +1,5 @@
 /** The sandbox's worker thread: takes one request and sends one answer. */
+import { reasonOf } from '../errors/reason-of.ts'
 import { once } from 'node:events'
 import { parentPort } from 'node:worker_threads'
 import { SmartModuleTrap } from './abi.ts'
@@ -15,7 +16,7 @@ function inspect(upload: Uint8Array): SandboxAnswer {
   try {
     module = new WebAssembly.Module(binary)
   } catch (error) {
-    throw new InspectionError(`the binary does not compile: ${error instanceof Error ? error.message : String(error)}`)
+    throw new InspectionError(`the binary does not compile: ${reasonOf(error)}`)
   }
   return { inspected: { ...inspectModule(module), binary } }
 }
@@ -54,6 +55,6 @@ const [request] = (await once(parentPort!, 'message')) as [SandboxRequest]
 try {
   parentPort!.postMessage(await answer(request))
 } catch (error) {
-  const refused = error instanceof Error ? error.message : String(error)
+  const refused = reasonOf(error)
   parentPort!.postMessage(error instanceof SmartModuleTrap ? { refused, step: error.step } : { refused })
 }

@@ -1,4 +1,5 @@
 /** `/healthz`, `/readyz` and `/metrics` on a separate port without authentication: for probes and Prometheus, not for clients. */
+import { reasonOf } from '../errors/reason-of.ts'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { Registry } from 'prom-client'
@@ -33,11 +34,7 @@ export async function openOperationsServer(
           return answer(404, 'application/json', '{"status":"not found"}')
       }
     } catch (error) {
-      return answer(
-        500,
-        'application/json',
-        JSON.stringify({ status: 'error', reason: error instanceof Error ? error.message : String(error) }),
-      )
+      return answer(500, 'application/json', JSON.stringify({ status: 'error', reason: reasonOf(error) }))
     }
   })
   server.listen(port, host)

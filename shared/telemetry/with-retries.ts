@@ -1,4 +1,5 @@
 /** Retries for start-up steps: a service may be started before the Kafka or Postgres that it needs. */
+import { reasonOf } from '../errors/reason-of.ts'
 import type { Logger } from './log.ts'
 
 /** The result of `attempt`, which is repeated until it succeeds, with backoff up to 5 s; logs `what` after each failure. */
@@ -7,7 +8,7 @@ export async function withRetries<T>(log: Logger, what: string, attempt: () => P
     try {
       return await attempt()
     } catch (error) {
-      log.warn({ reason: error instanceof Error ? error.message : String(error) }, what)
+      log.warn({ reason: reasonOf(error) }, what)
       await new Promise((resolve) => setTimeout(resolve, waitMs))
     }
   }

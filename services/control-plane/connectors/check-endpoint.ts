@@ -1,4 +1,5 @@
 /** Connects to the system that a connector's config names, reading only metadata, with a time limit; errors become faults of the config. */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'
@@ -58,7 +59,7 @@ export async function disposeEndpoints(
     if (!dispose) continue
     const context = await contextOf(deps, account_id, pipeline_id, endpoint.config)
     await dispose(endpoint.config, context).catch((error: unknown) => {
-      const reason = `the ${side} could not be cleaned up: ${error instanceof Error ? error.message : String(error)}`
+      const reason = `the ${side} could not be cleaned up: ${reasonOf(error)}`
       if (!isLast) throw new Error(context.mask(reason))
       context.log('warn', reason)
     })
@@ -84,9 +85,7 @@ export async function checkEndpoint(
   )
   const faults = await Promise.race([
     late,
-    check(endpoint.config, context, signal).catch((error: unknown): Detail[] => [
-      { path: '', message: error instanceof Error ? error.message : String(error) },
-    ]),
+    check(endpoint.config, context, signal).catch((error: unknown): Detail[] => [{ path: '', message: reasonOf(error) }]),
   ])
   return faults.map(({ path, message }) => ({ path: `${at}${path}`, message: context.mask(message) }))
 }

@@ -4,6 +4,7 @@
  * initialises the transactional id again (KIP-98), and the broker refuses what the suspended one sends. A crash between send and delete
  * sends records twice, which is harmless: the topic is compacted by key.
  */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { randomUUID } from 'node:crypto'
 import type { Producer } from 'kafkajs'
 import { deleteOutbox, listOutbox, takePublisher } from '../../../shared/store/pipelines.ts'
@@ -67,7 +68,7 @@ export function startPublisher(
   const loop = (async () => {
     while (!closed) {
       const published = await publishSome().catch(async (error: unknown) => {
-        log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'publisher: will try again')
+        log.warn({ reason: reasonOf(error) }, 'publisher: will try again')
         // After any error, a kafkajs producer can't be trusted.
         await forgetProducer()
         return 0

@@ -1,4 +1,5 @@
 /** Follows what other clients do to adopted topics: they add partitions, change settings, and register schemas that readers must know. */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { describeTopicConfig } from '../../../shared/kafka/admin/topic-config.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
@@ -98,10 +99,7 @@ export function createAdoptedFollower(
     for (const id of lookedAt.keys()) if (!streams.some((stream) => stream.id === id)) lookedAt.delete(id)
     for (const stream of streams)
       await follow(stream).catch((error: unknown) =>
-        log.warn(
-          { id: stream.id, reason: error instanceof Error ? error.message : String(error) },
-          'reconciler: an adopted topic can’t be checked',
-        ),
+        log.warn({ id: stream.id, reason: reasonOf(error) }, 'reconciler: an adopted topic can’t be checked'),
       )
   }
 }

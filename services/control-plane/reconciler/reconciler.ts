@@ -2,6 +2,7 @@
  * Finishes or undoes what a crash or an outage left half done. One control plane at a time does it (an advisory lock); every step is
  * idempotent.
  */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { deleteOldKeys } from '../../../shared/store/idempotency.ts'
 import { listUnfinishedPipelines, updatePipeline } from '../../../shared/store/pipelines.ts'
 import { listUnfinishedStreams, updateStream } from '../../../shared/store/streams.ts'
@@ -35,7 +36,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await work()
       log.info({ id }, `reconciler: ${what}`)
     } catch (error) {
-      log.warn({ id, reason: error instanceof Error ? error.message : String(error) }, `reconciler: not yet ${what}, will be tried again`)
+      log.warn({ id, reason: reasonOf(error) }, `reconciler: not yet ${what}, will be tried again`)
     }
   }
 
@@ -74,9 +75,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
 
   const loop = (async () => {
     while (!closed) {
-      await pass().catch((error: unknown) =>
-        log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'reconciler: the pass failed'),
-      )
+      await pass().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'reconciler: the pass failed'))
       for (let waited = 0; waited < PASS_MS && !closed; waited += 100) await new Promise((resolve) => setTimeout(resolve, 100))
     }
   })()

@@ -1,4 +1,5 @@
 /** Builds a page as the bytes of the response: JSON values are copied from the topic as stored, validated but not re-encoded. */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { isUtf8 } from 'node:buffer'
 import { FRAMING_BYTES, schemaIdOf } from '../../../shared/registry/framing.ts'
 import type { ReadRecord } from './walk.ts'
@@ -42,7 +43,7 @@ export function pageBytes(records: readonly ReadRecord[], read: ReadValue, pagin
     try {
       parts.push(read(value))
     } catch (error) {
-      undecodable.push({ index, partition, offset: String(offset), reason: error instanceof Error ? error.message : String(error) })
+      undecodable.push({ index, partition, offset: String(offset), reason: reasonOf(error) })
       parts.push(NULL)
     }
   }

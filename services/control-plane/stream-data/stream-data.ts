@@ -1,4 +1,5 @@
 /** A stream's records over HTTP: pages by number or by cursor, and writes. */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { KafkaError, type Cluster, type TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { hasMoved } from '../../../shared/kafka/wire/error-codes.ts'
@@ -171,7 +172,7 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
           if (size + AROUND_BYTES > bytesMax)
             details.push({ path: `/records/${at}`, message: `is larger than the ${bytesMax - AROUND_BYTES} bytes that the topic accepts` })
         } catch (error) {
-          details.push({ path: `/records/${at}`, message: error instanceof Error ? error.message : String(error) })
+          details.push({ path: `/records/${at}`, message: reasonOf(error) })
         }
         return details.length < LIMITS.details_max
       })

@@ -2,6 +2,7 @@
  * A lane: a worker thread that runs chains and nothing else. It uses no sockets and no clock; bytes come in and go out as transferred
  * buffers. When a SmartModule never returns, the main thread terminates the lane and starts another one.
  */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { parentPort, workerData } from 'node:worker_threads'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import { callWatchOver, enterChain } from '../../../shared/smartmodule/host/call-watch.ts'
@@ -53,7 +54,7 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
       type: 'refused',
       chainId,
       step: error instanceof SmartModuleTrap ? error.step : 0,
-      message: error instanceof Error ? error.message : String(error),
+      message: reasonOf(error),
     })
   }
 }
@@ -98,7 +99,7 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
     const inputs = all.filter((bytes) => !rest.some((each) => each.bytes === bytes))
     say({ type: 'done', roundId, outcomes, outputBytes, rest, inputs, lost }, [...transfer, ...all])
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = reasonOf(error)
     if (error instanceof TooManyTraps) return say({ type: 'trapped', roundId, step: error.step, message })
     if (error instanceof CorruptBatch || error instanceof SmartModuleTrap || error instanceof RecordRefused)
       return say({ type: 'broken', roundId, message, isFinal: true })

@@ -1,4 +1,5 @@
 /** Encodes a chain's rows in the format of its sink. HOT: no allocations per record. */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { createRowBuffer, dropRows, endRow, keepRows, type RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
 import { createRowEncoder, type RowEncoder } from '../../../shared/connectors/encode/row-encoder.ts'
 import { createRecordEncoder } from '../../../shared/connectors/encode/whole-records.ts'
@@ -20,7 +21,7 @@ function encoderOf({ rows, sinkCodec, sinkRecordBytesMax }: LaneChain): RowEncod
     try {
       if (from >= 0) value = codec.fromJson(Buffer.from(source.buffer, source.byteOffset + from, to - from).toString('utf8'))
     } catch (error) {
-      return { code: `not_${sinkCodec.format}`, message: error instanceof Error ? error.message : String(error) }
+      return { code: `not_${sinkCodec.format}`, message: reasonOf(error) }
     }
     // Puts key, value and headers side by side again, as the encoder of whole records expects.
     const key = source.subarray(Math.max(0, keyFrom), Math.max(0, keyTo))

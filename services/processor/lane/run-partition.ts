@@ -3,6 +3,7 @@
  * aborted transactions, records before the position or outside a job's ranges) and advances past it.
  * HOT: work per batch; per record only for failed ones and for jobs.
  */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import {
   BATCH_HEADER_BYTES,
   COMPRESSION_MASK,
@@ -119,9 +120,7 @@ function openSection(batch: Buffer, header: BatchHeader): Buffer {
   try {
     return inflate(header.attributes & COMPRESSION_MASK, batch.subarray(BATCH_HEADER_BYTES))
   } catch (error) {
-    throw new CorruptBatch(
-      `the batch at offset ${header.baseOffset} does not inflate: ${error instanceof Error ? error.message : String(error)}`,
-    )
+    throw new CorruptBatch(`the batch at offset ${header.baseOffset} does not inflate: ${reasonOf(error)}`)
   }
 }
 

@@ -7,7 +7,8 @@
  *   other partitions ─▶ broken: the supervisor starts the task again
  */
 import type { Assignment } from '../../../shared/kafka/group/membership.ts'
-import { interruptionOf, isPassing, reasonOf } from '../interruption.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { interruptionOf, isPassing } from '../interruption.ts'
 import type { Member } from './member.ts'
 import type { TaskEnd } from './task-view.ts'
 

@@ -1,4 +1,5 @@
 /** The life of one task on this processor: its chain is prepared, it runs, and what follows when it ends or does not start. */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
@@ -95,7 +96,7 @@ export function createTaskLife(options: TaskLifeOptions, onDeclined: () => void)
     try {
       chain = await chainOf(definition, definitions)
     } catch (error) {
-      return retryLater(slot, error instanceof Error ? error.message : String(error), false)
+      return retryLater(slot, reasonOf(error), false)
     } finally {
       slot.isStarting = false
     }

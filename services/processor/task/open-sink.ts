@@ -3,7 +3,8 @@ import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { ConfigRefused, type ConnectorContext } from '../../../shared/connectors/connector.ts'
 import type { OpenSink, Written } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { Interrupted, reasonOf } from '../interruption.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { Interrupted } from '../interruption.ts'
 
 const refusedOrAway = (error: unknown, refused: string, away: string): Interrupted =>
   error instanceof ConfigRefused ? new Interrupted('sink_refused', refused) : new Interrupted({ kind: 'sink_away', afterMs: 0 }, away)

@@ -6,7 +6,8 @@ import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
 import type { Assignment } from '../../../shared/kafka/group/membership.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'
 import { commitOffsetsInTransaction, type TxnOffset } from '../../../shared/kafka/wire/txn-offset-commit.ts'
-import { Interrupted, reasonOf } from '../interruption.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { Interrupted } from '../interruption.ts'
 import type { Producer } from './producer.ts'
 
 const RETRIES_MAX = 400

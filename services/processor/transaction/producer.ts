@@ -6,7 +6,8 @@ import type { Connection } from '@platformatic/kafka'
 import { KafkaError, type Cluster, type Connections } from '../../../shared/kafka/cluster.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'
 import { endTransaction } from '../../../shared/kafka/wire/end-txn.ts'
-import { Interrupted, reasonOf } from '../interruption.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { Interrupted } from '../interruption.ts'
 
 export type Producer = {
   readonly transactionalId: string

@@ -4,7 +4,8 @@
  */
 import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
 import type { TxnOffset } from '../../../shared/kafka/wire/txn-offset-commit.ts'
-import { interruptionOf, reasonOf } from '../interruption.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { interruptionOf } from '../interruption.ts'
 import type { Phases } from '../phases.ts'
 import type { CommitTarget, GroupCoordinator } from './commit.ts'
 import type { TopicWrite } from './deliver.ts'

@@ -2,6 +2,7 @@
  * Whole records as rows: key, value and headers, each preceded by its length as a big-endian int32 (-1 for null), the headers encoded as in
  * a Kafka record. HOT: allocates nothing per record.
  */
+import { reasonOf } from '../../errors/reason-of.ts'
 import { createBlockBuilder, type RecordBlock } from '../record-block.ts'
 import type { RefusedRecord, Rows } from '../sink.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
@@ -59,7 +60,7 @@ export function blockOf(pieces: readonly Rows[], encode?: (json: string) => Uint
       try {
         builder.add(key, value && encode ? encode(Buffer.from(value).toString('utf8')) : value, headers)
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error)
+        const message = reasonOf(error)
         faults.push({ offset: BigInt(offsets[row]!), code: 'does_not_fit_schema', message })
       }
     }

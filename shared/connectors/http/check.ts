@@ -1,4 +1,5 @@
 /** Checks that a server responds at the URL, with a HEAD request, which changes nothing. Only 401 and 403 are faults. */
+import { reasonOf } from '../../errors/reason-of.ts'
 import type { CheckConnector } from '../check.ts'
 import { openHttpClient, type HttpPlace } from './http-client.ts'
 
@@ -9,7 +10,7 @@ export const checkHttp: CheckConnector<HttpPlace & { url: string }> = async (con
     await answer.body?.cancel()
     return answer.status === 401 || answer.status === 403 ? [{ path: '/auth', message: `the web service answered ${answer.status}` }] : []
   } catch (error) {
-    return [{ path: '/url', message: `can't be reached: ${context.mask(error instanceof Error ? error.message : String(error))}` }]
+    return [{ path: '/url', message: `can't be reached: ${context.mask(reasonOf(error))}` }]
   } finally {
     await client.close()
   }

@@ -3,6 +3,7 @@
  * request's idempotency key stays the same across retries and crashes. If a range fails in the middle, this process remembers what was
  * accepted and does not resend it. After a crash it is sent again, under the same keys: at least once.
  */
+import { reasonOf } from '../../errors/reason-of.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { AddressRefused } from '../guarded-lookup.ts'
 import { deliveryNameOf, type Delivery, type OpenSink, type RefusedRecord, type Rows, type Written } from '../sink.ts'
@@ -63,7 +64,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
         signal,
       )
     } catch (error) {
-      const reason = `the web service can't be reached: ${error instanceof Error ? error.message : String(error)}`
+      const reason = `the web service can't be reached: ${reasonOf(error)}`
       if (error instanceof AddressRefused || error instanceof ConfigRefused) return { kind: 'permanent', reason }
       breaker.failed()
       return { kind: 'retry', afterMs: 0, reason }

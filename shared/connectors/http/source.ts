@@ -1,4 +1,5 @@
 /** Polls a web service for records. Only split 0 reads; a poll's records and the position after them are committed together. */
+import { reasonOf } from '../../errors/reason-of.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
@@ -126,7 +127,7 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
         } catch (error) {
           if (signal.aborted) return
           if (error instanceof ConfigRefused || error instanceof AddressRefused) throw new ConfigRefused(error.message)
-          context.log('warn', `the web service: ${error instanceof Error ? error.message : String(error)}`)
+          context.log('warn', `the web service: ${reasonOf(error)}`)
           await sleep(Math.min(BACKOFF_MS * 2 ** failures++, BACKOFF_MAX_MS), undefined, { signal }).catch(() => {})
           continue
         }

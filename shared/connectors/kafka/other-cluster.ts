@@ -1,4 +1,5 @@
 /** Connects to another Kafka cluster, with the account's secrets, and only to addresses that the operator allows. */
+import { reasonOf } from '../../errors/reason-of.ts'
 import { isIP } from 'node:net'
 import { openCluster, type Cluster, type TopicLayout } from '../../kafka/cluster.ts'
 import type { CheckConnector } from '../check.ts'
@@ -45,7 +46,7 @@ export const checkOtherCluster: CheckConnector<Place> = async (config, context, 
     const faults = await checkRegistry(config, context, signal)
     return (await cluster.describeTopic(config.topic)) ? faults : [...faults, { path: '/topic', message: 'does not exist' }]
   } catch (error) {
-    return [{ path: '/brokers', message: `can't be reached: ${context.mask(error instanceof Error ? error.message : String(error))}` }]
+    return [{ path: '/brokers', message: `can't be reached: ${context.mask(reasonOf(error))}` }]
   } finally {
     await cluster.close().catch(() => {})
   }

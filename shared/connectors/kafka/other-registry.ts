@@ -1,4 +1,5 @@
 /** The schema registry of another cluster: its schemas as codecs, which are cached. */
+import { reasonOf } from '../../errors/reason-of.ts'
 import { z } from 'zod'
 import { openCodec, type Codec } from '../../registry/codecs.ts'
 import { readSchema, SchemaRefused, type ReadRegistry } from '../../registry/read-schemas.ts'
@@ -48,7 +49,7 @@ export function openOtherRegistry({ url, username, password }: RegistryConfig, c
   /** Returns undefined and logs a warning for a schema that can't be used. */
   async function open(id: number, signal: AbortSignal): Promise<Pick<Codec, 'toJson' | 'fromJson'> | undefined> {
     const unusable = (error: unknown): undefined => {
-      context.log('warn', `schema ${id} of the other registry can't be used: ${error instanceof Error ? error.message : String(error)}`)
+      context.log('warn', `schema ${id} of the other registry can't be used: ${reasonOf(error)}`)
       return undefined
     }
     const found = await readSchema(reader(signal), id).catch((error: unknown) => {
@@ -95,7 +96,7 @@ export const checkRegistry: CheckConnector<Pick<KafkaSinkConfig, 'registry' | 's
       ? []
       : [{ path: '/schema_id', message: 'is not in the other registry, or can’t be used' }]
   } catch (error) {
-    return [{ path: '/registry/url', message: `can't be used: ${context.mask(error instanceof Error ? error.message : String(error))}` }]
+    return [{ path: '/registry/url', message: `can't be used: ${context.mask(reasonOf(error))}` }]
   } finally {
     await registry.close()
   }

@@ -1,4 +1,5 @@
 /** Connects to Redis, and checks that the key is a stream or does not exist yet. Nothing is read or written. */
+import { reasonOf } from '../../errors/reason-of.ts'
 import type { CheckConnector, CheckFault } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { answerOf, connectRedis, failureOf } from './connection.ts'
@@ -22,7 +23,7 @@ export const checkRedis: CheckConnector<RedisPlace> = async (config, context, si
 }
 
 function connectionFault(error: unknown): CheckFault {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = reasonOf(error)
   if (!(error instanceof ConfigRefused)) return { path: '/url', message: `can't be reached: ${message}` }
   return { path: LOGIN.test(message) ? '/password' : '/url', message }
 }

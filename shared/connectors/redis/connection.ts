@@ -1,4 +1,5 @@
 /** One connection to the Redis server of a config: with checked addresses, a login, and a time limit for each command. */
+import { reasonOf } from '../../errors/reason-of.ts'
 import { Redis } from 'ioredis'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { AddressRefused, resolvePublicHost } from '../guarded-lookup.ts'
@@ -12,7 +13,7 @@ const DEFAULT_PORT = 6379
 const FINAL =
   /^(WRONGPASS|NOAUTH|NOPERM|WRONGTYPE|MOVED|CROSSSLOT|ERR (AUTH|invalid password|invalid DB index|DB index is out of range|unknown command))|\b(WRONGTYPE|ACL failure|can't run this command)\b/
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const messageOf = (error: unknown): string => reasonOf(error)
 
 /** Whether Redis replied with an error: the connection can still be used for the next command. */
 export const isAnswer = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError'

@@ -1,4 +1,5 @@
 /** The thread of `encode-thread.ts`: rows in, files or faults out. */
+import { reasonOf } from '../../errors/reason-of.ts'
 import { parentPort } from 'node:worker_threads'
 import type { Rows } from '../sink.ts'
 import { filesOf, type FileSpec } from './object-files.ts'
@@ -11,6 +12,6 @@ parentPort!.on('message', ({ id, rows, spec }: { id: number; rows: Rows[]; spec:
     const own = files.filter(({ byteLength, buffer }) => byteLength === buffer.byteLength).map(({ buffer }) => buffer as ArrayBuffer)
     parentPort!.postMessage({ id, made }, own)
   } catch (error) {
-    parentPort!.postMessage({ id, error: error instanceof Error ? error.message : String(error) })
+    parentPort!.postMessage({ id, error: reasonOf(error) })
   }
 })

@@ -1,4 +1,5 @@
 /** Connects to the table's database and checks whether the table can be written to or read. Reads only the catalogue. */
+import { reasonOf } from '../../errors/reason-of.ts'
 import pg from 'pg'
 import type { CheckConnector, CheckFault } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
@@ -25,7 +26,7 @@ async function withDatabase(
     await client.connect()
   } catch (error) {
     await client.end().catch(() => {})
-    return [{ path: '/connection', message: `the database can't be reached: ${error instanceof Error ? error.message : String(error)}` }]
+    return [{ path: '/connection', message: `the database can't be reached: ${reasonOf(error)}` }]
   }
   try {
     return await look(client)

@@ -2,6 +2,7 @@
  * Writes rows to a Postgres table: a COPY of the bytes that lanes encoded, and the position, in one database transaction. A search inside
  * the database finds the rows that Postgres refuses (`fault-search.ts`).
  */
+import { reasonOf } from '../../errors/reason-of.ts'
 import pg from 'pg'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Delivery, OpenSink, Rows, Written } from '../sink.ts'
@@ -42,7 +43,7 @@ export async function openTableSink(config: TableSinkConfig, context: ConnectorC
   } catch (error) {
     await pool.end().catch(() => {})
     if (isTransient(error as { code?: string }) || error instanceof ConfigRefused) throw error
-    throw new ConfigRefused(error instanceof Error ? error.message : String(error))
+    throw new ConfigRefused(reasonOf(error))
   }
 }
 

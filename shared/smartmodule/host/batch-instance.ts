@@ -2,6 +2,7 @@
  * One instance of a `batch` SmartModule (ABI 1), loaded by Extism and called through its linear memory: bytes in, bytes out.
  * HOT: nothing here runs per record except reading error entries. The guest's output is untrusted.
  */
+import { reasonOf } from '../../errors/reason-of.ts'
 import createPlugin from '@extism/extism'
 import { SMARTMODULE_LIMITS, SmartModuleTrap, type BatchExports, type InitDocument } from '../abi.ts'
 import { hostFunctions, type CallSeed } from '../imports.ts'
@@ -121,7 +122,7 @@ function readErrors(
 
 /** An Error's message; any other value as a string. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return reasonOf(error)
 }
 
 /** A console for Extism that passes each line to `log`. */

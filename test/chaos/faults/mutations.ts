@@ -1,6 +1,7 @@
 /** Rules of the delivery broken on purpose, each by wrapping a phase of a round. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { interruptionOf, reasonOf } from '../../../services/processor/interruption.ts'
+import { interruptionOf } from '../../../services/processor/interruption.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Phases } from '../../../services/processor/phases.ts'
 import type { Producer } from '../../../services/processor/transaction/producer.ts'
 

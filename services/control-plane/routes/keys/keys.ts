@@ -4,8 +4,8 @@ import { notFound, ServiceError } from '../../../../shared/errors/service-error.
 import { newId } from '../../../../shared/model/ids.ts'
 import { SCOPES } from '../../../../shared/model/limits.ts'
 import { insertKey, listKeys, revokeKey, type KeyRow } from '../../../../shared/store/accounts.ts'
-import { isUniqueViolation } from '../../../../shared/store/database.ts'
 import { listReply } from '../list-reply.ts'
+import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 
 const show = ({ id, name, scopes, created_at }: KeyRow) => ({ id, name, scopes, created_at })
@@ -19,22 +19,15 @@ export const createKeyOperation = operation(createKeyContract, async ({ db, cred
   const beyond = scopes.filter((scope) => !caller.scopes.includes(scope))
   if (beyond.length > 0) throw new ServiceError('forbidden', `a key can't grant scopes that it lacks: ${beyond.join(', ')}`)
   const secret = credentials.newSecret()
-  try {
-    const row = await insertKey(db, {
-      id: newId('key'),
-      account_id: caller.accountId,
-      name: body.name,
-      scopes,
-      secret_hash: credentials.hashOf(secret),
-    })
-    return {
-      status: 201,
-      body: { ...show(row), api_key: row.id, api_secret: secret },
-      headers: { Location: `/keys/${row.id}`, 'Cache-Control': 'no-store' },
-    }
-  } catch (error) {
-    if (isUniqueViolation(error)) throw new ServiceError('conflict', `a key named "${body.name}" already exists`, { cause: error })
-    throw error
+  const row = await orNameTaken(
+    'key',
+    body.name,
+    insertKey(db, { id: newId('key'), account_id: caller.accountId, name: body.name, scopes, secret_hash: credentials.hashOf(secret) }),
+  )
+  return {
+    status: 201,
+    body: { ...show(row), api_key: row.id, api_secret: secret },
+    headers: { Location: `/keys/${row.id}`, 'Cache-Control': 'no-store' },
   }
 })
 

@@ -5,13 +5,13 @@ import { invalidRequest, ServiceError, unavailable, type Detail } from '../../..
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
-import { isUniqueViolation } from '../../../../shared/store/database.ts'
 import { findStream, schemasOf } from '../../../../shared/store/streams.ts'
 import { insertPipeline, updatePipeline, type PipelineRow, type Use } from '../../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../jobs/places.ts'
 import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
+import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 import { checkEndpoint } from '../../connectors/check-endpoint.ts'
 import {
@@ -180,14 +180,7 @@ export const createPipeline = operation(createPipelineContract, async (deps, cal
     await store(deps, caller, id, body, true)
     await assertReachable(deps, caller, body)
   }
-  const row = await store(deps, caller, id, body, false).catch((error: unknown) => {
-    if (isUniqueViolation(error))
-      throw new ServiceError('conflict', `a pipeline named "${body.name}" already exists`, {
-        cause: error,
-        details: [{ path: '/name', message: 'is taken' }],
-      })
-    throw error
-  })
+  const row = await orNameTaken('pipeline', body.name, store(deps, caller, id, body, false))
   if (!row) throw new Error('the pipeline was examined and not stored')
   try {
     await withDeadline(finishPipeline(deps, row), 'creating the pipeline')

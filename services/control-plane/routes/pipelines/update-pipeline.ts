@@ -3,12 +3,12 @@ import { updatePipelineContract, type PipelineRequest } from '../../../../shared
 import { invalidRequest, notFound, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { transition } from '../../../../shared/model/pipeline-status.ts'
-import { isUniqueViolation } from '../../../../shared/store/database.ts'
 import { lockPipeline, replaceUses, updatePipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
+import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 import { showPipeline } from './pipelines.ts'
 import { assertSinkReachable, sinkOf } from './change-sink.ts'
@@ -82,14 +82,7 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
 
 export const updatePipelineOperation = operation(updatePipelineContract, async (deps, caller, { params, query, body }) => {
   if (body.sink && query.check === 'true') await assertSinkReachable(deps, caller, params.id, body.sink)
-  const row = await change(deps, caller, params.id, body).catch((error: unknown) => {
-    if (isUniqueViolation(error))
-      throw new ServiceError('conflict', `a pipeline named "${body.name}" already exists`, {
-        cause: error,
-        details: [{ path: '/name', message: 'is taken' }],
-      })
-    throw error
-  })
+  const row = await orNameTaken('pipeline', body.name, change(deps, caller, params.id, body))
   deps.notifyPublisher()
   return { status: 200, body: showPipeline(row), headers: etagOf(row) }
 })

@@ -9,7 +9,7 @@ import {
 import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { ownerOf } from '../../../../shared/secrets/envelope.ts'
-import { isUniqueViolation, type Queryable } from '../../../../shared/store/database.ts'
+import { type Queryable } from '../../../../shared/store/database.ts'
 import { lockPipeline, updatePipeline } from '../../../../shared/store/pipelines.ts'
 import {
   deleteSecretRow,
@@ -23,6 +23,7 @@ import {
 } from '../../../../shared/store/secrets.ts'
 import { publishDefinition } from '../../publisher/enqueue.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
+import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 
 const show = ({ id, name, description, created_at, updated_at }: SecretRow, used_by: string[]) => ({
@@ -38,23 +39,12 @@ export const createSecretOperation = operation(
   createSecretContract,
   async ({ db, secretBox, notifyPublisher }, { accountId }, { body }) => {
     const { name, description, value } = body
-    const row = await db
-      .transaction((trx) =>
-        insertSecret(trx, {
-          id: newId('secret'),
-          account_id: accountId,
-          name,
-          description,
-          envelope: secretBox.seal(ownerOf(accountId, name), value),
-        }),
-      )
-      .catch((error: unknown) => {
-        if (!isUniqueViolation(error)) throw error
-        throw new ServiceError('conflict', `a secret named "${name}" already exists`, {
-          cause: error,
-          details: [{ path: '/name', message: 'is taken' }],
-        })
-      })
+    const envelope = secretBox.seal(ownerOf(accountId, name), value)
+    const row = await orNameTaken(
+      'secret',
+      name,
+      db.transaction((trx) => insertSecret(trx, { id: newId('secret'), account_id: accountId, name, description, envelope })),
+    )
     notifyPublisher()
     return { status: 201, body: show(row, []), headers: { Location: `/secrets/${row.id}` } }
   },

@@ -1,4 +1,5 @@
 /** Upload → inspection in the sandbox → an immutable, content-addressed version. An existing name gets its next version. */
+import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import Ajv from 'ajv'
 import { deploySmartModuleContract } from '../../../../shared/api/smartmodules.ts'
 import { invalidRequest, ServiceError } from '../../../../shared/errors/service-error.ts'
@@ -32,9 +33,7 @@ function assertParameters(parameters: Record<string, unknown> | undefined): void
   try {
     new Ajv.Ajv({ strict: false }).compile(parameters)
   } catch (error) {
-    throw invalidRequest([
-      { path: '/config/parameters', message: `is not a JSON Schema: ${error instanceof Error ? error.message : String(error)}` },
-    ])
+    throw invalidRequest([{ path: '/config/parameters', message: `is not a JSON Schema: ${reasonOf(error)}` }])
   }
 }
 

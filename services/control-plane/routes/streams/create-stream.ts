@@ -1,12 +1,12 @@
 /** Creates a stream: first the row, then schema and topic by the reconciler's own steps. The response waits until it is `active`. */
 import { createStreamContract, STREAM_DEFAULTS, type StreamRequest } from '../../../../shared/api/streams.ts'
-import { invalidRequest, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
+import { invalidRequest, type Detail } from '../../../../shared/errors/service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
-import { isUniqueViolation } from '../../../../shared/store/database.ts'
 import { insertStream, updateStream, type NewStream } from '../../../../shared/store/streams.ts'
 import type { Deps } from '../../deps.ts'
 import { finishStream, undoStream } from '../../reconciler/streams.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
+import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 import { resolveSchemaId, resolveTopic } from './adopt.ts'
 
@@ -42,22 +42,9 @@ export const createStream = operation(createStreamContract, async (deps, caller,
   const { db, log } = deps
   const id = newId('stream')
   const { name, description, key } = body
-  const row = await insertStream(db, {
-    id,
-    account_id: caller.accountId,
-    name,
-    description,
-    key_field: key ?? null,
-    status: 'creating',
-    ...(await describe(deps, caller.accountId, id, body)),
-  }).catch((error: unknown) => {
-    if (isUniqueViolation(error))
-      throw new ServiceError('conflict', `a stream named "${name}" already exists`, {
-        cause: error,
-        details: [{ path: '/name', message: 'is taken' }],
-      })
-    throw error
-  })
+  const described = await describe(deps, caller.accountId, id, body)
+  const fresh = { id, account_id: caller.accountId, name, description, key_field: key ?? null, status: 'creating' as const, ...described }
+  const row = await orNameTaken('stream', name, insertStream(db, fresh))
   try {
     await withDeadline(finishStream(deps, row), 'creating the stream')
   } catch (error) {
