@@ -43,10 +43,11 @@ outage: node_modules/.installed ## run ten minutes of load without control plane
 example: node_modules/.installed ## run the API contract's example at full size while processors are killed: ROWS=1000000 KILLS=10
 	@ROWS="$(ROWS)" KILLS="$(KILLS)" $(NODE) test/chaos/contract-example.ts
 
-docs: node_modules/.installed ## write the generated pages: error table, status table, connectors
+docs: node_modules/.installed ## write the generated pages: error table, status table, connectors, settings
 	@$(NODE) docs/write-errors.ts
 	@$(NODE) docs/write-status-table.ts
 	@$(NODE) docs/write-connectors.ts
+	@$(NODE) docs/write-settings.ts
 
 account: node_modules/.installed ## create an account and key: NAME=… TYPE=developer|professional|enterprise; needs the control plane's environment
 	@$(NODE) services/control-plane/create-account.ts "$(NAME)" "$(TYPE)"

@@ -29,7 +29,7 @@ ${rows.join('\n')}
 - An update that reopens the sink, and a new value of a secret that the pipeline uses, also start a failed pipeline again.
 - Only reports of the current attempt count. A new attempt is made by \`start\`, by \`restart\`, by \`resume\` after a pipeline has paused
   itself, by an update that reopens the sink, and by a secret's new value.
-- A task that fails for a reason other than the brokers is tried again with backoff. After twenty rounds or ten starts in a row the pipeline
-  is \`failed\` with the cause. Unavailable brokers are waited for without limit.
+- Brokers, sinks and sources that are unavailable are waited for without limit. Any other failure is tried again with backoff; after twenty
+  rounds or ten starts in a row without progress the pipeline is \`failed\` with the cause.
 `
 await writePage('specs/pipeline-status.md', text)

@@ -1,4 +1,4 @@
-/** Why a task's work was interrupted, as one value: what threw it says what happened, `member.ts` alone decides what follows. */
+/** Why a task's work was interrupted, as one value: what threw it says what happened, `member/run-assignments.ts` alone decides what follows. */
 import { ConfigRefused } from '../../shared/connectors/connector.ts'
 import { KafkaError } from '../../shared/kafka/cluster.ts'
 import { isRetriable } from '../../shared/kafka/wire/error-codes.ts'
@@ -18,7 +18,7 @@ export type Interruption =
   | { kind: 'source_away' }
   /** The transaction's outcome is unknown or refused. `away`: a partition that was to be written to and has no leader. */
   | { kind: 'transaction_broken'; away?: { topic: string; partition: number } }
-  /** The consumer group moved on: the assignment is void, the transaction must be aborted. */
+  /** The consumer group moved on: the assignment is void, and nothing of the transaction may count. */
   | { kind: 'assignment_lost' }
   /** A lane gave the round up: it is replayed from the committed offsets. */
   | { kind: 'round_lost' }

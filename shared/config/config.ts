@@ -18,24 +18,27 @@ const flag = z
   .transform((text) => text === 'true')
 
 const Shared = {
-  KAFKA_BROKERS: list,
-  /** TLS to the brokers; PEM files for a private CA and a client certificate. */
-  KAFKA_TLS: flag,
-  KAFKA_TLS_CA_FILE: z.string().optional(),
-  KAFKA_TLS_CERT_FILE: z.string().optional(),
-  KAFKA_TLS_KEY_FILE: z.string().optional(),
-  KAFKA_SASL_MECHANISM: z.enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512']).optional(),
-  KAFKA_SASL_USERNAME: z.string().optional(),
-  KAFKA_SASL_PASSWORD: z.string().optional(),
-  /** Replication factor of the topics that the service creates. */
-  REPLICATION_FACTOR: integer(1, 1, 10),
-  /** Prefix of the service's topics and groups, so that installations can share a cluster. */
+  KAFKA_BROKERS: list.describe('addresses of the brokers, comma-separated'),
+  KAFKA_TLS: flag.describe('connects to the brokers by TLS'),
+  KAFKA_TLS_CA_FILE: z.string().optional().describe('PEM file of a private certificate authority'),
+  KAFKA_TLS_CERT_FILE: z.string().optional().describe('PEM file of the client certificate'),
+  KAFKA_TLS_KEY_FILE: z.string().optional().describe('PEM file of the client certificate’s key'),
+  KAFKA_SASL_MECHANISM: z
+    .enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'])
+    .optional()
+    .describe('how to authenticate at the brokers; needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD'),
+  KAFKA_SASL_USERNAME: z.string().optional().describe('user at the brokers'),
+  KAFKA_SASL_PASSWORD: z.string().optional().describe('password at the brokers'),
+  REPLICATION_FACTOR: integer(1, 1, 10).describe('of the topics that the service creates'),
   DPS_PREFIX: z
     .string()
     .regex(/^[a-z0-9][a-z0-9_-]{0,40}$/)
-    .default('dps'),
-  DPS_CACHE: z.string().default(join(homedir(), '.cache', 'data-pipeline-service')),
-  /** `kid:key` pairs, comma-separated, each key 32 bytes in base64: the first one encrypts secrets, all of them decrypt. */
+    .default('dps')
+    .describe('prefix of the service’s topics and groups, so that installations can share a cluster'),
+  DPS_CACHE: z
+    .string()
+    .default(join(homedir(), '.cache', 'data-pipeline-service'))
+    .describe('folder of compiled SmartModules; `~/.cache/data-pipeline-service` by default'),
   SECRETS_KEYS: z
     .string()
     .default('')
@@ -50,63 +53,71 @@ const Shared = {
             context.addIssue({ code: 'custom', message: 'each entry of SECRETS_KEYS must be kid:key, the key 32 bytes in base64' })
           return { kid: pair.slice(0, at), key }
         }),
+    )
+    .describe(
+      '`kid:key` pairs, comma-separated, each key 32 bytes in base64: the first one encrypts account secrets, all of them decrypt; empty disables secrets',
     ),
-  /** Connector defaults for all accounts: an S3-compatible endpoint, and the database that tables are written to. */
-  BUCKET_ENDPOINT: z.string().optional(),
-  BUCKET_REGION: z.string().default('us-east-1'),
-  BUCKET_ACCESS_KEY: z.string().optional(),
-  BUCKET_SECRET_KEY: z.string().optional(),
-  WAREHOUSE_URL: z.string().optional(),
-  /** Folders that may contain `file:///` buckets, comma-separated. */
+  BUCKET_ENDPOINT: z
+    .string()
+    .optional()
+    .describe('S3-compatible store that connectors use by default; needs BUCKET_ACCESS_KEY and BUCKET_SECRET_KEY'),
+  BUCKET_REGION: z.string().default('us-east-1').describe('of the default store'),
+  BUCKET_ACCESS_KEY: z.string().optional().describe('for the default store'),
+  BUCKET_SECRET_KEY: z.string().optional().describe('for the default store'),
+  WAREHOUSE_URL: z.string().optional().describe('Postgres that table connectors use by default'),
   BUCKET_FOLDERS: z
     .string()
     .default('')
-    .transform((text) => text.split(',').filter(Boolean)),
-  /** Connectors may reach loopback, private and link-local addresses. */
-  ALLOW_PRIVATE_ADDRESSES: flag,
-  LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
-  METRICS_PORT: integer(0, 0, 65_535),
-  /** Loopback by default. */
-  METRICS_HOST: z.string().default('127.0.0.1'),
+    .transform((text) => text.split(',').filter(Boolean))
+    .describe('folders that may contain `file:///` buckets, comma-separated'),
+  ALLOW_PRIVATE_ADDRESSES: flag.describe('connectors may reach loopback, private and link-local addresses'),
+  LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('least severe entries that are logged'),
+  METRICS_PORT: integer(0, 0, 65_535).describe('port of `/metrics`, `/healthz` and `/readyz`; 0 takes any free one'),
+  METRICS_HOST: z.string().default('127.0.0.1').describe('address that this port is bound to'),
 }
 
 const ProcessorSchema = z.object({
   ...Shared,
-  PROCESSOR_ID: z.string().optional(),
-  LANES: integer(Math.max(1, availableParallelism() - 1), 1, 64),
-  ROUND_BYTES_MAX: integer(32 << 20, 1 << 20, 256 << 20),
-  FETCH_BUDGET_BYTES: integer(256 << 20, 16 << 20, 1 << 40),
-  CALL_TIMEOUT_MS: integer(5000, 100, 600_000),
-  SESSION_TIMEOUT_MS: integer(6000, 6000, 300_000),
-  /** Path of a module that breaks something on purpose, for the chaos harness; refused unless NODE_ENV is test. */
-  DPS_FAULTS: z.string().optional(),
-  NODE_ENV: z.string().optional(),
+  PROCESSOR_ID: z.string().optional().describe('name of the processor in the fleet; a new one at each start by default'),
+  LANES: integer(Math.max(1, availableParallelism() - 1), 1, 64).describe('threads that run chains; one less than the cores by default'),
+  ROUND_BYTES_MAX: integer(32 << 20, 1 << 20, 256 << 20).describe('of a round’s input, and about of its output'),
+  FETCH_BUDGET_BYTES: integer(256 << 20, 16 << 20, 2 ** 40).describe('for everything that is fetched, made of it, or held for a sink'),
+  CALL_TIMEOUT_MS: integer(5000, 100, 600_000).describe('longest call into a SmartModule, in CPU time of its thread'),
+  SESSION_TIMEOUT_MS: integer(6000, 6000, 300_000).describe('after which the groups give a silent processor’s partitions to others'),
+  DPS_FAULTS: z.string().optional().describe('for tests only: path of a module that breaks something on purpose'),
+  NODE_ENV: z.string().optional().describe('`test` permits DPS_FAULTS'),
 })
 
 const ControlPlaneSchema = z.object({
   ...Shared,
-  DATABASE_URL: z.string().min(1),
-  REDIS_URL: z.string().min(1),
-  SCHEMA_REGISTRY_URL: z.string().min(1),
-  HOST: z.string().default('127.0.0.1'),
-  PORT: integer(8080, 0, 65_535),
-  /** `kid:secret` pairs, comma-separated: the first one signs, all of them verify, so that keys rotate with overlap. */
-  JWT_KEYS: list.transform((keys, context) =>
-    keys.map((key) => {
-      const at = key.indexOf(':')
-      if (at < 1 || key.length - at < 33)
-        context.addIssue({ code: 'custom', message: 'each entry of JWT_KEYS must be kid:secret, the secret at least 32 characters' })
-      return { kid: key.slice(0, at), secret: key.slice(at + 1) }
-    }),
-  ),
-  /** Key of the hash function with which API secrets are stored. */
-  SECRET_HASH_KEY: z.string().min(32),
-  /** Topics that accounts may adopt, comma-separated: a name, or a prefix and `*`; after `<account id>/` for that account only. */
+  DATABASE_URL: z.string().min(1).describe('the control plane’s Postgres'),
+  REDIS_URL: z.string().min(1).describe('where requests are counted against rate limits'),
+  SCHEMA_REGISTRY_URL: z.string().min(1).describe('of the schema registry'),
+  HOST: z.string().default('127.0.0.1').describe('address that the API is bound to'),
+  PORT: integer(8080, 0, 65_535).describe('port of the API'),
+  JWT_KEYS: list
+    .transform((keys, context) =>
+      keys.map((key) => {
+        const at = key.indexOf(':')
+        if (at < 1 || key.length - at < 33)
+          context.addIssue({ code: 'custom', message: 'each entry of JWT_KEYS must be kid:secret, the secret at least 32 characters' })
+        return { kid: key.slice(0, at), secret: key.slice(at + 1) }
+      }),
+    )
+    .describe('`kid:secret` pairs, comma-separated: the first one signs tokens, all of them verify, so that keys rotate with overlap'),
+  SECRET_HASH_KEY: z.string().min(32).describe('key of the hash function with which API secrets are stored'),
   ADOPTABLE_TOPICS: z
     .string()
     .default('')
-    .transform((text) => text.split(',').filter(Boolean)),
-  TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000),
+    .transform((text) => text.split(',').filter(Boolean))
+    .describe('topics that accounts may adopt, comma-separated: a name, or a prefix and `*`; after `<account id>/` for that account only'),
+  TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe('at `/auth/token`, by address'),
+})
+
+/** JSON Schemas of both services' settings, for the generated page. */
+export const settingsSchemas = () => ({
+  processor: z.toJSONSchema(ProcessorSchema, { io: 'input', unrepresentable: 'any' }),
+  'control plane': z.toJSONSchema(ControlPlaneSchema, { io: 'input', unrepresentable: 'any' }),
 })
 
 /** The settings of a processor. */

@@ -7,7 +7,7 @@ import type { RecordBlock } from './record-block.ts'
 /** One step of reading: records (may be none), the position after them, and changes to the permanent set of seen entries. */
 export type SourceRead = {
   block: RecordBlock
-  /** At most 4,000 bytes, because it is stored as the metadata of an offset commit. */
+  /** Best below 4,000 bytes: a longer one goes to a topic of its own, because it is stored as the metadata of an offset commit. */
   position: string
   /** Changes to the set of entries that this split has seen; a null value removes an entry. */
   seen?: { key: string; value: string | null }[]

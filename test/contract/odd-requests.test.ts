@@ -1,5 +1,7 @@
 /** Unusual requests, most of them senseless: each gets a clear answer, never a 5xx, and leaves nothing behind. */
 import { beforeAll, describe, expect, it } from 'vitest'
+import { openDatabase } from '../../shared/store/database.ts'
+import { listSourcedPipelines } from '../../shared/store/pipelines.ts'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createStream, moduleId } from '../harness/pipelines.ts'
 
@@ -43,6 +45,9 @@ describe('the API, given odd requests', () => {
     const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', body)
     expect(created.status).toBe(201)
     expect((await client.call('GET', `/v1/pipelines/${created.body.pipeline_id}`)).status).toBe(200)
+    // The reconciler looks through all definitions, where one like this must not end its pass.
+    const db = openDatabase(service().env.DATABASE_URL!, 1)
+    expect(await listSourcedPipelines(db).finally(() => db.destroy())).toBeInstanceOf(Array)
     await client.call('DELETE', `/v1/pipelines/${created.body.pipeline_id}`)
   })
 

@@ -10,7 +10,7 @@ import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
 export type Accounting = {
   /** Restores a partition's counters from its committed metadata; with unknown metadata they start at zero. */
   restore(partition: number, metadata: string): void
-  /** The commit metadata with `counts` added. Throws Unbalanced when the equation does not hold. */
+  /** The commit metadata with `counts` added. Throws `failed` when the equation does not hold. */
   metadataWith(partition: number, counts: Float64Array): string
   /** Adds the counts of a committed round. */
   add(partition: number, counts: Float64Array): void

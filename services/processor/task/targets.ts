@@ -1,4 +1,4 @@
-/** The topics that a task writes to, and which of its partitions have to wait because what they write to has no leader. */
+/** The topics that a task writes to, and which of its partitions wait because their target has no leader. */
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { openLayouts, type Layouts } from '../transaction/layouts.ts'

@@ -1,6 +1,6 @@
 /**
  * Faults on purpose: each breaks one of the delivery's rules, and the oracle must notice. A processor loads this module where `DPS_FAULTS`
- * names it and NODE_ENV is `test`; which fault it has says `FAULT`.
+ * names it and NODE_ENV is `test`; `FAULT` names the fault.
  */
 import { fileURLToPath } from 'node:url'
 import type { Phases } from '../../../services/processor/phases.ts'

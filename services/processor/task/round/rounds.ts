@@ -1,7 +1,6 @@
 /**
- * The rounds of one assignment: fetch → chain → write, the chain of a round running while the one before it is written. Ends when the
- * assignment is void, the task pauses or stops, a job has come to its end; throws what broke it, and then every round that was not
- * committed is dropped.
+ * The rounds of one assignment: fetch → chain → write; the chain of a round runs while the one before it is written. Ends when the
+ * assignment is void, when the task pauses or stops, or when a job is done. If it throws, all uncommitted rounds are dropped.
  * HOT: work per round.
  */
 import type { OpenSink } from '../../../../shared/connectors/sink.ts'

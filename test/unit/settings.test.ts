@@ -1,0 +1,29 @@
+/** The services' settings: bounds that can be kept, and faults that are named. */
+import { describe, expect, it } from 'vitest'
+import { loadProcessorConfig, settingsSchemas } from '../../shared/config/config.ts'
+
+type Property = { default?: unknown; minimum?: number; maximum?: number }
+
+describe('settings', () => {
+  it('have a default within their bounds', () => {
+    const wrong = Object.values(settingsSchemas()).flatMap(({ properties }) =>
+      Object.entries(properties as Record<string, Property>)
+        .filter(([, { default: fallback, minimum, maximum }]) => {
+          if (minimum === undefined || maximum === undefined) return false
+          return minimum > maximum || Number(fallback ?? minimum) < minimum || Number(fallback ?? minimum) > maximum
+        })
+        .map(([name]) => name),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('take a budget of gigabytes', () => {
+    const { FETCH_BUDGET_BYTES } = loadProcessorConfig({ KAFKA_BROKERS: 'a:1', FETCH_BUDGET_BYTES: String(8 * 2 ** 30) })
+    expect(FETCH_BUDGET_BYTES).toBe(8 * 2 ** 30)
+  })
+
+  it('are all named when they are missing or wrong', () => {
+    expect(() => loadProcessorConfig({ LANES: '0', LOG_LEVEL: 'loud' })).toThrow(/KAFKA_BROKERS[^]*LOG_LEVEL[^]*LANES/)
+    expect(() => loadProcessorConfig({ KAFKA_BROKERS: 'a:1', DPS_FAULTS: './x.ts' })).toThrow('is for tests alone')
+  })
+})
