@@ -29,7 +29,7 @@ export type Interruption =
   /** Source or sink have other partitions now: the task starts over, so that records go by the new count. */
   | { kind: 'partitions_changed' }
   /** Some partitions have no leader and are not read: their leaders are looked up. */
-  | { kind: 'partitions_aside' }
+  | { kind: 'partitions_aside'; isRetriable: boolean }
   /** A later revision than this processor has heard of handled the partition. */
   | { kind: 'revision_behind' }
   /** The brokers are away or moving. */
@@ -40,7 +40,10 @@ export type Interruption =
 /** The one error that carries an interruption through asynchronous code. */
 export class Interrupted extends Error {
   readonly interruption: Interruption
-  constructor(interruption: Interruption | Exclude<Interruption['kind'], 'sink_away' | 'retry_later'>, message: string) {
+  constructor(
+    interruption: Interruption | Exclude<Interruption['kind'], 'sink_away' | 'retry_later' | 'partitions_aside'>,
+    message: string,
+  ) {
     super(message)
     this.interruption = typeof interruption === 'string' ? { kind: interruption } : interruption
   }
@@ -56,6 +59,18 @@ export function interruptionOf(error: unknown): Interruption {
   const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined
   return { kind: typeof code === 'string' && NETWORK_CODE.test(code) ? 'brokers_away' : 'unknown' }
 }
+
+const NOTHING_OPEN: ReadonlySet<Interruption['kind']> = new Set([
+  'partitions_aside',
+  'retry_later',
+  'round_lost',
+  'sink_away',
+  'sink_moved',
+  'threshold_passed',
+])
+
+/** True where a transaction may be left open, or its end is not known: the producer must start over before the next one. */
+export const isInDoubt = ({ kind }: Interruption): boolean => !NOTHING_OPEN.has(kind)
 
 /** True where waiting or starting over may help: nothing is wrong with the pipeline itself. */
 export const isPassing = ({ kind }: Interruption): boolean => kind !== 'failed' && kind !== 'sink_refused' && kind !== 'unknown'

@@ -22,7 +22,7 @@ import { positionIn } from './split-position.ts'
 import { openSplitReader } from './split-reader.ts'
 
 /** An unavailable source is retried without limit; only errors that can't pass fail the pipeline. */
-const BACKOFF = { minMs: 200, maxMs: 15_000 }
+const PATIENCE = { minMs: 200, maxMs: 15_000, failuresMax: Number.POSITIVE_INFINITY }
 const IDLE_LOOK_MS = 1000
 
 export type IntakeOptions = Omit<TaskOptions, 'chain' | 'earlier' | 'lanes' | 'fetch' | 'roundBytesMax' | 'budget' | 'ledgerTopic'> & {
@@ -42,8 +42,10 @@ export function startIntake(options: IntakeOptions): Task {
     const direction = findConnector(definition.source!.connector_id)?.source
     if (!direction?.open)
       throw new ConfigRefused(`this processor does not know source ${definition.source!.connector_id}: it may be older than the pipeline`)
-    const open = await direction.open()
-    return open(definition.source!.config, connectors).catch(asAway)
+    return direction
+      .open()
+      .then((open) => open(definition.source!.config, connectors))
+      .catch(asAway)
   }
 
   /** Reads for one assignment until it is void, the task pauses or stops, or something fails. */
@@ -74,7 +76,8 @@ export function startIntake(options: IntakeOptions): Task {
         const reads = await reader.take().catch(asAway)
         if (!isMine()) return
         if (!reads) return await idle(isMine)
-        recordsDone += await writer.write(reads)
+        const written = await writer.write(reads)
+        recordsDone += written
         onChange()
         member.become('running')
         for (const { split, read } of reads) source.confirm?.(split, read.position)
@@ -116,9 +119,11 @@ export function startIntake(options: IntakeOptions): Task {
         startOver: () => transactions.startOver(),
         recordsDone: () => recordsDone,
       }
-      return await runAssignments(member, work, BACKOFF, log)
+      return await runAssignments(member, work, PATIENCE, log)
     } catch (error) {
-      return endOf(error)
+      const end = endOf(error)
+      // Whatever it is: the source is asked for as long as it takes.
+      return end.kind === 'broken' ? { ...end, isEnvironment: true } : end
     } finally {
       await member.leave()
       await source?.close().catch(() => {})

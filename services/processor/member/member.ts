@@ -23,12 +23,22 @@ const HEARTBEATS_PER_SESSION = 6
 /** Sleeps that whatever happens to the member ends: a stop, a pause, another assignment or revision does not wait for a backoff. */
 function createWaker() {
   let resolveSleep: (() => void) | undefined
+  let wasWoken = false
   return {
-    wake: () => resolveSleep?.(),
+    wake(): void {
+      wasWoken = true
+      resolveSleep?.()
+    },
+    /** What happened before does not end a later sleep. */
+    forgetWakes(): void {
+      wasWoken = false
+    },
     async waitUntil(condition: () => boolean): Promise<void> {
       while (!condition()) await new Promise<void>((resolve) => (resolveSleep = resolve))
     },
     async pause(ms: number): Promise<void> {
+      // A stop that came while something was awaited must not be slept through.
+      if (wasWoken) return void (wasWoken = false)
       let timer: NodeJS.Timeout | undefined
       await new Promise<void>((resolve) => {
         resolveSleep = resolve
@@ -48,7 +58,7 @@ export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
   let hasRun = false
   let assignment: Assignment | undefined
   let membership: Membership | undefined
-  const { wake, waitUntil, pause } = createWaker()
+  const { wake, waitUntil, pause, forgetWakes } = createWaker()
   let onInterrupt: (() => void) | undefined
 
   function become(to: TaskStatus, why: string | null = null): void {
@@ -74,9 +84,12 @@ export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
   return {
     become,
     interrupt,
+    /** The group has given partitions, or taken them back. */
+    assign,
     wake,
     waitUntil,
     pause,
+    forgetWakes,
     get assignment() {
       return assignment
     },

@@ -19,32 +19,33 @@ export type Work = {
   prepare(): Promise<void>
   /** Works on one assignment until it is void, the member pauses or stops. True when the work is done for good. */
   run(owned: Assignment): Promise<boolean>
-  /** Makes sure that nothing of an interrupted transaction can count; false where that must be tried again. */
-  startOver(): Promise<boolean>
+  /** Makes sure that nothing of an interrupted transaction can count. Throws while that fails: it is called again. */
+  startOver(): Promise<void>
   /** Grows with every commit: an interruption after progress starts the backoff anew. */
   recordsDone(): number
   /** A partition that was to be written to has no leader. */
   onTargetAway?(topic: string, partition: number): void
 }
 
-export type Backoff = { minMs: number; maxMs: number }
+/** `failuresMax`: failures in a row that no broker, sink or source explains, before the pipeline is failed with their cause. */
+export type Patience = { minMs: number; maxMs: number; failuresMax: number }
 
 const REPLAY_AFTER_MS = 20
-/** Failures in a row that no broker, sink or source explains, before the pipeline is failed with their cause. */
-const FAILURES_MAX = 20
 
 /** Resolves with how the task ends; rejects where it can't start over (`endOf` says what that means). */
 export async function runAssignments(
   member: Member,
   work: Work,
-  backoff: Backoff,
+  patience: Patience,
   log: (level: 'warn', message: string) => void,
 ): Promise<TaskEnd> {
-  let backoffMs = backoff.minMs
+  let backoffMs = patience.minMs
   let failures = 0
   let isBroken = false
   while (!member.isStopping) {
-    member.become(member.isHeld() ? 'paused' : 'running', member.heldBack ?? null)
+    member.forgetWakes()
+    // While it can't start over it goes on showing why.
+    if (!isBroken || member.isHeld()) member.become(member.isHeld() ? 'paused' : 'running', member.heldBack ?? null)
     await member.waitUntil(() => member.isStopping || work.isPreparing() || (member.assignment !== undefined && !member.isHeld()))
     if (member.isStopping) break
     await work.prepare()
@@ -52,17 +53,14 @@ export async function runAssignments(
     if (!owned || member.isHeld()) continue
     const before = work.recordsDone()
     try {
-      if (isBroken) isBroken = !(await work.startOver())
-      if (isBroken) {
-        await backOff()
-        continue
-      }
+      if (isBroken) await work.startOver()
+      isBroken = false
       member.become('running')
       if (await work.run(owned)) return { kind: 'finished' }
-      backoffMs = backoff.minMs
+      backoffMs = patience.minMs
       failures = 0
     } catch (error) {
-      if (work.recordsDone() > before) [backoffMs, failures] = [backoff.minMs, 0]
+      if (work.recordsDone() > before) [backoffMs, failures] = [patience.minMs, 0]
       const interruption = interruptionOf(error)
       const reason = reasonOf(error)
       switch (interruption.kind) {
@@ -94,8 +92,11 @@ export async function runAssignments(
           member.become('running', `retrying: ${reason}`)
           await backOff()
           continue
+        case 'partitions_aside':
         case 'unknown':
-          if (++failures >= FAILURES_MAX) return { kind: 'failed', reason: `gave up after ${FAILURES_MAX} attempts: ${reason}` }
+          if (interruption.kind === 'partitions_aside' && interruption.isRetriable) break
+          if (++failures >= patience.failuresMax)
+            return { kind: 'failed', reason: `gave up after ${patience.failuresMax} attempts: ${reason}` }
           break
         case 'assignment_lost':
           member.dropAssignment(owned)
@@ -104,13 +105,20 @@ export async function runAssignments(
           if (interruption.away) work.onTargetAway?.(interruption.away.topic, interruption.away.partition)
           break
         case 'brokers_away':
-        case 'partitions_aside':
         case 'revision_behind':
           break
       }
       member.become('running', `retrying: ${reason}`)
       log('warn', `round dropped, replaying from the committed offsets: ${reason}`)
-      isBroken = !(await work.startOver())
+      // At once, so that a transaction that was left open ends; where it fails, it is tried again after the backoff.
+      isBroken = await work.startOver().then(
+        () => false,
+        (cause: unknown) => {
+          if (interruptionOf(cause).kind === 'taken_over') throw cause
+          log('warn', `can't start over yet: ${reasonOf(cause)}`)
+          return true
+        },
+      )
       await backOff()
     }
   }
@@ -118,7 +126,7 @@ export async function runAssignments(
 
   async function backOff(ms = backoffMs): Promise<void> {
     await member.pause(ms)
-    backoffMs = Math.min(backoffMs * 2, backoff.maxMs)
+    backoffMs = Math.min(backoffMs * 2, patience.maxMs)
   }
 }
 

@@ -47,7 +47,7 @@ export type TaskOptions = {
   onChange: () => void
 }
 
-const BACKOFF = { minMs: 100, maxMs: 5000 }
+const PATIENCE = { minMs: 100, maxMs: 5000, failuresMax: 20 }
 
 export function startTask(options: TaskOptions): Task {
   const { cluster, definition, phases, now, log, onChange } = options
@@ -123,7 +123,7 @@ export function startTask(options: TaskOptions): Task {
           if (topic === definition.dead_letter_topic) awayDeadLetters.add(partition)
         },
       }
-      return await runAssignments(member, work, BACKOFF, log)
+      return await runAssignments(member, work, PATIENCE, log)
     } catch (error) {
       return endOf(error)
     } finally {
@@ -143,8 +143,9 @@ export function startTask(options: TaskOptions): Task {
       ...progress.view(revisions?.current().accounting),
     }),
     (next, chain) => {
-      early = { definition: next, chain }
-      if (!revisions?.offer(early)) return
+      const revision = { definition: next, chain }
+      if (!revisions && next.revision > (early?.definition.revision ?? 0)) early = revision
+      if (!revisions?.offer(revision)) return
       progress.fetcher()?.interrupt()
       member.wake()
     },

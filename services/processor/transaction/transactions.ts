@@ -25,8 +25,8 @@ export type Transactions = {
   commit(target: CommitTarget, offsets: TxnOffset[]): Promise<void>
   /** Commits what was delivered, without offsets. */
   commitWithoutOffsets(): Promise<void>
-  /** True once the next transaction can begin; false where that must be tried again. */
-  startOver(): Promise<boolean>
+  /** Makes the next transaction possible after anything was in doubt. Throws while that fails: it must be called again. */
+  startOver(): Promise<void>
 }
 
 export type TransactionsOptions = {
@@ -51,15 +51,11 @@ export function openTransactions({ cluster, connections, layouts, transactionalI
     async startOver() {
       coordinator.nodeId = undefined
       // Leaders may have moved without a broker reporting it: a dead broker sends no answer.
-      await layouts.refresh().catch((error: unknown) => log('warn', `the leaders are not known yet: ${reasonOf(error)}`))
-      try {
-        await producer.initialise(false)
-        return true
-      } catch (error) {
-        if (interruptionOf(error).kind === 'taken_over') throw error
-        log('warn', `the producer can't be re-initialised yet: ${reasonOf(error)}`)
-        return false
-      }
+      await layouts.refresh().catch((error: unknown) => {
+        if (interruptionOf(error).kind === 'failed') throw error
+        log('warn', `the leaders are not known yet: ${reasonOf(error)}`)
+      })
+      await producer.initialise(false)
     },
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Faults on purpose: each breaks one of the delivery's rules, and the oracle must notice. A processor loads this module where `DPS_FAULTS`
+ * Faults on purpose: each breaks one of the delivery's rules, in tasks and intakes alike, and the oracle must notice. A processor loads this module where `DPS_FAULTS`
  * names it and NODE_ENV is `test`; `FAULT` names the fault.
  */
 import { fileURLToPath } from 'node:url'

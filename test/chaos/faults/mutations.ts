@@ -124,13 +124,13 @@ export const MUTATIONS = {
     return {
       ...phases,
       commitRound(cluster, connections, coordinator, target, offsets, producer) {
-        for (const { partition, offset } of offsets) attempted.set(`${target.topic}/${partition}`, offset)
+        for (const { partition, offset } of offsets) attempted.set(`${target.groupId}/${partition}`, offset)
         return phases.commitRound(cluster, connections, coordinator, target, offsets, producer)
       },
       async loadPositions(...parameters) {
         const loaded = await phases.loadPositions(...parameters)
         for (const [partition, offset] of loaded.positions) {
-          const later = attempted.get(`${parameters[2].topic}/${partition}`) ?? 0n
+          const later = attempted.get(`${parameters[1].group_id}/${partition}`) ?? 0n
           if (later > offset) loaded.positions.set(partition, later)
         }
         return loaded

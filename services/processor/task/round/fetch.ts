@@ -74,7 +74,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   function setAside(partition: number, errorCode: number): void {
     aside.add(partition)
     const isAlone = [...positions.keys()].every((each) => aside.has(each) || !isBeforeEnd(each))
-    const interrupted = new Interrupted(isRetriable(errorCode) ? 'partitions_aside' : 'unknown', kafkaErrorName(errorCode))
+    const interrupted = new Interrupted({ kind: 'partitions_aside', isRetriable: isRetriable(errorCode) }, kafkaErrorName(errorCode))
     if (isAlone) return fail(interrupted)
     asideTimer ??= setTimeout(() => fail(interrupted), ASIDE_MS)
   }
@@ -164,7 +164,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
         budget.give(part.bytes)
         takenSignals.get(part)?.()
       }
-      fail(new Error('the fetcher is closed'))
+      fail(new Interrupted('round_lost', 'the fetcher is closed'))
     },
   }
 }

@@ -9,7 +9,7 @@ import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
 import type { FetchBatches } from '../../../../shared/kafka/wire/fetch.ts'
 import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import type { JobInput } from '../../../../shared/model/definition.ts'
-import { interruptionOf } from '../../interruption.ts'
+import { interruptionOf, isInDoubt } from '../../interruption.ts'
 import type { PartitionOutcome, RoundPartition } from '../../lane/messages.ts'
 import type { Transactions } from '../../transaction/transactions.ts'
 import type { ByteBudget } from '../byte-budget.ts'
@@ -155,8 +155,10 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     // A failed commit closes the fetcher: throw the commit's error instead. A fetcher closed by an interrupt is no failure.
     await writing
     // Keep the output of the other partitions: it must not be produced again for each search for leaders.
-    if (interruptionOf(error).kind === 'partitions_aside' && isOwner()) await writer.flush(running(), true)
-    if (isMine()) throw error
+    const interruption = interruptionOf(error)
+    if (interruption.kind === 'partitions_aside' && isOwner()) await writer.flush(running(), true)
+    // A flush before a pause may have left a transaction open: the next run must not go on in it.
+    if (isMine() || isInDoubt(interruption)) throw error
   } finally {
     clearInterval(timer)
     fetcher.close()
