@@ -1,4 +1,4 @@
-/** Limits of the HTTP API (docs/limits.md): sizes in bytes, times in milliseconds. */
+/** Limits that the API and the services share; those of one room are beside the code that keeps them. */
 export const LIMITS = {
   body_bytes_max: 1 << 20,
   smartmodule_body_bytes_max: 16 << 20,

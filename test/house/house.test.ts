@@ -194,7 +194,9 @@ describe('database transactions', () => {
 
 describe('hot rooms', () => {
   const HOT = code.filter(
-    (path) => /^(services\/processor\/(task\/round|lane)|shared\/kafka\/wire)\//.test(path) || path === 'shared/smartmodule/host/chain.ts',
+    (path) =>
+      /^(services\/processor\/(task\/round|transaction|lane)|shared\/kafka\/wire)\//.test(path) ||
+      path === 'shared/smartmodule/host/chain.ts',
   )
   it('neither parse nor stringify JSON', () => {
     expect(HOT.filter((path) => /JSON\.(parse|stringify)/.test(read(path)))).toEqual([])

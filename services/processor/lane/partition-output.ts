@@ -110,7 +110,7 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
     rows.push(takeRows(buffer))
   }
 
-  /** Dead letters of the failed records, but for those that have one already. */
+  /** D3: every failed record gets a dead letter, unless it has one already. */
   function takeFailures(section: Buffer, count: number, header: BatchHeader, selected: Selected | undefined): void {
     const fresh = output.failures.filter(({ delta }) => !input.suspects?.deadLettered.has(header.baseOffset + BigInt(delta)))
     deadLetterOffsets.push(...fresh.map(({ delta }) => header.baseOffset + BigInt(delta)))
