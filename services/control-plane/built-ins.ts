@@ -1,17 +1,9 @@
 /** Puts the built-in SmartModules into Postgres at start, so that every account has them; a changed module gets a new version. */
+import { ADVISORY_LOCKS, waitForLock } from './store/locks.ts'
 import { newId } from '../../shared/model/ids.ts'
 import { builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
-import type { Database } from '../../shared/store/database.ts'
-import {
-  insertSmartModule,
-  insertVersion,
-  listVersions,
-  lockSmartModule,
-  sha256Of,
-  type VersionRow,
-} from '../../shared/store/smartmodules.ts'
-
-const LOCK_ID = 7_003
+import type { Database } from './store/database.ts'
+import { insertSmartModule, insertVersion, listVersions, lockSmartModule, sha256Of, type VersionRow } from './store/smartmodules.ts'
 
 /** A changed build whose declared version exists already gets the next patch version, because versions are immutable. */
 function versionFor(declared: string, known: VersionRow[]): string {
@@ -23,7 +15,7 @@ function versionFor(declared: string, known: VersionRow[]): string {
 export async function installBuiltIns(db: Database, cacheFolder: string): Promise<void> {
   const builtIns = await builtInSmartModules(cacheFolder)
   await db.transaction(async (trx) => {
-    await trx.raw('SELECT pg_advisory_xact_lock(?)', [LOCK_ID])
+    await waitForLock(trx, ADVISORY_LOCKS.builtIns)
     for (const { name, version, description, parameters, binary } of builtIns) {
       const row =
         (await lockSmartModule(trx, null, name)) ??

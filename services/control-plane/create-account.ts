@@ -5,8 +5,8 @@
 import { loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { newId } from '../../shared/model/ids.ts'
 import { ACCOUNT_TYPES, SCOPES, type AccountType, type Scope } from '../../shared/model/limits.ts'
-import { insertAccount, insertKey } from '../../shared/store/accounts.ts'
-import { migrate, openDatabase } from '../../shared/store/database.ts'
+import { insertAccount, insertKey } from './store/accounts.ts'
+import { migrate, openDatabase } from './store/database.ts'
 import { createCredentials } from './credentials.ts'
 
 const [name, type, ...flags] = process.argv.slice(2)

@@ -2,7 +2,7 @@
 import { createSecretKey, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import { z } from 'zod'
-import { ServiceError } from '../../shared/errors/service-error.ts'
+import { ServiceError } from './service-error.ts'
 
 export const TOKEN_SECONDS = 3600
 const ISSUER = 'data-pipeline-service'

@@ -5,9 +5,9 @@ import type { Cluster } from '../../shared/kafka/cluster.ts'
 import type { AdoptionRules } from '../../shared/model/adoption.ts'
 import type { ServiceNames } from '../../shared/model/definition.ts'
 import type { Scope, AccountType } from '../../shared/model/limits.ts'
-import type { Registry } from '../../shared/registry/registry.ts'
-import type { Database } from '../../shared/store/database.ts'
-import type { DatabaseWatch } from '../../shared/store/database-watch.ts'
+import type { Registry } from './registry/registry.ts'
+import type { Database } from './store/database.ts'
+import type { DatabaseWatch } from './store/database-watch.ts'
 import type { Logger } from '../../shared/telemetry/log.ts'
 import type { KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
 import type { SecretBox } from '../../shared/secrets/envelope.ts'
@@ -15,7 +15,7 @@ import type { Credentials } from './credentials.ts'
 import type { DeadLetterProjection } from './dead-letters/projection.ts'
 import type { SourceReader } from './trace/source-records.ts'
 import type { RawRecords } from './stream-data/raw-records.ts'
-import type { Attempt } from './middleware/idempotency.ts'
+import type { Begun } from './store/idempotency.ts'
 import type { StreamData } from './stream-data/stream-data.ts'
 
 export type Deps = {
@@ -42,6 +42,9 @@ export type Deps = {
   /** Wakes the publisher after rows were added to the outbox. */
   notifyPublisher(): void
 }
+
+/** A write under a key. `begun`: the producer that an earlier attempt began with; `begin` stores this attempt's before its first byte. */
+export type Attempt = { begun: Begun | undefined; begin(what: Begun): Promise<void> }
 
 /** The account and key that a request is made with. */
 export type Caller = {

@@ -1,4 +1,5 @@
 /** The control plane's composition root: config → clients → stores → app → listen → drain. The control plane runs no pipelines. */
+import { ping } from './store/locks.ts'
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
@@ -8,10 +9,10 @@ import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
-import { openRegistry } from '../../shared/registry/registry.ts'
+import { openRegistry } from './registry/registry.ts'
 import { createSecretBox } from '../../shared/secrets/envelope.ts'
-import { migrate, openDatabase } from '../../shared/store/database.ts'
-import { openDatabaseWatch } from '../../shared/store/database-watch.ts'
+import { migrate, openDatabase } from './store/database.ts'
+import { openDatabaseWatch } from './store/database-watch.ts'
 import { watchLiveness } from '../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
@@ -140,7 +141,7 @@ server.on('request', (request, response) => {
 })
 const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => {
   const checks: [string, Promise<unknown>][] = [
-    ['postgres', Promise.resolve(db.raw('select 1'))],
+    ['postgres', ping(db)],
     ['kafka', cluster.describeTopic(names.definitions)],
     ['registry', registry.ping()],
   ]

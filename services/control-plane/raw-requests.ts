@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Context, Next } from 'koa'
-import { errorEnvelope, invalidRequest, ServiceError } from '../../shared/errors/service-error.ts'
+import { errorEnvelope, invalidRequest, ServiceError } from './service-error.ts'
 
 /** Node's codes for request headers that are too large (431) and a request that does not arrive in time (408). */
 const STATUSES: Record<string, [status: number, line: string, reason: string]> = {

@@ -1,7 +1,7 @@
 /** Unusual requests, most of them senseless: each gets a clear answer, never a 5xx, and leaves nothing behind. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { openDatabase } from '../../shared/store/database.ts'
-import { listSourcedPipelines } from '../../shared/store/pipelines.ts'
+import { openDatabase } from '../../services/control-plane/store/database.ts'
+import { listSourcedPipelines } from '../../services/control-plane/store/pipelines.ts'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createStream, moduleId } from '../harness/pipelines.ts'
 

@@ -34,8 +34,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   smartmodule: ['model', 'errors', 'kafka'],
   registry: ['model', 'errors', 'telemetry'],
   secrets: [],
-  store: ['model', 'errors', 'telemetry', 'api', 'secrets'],
-  connectors: ['model', 'errors', 'telemetry', 'api', 'kafka', 'registry', 'store'],
+  connectors: ['model', 'errors', 'telemetry', 'api', 'kafka', 'registry'],
 }
 
 describe('import direction', () => {
@@ -66,7 +65,7 @@ describe('import direction', () => {
 
   it('allows knex, kafkajs, Extism and Koa only in the rooms that own them', () => {
     const only: [string, RegExp][] = [
-      ['knex', /^shared\/(store|connectors\/table)\//],
+      ['knex', /^(services\/control-plane\/store|shared\/connectors\/table)\//],
       ['kafkajs', /^(shared\/kafka\/admin|services\/control-plane|test)\//],
       ['@extism/extism', /^shared\/smartmodule\//],
       ['koa', /^services\/control-plane\//],
@@ -154,6 +153,53 @@ describe('connectors', () => {
 describe('generated pages', () => {
   it.each(['connectors', 'errors', 'settings', 'status-table'])('%s is up to date with `make docs`', (page) => {
     execFileSync(process.execPath, ['--no-warnings', join(ROOT, 'docs', `write-${page}.ts`), '--check'], { timeout: 30_000 })
+  })
+})
+
+describe('rooms', () => {
+  const roomOf = (service: string, path: string): string => {
+    const [first, ...rest] = path.slice(service.length + 1).split('/')
+    return rest.length > 0 ? first! : ''
+  }
+
+  it('of a service face one way: none imports from a room that imports from it', () => {
+    const both = ['services/control-plane', 'services/processor'].flatMap((service) => {
+      const arrows = new Set(
+        code
+          .filter((path) => path.startsWith(`${service}/`))
+          .flatMap((path) =>
+            importsOf(path)
+              .filter((target) => target.startsWith(`${service}/`))
+              .map((target) => [roomOf(service, path), roomOf(service, target)] as const),
+          )
+          .filter(([from, to]) => from !== '' && to !== '' && from !== to)
+          .map(([from, to]) => `${from} → ${to}`),
+      )
+      return [...arrows].filter((arrow) => arrows.has(arrow.split(' → ').toReversed().join(' → '))).map((arrow) => `${service}: ${arrow}`)
+    })
+    expect(both).toEqual([])
+  })
+
+  it('hold more than one file', () => {
+    /** What stands alone on purpose: a room of `shared` has its own rules, a test folder says what must be running. */
+    const alone = /^(shared\/(config|secrets)|test\/(house|containers|bench\/thin\/rust\/src))$/
+    const folders = Map.groupBy(
+      tracked.filter((path) => /^(services|shared|test|deploy)\//.test(path)),
+      (path) => dirname(path),
+    )
+    const small = [...folders].filter(([folder, files]) => {
+      const hasFolders = [...folders.keys()].some((other) => other.startsWith(`${folder}/`))
+      return files.length === 1 && !hasFolders && !alone.test(folder) && !GUEST.test(`${folder}/`)
+    })
+    expect(small.map(([folder]) => folder)).toEqual([])
+  })
+
+  it('leave SQL to the store, and to what connectors do with other databases', () => {
+    const QUERY = /\b(db|trx|lock)\(['"`]|\b(db|trx|lock)\.raw\(/
+    const wrong = code.filter(
+      (path) => path.startsWith('services/') && !path.startsWith('services/control-plane/store/') && QUERY.test(read(path)),
+    )
+    expect(wrong).toEqual([])
   })
 })
 

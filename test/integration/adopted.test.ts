@@ -8,7 +8,7 @@ import { createStream, readAll, waitForTotal, write, type NewStream } from '../h
 import { createRecordIndex } from '../../services/control-plane/stream-data/record-index.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openAvro } from '../../shared/registry/avro.ts'
-import { openDatabase } from '../../shared/store/database.ts'
+import { openDatabase } from '../../services/control-plane/store/database.ts'
 import { readCommitted } from '../chaos/reader.ts'
 
 let client: Client

@@ -1,7 +1,7 @@
 /** A database that stops answering: a request that waits for it fails with 503 within three seconds, later ones at once. */
 import { expect, it } from 'vitest'
-import { openDatabase } from '../../shared/store/database.ts'
-import { openDatabaseWatch } from '../../shared/store/database-watch.ts'
+import { openDatabase } from '../../services/control-plane/store/database.ts'
+import { openDatabaseWatch } from '../../services/control-plane/store/database-watch.ts'
 import { eventually, service } from '../harness/client.ts'
 import { openSilence } from '../harness/conformance.ts'
 

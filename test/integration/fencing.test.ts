@@ -7,7 +7,7 @@ import { startPublisher } from '../../services/control-plane/publisher/publisher
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openTail } from '../../shared/kafka/tail.ts'
-import { migrate, openDatabase, type Database } from '../../shared/store/database.ts'
+import { migrate, openDatabase, type Database } from '../../services/control-plane/store/database.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createStream, readAll } from '../harness/pipelines.ts'
 

@@ -1,7 +1,7 @@
 /** Schemas written by others: values that can't be kept exactly are refused, and no schema causes endless work. */
 import { describe, expect, it } from 'vitest'
 import { openCodec } from '../../shared/registry/codecs.ts'
-import { fieldsOf } from '../../shared/registry/fields.ts'
+import { fieldsOf } from '../../services/control-plane/registry/fields.ts'
 import { readSchema, SchemaRefused, type ReadRegistry } from '../../shared/registry/read-schemas.ts'
 
 const avro = (...fields: object[]) =>

@@ -2,13 +2,13 @@
  * Dead-letter topic → Postgres, on demand and as pipelines make progress: a partition's rows and its next offset in one database
  * transaction, so that nothing is projected twice or left out. The topic is the source of truth.
  */
-import { unavailable } from '../../../shared/errors/service-error.ts'
+import { unavailable } from '../service-error.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { splitDeadLetterHeaders, type DeadLetterHeader } from '../../../shared/model/dead-letter-headers.ts'
-import type { Database } from '../../../shared/store/database.ts'
-import { addDeadLetters, findDeadLetterPosition, lockDeadLetterPosition, type NewDeadLetter } from '../../../shared/store/dead-letters.ts'
+import type { Database } from '../store/database.ts'
+import { addDeadLetters, findDeadLetterPosition, lockDeadLetterPosition, type NewDeadLetter } from '../store/dead-letters.ts'
 import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
 
 type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic'> }

@@ -1,6 +1,6 @@
 /** Bytes as the API shows them: all of them in base64, and also as text or JSON if possible. */
-import type { DeadLetterRow } from '../../../shared/store/dead-letters.ts'
-import { deadLetterId } from '../../../shared/store/dead-letters.ts'
+import type { DeadLetterRow } from '../store/dead-letters.ts'
+import { deadLetterId } from '../store/dead-letters.ts'
 import { parseExactly } from '../../../shared/model/exact-json.ts'
 import { FRAMING_BYTES } from '../../../shared/registry/framing.ts'
 

@@ -1,13 +1,13 @@
 /** The life of a job: its own definition and consumer group, its progress, and the clean-up after it has ended. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
-import { notFound } from '../../../shared/errors/service-error.ts'
+import { notFound } from '../service-error.ts'
 import { hasMembers, removeGroup } from '../../../shared/kafka/admin/admin.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { JobInput, ObservedTask, PipelineDefinition, ServiceNames } from '../../../shared/model/definition.ts'
-import type { Queryable } from '../../../shared/store/database.ts'
-import { settleJobDeadLetters } from '../../../shared/store/dead-letters.ts'
-import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow } from '../../../shared/store/jobs.ts'
-import { deleteObserved, enqueueJob, lockPipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
+import type { Queryable } from '../store/database.ts'
+import { settleJobDeadLetters } from '../store/dead-letters.ts'
+import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow } from '../store/jobs.ts'
+import { deleteObserved, enqueueJob, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { publishBinaries } from '../publisher/enqueue.ts'
 

@@ -1,6 +1,6 @@
 /** Redrive: a selection of dead letters becomes the input of a job. */
 import type { RedriveRequest } from '../../../shared/api/dead-letters.ts'
-import { invalidRequest, ServiceError } from '../../../shared/errors/service-error.ts'
+import { invalidRequest, ServiceError } from '../service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import {
@@ -12,10 +12,10 @@ import {
   parseDeadLetterId,
   takeForJob,
   type DeadLetterRow,
-} from '../../../shared/store/dead-letters.ts'
-import type { JobRow } from '../../../shared/store/jobs.ts'
-import type { Queryable } from '../../../shared/store/database.ts'
-import type { PipelineRow } from '../../../shared/store/pipelines.ts'
+} from '../store/dead-letters.ts'
+import type { JobRow } from '../store/jobs.ts'
+import type { Queryable } from '../store/database.ts'
+import type { PipelineRow } from '../store/pipelines.ts'
 import type { z } from 'zod'
 import type { Deps } from '../deps.ts'
 import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'

@@ -1,15 +1,15 @@
 /** Replay: a bounded part of the pipeline's source becomes the input of a job. */
 import type { ReplayRequest } from '../../../shared/api/jobs.ts'
-import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
+import { invalidRequest, type Detail } from '../service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
-import type { JobRow } from '../../../shared/store/jobs.ts'
-import type { PipelineRow } from '../../../shared/store/pipelines.ts'
-import { findStream } from '../../../shared/store/streams.ts'
+import type { JobRow } from '../store/jobs.ts'
+import type { PipelineRow } from '../store/pipelines.ts'
+import { findStream } from '../store/streams.ts'
 import type { z } from 'zod'
 import type { Deps } from '../deps.ts'
 import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'
-import { bytesMaxOf, sinkCodecOf } from '../routes/pipelines/resolve-endpoint.ts'
-import { resolvePlace } from './places.ts'
+import { bytesMaxOf, sinkCodecOf } from '../definitions/resolve-endpoint.ts'
+import { resolvePlace } from '../definitions/stream-places.ts'
 
 export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<typeof ReplayRequest>): Promise<JobRow> {
   const { cluster, db } = deps

@@ -1,6 +1,6 @@
 /** Settles jobs whose task has ended but that were not settled then, because of a crash for example. Run by the reconciler. */
-import { listUnfinishedJobs } from '../../../shared/store/jobs.ts'
-import { listObserved } from '../../../shared/store/pipelines.ts'
+import { listUnfinishedJobs } from '../store/jobs.ts'
+import { listObserved } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { settleJob } from './jobs.ts'
 

@@ -1,7 +1,7 @@
 /** Bearer token → caller. Keys are cached for only two seconds, so that revoking a key stops its tokens within seconds. */
 import type { Context } from 'koa'
-import type { Database } from '../../../shared/store/database.ts'
-import { findActiveKey, type ActiveKey } from '../../../shared/store/accounts.ts'
+import type { Database } from '../store/database.ts'
+import { findActiveKey, type ActiveKey } from '../store/accounts.ts'
 import { invalidCredentials, type Credentials } from '../credentials.ts'
 import type { Caller } from '../deps.ts'
 

@@ -1,9 +1,9 @@
 /** The only middleware that turns errors into responses, always in the contract's envelope. Nothing internal reaches the client. */
 import type { Context, Next } from 'koa'
 import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
-import { errorEnvelope, ServiceError, unavailable } from '../../../shared/errors/service-error.ts'
-import { RegistryAway } from '../../../shared/registry/registry.ts'
-import { isDatabaseAway } from '../../../shared/store/database.ts'
+import { errorEnvelope, ServiceError, unavailable } from '../service-error.ts'
+import { RegistryAway } from '../registry/registry.ts'
+import { isDatabaseAway } from '../store/database.ts'
 import type { Logger } from '../../../shared/telemetry/log.ts'
 
 /** The part of the service that is unavailable, if that is what a library's error means. */

@@ -2,12 +2,9 @@
  * Idempotency-Key: the same key and body get the same response for 24 h; another body, or a request still in progress, is a conflict. A
  * write whose outcome is unknown keeps its key, and a retry is the same write to the broker: written once, however often it is tried.
  */
-import { ServiceError, invalidRequest } from '../../../shared/errors/service-error.ts'
-import { claimKey, keepAnswer, keepBegun, markInDoubt, releaseKey, type Begun } from '../../../shared/store/idempotency.ts'
-import type { Deps, Reply } from '../deps.ts'
-
-/** A write under a key. `begun`: the producer that an earlier attempt began with; `begin` stores this attempt's before its first byte. */
-export type Attempt = { begun: Begun | undefined; begin(what: Begun): Promise<void> }
+import { ServiceError, invalidRequest } from '../service-error.ts'
+import { claimKey, keepAnswer, keepBegun, markInDoubt, releaseKey } from '../store/idempotency.ts'
+import type { Attempt, Deps, Reply } from '../deps.ts'
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 

@@ -2,7 +2,7 @@
 import type { Context } from 'koa'
 import type { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
-import { ServiceError } from '../../../shared/errors/service-error.ts'
+import { ServiceError } from '../service-error.ts'
 import { ACCOUNT_TYPES, type AccountType } from '../../../shared/model/limits.ts'
 import type { Caller } from '../deps.ts'
 

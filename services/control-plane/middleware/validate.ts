@@ -1,6 +1,6 @@
 /** Turns zod issues into faults with JSON pointers, and checks what zod does not: nesting, and integers that JavaScript rounds. */
 import type { ZodError, z } from 'zod'
-import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
+import { invalidRequest, type Detail } from '../service-error.ts'
 import { doubleOf, isRawJSON, parseExactly } from '../../../shared/model/exact-json.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 

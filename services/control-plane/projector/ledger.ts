@@ -1,7 +1,7 @@
 /** `dps.ledger` → Postgres: which revision handled which offsets; rows and position in one database transaction. */
 import { openTail } from '../../../shared/kafka/tail.ts'
 import { LedgerEntry } from '../../../shared/model/definition.ts'
-import { getProjectorPosition, saveLedger, setProjectorPosition } from '../../../shared/store/pipelines.ts'
+import { getProjectorPosition, saveLedger, setProjectorPosition } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 
 const NAME = 'ledger'

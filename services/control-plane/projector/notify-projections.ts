@@ -3,6 +3,8 @@
  * of both in Postgres in the background, so that the first page does not have to wait.
  */
 import { z } from 'zod'
+import { listDefinitions } from '../store/pipelines.ts'
+import { listStreamsOver } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
 
 const INTERVAL_MS = 3000
@@ -18,19 +20,16 @@ export function notifyProjectionsOf(deps: Pick<Deps, 'db' | 'streamData' | 'dead
 
 const Topics = z.object({ sink_topic: z.string(), dead_letter_topic: z.string() })
 
-/** Parses definitions here, in two queries: reading a JSON member in Postgres fails on a config that contains \\u0000. */
 async function notify(
   { db, streamData, deadLetters }: Pick<Deps, 'db' | 'streamData' | 'deadLetters'>,
   pipelineIds: string[],
 ): Promise<void> {
-  const rows: { id: string; definition: unknown }[] = await db('pipelines').whereIn('id', pipelineIds).select('id', 'definition')
+  const rows = await listDefinitions(db, pipelineIds)
   const pipelines = rows.map(({ id, definition }) => ({ id, definition: Topics.parse(definition) }))
-  const streams = await db('streams')
-    .whereIn(
-      'topic',
-      pipelines.map(({ definition }) => definition.sink_topic),
-    )
-    .select('id', 'topic')
+  const streams = await listStreamsOver(
+    db,
+    pipelines.map(({ definition }) => definition.sink_topic),
+  )
   streams.forEach(streamData.notifyIndex)
   pipelines.forEach(deadLetters.notify)
 }

@@ -3,7 +3,7 @@ import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { openTail, type Tail, type TailRecord } from '../../../shared/kafka/tail.ts'
 import { ObservedTask, taskNumbersOf } from '../../../shared/model/definition.ts'
 import { statusFrom } from '../../../shared/model/pipeline-status.ts'
-import type { Queryable } from '../../../shared/store/database.ts'
+import type { Queryable } from '../store/database.ts'
 import {
   deleteObserved,
   deleteObservedBut,
@@ -14,8 +14,8 @@ import {
   saveObserved,
   setProjectorPosition,
   updatePipeline,
-} from '../../../shared/store/pipelines.ts'
-import { quarantineVersions } from '../../../shared/store/smartmodules.ts'
+} from '../store/pipelines.ts'
+import { quarantineVersions } from '../store/smartmodules.ts'
 import type { Deps } from '../deps.ts'
 import { projectJob } from '../jobs/jobs.ts'
 import { publishDefinition } from '../publisher/enqueue.ts'

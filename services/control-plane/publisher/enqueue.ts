@@ -1,15 +1,8 @@
 /** What goes into the outbox when a definition changes. */
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import type { Queryable } from '../../../shared/store/database.ts'
-import {
-  enqueueBinary,
-  enqueueDefinition,
-  enqueueRevision,
-  insertRevision,
-  updatePipeline,
-  type PipelineRow,
-} from '../../../shared/store/pipelines.ts'
-import { claimUnpublished } from '../../../shared/store/smartmodules.ts'
+import type { Queryable } from '../store/database.ts'
+import { enqueueBinary, enqueueDefinition, enqueueRevision, insertRevision, updatePipeline, type PipelineRow } from '../store/pipelines.ts'
+import { claimUnpublished } from '../store/smartmodules.ts'
 
 /** Puts the binaries that were not published yet into the outbox, in the caller's transaction. */
 export async function publishBinaries(trx: Queryable, { steps }: PipelineDefinition): Promise<void> {

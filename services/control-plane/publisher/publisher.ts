@@ -4,15 +4,15 @@
  * initialises the transactional id again (KIP-98), and the broker refuses what the suspended one sends. A crash between send and delete
  * sends records twice, which is harmless: the topic is compacted by key.
  */
+import { ADVISORY_LOCKS, limitIdleTime, ping, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { randomUUID } from 'node:crypto'
 import type { Producer } from 'kafkajs'
-import { deleteOutbox, listOutbox, takePublisher } from '../../../shared/store/pipelines.ts'
+import { deleteOutbox, listOutbox, takePublisher } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 
 const IDLE_MS = 500
 const ROWS_MAX = 50
-const LOCK_ID = 7_002
 /** Postgres ends the transaction of a process suspended for this long, so that another can take over. */
 const SLEEP_MS = 15_000
 
@@ -36,9 +36,8 @@ export function startPublisher(
 
   async function publishSome(): Promise<number> {
     return db.transaction(async (trx) => {
-      await trx.raw(`SET LOCAL idle_in_transaction_session_timeout = ${SLEEP_MS}`)
-      const { rows } = await trx.raw('SELECT pg_try_advisory_xact_lock(?) AS mine', [LOCK_ID])
-      if (!rows[0]?.mine) return 0
+      await limitIdleTime(trx, SLEEP_MS)
+      if (!(await tryLock(trx, ADVISORY_LOCKS.publisher))) return 0
       const waiting = await listOutbox(trx, ROWS_MAX)
       if (waiting.length === 0) return 0
       // Another process has published since: initialise the transactional id again, with a new producer, to fence it.
@@ -50,7 +49,7 @@ export function startPublisher(
       const sending = await producer.transaction()
       try {
         // Fails if the lock was lost before the transactional id was initialised; a process that takes over later fences this one.
-        await trx.raw('SELECT 1')
+        await ping(trx)
         for (const { key, value } of waiting) await sending.send({ topic, acks: -1, messages: [{ key, value, partition: 0 }] })
         await sending.commit()
       } catch (error) {

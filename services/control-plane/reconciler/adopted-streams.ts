@@ -3,9 +3,9 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { describeTopicConfig } from '../../../shared/kafka/admin/topic-config.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
-import { fieldsOf } from '../../../shared/registry/fields.ts'
-import { subjectOf, type Registry } from '../../../shared/registry/registry.ts'
-import type { Queryable } from '../../../shared/store/database.ts'
+import { fieldsOf } from '../registry/fields.ts'
+import { subjectOf, type Registry } from '../registry/registry.ts'
+import type { Queryable } from '../store/database.ts'
 import {
   listAdoptedStreams,
   lockStream,
@@ -14,9 +14,9 @@ import {
   updateStream,
   type StreamRow,
   type StreamSchemaRow,
-} from '../../../shared/store/streams.ts'
+} from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
-import { updateReaders } from '../routes/streams/update-readers.ts'
+import { updateReaders } from '../definitions/update-readers.ts'
 
 export type NewSchemas = ReadonlyMap<number, StreamSchemaRow>
 

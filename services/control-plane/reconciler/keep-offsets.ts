@@ -3,7 +3,7 @@
  * `offsets.retention.minutes` (seven days), and a pipeline without a position fails. So they are committed again, unchanged, twice a day.
  */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
-import { listIdlePipelines, lockPipeline } from '../../../shared/store/pipelines.ts'
+import { listIdlePipelines, lockPipeline } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 
 const EVERY_MS = 12 * 3_600_000

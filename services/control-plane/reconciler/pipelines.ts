@@ -10,11 +10,11 @@ import {
   lockPipeline,
   updatePipeline,
   type PipelineRow,
-} from '../../../shared/store/pipelines.ts'
-import type { Queryable } from '../../../shared/store/database.ts'
+} from '../store/pipelines.ts'
+import type { Queryable } from '../store/database.ts'
 import type { Deps } from '../deps.ts'
-import { listUnfinishedJobsOf } from '../../../shared/store/jobs.ts'
-import { disposeEndpoints } from '../connectors/check-endpoint.ts'
+import { listUnfinishedJobsOf } from '../store/jobs.ts'
+import { disposeEndpoints } from '../definitions/check-endpoint.ts'
 import { removeJobsOf } from '../jobs/jobs.ts'
 import { publishDefinition } from '../publisher/enqueue.ts'
 

@@ -2,10 +2,11 @@
  * Finishes or undoes what a crash or an outage left half done. One control plane at a time does it (an advisory lock); every step is
  * idempotent.
  */
+import { ADVISORY_LOCKS, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import { deleteOldKeys } from '../../../shared/store/idempotency.ts'
-import { listUnfinishedPipelines, updatePipeline } from '../../../shared/store/pipelines.ts'
-import { listUnfinishedStreams, updateStream } from '../../../shared/store/streams.ts'
+import { deleteOldKeys } from '../store/idempotency.ts'
+import { listUnfinishedPipelines, updatePipeline } from '../store/pipelines.ts'
+import { listUnfinishedStreams, updateStream } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
 import { settleUnfinishedJobs } from '../jobs/unfinished.ts'
 import { createOffsetKeeper } from './keep-offsets.ts'
@@ -21,8 +22,6 @@ const UNFINISHED_AFTER_MS = 15_000
 const UNDO_AFTER_MS = 120_000
 /** A pipeline being deleted waits at most this long for its tasks to report that they stopped: their processors may be gone. */
 const DRAIN_MAX_MS = 30_000
-const LOCK_ID = 7_001
-
 export function startReconciler(deps: Deps): { close(): Promise<void> } {
   const { db, log } = deps
   const followAdoptedStreams = createAdoptedFollower(deps)
@@ -42,8 +41,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
 
   async function pass(): Promise<void> {
     await db.transaction(async (lock) => {
-      const { rows } = await lock.raw('SELECT pg_try_advisory_xact_lock(?) AS mine', [LOCK_ID])
-      if (!rows[0]?.mine) return
+      if (!(await tryLock(lock, ADVISORY_LOCKS.reconciler))) return
       for (const stream of await listUnfinishedStreams(db, UNFINISHED_AFTER_MS)) {
         const isOld = Date.now() - stream.created_at.getTime() > UNDO_AFTER_MS
         if (stream.status === 'creating' && !isOld) await attempt('finished a stream', stream.id, () => finishStream(deps, stream))

@@ -2,8 +2,8 @@
 import { ensureTopics, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
-import { subjectOf, type Registry } from '../../../shared/registry/registry.ts'
-import { deleteStreamRow, saveStreamSchema, updateStream, type StreamRow } from '../../../shared/store/streams.ts'
+import { subjectOf, type Registry } from '../registry/registry.ts'
+import { deleteStreamRow, saveStreamSchema, updateStream, type StreamRow } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
 import { findNewSchemas, saveSchemas } from './adopted-streams.ts'
 

@@ -2,7 +2,7 @@
  * Intake topics keep records that were not handled forever, and handled ones for a week, for explain and replay. Older handled records are
  * deleted here, once an hour.
  */
-import { listSourcedPipelines } from '../../../shared/store/pipelines.ts'
+import { listSourcedPipelines } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 
 const EVERY_MS = 3_600_000

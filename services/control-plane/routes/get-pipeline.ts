@@ -1,6 +1,6 @@
 /** The caller's pipeline, for everything below `/pipelines/{id}`. */
-import { notFound } from '../../../shared/errors/service-error.ts'
-import { findPipeline, type PipelineRow } from '../../../shared/store/pipelines.ts'
+import { notFound } from '../service-error.ts'
+import { findPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Caller, Deps } from '../deps.ts'
 
 /** Throws 404 for a pipeline that does not exist or belongs to another account. */

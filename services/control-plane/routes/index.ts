@@ -1,14 +1,9 @@
 /** Every operation that requires a token, in the order of the docs. A new operation is a new file and a line here. */
 import type { Operation } from './operation.ts'
-import {
-  checkConnectorOperation,
-  getConnectorOperation,
-  listConnectorsOperation,
-  validateConnectorOperation,
-} from './connectors/connectors.ts'
-import { getDeadLetterOperation, listDeadLettersOperation, redriveOperation } from './dead-letters/dead-letters.ts'
-import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs/jobs.ts'
-import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys/keys.ts'
+import { checkConnectorOperation, getConnectorOperation, listConnectorsOperation, validateConnectorOperation } from './connectors.ts'
+import { getDeadLetterOperation, listDeadLettersOperation, redriveOperation } from './dead-letters.ts'
+import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs.ts'
+import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys.ts'
 import { getAccounting, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
 import { explain, preview } from './operate/trace.ts'
 import { createPipeline } from './pipelines/create-pipeline.ts'
@@ -23,13 +18,7 @@ import { resetOffsetsOperation } from './pipelines/reset-offsets.ts'
 import { updatePipelineOperation } from './pipelines/update-pipeline.ts'
 import { deploySmartModule } from './smartmodules/deploy-smartmodule.ts'
 import { deleteSmartModuleOperation, getSmartModuleOperation, listSmartModulesOperation } from './smartmodules/smartmodules.ts'
-import {
-  createSecretOperation,
-  deleteSecretOperation,
-  getSecretOperation,
-  listSecretsOperation,
-  updateSecretOperation,
-} from './secrets/secrets.ts'
+import { createSecretOperation, deleteSecretOperation, getSecretOperation, listSecretsOperation, updateSecretOperation } from './secrets.ts'
 import { createStream } from './streams/create-stream.ts'
 import { updateStreamOperation } from './streams/update-stream.ts'
 import { getStreamData, writeStreamData } from './streams/stream-data.ts'

@@ -1,6 +1,6 @@
 /** A page as the contract's list envelope. */
-import type { Page } from '../../../shared/store/paging.ts'
-import { ServiceError } from '../../../shared/errors/service-error.ts'
+import type { Page } from '../store/paging.ts'
+import { ServiceError } from '../service-error.ts'
 import type { Caller } from '../deps.ts'
 
 type ListBody<K extends string, R> = Record<K, R[]> & { total: number; page: number; page_size: number; next_cursor?: string }

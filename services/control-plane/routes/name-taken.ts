@@ -1,6 +1,6 @@
 /** A name that another resource of the account has. */
-import { ServiceError } from '../../../shared/errors/service-error.ts'
-import { isUniqueViolation } from '../../../shared/store/database.ts'
+import { ServiceError } from '../service-error.ts'
+import { isUniqueViolation } from '../store/database.ts'
 
 /** The result of `work`. Throws 409 naming the name where it breaches a unique index; `kind` is of the resource. */
 export async function orNameTaken<T>(kind: string, name: string | undefined, work: Promise<T>): Promise<T> {

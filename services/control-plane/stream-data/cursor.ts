@@ -2,7 +2,7 @@
  * Where a walk through a stream continues: the stream's id, and the next offset of each partition as a varint, so that the cursor of a
  * stream with hundreds of partitions still fits into a URL. Opaque to clients.
  */
-import { invalidRequest } from '../../../shared/errors/service-error.ts'
+import { invalidRequest } from '../service-error.ts'
 import { readVarint, readVarlong, varlongSize, writeVarint, writeVarlong, type Cursor } from '../../../shared/kafka/protocol/varint.ts'
 
 export function encodeCursor(streamId: string, offsets: readonly bigint[]): string {

@@ -1,5 +1,5 @@
 /** Layouts of the streams' topics, cached for a few seconds, because every page and every write needs one. */
-import { unavailable } from '../../../shared/errors/service-error.ts'
+import { unavailable } from '../service-error.ts'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 
 const KEPT_MS = 5000

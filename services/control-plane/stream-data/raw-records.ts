@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { elementSpans } from '../../../shared/connectors/encode/json-members.ts'
-import { invalidRequest } from '../../../shared/errors/service-error.ts'
+import { invalidRequest } from '../service-error.ts'
 import { turns } from '../turns.ts'
 
 /** Record `i` is at the bytes from `spans[2 * i]` to `spans[2 * i + 1]`. */

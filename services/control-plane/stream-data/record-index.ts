@@ -3,16 +3,8 @@
  * headers alone. Offsets do not count records: transaction markers, aborted batches and compacted records have offsets too.
  */
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
-import type { Database } from '../../../shared/store/database.ts'
-import {
-  dropIndex,
-  extendIndex,
-  findEntry,
-  findEntryFrom,
-  listHeads,
-  type IndexEntry,
-  type IndexHead,
-} from '../../../shared/store/stream-index.ts'
+import type { Database } from '../store/database.ts'
+import { dropIndex, extendIndex, findEntry, findEntryFrom, listHeads, type IndexEntry, type IndexHead } from '../store/stream-index.ts'
 import { fetchCounted } from './read-records.ts'
 
 /** One partition as pages see it. `base`: records before the first that still exists. `estimated`: offsets after the index's head. */

@@ -2,8 +2,8 @@
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
 import { openCodec, type CodedFormat, type Codec } from '../../../shared/registry/codecs.ts'
 import { FRAMING_BYTES, schemaIdOf } from '../../../shared/registry/framing.ts'
-import type { Queryable } from '../../../shared/store/database.ts'
-import { schemasOf } from '../../../shared/store/streams.ts'
+import type { Queryable } from '../store/database.ts'
+import { schemasOf } from '../store/streams.ts'
 import { readJson, type ReadValue } from './pages.ts'
 
 export type CodedStream = Schemed & { id: string; schema_id: number | null }

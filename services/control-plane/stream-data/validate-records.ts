@@ -1,11 +1,11 @@
 /** Validates records against their stream's schema; faults name index and field. Schemas are compiled once. */
 import type { ErrorObject, ValidateFunction } from 'ajv'
-import { invalidRequest, type Detail } from '../../../shared/errors/service-error.ts'
+import { invalidRequest, type Detail } from '../service-error.ts'
 import { pointer } from '../middleware/validate.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
 import { turns } from '../turns.ts'
-import { openJsonSchema } from '../../../shared/registry/json-schema.ts'
+import { openJsonSchema } from '../registry/json-schema.ts'
 
 const COMPILED_MAX = 1000
 

@@ -1,15 +1,15 @@
 /** Runs records through a revision in the sandbox and describes what each step did. */
 import type { Trace } from '../../../shared/api/operate.ts'
-import { ServiceError } from '../../../shared/errors/service-error.ts'
+import { ServiceError } from '../service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { FRAMING_BYTES, outputPrefixOf } from '../../../shared/registry/framing.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
-import { runInSandbox, type SandboxStep } from '../../../shared/smartmodule/sandbox.ts'
-import type { Traced, TracedRecord } from '../../../shared/smartmodule/trace.ts'
-import type { Queryable } from '../../../shared/store/database.ts'
-import { getBinary } from '../../../shared/store/smartmodules.ts'
+import { runInSandbox, type SandboxStep } from '../sandbox/sandbox.ts'
+import type { Traced, TracedRecord } from '../sandbox/trace.ts'
+import type { Queryable } from '../store/database.ts'
+import { getBinary } from '../store/smartmodules.ts'
 import { showHeader, showKey, showValue, shownBytes, type ShownBytes } from '../dead-letters/show.ts'
 
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }

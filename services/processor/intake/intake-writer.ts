@@ -1,6 +1,6 @@
 /** What was read of a source, written to the intake topic in the transaction that commits the position behind it. */
 import { batchesOf, refuseTooLarge } from '../../../shared/connectors/block-batches.ts'
-import type { Assignment } from '../../../shared/kafka/group/membership.ts'
+import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { TRANSACTIONAL } from '../../../shared/kafka/protocol/record-batch.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { frame } from '../../../shared/registry/framing.ts'

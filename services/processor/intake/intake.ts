@@ -6,7 +6,7 @@
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { ConfigRefused } from '../../../shared/connectors/connector.ts'
 import type { OpenSource } from '../../../shared/connectors/source.ts'
-import type { Assignment } from '../../../shared/kafka/group/membership.ts'
+import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { runIdOf } from '../../../shared/model/definition.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { Interrupted } from '../interruption.ts'

@@ -2,7 +2,7 @@
  * One member of a consumer group, whatever its work is: its assignment, its status, and what it is asked to do from outside (pause, stop).
  * The work itself is a loop in `run-assignments.ts`.
  */
-import { openMembership, type Assignment, type Membership, type MembershipOptions } from '../../../shared/kafka/group/membership.ts'
+import { openMembership, type Assignment, type Membership, type MembershipOptions } from '../../../shared/kafka/membership.ts'
 import { TASK_STATUSES, type Task, type TaskEnd, type TaskStatus, type TaskView } from './task-view.ts'
 
 export type MemberOptions = {

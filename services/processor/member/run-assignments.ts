@@ -6,7 +6,7 @@
  *   any ─ refused config or record, quarantine, lost position ─▶ failed      a job ─ at its end ─▶ finished
  *   other partitions ─▶ broken: the supervisor starts the task again
  */
-import type { Assignment } from '../../../shared/kafka/group/membership.ts'
+import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { interruptionOf, isPassing } from '../interruption.ts'
 import type { Member } from './member.ts'

@@ -1,7 +1,6 @@
 /** A task from outside: what it is asked to do, what it shows, how it ends. Tasks that run chains and intakes alike. */
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { Counters, PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { LaneChain } from '../lane/messages.ts'
-import type { Accounting } from '../task/accounting.ts'
 
 /** Which status may follow which; a task that has ended shows nothing else any more. */
 export const TASK_STATUSES = {
@@ -28,10 +27,7 @@ export type TaskView = {
   revision: number
   heldBack: boolean
   inFlight: number
-  partitions: ({ partition: number; position: bigint; end: bigint } & Pick<
-    ReturnType<Accounting['snapshot']>[number],
-    'steps' | 'totals'
-  >)[]
+  partitions: { partition: number; position: bigint; end: bigint; steps: Counters[]; totals: Counters }[]
   recordsDone: number
   /** The task has finished starting. */
   hasRun: boolean

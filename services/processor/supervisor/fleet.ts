@@ -4,7 +4,7 @@
  */
 import { describeGroupsV5 } from '@platformatic/kafka'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
-import { openMembership } from '../../../shared/kafka/group/membership.ts'
+import { openMembership } from '../../../shared/kafka/membership.ts'
 
 export type Fleet = { /** Ids of the processors in the last stable view. */ members(): readonly string[]; close(): Promise<void> }
 

@@ -1,7 +1,7 @@
 /** One assignment of a task: where its partitions go on, ranges that were planned before, and then rounds until it is void. */
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
-import type { Assignment } from '../../../shared/kafka/group/membership.ts'
+import type { Assignment } from '../../../shared/kafka/membership.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import { Interrupted } from '../interruption.ts'
 import type { Member } from '../member/member.ts'

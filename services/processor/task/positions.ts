@@ -1,6 +1,6 @@
 /** Where a task goes on: the positions of its partitions, and the ranges that were planned there. */
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
-import type { Assignment } from '../../../shared/kafka/group/membership.ts'
+import type { Assignment } from '../../../shared/kafka/membership.ts'
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'

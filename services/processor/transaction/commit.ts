@@ -3,7 +3,7 @@
  * D5: member id, generation and producer epoch are checked by the broker; a stale owner is refused, however late it comes.
  */
 import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
-import type { Assignment } from '../../../shared/kafka/group/membership.ts'
+import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'
 import { commitOffsetsInTransaction, type TxnOffset } from '../../../shared/kafka/wire/txn-offset-commit.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'

@@ -8,7 +8,7 @@ import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { AddressRefused } from '../guarded-lookup.ts'
 import { deliveryNameOf, type Delivery, type OpenSink, type RefusedRecord, type Rows, type Written } from '../sink.ts'
 import type { HttpSinkConfig } from './connector.ts'
-import { openHttpClient, textOf } from './http-client.ts'
+import { openHttpClient, textOf } from '../http-client.ts'
 import { createBreaker } from './breaker.ts'
 
 const RANGE_BYTES = 4 << 20

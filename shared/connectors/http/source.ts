@@ -8,7 +8,7 @@ import { parseExactly } from '../../model/exact-json.ts'
 import { createBlockBuilder } from '../record-block.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import type { HttpSourceConfig } from './connector.ts'
-import { openHttpClient, textOf } from './http-client.ts'
+import { openHttpClient, textOf } from '../http-client.ts'
 
 /** Where the next request starts: a cursor or page and how many of its records were read (`behind`), or the last response's validators. */
 const Position = z.object({

@@ -5,7 +5,7 @@ import { openCodec, type Codec } from '../../registry/codecs.ts'
 import { readSchema, SchemaRefused, type ReadRegistry } from '../../registry/read-schemas.ts'
 import type { CheckConnector } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
-import { openHttpClient, textOf } from '../http/http-client.ts'
+import { openHttpClient, textOf } from '../http-client.ts'
 import type { KafkaSinkConfig, RegistryConfig } from './connector.ts'
 
 const TIMEOUT_MS = 8000

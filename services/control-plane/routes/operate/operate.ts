@@ -1,10 +1,10 @@
 /** A pipeline's positions, and where its records went: read from Kafka's committed offsets, which are exact even if nothing else runs. */
 import { chainRate, INTAKE_TASKS_FROM, type Counters, type ObservedTask } from '../../../../shared/model/definition.ts'
 import { getAccountingContract, getLedgerContract, getMetricsContract, getOffsetsContract } from '../../../../shared/api/operate.ts'
-import { unavailable } from '../../../../shared/errors/service-error.ts'
+import { unavailable } from '../../service-error.ts'
 import { COUNTER_COUNT, namedCounters } from '../../../../shared/model/counters.ts'
 import { parseCommitMetadata, type CommitMetadata } from '../../../../shared/model/commit-metadata.ts'
-import { listLedger, listObserved, listRevisions, type PipelineRow } from '../../../../shared/store/pipelines.ts'
+import { listLedger, listObserved, listRevisions, type PipelineRow } from '../../store/pipelines.ts'
 import type { Deps } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'

@@ -1,16 +1,16 @@
 /** Explain runs one record through the revision that handled it; preview runs real records through a chain. Neither writes or commits. */
 import { explainContract, previewContract } from '../../../../shared/api/operate.ts'
-import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
-import { deadLetterId, listDeadLettersOf } from '../../../../shared/store/dead-letters.ts'
-import { listLedger, listRevisions } from '../../../../shared/store/pipelines.ts'
-import { resolvePlace } from '../../jobs/places.ts'
+import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from '../../service-error.ts'
+import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
+import { listLedger, listRevisions } from '../../store/pipelines.ts'
+import { resolvePlace } from '../../definitions/stream-places.ts'
 import { fitting } from '../../trace/source-records.ts'
 import { traceThrough, type SourceRecord } from '../../trace/trace.ts'
 import type { TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import type { Deps } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
-import { assertChainStarts, resolveSteps } from '../pipelines/resolve-steps.ts'
+import { assertChainStarts, resolveSteps } from '../../definitions/resolve-steps.ts'
 
 export const explain = operation(explainContract, async (deps, caller, { params, query }) => {
   const pipeline = await getPipeline(deps, caller, params.id)

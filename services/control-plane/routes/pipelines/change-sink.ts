@@ -2,15 +2,23 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../../shared/connectors/catalogue.ts'
-import { invalidRequest, type Detail } from '../../../../shared/errors/service-error.ts'
+import { invalidRequest, type Detail } from '../../service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
-import type { Queryable } from '../../../../shared/store/database.ts'
-import { listUnfinishedJobsOf } from '../../../../shared/store/jobs.ts'
-import { addUses, replaceUses, type PipelineRow } from '../../../../shared/store/pipelines.ts'
-import { checkEndpoint } from '../../connectors/check-endpoint.ts'
+import type { Queryable } from '../../store/database.ts'
+import { listUnfinishedJobsOf } from '../../store/jobs.ts'
+import { addUses, replaceUses, type PipelineRow } from '../../store/pipelines.ts'
+import { checkEndpoint } from '../../definitions/check-endpoint.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
-import { connectorIdOf, fieldsBehind, orderedForSink, resolveConfig, resolveEndpoint, sinkPartOf, usesOf } from './resolve-endpoint.ts'
+import {
+  connectorIdOf,
+  fieldsBehind,
+  orderedForSink,
+  resolveConfig,
+  resolveEndpoint,
+  sinkPartOf,
+  usesOf,
+} from '../../definitions/resolve-endpoint.ts'
 
 type Endpoint = PipelineRequest['sink']
 

@@ -1,19 +1,19 @@
 /** Creates a pipeline: resolves the request to a definition, checks every part of it and names every fault, then sets the pipeline up. */
 import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
-import { invalidRequest, ServiceError, unavailable, type Detail } from '../../../../shared/errors/service-error.ts'
+import { invalidRequest, ServiceError, unavailable, type Detail } from '../../service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
-import { findStream, schemasOf } from '../../../../shared/store/streams.ts'
-import { insertPipeline, updatePipeline, type PipelineRow, type Use } from '../../../../shared/store/pipelines.ts'
+import { findStream, schemasOf } from '../../store/streams.ts'
+import { insertPipeline, updatePipeline, type PipelineRow, type Use } from '../../store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { resolvePlace } from '../../jobs/places.ts'
+import { resolvePlace } from '../../definitions/stream-places.ts'
 import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
-import { checkEndpoint } from '../../connectors/check-endpoint.ts'
+import { checkEndpoint } from '../../definitions/check-endpoint.ts'
 import {
   connectorIdOf,
   fieldsBehind,
@@ -25,8 +25,8 @@ import {
   sourceCodecOf,
   usesOf,
   type ResolvedEndpoint,
-} from './resolve-endpoint.ts'
-import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
+} from '../../definitions/resolve-endpoint.ts'
+import { chainFaults, resolveSteps, withPolicies } from '../../definitions/resolve-steps.ts'
 
 /** Offset of each partition that the pipeline starts at, or what is wrong with the request's start. */
 type Start = { offsets: Map<number, bigint>; faults: Detail[] }

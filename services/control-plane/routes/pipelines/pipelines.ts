@@ -8,11 +8,11 @@ import {
   listPipelinesContract,
   pipelineActionContracts,
 } from '../../../../shared/api/pipelines.ts'
-import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
+import { notFound, ServiceError } from '../../service-error.ts'
 import { DESIRED_AFTER, PIPELINE_ACTIONS, transition, type PipelineAction } from '../../../../shared/model/pipeline-status.ts'
-import { listObserved, listPipelines, lockPipeline, updatePipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
-import type { Queryable } from '../../../../shared/store/database.ts'
-import { listUnfinishedJobsOf } from '../../../../shared/store/jobs.ts'
+import { listObserved, listPipelines, lockPipeline, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
+import type { Queryable } from '../../store/database.ts'
+import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishDefinition } from '../../publisher/enqueue.ts'
 import { isDrained, undoPipeline } from '../../reconciler/pipelines.ts'

@@ -1,9 +1,9 @@
 /** PATCH of a pipeline: its next revision is checked like a new pipeline, then stored and handed to the tasks in one transaction. */
 import { updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
-import { invalidRequest, notFound, ServiceError, type Detail } from '../../../../shared/errors/service-error.ts'
+import { invalidRequest, notFound, ServiceError, type Detail } from '../../service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { transition } from '../../../../shared/model/pipeline-status.ts'
-import { lockPipeline, replaceUses, updatePipeline, type PipelineRow } from '../../../../shared/store/pipelines.ts'
+import { lockPipeline, replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
 import { getPipeline } from '../get-pipeline.ts'
@@ -12,7 +12,7 @@ import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 import { showPipeline } from './pipelines.ts'
 import { assertSinkReachable, sinkOf } from './change-sink.ts'
-import { chainFaults, resolveSteps, withPolicies } from './resolve-steps.ts'
+import { chainFaults, resolveSteps, withPolicies } from '../../definitions/resolve-steps.ts'
 
 type Change = Partial<
   Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'sink' | 'tasks' | 'on_error' | 'failure_threshold' | 'on_lost_position'>

@@ -2,11 +2,11 @@
 import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import Ajv from 'ajv'
 import { deploySmartModuleContract } from '../../../../shared/api/smartmodules.ts'
-import { invalidRequest, ServiceError } from '../../../../shared/errors/service-error.ts'
+import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { SMARTMODULE_LIMITS } from '../../../../shared/smartmodule/abi.ts'
-import { runInSandbox } from '../../../../shared/smartmodule/sandbox.ts'
-import { isUniqueViolation } from '../../../../shared/store/database.ts'
+import { runInSandbox } from '../../sandbox/sandbox.ts'
+import { isUniqueViolation } from '../../store/database.ts'
 import {
   insertSmartModule,
   insertVersion,
@@ -16,7 +16,7 @@ import {
   sha256Of,
   updateDescription,
   type VersionRow,
-} from '../../../../shared/store/smartmodules.ts'
+} from '../../store/smartmodules.ts'
 import { operation } from '../operation.ts'
 
 function decodeBinary(text: string): Buffer {

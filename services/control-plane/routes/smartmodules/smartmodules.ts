@@ -1,8 +1,14 @@
 /** Lists, reads and deletes SmartModules. */
 import { deleteSmartModuleContract, getSmartModuleContract, listSmartModulesContract } from '../../../../shared/api/smartmodules.ts'
-import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
-import { deleteSmartModuleRow, findSmartModule, listSmartModules, type CurrentSmartModule } from '../../../../shared/store/smartmodules.ts'
-import { listUsers } from '../../../../shared/store/streams.ts'
+import { notFound, ServiceError } from '../../service-error.ts'
+import {
+  deleteSmartModuleRow,
+  findSmartModule,
+  listSmartModules,
+  type CurrentSmartModule,
+  lockSmartModuleForDeletion,
+} from '../../store/smartmodules.ts'
+import { listUsers } from '../../store/streams.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 
@@ -30,7 +36,7 @@ export const deleteSmartModuleOperation = operation(deleteSmartModuleContract, a
     if (row.account_id === null) throw new ServiceError('forbidden', 'built-in SmartModules can’t be deleted')
     assertIfMatch(caller, etagOf(row, `-${row.version}`))
     // Locked, so that no pipeline can start to use it meanwhile.
-    await trx('smartmodules').where({ id: row.id }).forUpdate()
+    await lockSmartModuleForDeletion(trx, row.id)
     const users = await listUsers(trx, 'smartmodule', row.id)
     if (users.length > 0) throw new ServiceError('conflict', `the SmartModule is used by: ${users.join(', ')}`)
     await deleteSmartModuleRow(trx, row.id)

@@ -1,13 +1,13 @@
 /** Resolves schemas given by their registry id, and existing topics, to the properties of a stream. */
-import { invalidRequest } from '../../../../shared/errors/service-error.ts'
+import { invalidRequest } from '../../service-error.ts'
 import { describeTopicConfig } from '../../../../shared/kafka/admin/topic-config.ts'
 import { mayAdoptTopic, mayUseSubject } from '../../../../shared/model/adoption.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
-import { subjectOf } from '../../../../shared/registry/registry.ts'
-import { fieldsOf } from '../../../../shared/registry/fields.ts'
+import { subjectOf } from '../../registry/registry.ts'
+import { fieldsOf } from '../../registry/fields.ts'
 import type { StreamFormat } from '../../../../shared/model/stream-formats.ts'
-import type { StreamSchemaRow } from '../../../../shared/store/streams.ts'
+import type { StreamSchemaRow } from '../../store/streams.ts'
 import type { Deps } from '../../deps.ts'
 import { withDeadline } from '../../with-deadline.ts'
 

@@ -1,8 +1,8 @@
 /** Creates a stream: first the row, then schema and topic by the reconciler's own steps. The response waits until it is `active`. */
 import { createStreamContract, STREAM_DEFAULTS, type StreamRequest } from '../../../../shared/api/streams.ts'
-import { invalidRequest, type Detail } from '../../../../shared/errors/service-error.ts'
+import { invalidRequest, type Detail } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
-import { insertStream, updateStream, type NewStream } from '../../../../shared/store/streams.ts'
+import { insertStream, updateStream, type NewStream } from '../../store/streams.ts'
 import type { Deps } from '../../deps.ts'
 import { finishStream, undoStream } from '../../reconciler/streams.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'

@@ -1,8 +1,8 @@
 /** Reads a stream's records in pages, and writes records, all or none. */
 import { getStreamDataContract, writeStreamDataContract } from '../../../../shared/api/streams.ts'
-import { invalidRequest, notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
-import { findStream, type StreamRow } from '../../../../shared/store/streams.ts'
-import type { Database } from '../../../../shared/store/database.ts'
+import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
+import { findStream, type StreamRow } from '../../store/streams.ts'
+import type { Database } from '../../store/database.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 

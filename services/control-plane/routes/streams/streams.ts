@@ -1,7 +1,7 @@
 /** Lists, reads and deletes streams. */
 import { deleteStreamContract, getStreamContract, listStreamsContract } from '../../../../shared/api/streams.ts'
-import { notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
-import { findStream, listStreams, listUsers, lockStream, updateStream, type StreamRow } from '../../../../shared/store/streams.ts'
+import { notFound, ServiceError } from '../../service-error.ts'
+import { findStream, listStreams, listUsers, lockStream, updateStream, type StreamRow } from '../../store/streams.ts'
 import { undoStream } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'

@@ -1,11 +1,11 @@
 /** PATCH of a stream: its description, and its schema if the compatibility mode allows the change. */
 import { updateStreamContract } from '../../../../shared/api/streams.ts'
-import { invalidRequest, notFound, ServiceError } from '../../../../shared/errors/service-error.ts'
+import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
 import type { SchemaText } from '../../../../shared/model/schema-text.ts'
 import { unfitFields, type StreamFormat } from '../../../../shared/model/stream-formats.ts'
 import { schemaFaults, type Compatibility } from '../../../../shared/model/schema-change.ts'
 import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
-import { findStream, lockStream, saveStreamSchema, updateStream, type StreamRow } from '../../../../shared/store/streams.ts'
+import { findStream, lockStream, saveStreamSchema, updateStream, type StreamRow } from '../../store/streams.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { registerSchema } from '../../reconciler/streams.ts'
@@ -13,7 +13,7 @@ import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 import { resolveSchemaId } from './adopt.ts'
 import { showStream } from './streams.ts'
-import { updateReaders } from './update-readers.ts'
+import { updateReaders } from '../../definitions/update-readers.ts'
 
 function assertKeepsKey({ key_field }: StreamRow, schema: Record<string, string>, path: string): void {
   if (key_field !== null && !Object.hasOwn(schema, key_field))

@@ -5,7 +5,7 @@
  */
 import type { OpenSink } from '../../../../shared/connectors/sink.ts'
 import type { Cluster, Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
-import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
+import type { Assignment } from '../../../../shared/kafka/membership.ts'
 import type { FetchBatches } from '../../../../shared/kafka/wire/fetch.ts'
 import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import type { JobInput } from '../../../../shared/model/definition.ts'

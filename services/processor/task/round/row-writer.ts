@@ -18,7 +18,7 @@ import type { Targets } from '../targets.ts'
 import { createHeldRows, outcomeOf, type Held } from './held-rows.ts'
 import type { RoundWriter } from './round-writer.ts'
 import { writesOf } from './topic-writer.ts'
-import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
+import type { Assignment } from '../../../../shared/kafka/membership.ts'
 import type { Running } from '../running.ts'
 
 export type RowWriterOptions = {

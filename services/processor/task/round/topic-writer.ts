@@ -1,6 +1,6 @@
 /** Outcomes whose sink is a topic: written, with their dead letters, in the transaction that commits their offsets. */
 import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
-import type { Assignment } from '../../../../shared/kafka/group/membership.ts'
+import type { Assignment } from '../../../../shared/kafka/membership.ts'
 import type { PartitionOutcome } from '../../lane/messages.ts'
 import type { TopicWrite } from '../../transaction/deliver.ts'
 import type { Transactions } from '../../transaction/transactions.ts'

@@ -1,0 +1,157 @@
+/** Resolves a pipeline's source or sink to a stream of the account, or to a connector with a checked config. */
+import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
+import { findConnector } from '../../../shared/connectors/catalogue.ts'
+import { kindOf } from '../../../shared/connectors/connector.ts'
+import { secretsIn } from '../../../shared/connectors/secret.ts'
+import { bucketConnector } from '../../../shared/connectors/storage-bucket/connector.ts'
+import { TableSinkConfig, tableConnector } from '../../../shared/connectors/table/connector.ts'
+import { StreamConfig, streamConnector } from '../../../shared/connectors/stream/connector.ts'
+import type { Detail } from '../service-error.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { LIMITS } from '../../../shared/model/limits.ts'
+import { schemaTextOf } from '../../../shared/model/schema-text.ts'
+import type { Queryable } from '../store/database.ts'
+import type { Use } from '../store/pipelines.ts'
+import { lockSecret } from '../store/secrets.ts'
+import { lockStream, type StreamRow, type StreamSchemaRow } from '../store/streams.ts'
+import { validated } from '../middleware/validate.ts'
+
+type Endpoint = PipelineRequest['source']
+
+export type ResolvedEndpoint =
+  | { kind: 'stream'; stream: StreamRow }
+  /** `fields`: the types of its records' members, if known. `secretIds`: the secrets that its config names. */
+  | {
+      kind: 'connector'
+      connector_id: string
+      config: Record<string, unknown>
+      fields: Record<string, string> | undefined
+      secretIds: string[]
+    }
+
+/** The connector's id; the request may give its name instead. */
+export const connectorIdOf = ({ connector_id }: { connector_id: string }): string => findConnector(connector_id)?.id ?? connector_id
+
+/** The config as parsed by the connector's schema; faults are added to `details`. Uses no database and no network. */
+export function resolveConfig(
+  side: 'source' | 'sink',
+  endpoint: Endpoint,
+  details: Detail[],
+  at = `/${side}`,
+): Record<string, unknown> | undefined {
+  const connector = findConnector(endpoint.connector_id)
+  const direction = connector?.[side]
+  if (!connector || !direction) {
+    details.push({
+      path: `${at}/connector_id`,
+      message: connector ? `the connector is not a ${side}, only a ${kindOf(connector)}` : 'is not the id or name of a connector',
+    })
+    return undefined
+  }
+  const config = validated(direction.config, endpoint.config, `${at}/config`)
+  if ('value' in config) return config.value
+  details.push(...config.details)
+  return undefined
+}
+
+/** Locks the stream or secrets that it names against deletion until the transaction ends; faults are added to `details`. */
+export async function resolveEndpoint(
+  trx: Queryable,
+  accountId: string,
+  side: 'source' | 'sink',
+  endpoint: Endpoint,
+  details: Detail[],
+): Promise<ResolvedEndpoint | undefined> {
+  const config = resolveConfig(side, endpoint, details)
+  if (!config) return undefined
+  const connector_id = connectorIdOf(endpoint)
+  if (connector_id !== streamConnector.id) {
+    const secretIds: string[] = []
+    for (const { name, path } of secretsIn(config)) {
+      const secret = await lockSecret(trx, accountId, name)
+      if (secret) secretIds.push(secret.id)
+      else details.push({ path: `/${side}/config${path}/$secret`, message: 'is not the name of a secret of this account' })
+    }
+    return {
+      kind: 'connector',
+      connector_id,
+      config,
+      fields: side === 'source' ? findConnector(connector_id)?.source?.fields?.(config) : undefined,
+      secretIds,
+    }
+  }
+  const stream = await lockStream(trx, accountId, StreamConfig.parse(config).stream_id)
+  if (stream?.status === 'active') return { kind: 'stream', stream }
+  details.push({
+    path: `/${side}/config/stream_id`,
+    message: stream ? `the stream is ${stream.status}, not active` : 'is not the id of a stream',
+  })
+  return undefined
+}
+
+/** How a chain reads the values of a non-JSON source stream; `sinkCodecOf` is for writing. */
+export function sourceCodecOf(
+  { name, format }: StreamRow,
+  schemas: ReadonlyMap<number, StreamSchemaRow>,
+): Pick<PipelineDefinition, 'source_codec'> {
+  if (format === 'json') return {}
+  const texts = [...schemas].map(([id, schema]) => [String(id), schemaTextOf({ name, format, ...schema })])
+  return { source_codec: { format, schemas: Object.fromEntries(texts) } }
+}
+export const bytesMaxOf = ({ batch_bytes_max }: StreamRow): number => batch_bytes_max ?? LIMITS.topic_batch_bytes_max
+export function sinkCodecOf(stream: StreamRow): Pick<PipelineDefinition, 'sink_codec'> {
+  return { sink_codec: stream.format === 'json' ? undefined : { format: stream.format, schema: schemaTextOf(stream) } }
+}
+
+/** The sink's part of a definition. `rest` is only for a sink that is not a stream. */
+export function sinkPartOf(
+  sink: ResolvedEndpoint,
+  streamConfig: unknown,
+  deadLetterTopic: string,
+  rest: Pick<NonNullable<PipelineDefinition['sink']>, 'fields' | 'origin' | 'on_error'>,
+): Pick<PipelineDefinition, 'sink_topic' | 'sink_schema_id' | 'sink_bytes_max' | 'compression' | 'sink_codec' | 'sink'> {
+  if (sink.kind === 'connector') {
+    const { connector_id, config } = sink
+    const place = { sink_topic: deadLetterTopic, sink_schema_id: 0, sink_bytes_max: LIMITS.topic_batch_bytes_max }
+    return { ...place, compression: 'none', sink: { connector_id, config, ...rest } }
+  }
+  const { stream } = sink
+  return {
+    sink_topic: stream.topic,
+    sink_schema_id: stream.schema_id ?? 0,
+    sink_bytes_max: bytesMaxOf(stream),
+    compression: StreamConfig.parse(streamConfig).compression ?? 'none',
+    ...sinkCodecOf(stream),
+  }
+}
+
+/** The streams and secrets that the endpoints use, so that they can't be deleted. */
+export const usesOf = (endpoints: readonly ResolvedEndpoint[]): Use[] =>
+  endpoints.flatMap((each): Use[] =>
+    each.kind === 'stream'
+      ? [{ kind: 'stream', used_id: each.stream.id }]
+      : each.secretIds.map((used_id): Use => ({ kind: 'secret', used_id })),
+  )
+
+/** Built-in SmartModules that leave a record's members as they are, except for one that they may add. */
+const KEEPS_FIELDS = new Set(['dps/filter', 'dps/text-classifier'])
+
+/** The types of records' members after the chain; undefined if they are not known, or if a step may change them in any way. */
+export function fieldsBehind(source: ResolvedEndpoint, steps: PipelineDefinition['steps']): Record<string, string> | undefined {
+  const fields = source.kind === 'stream' ? source.stream.schema : source.fields
+  if (!fields || !steps.every(({ name }) => KEEPS_FIELDS.has(name))) return undefined
+  const added = steps.flatMap(({ config }) => (typeof config.output_field === 'string' ? [[config.output_field, 'string'] as const] : []))
+  return { ...fields, ...Object.fromEntries(added) }
+}
+
+/**
+ * The source, with a key added to its config if the sink needs an order: objects of a bucket are read in parallel, and of several records
+ * that change one row the last must win.
+ */
+export function orderedForSink(source: ResolvedEndpoint, sink: ResolvedEndpoint): ResolvedEndpoint {
+  if (source.kind === 'stream' || sink.kind === 'stream') return source
+  if (source.connector_id !== bucketConnector.id || sink.connector_id !== tableConnector.id || source.config.key !== undefined)
+    return source
+  const { mode, key } = TableSinkConfig.parse(sink.config)
+  return mode === 'insert' || key === undefined ? source : { ...source, config: { ...source.config, key: key[0] } }
+}

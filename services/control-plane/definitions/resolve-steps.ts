@@ -1,0 +1,128 @@
+/** Resolves a request's chain: finds modules, pins versions, checks configs against their schemas and by starting the modules. */
+import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
+import { invalidRequest, type Detail } from '../service-error.ts'
+import { type OnError, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
+import { runInSandbox } from '../sandbox/sandbox.ts'
+import type { Queryable } from '../store/database.ts'
+import {
+  findSmartModule,
+  findSmartModuleByName,
+  findVersion,
+  getBinary,
+  type CurrentSmartModule,
+  lockSmartModuleForUse,
+} from '../store/smartmodules.ts'
+
+type Step = PipelineDefinition['steps'][number]
+/** `index` is the step's position in the request; entries that name no SmartModule or version are left out. */
+export type ResolvedStep = { index: number; definition: Step; parameters: unknown }
+
+export async function resolveSteps(
+  trx: Queryable,
+  accountId: string,
+  entries: PipelineRequest['processors'],
+  details: Detail[],
+): Promise<ResolvedStep[]> {
+  const steps: ResolvedStep[] = []
+  for (const [index, { module_id: named, version: asked, config, on_error, timeout_ms, changes_keys }] of entries.entries()) {
+    const { current, version = asked } = await findByIdOrName(trx, accountId, named)
+    if (current?.status === 'quarantined' && (version === undefined || version === current.version)) {
+      details.push({
+        path: `/processors/${index}/module_id`,
+        message: `names ${current.name}, which is quarantined; deploy a fixed version`,
+      })
+      continue
+    }
+    if (!current) {
+      details.push({ path: `/processors/${index}/module_id`, message: 'is not the id or name of a SmartModule' })
+      continue
+    }
+    await lockSmartModuleForUse(trx, current.id)
+    const pinned = version === undefined || version === current.version ? current : await findVersion(trx, current.id, version)
+    if (!pinned) {
+      details.push({ path: `/processors/${index}/version`, message: `is not a version of ${current.name}` })
+      continue
+    }
+    steps.push({
+      index,
+      parameters: pinned.config.parameters,
+      definition: {
+        module_id: current.id,
+        name: current.name,
+        version: pinned.version,
+        sha256: pinned.sha256,
+        kind: pinned.kind,
+        ...(pinned.extism_function ? { extism_function: pinned.extism_function } : {}),
+        input_format: pinned.input_format,
+        output_format: pinned.output_format,
+        config,
+        on_error: on_error ?? ON_ERROR_DEFAULT,
+        ...(timeout_ms === undefined ? {} : { timeout_ms }),
+        changes_keys,
+      },
+    })
+  }
+  return steps
+}
+
+/** A module by its id, its name, or `name@version`. */
+async function findByIdOrName(
+  db: Queryable,
+  accountId: string,
+  text: string,
+): Promise<{ current: CurrentSmartModule | undefined; version?: string }> {
+  const current = (await findSmartModule(db, accountId, text)) ?? (await findSmartModuleByName(db, accountId, text))
+  const at = text.lastIndexOf('@')
+  if (current || at < 1) return { current }
+  return { current: await findSmartModuleByName(db, accountId, text.slice(0, at)), version: text.slice(at + 1) }
+}
+
+/** Gives steps without an error policy of their own the pipeline's. */
+export function withPolicies(steps: Step[], entries: PipelineRequest['processors'], fallback: OnError): Step[] {
+  return steps.map((step, index) => ({ ...step, on_error: entries[index]?.on_error ?? fallback }))
+}
+
+/**
+ * Checks every config against its module's `parameters` and, if nothing is wrong so far, starts every step as a processor would; both in
+ * the sandbox, because patterns and modules come from the account. Throws 400 with the faults found before and here.
+ */
+export async function assertChainStarts(db: Queryable, pipelineId: string, steps: ResolvedStep[], details: Detail[]): Promise<void> {
+  details.push(...(await chainFaults(db, pipelineId, steps, details.length > 0)))
+  if (details.length > 0) throw invalidRequest(details)
+}
+
+/** Returns the faults. May take seconds, so never call it in a transaction, whose locks others wait for. A dry run only checks configs. */
+export async function chainFaults(db: Queryable, pipelineId: string, steps: ResolvedStep[], isDryRun: boolean): Promise<Detail[]> {
+  const answer =
+    steps.length === 0
+      ? { started: true as const }
+      : await runInSandbox({
+          task: 'start',
+          isDryRun,
+          steps: await Promise.all(
+            steps.map(
+              async ({ definition: { sha256, kind, extism_function, config, input_format, output_format }, parameters, index }) => ({
+                binary: new Uint8Array(await getBinary(db, sha256)),
+                kind,
+                ...(extism_function ? { extismFunction: extism_function } : {}),
+                parameters,
+                document: {
+                  config,
+                  input_format,
+                  output_format,
+                  input_prefix_length: 5,
+                  output_prefix: '',
+                  pipeline: pipelineId,
+                  step: index,
+                  partition: 0,
+                },
+              }),
+            ),
+          ),
+        })
+  if ('faults' in answer) return answer.faults.map(({ step, path, message }) => ({ path: `/processors/${step}/config${path}`, message }))
+  if ('refused' in answer)
+    return [{ path: answer.step === undefined ? '/processors' : `/processors/${answer.step}/config`, message: answer.refused }]
+  return []
+}

@@ -1,0 +1,143 @@
+/**
+ * Client of the schema registry: registers a stream's schema under its topic's subject, reads schemas, and removes subjects. `framing.ts`
+ * frames the values.
+ */
+import registryPackage from '@kafkajs/confluent-schema-registry'
+import Ajv from 'ajv'
+import addFormats from 'ajv-formats'
+
+import { z } from 'zod'
+import type { SchemaText } from '../../../shared/model/schema-text.ts'
+import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
+import { readSchema, SchemaRefused, SchemaVersion, versionPath } from '../../../shared/registry/read-schemas.ts'
+
+const { SchemaRegistry, SchemaType } = registryPackage
+
+/** Client of the schema registry. */
+export type Registry = {
+  /**
+   * Registers a schema and returns its id; repeating the call returns the same id. Throws SchemaRefused when the registry refuses the
+   * schema.
+   */
+  register(subject: string, format: StreamFormat, schema: string, compatibility: string): Promise<number>
+  /**
+   * Like `register`, for a schema read from the registry, unchanged. kafkajs's client would compile it first, and knows neither every draft
+   * nor the schemas it refers to.
+   */
+  registerAsIs(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
+  /** Returns the schema with this id, every schema it refers to, and the subjects it is registered under; undefined if there is none. */
+  find(id: number): Promise<FoundSchema | undefined>
+  /** Returns the schema ids of a subject's newest 100 versions, oldest first; none if the subject does not exist. */
+  idsOf(subject: string): Promise<number[]>
+  /** Returns the schema id of a subject's newest version; undefined if the subject does not exist. */
+  newestOf(subject: string): Promise<number | undefined>
+  compatibilityOf(subject: string): Promise<string>
+  /** Removes a subject that may already be gone. */
+  remove(subject: string): Promise<void>
+  /** Resolves when the registry answers. */
+  ping(): Promise<void>
+}
+
+/** A schema from the registry, with the subjects it is registered under. */
+export type FoundSchema = { format: StreamFormat; text: SchemaText; subjects: string[] }
+
+const VERSIONS_MAX = 100
+const SHOWN_CHARACTERS = 500
+const Registered = z.object({ id: z.number().int() })
+
+const TYPES = { json: SchemaType.JSON, avro: SchemaType.AVRO, protobuf: SchemaType.PROTOBUF } as const
+const TIMEOUT_MS = 8000
+
+/** Returns the registry's subject for the values of a topic. */
+export const subjectOf = (topic: string): string => `${topic}-value`
+
+/** Returns a client of the registry at `url`, without connecting to it. */
+export function openRegistry(url: string): Registry {
+  // A new Ajv for each client, because the library compiles with it what it registers: a shared one would collide on schemas of the same
+  // name.
+  const newClient = () => {
+    const ajvInstance = addFormats.default(new Ajv.Ajv({ strict: false, allErrors: true }))
+    // The library's own Ajv has no formats and throws on `date-time`.
+    return new SchemaRegistry(
+      { host: url, retry: { retries: 1, maxRetryTimeInSecs: 2, initialRetryTimeInSecs: 0.2 } },
+      { [SchemaType.JSON]: { ajvInstance: ajvInstance as never } },
+    )
+  }
+  const request = async (method: string, path: string, body?: unknown): Promise<Response> =>
+    fetch(`${url}${path}`, {
+      method,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body === undefined ? {} : { headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' }, body: JSON.stringify(body) }),
+    })
+  /** Undefined when the registry answers 404. */
+  async function read<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
+    const answer = await request('GET', path)
+    if (answer.ok) return schema.parse(await answer.json())
+    await answer.arrayBuffer()
+    if (answer.status === 404) return undefined
+    throw new RegistryAway(`GET ${path} answered ${answer.status}`)
+  }
+
+  /** Throws SchemaRefused when the registry refuses the body (409 or 422). */
+  async function send(method: string, path: string, body: unknown): Promise<unknown> {
+    const answer = await request(method, path, body)
+    const text = await answer.text()
+    if (answer.ok) return JSON.parse(text)
+    if (answer.status === 409 || answer.status === 422) throw new SchemaRefused(text.slice(0, SHOWN_CHARACTERS))
+    throw new RegistryAway(`${method} ${path} answered ${answer.status}`)
+  }
+
+  return {
+    async register(subject, format, schema, compatibility) {
+      const registered = newClient().register({ type: TYPES[format], schema }, { subject, compatibility: compatibility as never })
+      const timeout = new Promise<never>((_resolve, reject) =>
+        setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TIMEOUT_MS).unref(),
+      )
+      const refused = (error: unknown): never => {
+        const { status, message } = error as { status?: number; message?: string }
+        if (status === 409 || status === 422) throw new SchemaRefused(message ?? 'it is not compatible', { cause: error })
+        throw error
+      }
+      return (await Promise.race([registered.catch(refused), timeout])).id
+    },
+    async registerAsIs(subject, format, { text, references }, compatibility) {
+      const config = `/config/${encodeURIComponent(subject)}`
+      if (!(await read(config, z.unknown()))) await send('PUT', config, { compatibility })
+      const named = references.map(({ name, subject: of, version }) => ({ name, subject: of, version }))
+      const body = { schemaType: TYPES[format], schema: text, ...(named.length > 0 ? { references: named } : {}) }
+      return Registered.parse(await send('POST', `/subjects/${encodeURIComponent(subject)}/versions`, body)).id
+    },
+    async find(id) {
+      const found = await readSchema(read, id)
+      if (!found) return undefined
+      const places = (await read(`/schemas/ids/${id}/versions`, z.array(z.object({ subject: z.string() })))) ?? []
+      return { ...found, subjects: places.map(({ subject }) => subject) }
+    },
+    async idsOf(subject) {
+      const versions = (await read(`/subjects/${encodeURIComponent(subject)}/versions`, z.array(z.number().int()))) ?? []
+      const found = await Promise.all(versions.slice(-VERSIONS_MAX).map((version) => read(versionPath(subject, version), SchemaVersion)))
+      return found.flatMap((version) => (version?.id === undefined ? [] : [version.id]))
+    },
+    async newestOf(subject) {
+      return (await read(versionPath(subject, 'latest'), SchemaVersion))?.id
+    },
+    async compatibilityOf(subject) {
+      const path = `/config/${encodeURIComponent(subject)}?defaultToGlobal=true`
+      return (await read(path, z.object({ compatibilityLevel: z.string() })))?.compatibilityLevel ?? 'NONE'
+    },
+    async remove(subject) {
+      const path = `/subjects/${encodeURIComponent(subject)}`
+      const answer = await request('DELETE', path)
+      if (!answer.ok && answer.status !== 404) throw new RegistryAway(`DELETE ${path} answered ${answer.status}`)
+      await answer.arrayBuffer()
+    },
+    async ping() {
+      const answer = await request('GET', '/subjects')
+      if (!answer.ok) throw new RegistryAway(`GET /subjects answered ${answer.status}`)
+      await answer.arrayBuffer()
+    },
+  }
+}
+
+/** Thrown when the registry does not answer a registration in time, or answers with an unexpected status. */
+export class RegistryAway extends Error {}

@@ -1,0 +1,34 @@
+/** Lists, reads and redrives dead letters. Each call first projects what the topic holds, so that totals are exact. */
+import { getDeadLetterContract, listDeadLettersContract, redriveContract } from '../../../shared/api/dead-letters.ts'
+import { notFound } from '../service-error.ts'
+import { findDeadLetter, listDeadLetters } from '../store/dead-letters.ts'
+import { showDeadLetter } from '../dead-letters/show.ts'
+import { redrive } from '../jobs/redrive.ts'
+import { getPipeline } from './get-pipeline.ts'
+import { showJob } from './jobs.ts'
+import { listReply } from './list-reply.ts'
+import { operation } from './operation.ts'
+
+export const listDeadLettersOperation = operation(listDeadLettersContract, async (deps, caller, { params, query }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  await deps.deadLetters.catchUp(pipeline)
+  const page = await listDeadLetters(deps.db, pipeline.id, query)
+  const reply = listReply('dead_letters', page, query, showDeadLetter)
+  return page.isCut ? { ...reply, body: { ...reply.body, truncated: true as const } } : reply
+})
+
+export const getDeadLetterOperation = operation(getDeadLetterContract, async (deps, caller, { params }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  await deps.deadLetters.catchUp(pipeline)
+  const row = await findDeadLetter(deps.db, pipeline.id, params.dead_letter_id)
+  if (!row) throw notFound('the dead letter')
+  return { status: 200, body: showDeadLetter(row) }
+})
+
+export const redriveOperation = operation(redriveContract, async (deps, caller, { params, body }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const request = body ?? { dry_run: false }
+  const { count, job } = await redrive(deps, pipeline, request)
+  if (!job) return { status: 200, body: { dry_run: request.dry_run, count } }
+  return { status: 202, body: { ...showJob(job), count }, headers: { Location: `/jobs/${job.id}` } }
+})

@@ -1,0 +1,61 @@
+/** Lists, reads and cancels jobs; replay starts one. */
+import { cancelJobContract, getJobContract, listJobsContract, replayContract } from '../../../shared/api/jobs.ts'
+import { notFound, ServiceError } from '../service-error.ts'
+import { findJob, listJobs, type JobRow } from '../store/jobs.ts'
+import { cancelJob, isFinal } from '../jobs/jobs.ts'
+import { replay } from '../jobs/replay.ts'
+import { getPipeline } from './get-pipeline.ts'
+import { listReply } from './list-reply.ts'
+import { operation } from './operation.ts'
+
+export const showJob = ({
+  id,
+  pipeline_id,
+  kind,
+  status,
+  status_reason,
+  revision,
+  total,
+  progress,
+  records,
+  created_at,
+  updated_at,
+}: JobRow) => ({
+  id,
+  job_id: id,
+  pipeline_id,
+  kind,
+  status,
+  status_reason,
+  revision,
+  total: Number(total),
+  progress: Math.round(progress * 10_000) / 10_000,
+  records,
+  created_at,
+  updated_at,
+})
+
+export const listJobsOperation = operation(listJobsContract, async ({ db }, caller, { query }) =>
+  listReply('jobs', await listJobs(db, caller.accountId, query), query, showJob),
+)
+
+export const getJobOperation = operation(getJobContract, async ({ db }, caller, { params }) => {
+  const row = await findJob(db, caller.accountId, params.id)
+  if (!row) throw notFound('the job')
+  return { status: 200, body: showJob(row) }
+})
+
+export const cancelJobOperation = operation(cancelJobContract, async (deps, caller, { params }) => {
+  const row = await findJob(deps.db, caller.accountId, params.id)
+  if (!row) throw notFound('the job')
+  if (row.status === 'finished' || row.status === 'failed')
+    throw new ServiceError('conflict', `a job that is ${row.status} can't be cancelled`)
+  const cancelled = (await cancelJob(deps, row.id)) ?? row
+  return { status: isFinal(cancelled.status) ? 200 : 202, body: showJob(cancelled) }
+})
+
+export const replayOperation = operation(replayContract, async (deps, caller, { params, body }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const job = await replay(deps, pipeline, body ?? { from: 'earliest', to: 'latest' })
+  return { status: 202, body: showJob(job), headers: { Location: `/jobs/${job.id}` } }
+})

@@ -1,0 +1,107 @@
+/** Creates, lists (without their values), replaces and deletes secrets. */
+import {
+  createSecretContract,
+  deleteSecretContract,
+  getSecretContract,
+  listSecretsContract,
+  updateSecretContract,
+} from '../../../shared/api/secrets.ts'
+import { notFound, ServiceError } from '../service-error.ts'
+import { newId } from '../../../shared/model/ids.ts'
+import { ownerOf } from '../../../shared/secrets/envelope.ts'
+import { type Queryable } from '../store/database.ts'
+import { lockPipeline, updatePipeline } from '../store/pipelines.ts'
+import {
+  deleteSecretRow,
+  findSecret,
+  findSecretForUpdate,
+  insertSecret,
+  listSecrets,
+  listSecretUsers,
+  updateSecret,
+  type SecretRow,
+} from '../store/secrets.ts'
+import { publishDefinition } from '../publisher/enqueue.ts'
+import { assertIfMatch, etagOf, listReply } from './list-reply.ts'
+import { orNameTaken } from './name-taken.ts'
+import { operation } from './operation.ts'
+
+const show = ({ id, name, description, created_at, updated_at }: SecretRow, used_by: string[]) => ({
+  id,
+  name,
+  description,
+  used_by,
+  created_at,
+  updated_at,
+})
+
+export const createSecretOperation = operation(
+  createSecretContract,
+  async ({ db, secretBox, notifyPublisher }, { accountId }, { body }) => {
+    const { name, description, value } = body
+    const envelope = secretBox.seal(ownerOf(accountId, name), value)
+    const row = await orNameTaken(
+      'secret',
+      name,
+      db.transaction((trx) => insertSecret(trx, { id: newId('secret'), account_id: accountId, name, description, envelope })),
+    )
+    notifyPublisher()
+    return { status: 201, body: show(row, []), headers: { Location: `/secrets/${row.id}` } }
+  },
+)
+
+export const listSecretsOperation = operation(listSecretsContract, async ({ db }, caller, { query }) => {
+  const page = await listSecrets(db, caller.accountId, query)
+  const users = new Map<string, string[]>()
+  for (const { id } of page.items) users.set(id, await listSecretUsers(db, id))
+  return listReply('secrets', page, query, (row) => show(row, users.get(row.id) ?? []))
+})
+
+export const getSecretOperation = operation(getSecretContract, async ({ db }, caller, { params }) => {
+  const row = await findSecret(db, caller.accountId, params.id)
+  if (!row) throw notFound('the secret')
+  return { status: 200, body: show(row, await listSecretUsers(db, row.id)), headers: etagOf(row) }
+})
+
+/** A new attempt makes every task reopen its connectors, now with the new value. */
+async function restartUsers(trx: Queryable, pipelineIds: string[]): Promise<void> {
+  for (const id of pipelineIds) {
+    const row = await lockPipeline(trx, id)
+    if (!row || row.desired === 'stopped' || row.status === 'deleting' || row.status === 'creating') continue
+    // A failed pipeline may have lacked the right value: it is tried again, and its status becomes `starting`.
+    const again = row.status === 'failed' ? ({ status: 'starting', status_reason: null } as const) : {}
+    await publishDefinition(trx, await updatePipeline(trx, id, { attempt: row.attempt + 1, ...again }))
+  }
+}
+
+export const updateSecretOperation = operation(
+  updateSecretContract,
+  async ({ db, secretBox, notifyPublisher }, caller, { params, body }) => {
+    const [row, users] = await db.transaction(async (trx) => {
+      const found = await findSecretForUpdate(trx, caller.accountId, params.id)
+      if (!found) throw notFound('the secret')
+      assertIfMatch(caller, etagOf(found))
+      const { description = found.description, value } = body
+      const envelope = value === undefined ? undefined : secretBox.seal(ownerOf(caller.accountId, found.name), value)
+      const updated = await updateSecret(trx, found, { description, envelope })
+      const usedBy = await listSecretUsers(trx, found.id)
+      if (envelope) await restartUsers(trx, usedBy)
+      return [updated, usedBy] as const
+    })
+    notifyPublisher()
+    return { status: 200, body: show(row, users), headers: etagOf(row) }
+  },
+)
+
+export const deleteSecretOperation = operation(deleteSecretContract, async ({ db, notifyPublisher }, caller, { params }) => {
+  await db.transaction(async (trx) => {
+    const row = await findSecretForUpdate(trx, caller.accountId, params.id)
+    if (!row) throw notFound('the secret')
+    assertIfMatch(caller, etagOf(row))
+    const users = await listSecretUsers(trx, row.id)
+    if (users.length > 0) throw new ServiceError('conflict', `the secret is used by: ${users.join(', ')}`)
+    await deleteSecretRow(trx, row)
+  })
+  notifyPublisher()
+  return { status: 204 }
+})

@@ -1,0 +1,303 @@
+/** The projection of the dead-letter topics: the rows, the next offset to project per partition, and the rows taken by a redrive. */
+import type { DeadLetterFilter, DeadLetterQuery } from '../../../shared/api/dead-letters.ts'
+import { invalidRequest } from '../service-error.ts'
+import type { Queryable } from './database.ts'
+import type { Knex } from 'knex'
+
+type Status = 'pending' | 'redriving' | 'redriven' | 'copy'
+/** A row of `dead_letters`. */
+export type DeadLetterRow = {
+  pipeline_id: string
+  /** Partition and offset in the dead-letter topic. The driver returns bigint columns as text. */
+  letter_partition: number
+  letter_offset: string
+  /** Partition and offset of the record in the source. */
+  partition: number
+  record_offset: string
+  step: number
+  module: string
+  version: string
+  revision: number
+  error_code: string
+  error_message: string
+  attempts: number
+  redrives: number
+  failed_at: Date
+  key: Buffer | null
+  value: Buffer | null
+  headers: { key: string; base64: string | null }[]
+  /** A `copy` is another dead letter of the same failure, for example because its round was repeated. */
+  status: Status
+  job_id: string | null
+}
+
+/** A dead letter that is not stored yet. */
+export type NewDeadLetter = Omit<DeadLetterRow, 'status' | 'job_id'>
+
+const INSERT_MAX = 500
+
+/** The id of a row, made from its partition and offset in the dead-letter topic. */
+export const deadLetterId = ({ letter_partition, letter_offset }: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>): string =>
+  `dl_${letter_partition}_${letter_offset}`
+
+const ID = /^dl_(\d{1,6})_(\d{1,18})$/
+
+/** Partition and offset in the dead-letter topic; undefined for text that is not the id of a dead letter. */
+export function parseDeadLetterId(id: string): { letter_partition: number; letter_offset: string } | undefined {
+  const parts = ID.exec(id)
+  return parts ? { letter_partition: Number(parts[1]), letter_offset: parts[2]! } : undefined
+}
+
+/** The offset that the projection of the partition goes on at; another one may move it at any time. */
+export async function findDeadLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {
+  const row = await db('dead_letter_positions').where({ pipeline_id: pipelineId, partition }).first()
+  return BigInt(row?.next_offset ?? 0)
+}
+
+/** The next offset to project, locked until the transaction ends so that one projection at a time moves it. */
+export async function lockDeadLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {
+  await db('dead_letter_positions').insert({ pipeline_id: pipelineId, partition, next_offset: 0 }).onConflict().ignore()
+  const row = await db('dead_letter_positions').where({ pipeline_id: pipelineId, partition }).forUpdate().first()
+  return BigInt(row.next_offset)
+}
+
+/** Key of a record's failure at a step, whatever the revision and the number of attempts. */
+const failureOf = (row: Pick<DeadLetterRow, (typeof FAILURE)[number]>): string => FAILURE.map((column) => row[column]).join('/')
+const FAILURE = ['partition', 'record_offset', 'step'] as const
+
+/**
+ * A failure has one dead letter: any other one is a copy, which no list shows and every redrive skips. The dead letter of a redrive that
+ * failed again replaces the previous one, which becomes the copy.
+ */
+async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLetter[]): Promise<(NewDeadLetter & { status: Status })[]> {
+  const places = letters.map(({ partition, record_offset }) => [partition, record_offset])
+  const known: DeadLetterRow[] = await db('dead_letters')
+    .where({ pipeline_id: pipelineId })
+    .whereIn(['partition', 'record_offset'], places)
+    .whereNot('status', 'copy')
+    .select(...FAILURE, 'redrives', 'revision', 'status', 'letter_partition', 'letter_offset')
+  type Latest = Pick<DeadLetterRow, 'redrives' | 'revision' | 'status' | 'letter_partition' | 'letter_offset'>
+  const latest = new Map<string, Latest>(known.map((row) => [failureOf(row), row]))
+  const marked = new Map<string, NewDeadLetter & { status: Status }>()
+  const replaced: Latest[] = []
+  for (const letter of letters) {
+    const before = latest.get(failureOf(letter))
+    // A record that was redriven and fails again under another revision (in a replay) is a new failure.
+    const isSettled = before?.status === 'redriven' && before.revision !== letter.revision
+    const isCopy = before !== undefined && before.redrives >= letter.redrives && !isSettled
+    marked.set(deadLetterId(letter), { ...letter, status: isCopy ? 'copy' : 'pending' })
+    if (isCopy) continue
+    if (before && !isSettled) {
+      const ofTheseDeadLetters = marked.get(deadLetterId(before))
+      if (ofTheseDeadLetters) ofTheseDeadLetters.status = 'copy'
+      else replaced.push(before)
+    }
+    latest.set(failureOf(letter), { ...letter, status: 'pending' })
+  }
+  if (replaced.length > 0)
+    await db.raw(
+      `UPDATE dead_letters SET status = 'copy' WHERE pipeline_id = ?
+       AND (letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`,
+      [pipelineId, replaced.map(({ letter_partition }) => letter_partition), replaced.map(({ letter_offset }) => letter_offset)],
+    )
+  return [...marked.values()]
+}
+
+/** Stores dead letters and the next offset to project, in the caller's transaction. */
+export async function addDeadLetters(
+  db: Queryable,
+  pipelineId: string,
+  partition: number,
+  letters: NewDeadLetter[],
+  nextOffset: bigint,
+): Promise<void> {
+  for (let from = 0; from < letters.length; from += INSERT_MAX) {
+    const some = letters.slice(from, from + INSERT_MAX)
+    const rows = await markCopies(db, pipelineId, some)
+    await db('dead_letters')
+      .insert(rows.map((row) => ({ ...row, headers: JSON.stringify(row.headers) })))
+      .onConflict()
+      .ignore()
+  }
+  await db('dead_letter_positions')
+    .where({ pipeline_id: pipelineId, partition })
+    .update({ next_offset: String(nextOffset) })
+}
+
+function filtered(db: Queryable, pipelineId: string, filter: DeadLetterFilter & { status?: string }): Knex.QueryBuilder {
+  const query = db('dead_letters').where({ pipeline_id: pipelineId }).whereNot('status', 'copy')
+  const columns = {
+    step: filter.step,
+    error_code: filter.error,
+    module: filter.module,
+    version: filter.version,
+    partition: filter.partition,
+    status: filter.status,
+  }
+  for (const [column, value] of Object.entries(columns)) if (value !== undefined) void query.where(column, value)
+  if (filter.from !== undefined) void query.where('failed_at', '>=', filter.from)
+  if (filter.to !== undefined) void query.where('failed_at', '<', filter.to)
+  return query
+}
+
+const CURSOR = /^(\d{1,16}):(\d{1,6}):(\d{1,18})$/
+
+/** Bytes of the keys, values and headers of one page; shown in base64 and as JSON they take 2.5 times as much. */
+const PAGE_BYTES_MAX = 6 << 20
+
+type Place = Pick<DeadLetterRow, 'failed_at' | 'letter_partition' | 'letter_offset'>
+
+/** As many rows as fit on a page, and at least one. */
+function fittingOf(places: (Place & { bytes: string })[]): Place[] {
+  let bytes = 0
+  const end = places.findIndex((place, index) => (bytes += Number(place.bytes)) > PAGE_BYTES_MAX && index > 0)
+  return end < 0 ? places : places.slice(0, end)
+}
+
+/** One page; `nextCursor` is set while more rows follow, `isCut` if not all requested rows fit. Throws 400 for an invalid cursor. */
+export async function listDeadLetters(
+  db: Queryable,
+  pipelineId: string,
+  query: DeadLetterQuery,
+): Promise<{ items: DeadLetterRow[]; total: number; nextCursor: string | undefined; isCut: boolean }> {
+  const scope = filtered(db, pipelineId, query)
+  const [{ count }] = (await scope.clone().count('* as count')) as [{ count: string }]
+  const isDescending = query.sort.startsWith('-')
+  const order = isDescending ? 'desc' : 'asc'
+  const sort = ['failed_at', 'letter_partition', 'letter_offset'].map((column) => ({ column, order }))
+  const size = `coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0) + octet_length(headers::text) AS bytes`
+  const page = scope
+    .clone()
+    .select('failed_at', 'letter_partition', 'letter_offset', db.raw(size))
+    .orderBy(sort)
+    .limit(query.page_size + 1)
+  if (query.cursor === undefined) void page.offset((query.page - 1) * query.page_size)
+  else {
+    const parts = CURSOR.exec(Buffer.from(query.cursor, 'base64url').toString('utf8'))
+    if (!parts || Number.isNaN(new Date(Number(parts[1])).getTime()))
+      throw invalidRequest([{ path: '/query/cursor', message: 'is not a cursor of this list' }])
+    const comparison = isDescending ? '<' : '>'
+    void page.whereRaw(`(failed_at, letter_partition, letter_offset) ${comparison} (?::timestamptz, ?, ?)`, [
+      new Date(Number(parts[1])),
+      Number(parts[2]),
+      parts[3]!,
+    ])
+  }
+  const places = (await page) as (Place & { bytes: string })[]
+  const shown = fittingOf(places.slice(0, query.page_size))
+  const items: DeadLetterRow[] = await db('dead_letters')
+    .where({ pipeline_id: pipelineId })
+    .whereIn(
+      ['letter_partition', 'letter_offset'],
+      shown.map(({ letter_partition, letter_offset }) => [letter_partition, letter_offset]),
+    )
+    .orderBy(sort)
+  const last = places.length > shown.length ? shown.at(-1) : undefined
+  const nextCursor = last && Buffer.from(`${last.failed_at.getTime()}:${last.letter_partition}:${last.letter_offset}`).toString('base64url')
+  return { items, total: Number(count), nextCursor, isCut: shown.length < Math.min(places.length, query.page_size) }
+}
+
+/** The dead letter; undefined for an unknown id or a copy. */
+export async function findDeadLetter(db: Queryable, pipelineId: string, id: string): Promise<DeadLetterRow | undefined> {
+  const place = parseDeadLetterId(id)
+  return (
+    place &&
+    db('dead_letters')
+      .where({ pipeline_id: pipelineId, ...place })
+      .whereNot('status', 'copy')
+      .first()
+  )
+}
+
+type Failure = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset' | 'step' | 'error_code' | 'error_message'>
+
+/** The dead letters of one source record, oldest failure first. */
+export async function listDeadLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<Failure[]> {
+  return db('dead_letters')
+    .select('letter_partition', 'letter_offset', 'step', 'error_code', 'error_message')
+    .where({ pipeline_id: pipelineId, partition, record_offset: offset })
+    .whereNot('status', 'copy')
+    .orderBy('failed_at')
+}
+
+/** Dead letters to redrive: by id or by filter, redriven fewer than `redrivesMax` times before. */
+export type Selection = { ids?: string[]; filter?: DeadLetterFilter; redrivesMax: number }
+
+/** Dead letters of the selection that may be redriven, in the order of the topic. */
+export async function listPending(db: Queryable, pipelineId: string, selection: Selection): Promise<DeadLetterPlace[]> {
+  return pending(db, pipelineId, selection)
+}
+
+/** The same, locked until the transaction ends, so that one job takes each of them. */
+export async function lockPending(trx: Queryable, pipelineId: string, selection: Selection): Promise<DeadLetterPlace[]> {
+  return pending(trx, pipelineId, selection).forUpdate()
+}
+
+type DeadLetterPlace = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>
+
+function pending(db: Queryable, pipelineId: string, { ids, filter, redrivesMax }: Selection) {
+  const query = filtered(db, pipelineId, { ...filter, status: 'pending' }).where('redrives', '<', redrivesMax)
+  if (ids) {
+    const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
+    void query.whereRaw(`(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`, [
+      places.map(({ letter_partition }) => letter_partition),
+      places.map(({ letter_offset }) => letter_offset),
+    ])
+  }
+  return query.select('letter_partition', 'letter_offset').orderBy(['letter_partition', 'letter_offset'])
+}
+
+/** Those of `ids` that name a dead letter of the pipeline, in any status but `copy`. */
+export async function listKnownIds(db: Queryable, pipelineId: string, ids: string[]): Promise<Set<string>> {
+  const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
+  const rows: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>[] = await db('dead_letters')
+    .where({ pipeline_id: pipelineId })
+    .whereNot('status', 'copy')
+    .whereRaw(`(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`, [
+      places.map(({ letter_partition }) => letter_partition),
+      places.map(({ letter_offset }) => letter_offset),
+    ])
+    .select('letter_partition', 'letter_offset')
+  return new Set(rows.map(deadLetterId))
+}
+
+/** Marks rows as being redriven by a job. */
+export async function takeForJob(
+  db: Queryable,
+  pipelineId: string,
+  jobId: string,
+  rows: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>[],
+): Promise<void> {
+  await db.raw(
+    `UPDATE dead_letters SET status = 'redriving', job_id = ? WHERE pipeline_id = ?
+     AND (letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`,
+    [jobId, pipelineId, rows.map(({ letter_partition }) => letter_partition), rows.map(({ letter_offset }) => letter_offset)],
+  )
+}
+
+/** Offsets of the pipeline's dead letters that a new job does not take, by partition, ascending: its ranges must not include them. */
+export async function listOthers(db: Queryable, pipelineId: string, jobId: string): Promise<Map<number, bigint[]>> {
+  const rows: { letter_partition: number; letter_offset: string }[] = await db('dead_letters')
+    .where({ pipeline_id: pipelineId })
+    .whereRaw('job_id IS DISTINCT FROM ?', [jobId])
+    .orderBy(['letter_partition', 'letter_offset'])
+    .select('letter_partition', 'letter_offset')
+  const others = new Map<number, bigint[]>()
+  for (const { letter_partition, letter_offset } of rows) {
+    const offsets = others.get(letter_partition)
+    if (offsets) offsets.push(BigInt(letter_offset))
+    else others.set(letter_partition, [BigInt(letter_offset)])
+  }
+  return others
+}
+
+/** Settles a job's dead letters after its end: those before its positions are redriven, the others are pending again. */
+export async function settleJobDeadLetters(db: Queryable, jobId: string, positions: ReadonlyMap<number, bigint>): Promise<void> {
+  for (const [partition, position] of positions) {
+    await db('dead_letters')
+      .where({ job_id: jobId, status: 'redriving', letter_partition: partition })
+      .where('letter_offset', '<', String(position))
+      .update({ status: 'redriven' })
+  }
+  await db('dead_letters').where({ job_id: jobId, status: 'redriving' }).update({ status: 'pending', job_id: null })
+}

@@ -1,0 +1,86 @@
+/** Jobs as rows. */
+import type { JobStatus } from '../../../shared/api/jobs.ts'
+import type { Counters, PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { Queryable } from './database.ts'
+import { findPage, type Page, type PageRequest } from './paging.ts'
+
+/** A row of `jobs`. */
+export type JobRow = {
+  id: string
+  account_id: string
+  pipeline_id: string
+  name: string
+  kind: 'redrive' | 'replay'
+  status: JobStatus
+  status_reason: string | null
+  revision: number
+  /** Number of dead letters of a redrive, or of offsets of a replay. The driver returns bigint as text. */
+  total: string
+  definition: PipelineDefinition
+  records: Counters
+  progress: number
+  created_at: Date
+  updated_at: Date
+}
+
+/** Counters of a job that has not processed any records. */
+export const NO_RECORDS: Counters = { in: 0, out: 0, filtered: 0, skipped: 0, failed: 0, absorbed: 0, emitted: 0 }
+
+/** The stored job, with the status `starting`. */
+export async function insertJob(
+  db: Queryable,
+  job: Pick<JobRow, 'id' | 'account_id' | 'pipeline_id' | 'kind' | 'revision' | 'definition'> & { total: number },
+): Promise<JobRow> {
+  const [row] = await db('jobs')
+    .insert({ ...job, name: job.kind, status: 'starting', definition: JSON.stringify(job.definition), records: JSON.stringify(NO_RECORDS) })
+    .returning('*')
+  return row
+}
+
+/** The account's job; undefined if there is none with this id. */
+export async function findJob(db: Queryable, accountId: string, id: string): Promise<JobRow | undefined> {
+  return db('jobs').where({ account_id: accountId, id }).first()
+}
+
+/** The job, locked until the transaction ends; undefined if there is none with this id. */
+export async function lockJob(db: Queryable, id: string): Promise<JobRow | undefined> {
+  return db('jobs').where({ id }).forUpdate().first()
+}
+
+/** A page of the account's jobs, of one pipeline if `pipeline_id` is given. */
+export async function listJobs(db: Queryable, accountId: string, page: PageRequest & { pipeline_id?: string }): Promise<Page<JobRow>> {
+  const query = db('jobs').where({ account_id: accountId }).select('*')
+  if (page.pipeline_id !== undefined) void query.where({ pipeline_id: page.pipeline_id })
+  return findPage(query, page)
+}
+
+/** All jobs of a pipeline. */
+export async function listJobsOf(db: Queryable, pipelineId: string): Promise<JobRow[]> {
+  return db('jobs').where({ pipeline_id: pipelineId })
+}
+
+const UNFINISHED = ['starting', 'running', 'cancelling']
+
+/** The jobs of a pipeline that have not ended. */
+export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): Promise<JobRow[]> {
+  return db('jobs').where({ pipeline_id: pipelineId }).whereIn('status', UNFINISHED)
+}
+
+/** Jobs that have not ended, at most 50: the next pass takes the rest. */
+export async function listUnfinishedJobs(db: Queryable): Promise<JobRow[]> {
+  return db('jobs').whereIn('status', UNFINISHED).orderBy('updated_at').limit(50)
+}
+
+/** The changed job. */
+export async function updateJob(
+  db: Queryable,
+  id: string,
+  change: Partial<Pick<JobRow, 'status' | 'status_reason' | 'records' | 'progress'>>,
+): Promise<JobRow> {
+  const { records, ...rest } = change
+  const [row] = await db('jobs')
+    .where({ id })
+    .update({ ...rest, ...(records ? { records: JSON.stringify(records) } : {}), updated_at: db.fn.now() })
+    .returning('*')
+  return row
+}

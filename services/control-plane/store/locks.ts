@@ -1,0 +1,26 @@
+/** Locks and probes of Postgres that are no query of an aggregate. */
+import type { Database, Queryable, Transaction } from './database.ts'
+
+/** Advisory locks of the service; each number is used for one purpose. */
+export const ADVISORY_LOCKS = { reconciler: 7001, publisher: 7002, builtIns: 7003 } as const
+
+/** Takes an advisory lock until the transaction ends, waiting for it. */
+export async function waitForLock(trx: Transaction, lock: number): Promise<void> {
+  await trx.raw('SELECT pg_advisory_xact_lock(?)', [lock])
+}
+
+/** True where the advisory lock was free; it is held until the transaction ends. */
+export async function tryLock(trx: Transaction, lock: number): Promise<boolean> {
+  const { rows } = await trx.raw('SELECT pg_try_advisory_xact_lock(?) AS mine', [lock])
+  return rows[0]?.mine === true
+}
+
+/** Postgres ends the transaction when its owner stands still for longer than this. */
+export async function limitIdleTime(trx: Transaction, ms: number): Promise<void> {
+  await trx.raw(`SET LOCAL idle_in_transaction_session_timeout = ${Math.trunc(ms)}`)
+}
+
+/** Throws where the database, or the transaction, is not there any more. */
+export async function ping(db: Database | Queryable): Promise<void> {
+  await db.raw('SELECT 1')
+}

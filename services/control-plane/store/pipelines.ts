@@ -1,0 +1,274 @@
+/** Pipelines as rows, the outbox that carries their definitions, and what their tasks report. */
+import { z } from 'zod'
+import { definitionKeys, ObservedTask, PipelineDefinition, type DesiredStatus, type LedgerEntry } from '../../../shared/model/definition.ts'
+import type { PipelineStatus } from '../../../shared/model/pipeline-status.ts'
+import type { Queryable } from './database.ts'
+import { findPage, type Page, type PageRequest } from './paging.ts'
+
+/** A row of `pipelines`. */
+export type PipelineRow = {
+  id: string
+  account_id: string
+  name: string
+  description: string
+  status: PipelineStatus
+  status_reason: string | null
+  desired: DesiredStatus
+  revision: number
+  attempt: number
+  /** As the client sent it, with its defaults filled in. */
+  request: Record<string, unknown>
+  definition: PipelineDefinition
+  created_at: Date
+  updated_at: Date
+}
+
+/** A pipeline that is not stored yet. */
+export type NewPipeline = Omit<PipelineRow, 'created_at' | 'updated_at' | 'status_reason'>
+/** A resource that a pipeline uses, which therefore can't be deleted. */
+export type Use = { kind: 'stream' | 'smartmodule' | 'secret'; used_id: string }
+
+/** The stored pipeline, with its uses and its first revision. Throws a unique violation when its name is taken. */
+export async function insertPipeline(db: Queryable, pipeline: NewPipeline, uses: Use[]): Promise<PipelineRow> {
+  const [row] = await db('pipelines')
+    .insert({ ...pipeline, request: JSON.stringify(pipeline.request), definition: JSON.stringify(pipeline.definition) })
+    .returning('*')
+  const distinct = [...new Map(uses.map((use) => [`${use.kind}/${use.used_id}`, use])).values()]
+  if (distinct.length > 0) await db('pipeline_uses').insert(distinct.map((use) => ({ ...use, pipeline_id: pipeline.id })))
+  await insertRevision(db, pipeline.definition)
+  return row
+}
+
+/** Adds resources that the pipeline uses, so that they can't be deleted. */
+export async function addUses(db: Queryable, pipelineId: string, uses: Use[]): Promise<void> {
+  const rows = uses.map(({ kind, used_id }) => ({ pipeline_id: pipelineId, kind, used_id }))
+  if (rows.length > 0) await db('pipeline_uses').insert(rows).onConflict().ignore()
+}
+
+/** Replaces the resources of these kinds that a pipeline uses by those of its next revision. */
+export async function replaceUses(db: Queryable, pipelineId: string, kinds: Use['kind'][], uses: Use[]): Promise<void> {
+  await db('pipeline_uses').where({ pipeline_id: pipelineId }).whereIn('kind', kinds).delete()
+  await addUses(db, pipelineId, uses)
+}
+
+/** A row of `pipeline_revisions`. */
+export type RevisionRow = { pipeline_id: string; revision: number; definition: PipelineDefinition; created_at: Date }
+
+/** Stores a revision of a pipeline. */
+export async function insertRevision(db: Queryable, definition: PipelineDefinition): Promise<void> {
+  const { pipeline_id, revision } = definition
+  await db('pipeline_revisions').insert({ pipeline_id, revision, definition: JSON.stringify(definition) })
+}
+
+/** All revisions of a pipeline, oldest first. */
+export async function listRevisions(db: Queryable, pipelineId: string): Promise<RevisionRow[]> {
+  const rows: RevisionRow[] = await db('pipeline_revisions').where({ pipeline_id: pipelineId }).orderBy('revision')
+  return rows.map((row) => ({ ...row, definition: PipelineDefinition.parse(row.definition) }))
+}
+
+/** A ledger entry of a pipeline: the revision handled the partition from this offset on. */
+export type LedgerRow = { partition: number; revision: number; from_offset: bigint; at: Date }
+
+/** The ledger entries of a pipeline, by partition and offset. */
+export async function listLedger(db: Queryable, pipelineId: string): Promise<LedgerRow[]> {
+  const rows = await db('ledger').where({ pipeline_id: pipelineId }).orderBy(['partition', 'from_offset', 'revision'])
+  return rows.map(({ partition, revision, from_offset, at }) => ({ partition, revision, from_offset: BigInt(from_offset), at }))
+}
+
+/** Stores a ledger entry. An existing one stays, because it marks the boundary; one for a deleted pipeline is skipped. */
+export async function saveLedger(db: Queryable, { pipeline_id, partition, revision, from_offset, at }: LedgerEntry): Promise<void> {
+  await db.raw(
+    `INSERT INTO ledger (pipeline_id, partition, revision, from_offset, at)
+     SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM pipelines WHERE id = ?) ON CONFLICT DO NOTHING`,
+    [pipeline_id, partition, revision, from_offset, at, pipeline_id],
+  )
+}
+
+/** Fills in members that the definition did not have when the row was written. */
+function withDefaults<T extends PipelineRow | undefined>(row: T): T {
+  return row && { ...row, definition: PipelineDefinition.parse(row.definition) }
+}
+
+/** The account's pipeline; undefined if it does not exist or is being deleted. */
+export async function findPipeline(db: Queryable, accountId: string, id: string): Promise<PipelineRow | undefined> {
+  return withDefaults(await db('pipelines').where({ account_id: accountId, id }).whereNot('status', 'deleting').first())
+}
+
+/** Ids of the pipelines that use a stream, as source or sink. */
+export async function listPipelinesReading(db: Queryable, streamId: string): Promise<string[]> {
+  const rows = await db('pipeline_uses').where({ kind: 'stream', used_id: streamId }).select('pipeline_id').orderBy('pipeline_id')
+  return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)
+}
+
+/** The pipeline, of any account and in any status: for requests that carry a signature instead of a token. */
+export async function findAnyPipeline(db: Queryable, id: string): Promise<PipelineRow | undefined> {
+  return withDefaults(await db('pipelines').where({ id }).first())
+}
+
+/** The pipeline, locked until the transaction ends, so that its outbox entries are in the order of its changes. */
+export async function lockPipeline(db: Queryable, id: string): Promise<PipelineRow | undefined> {
+  return withDefaults(await db('pipelines').where({ id }).forUpdate().first())
+}
+
+/** A page of the account's pipelines, without those being deleted. */
+export async function listPipelines(db: Queryable, accountId: string, page: PageRequest): Promise<Page<PipelineRow>> {
+  return findPage(db('pipelines').where({ account_id: accountId }).whereNot('status', 'deleting').select('*'), page)
+}
+
+/** The changed pipeline. Throws a unique violation when its new name is taken. */
+export async function updatePipeline(
+  db: Queryable,
+  id: string,
+  change: Partial<
+    Pick<PipelineRow, 'name' | 'description' | 'status' | 'status_reason' | 'desired' | 'attempt' | 'revision' | 'definition' | 'request'>
+  >,
+): Promise<PipelineRow> {
+  const { definition, request, ...rest } = change
+  const [row] = await db('pipelines')
+    .where({ id })
+    .update({
+      ...rest,
+      ...(definition ? { definition: JSON.stringify(definition) } : {}),
+      ...(request ? { request: JSON.stringify(request) } : {}),
+      updated_at: db.fn.now(),
+    })
+    .returning('*')
+  return withDefaults(row)
+}
+
+/** Deletes the pipeline's row and the reports of its tasks. */
+export async function deletePipelineRow(db: Queryable, id: string): Promise<void> {
+  await deleteObserved(db, id)
+  await db('pipelines').where({ id }).delete()
+}
+
+/** Deletes the reports of all tasks of a pipeline or job. */
+export async function deleteObserved(db: Queryable, pipelineId: string): Promise<void> {
+  await db('observed_tasks').where({ pipeline_id: pipelineId }).delete()
+}
+
+/** Pipelines that have committed positions but no running tasks, so that their positions could expire. */
+export async function listIdlePipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
+  return db('pipelines').whereIn('status', ['created', 'stopped', 'failed']).select('id', 'definition')
+}
+
+/** Pipelines with an external source, and so with an intake topic. */
+export async function listSourcedPipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
+  // Looked for here, not in Postgres, which refuses to read inside of a definition that contains \\u0000.
+  const rows: Pick<PipelineRow, 'id' | 'definition'>[] = await db('pipelines').select('id', 'definition')
+  return rows.filter(({ definition }) => definition.source !== undefined)
+}
+
+/** Pipelines whose creation or deletion has been unfinished for longer than `olderThanMs`, at most 50: the next pass takes the rest. */
+export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number): Promise<PipelineRow[]> {
+  return db('pipelines')
+    .whereIn('status', ['creating', 'deleting'])
+    .whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs])
+    .orderBy('updated_at')
+    .limit(50)
+}
+
+/** Puts a pipeline's definition, or null for its deletion, into the outbox; the publisher sends it to the processors. */
+export async function enqueueDefinition(db: Queryable, id: string, definition: PipelineDefinition | null): Promise<void> {
+  await db('outbox').insert({ key: definitionKeys.pipeline(id), value: definition && Buffer.from(JSON.stringify(definition)) })
+}
+
+/** Revisions that processors keep. An older one is needed only if its sink stays away while this many revisions follow. */
+const REVISIONS_KEPT = 20
+
+/** Puts a revision into the outbox, and a tombstone for the one that is now too old to keep. */
+export async function enqueueRevision(db: Queryable, definition: PipelineDefinition): Promise<void> {
+  const { pipeline_id: id, revision } = definition
+  await db('outbox').insert({ key: definitionKeys.revision(id, revision), value: Buffer.from(JSON.stringify(definition)) })
+  if (revision > REVISIONS_KEPT) await db('outbox').insert({ key: definitionKeys.revision(id, revision - REVISIONS_KEPT), value: null })
+}
+
+/** Puts tombstones for all revisions that processors may have into the outbox. */
+export async function enqueueRevisionsEnd(db: Queryable, id: string, newest: number): Promise<void> {
+  const oldest = Math.max(1, newest - REVISIONS_KEPT)
+  const ends = Array.from({ length: newest - oldest + 1 }, (_, index) => ({
+    key: definitionKeys.revision(id, oldest + index),
+    value: null,
+  }))
+  await db('outbox').insert(ends)
+}
+
+/** Puts a job's definition, or null for its end, into the outbox. */
+export async function enqueueJob(db: Queryable, id: string, definition: PipelineDefinition | null): Promise<void> {
+  await db('outbox').insert({ key: definitionKeys.job(id), value: definition && Buffer.from(JSON.stringify(definition)) })
+}
+
+/** Puts a SmartModule's binary into the outbox. */
+export async function enqueueBinary(db: Queryable, sha256: string, content: Buffer): Promise<void> {
+  await db('outbox').insert({ key: definitionKeys.smartModule(sha256), value: content })
+}
+
+/** Makes this process the publisher; true if it was not the publisher before. */
+export async function takePublisher(db: Queryable, self: string): Promise<boolean> {
+  const { rowCount } = await db.raw(
+    `INSERT INTO publisher (name, process) VALUES ('outbox', ?) ON CONFLICT (name) DO UPDATE SET process = excluded.process WHERE publisher.process <> excluded.process`,
+    [self],
+  )
+  return rowCount === 1
+}
+
+/** An entry of the outbox; a null value is a tombstone. */
+export type OutboxRow = { id: string; key: string; value: Buffer | null }
+
+/** The oldest entries of the outbox, in order. */
+export async function listOutbox(db: Queryable, limit: number): Promise<OutboxRow[]> {
+  return db('outbox').orderBy('id').limit(limit)
+}
+
+/** Deletes published entries from the outbox. */
+export async function deleteOutbox(db: Queryable, ids: string[]): Promise<void> {
+  await db('outbox').whereIn('id', ids).delete()
+}
+
+/** Stores a task's report in place of its previous one. */
+export async function saveObserved(db: Queryable, task: ObservedTask): Promise<void> {
+  await db('observed_tasks')
+    .insert({ pipeline_id: task.pipeline_id, task: task.task, body: JSON.stringify(task) })
+    .onConflict(['pipeline_id', 'task'])
+    .merge()
+}
+
+/** The latest reports of a pipeline's or job's tasks, by task number; reports that don't parse are left out. */
+export async function listObserved(db: Queryable, pipelineId: string): Promise<ObservedTask[]> {
+  const rows = await db('observed_tasks').where({ pipeline_id: pipelineId }).orderBy('task')
+  return rows.flatMap(({ body }) => {
+    const parsed = z.safeParse(ObservedTask, body)
+    return parsed.success ? [parsed.data] : []
+  })
+}
+
+/** Deletes the reports of all tasks but `tasks`, since the others are no longer wanted. */
+export async function deleteObservedBut(db: Queryable, pipelineId: string, tasks: readonly number[]): Promise<void> {
+  await db('observed_tasks').where({ pipeline_id: pipelineId }).whereNotIn('task', tasks).delete()
+}
+
+/** The next offset to project; 0 if nothing was projected yet. */
+export async function getProjectorPosition(db: Queryable, name: string): Promise<bigint> {
+  const row = await db('projector_positions').where({ name }).first()
+  return BigInt(row?.next_offset ?? 0)
+}
+
+/** The next offset to project, locked until the transaction ends so that one projector at a time moves it. */
+export async function lockProjectorPosition(db: Queryable, name: string): Promise<bigint> {
+  await db('projector_positions').insert({ name, next_offset: 0 }).onConflict('name').ignore()
+  const row = await db('projector_positions').where({ name }).forUpdate().first()
+  return BigInt(row.next_offset)
+}
+
+/** Stores the next offset to project. */
+export async function setProjectorPosition(db: Queryable, name: string, nextOffset: bigint): Promise<void> {
+  await db('projector_positions')
+    .insert({ name, next_offset: String(nextOffset) })
+    .onConflict('name')
+    .merge()
+}
+
+/** Definitions by pipeline id, as they were stored: read as a whole, because Postgres can't look into one that contains \\u0000. */
+export async function listDefinitions(db: Queryable, ids: readonly string[]): Promise<{ id: string; definition: unknown }[]> {
+  return db('pipelines').whereIn('id', ids).select('id', 'definition')
+}

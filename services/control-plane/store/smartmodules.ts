@@ -1,0 +1,139 @@
+/** SmartModules, their immutable versions, and the content-addressed binaries. */
+import { createHash } from 'node:crypto'
+import type { ExtismFunction, SmartModuleKind } from '../../../shared/model/smartmodule-kind.ts'
+import type { Queryable } from './database.ts'
+import { findPage, type Page, type PageRequest } from './paging.ts'
+
+/** A row of `smartmodules`; built-in ones have no account. */
+export type SmartModuleRow = { id: string; account_id: string | null; name: string; description: string; status: string; created_at: Date }
+/** A row of `smartmodule_versions`; `ordinal` counts a SmartModule's versions from 1. */
+export type VersionRow = {
+  smartmodule_id: string
+  version: string
+  ordinal: number
+  sha256: string
+  kind: SmartModuleKind
+  extism_function: ExtismFunction | null
+  input_format: string
+  output_format: string
+  config: Record<string, unknown>
+  bytes: number
+  created_at: Date
+}
+/** A SmartModule with its newest version. */
+export type CurrentSmartModule = SmartModuleRow & Omit<VersionRow, 'smartmodule_id' | 'created_at'>
+
+/** The SHA-256 hash of a binary, in hex. */
+export const sha256Of = (binary: Uint8Array): string => createHash('sha256').update(binary).digest('hex')
+
+/** The SmartModules that the account may use: its own and the built-ins, each with its newest version. */
+function visible(db: Queryable, accountId: string) {
+  return db.select('*').from(
+    db('smartmodules as m')
+      .joinRaw(
+        'JOIN LATERAL (SELECT version, ordinal, sha256, kind, extism_function, input_format, output_format, config, bytes FROM smartmodule_versions v WHERE v.smartmodule_id = m.id ORDER BY ordinal DESC LIMIT 1) v ON true',
+      )
+      .where((scope) => void scope.where('m.account_id', accountId).orWhereNull('m.account_id'))
+      .select('m.*', 'v.*')
+      .as('visible'),
+  )
+}
+
+/** A page of the account's own and the built-in SmartModules. */
+export async function listSmartModules(db: Queryable, accountId: string, page: PageRequest): Promise<Page<CurrentSmartModule>> {
+  return findPage(visible(db, accountId), page)
+}
+
+/** The account's own or a built-in SmartModule; undefined if there is none with this id. */
+export async function findSmartModule(db: Queryable, accountId: string, id: string): Promise<CurrentSmartModule | undefined> {
+  return visible(db, accountId).where('id', id).first()
+}
+
+/** The account's own or a built-in SmartModule; undefined if there is none with this name. */
+export async function findSmartModuleByName(db: Queryable, accountId: string, name: string): Promise<CurrentSmartModule | undefined> {
+  return visible(db, accountId).where('name', name).first()
+}
+
+/** One version of a SmartModule; undefined if it does not exist. */
+export async function findVersion(db: Queryable, smartModuleId: string, version: string): Promise<VersionRow | undefined> {
+  return db('smartmodule_versions').where({ smartmodule_id: smartModuleId, version }).first()
+}
+
+/** The SmartModule by name, locked until the transaction ends, so that two uploads can't both become its next version. */
+export async function lockSmartModule(db: Queryable, accountId: string | null, name: string): Promise<SmartModuleRow | undefined> {
+  const query = db('smartmodules').where({ name }).forUpdate()
+  return (accountId === null ? query.whereNull('account_id') : query.where({ account_id: accountId })).first()
+}
+
+/** The stored SmartModule. Throws a unique violation when its name is taken. */
+export async function insertSmartModule(db: Queryable, row: Omit<SmartModuleRow, 'created_at'>): Promise<SmartModuleRow> {
+  const [inserted] = await db('smartmodules').insert(row).returning('*')
+  return inserted
+}
+
+/** Changes a SmartModule's description. */
+export async function updateDescription(db: Queryable, id: string, description: string): Promise<void> {
+  await db('smartmodules').where({ id }).update({ description })
+}
+
+/** Stores a version, and its binary unless that is stored already. Throws a unique violation for a taken version. */
+export async function insertVersion(db: Queryable, version: Omit<VersionRow, 'created_at' | 'bytes'>, binary: Uint8Array): Promise<void> {
+  await db('smartmodule_binaries')
+    .insert({ sha256: version.sha256, content: Buffer.from(binary) })
+    .onConflict('sha256')
+    .ignore()
+  await db('smartmodule_versions').insert({ ...version, config: JSON.stringify(version.config), bytes: binary.length })
+}
+
+/** All versions of a SmartModule, newest first. */
+export async function listVersions(db: Queryable, smartModuleId: string): Promise<VersionRow[]> {
+  return db('smartmodule_versions').where({ smartmodule_id: smartModuleId }).orderBy('ordinal', 'desc')
+}
+
+/** The binary with this SHA-256 hash. Throws an Error when it is missing. */
+export async function getBinary(db: Queryable, sha256: string): Promise<Buffer> {
+  const row = await db('smartmodule_binaries').where({ sha256 }).first('content')
+  if (!row) throw new Error(`the binary ${sha256} is missing`)
+  return row.content
+}
+
+/** Those of the binaries that were not published yet; marks them as published, in the caller's transaction. */
+export async function claimUnpublished(db: Queryable, sha256s: string[]): Promise<{ sha256: string; content: Buffer }[]> {
+  return db('smartmodule_binaries')
+    .whereIn('sha256', sha256s)
+    .where({ is_published: false })
+    .update({ is_published: true })
+    .returning(['sha256', 'content'])
+}
+
+/** Quarantines the account's SmartModules whose newest version is one of these binaries; deploying a new version lifts it. */
+export async function quarantineVersions(db: Queryable, accountId: string, sha256s: string[]): Promise<void> {
+  if (sha256s.length === 0) return
+  await db('smartmodules')
+    .where({ account_id: accountId, status: 'deployed' })
+    .whereRaw(
+      `(SELECT sha256 FROM smartmodule_versions v WHERE v.smartmodule_id = smartmodules.id ORDER BY ordinal DESC LIMIT 1) = ANY(?::text[])`,
+      [sha256s],
+    )
+    .update({ status: 'quarantined' })
+}
+
+/** Sets a quarantined SmartModule to `deployed` again. */
+export async function liftQuarantine(db: Queryable, id: string): Promise<void> {
+  await db('smartmodules').where({ id, status: 'quarantined' }).update({ status: 'deployed' })
+}
+
+/** Deletes a SmartModule and its versions. */
+export async function deleteSmartModuleRow(db: Queryable, id: string): Promise<void> {
+  await db('smartmodules').where({ id }).delete()
+}
+
+/** Keeps the SmartModule from being deleted until the transaction ends. */
+export async function lockSmartModuleForUse(trx: Queryable, id: string): Promise<void> {
+  await trx('smartmodules').where({ id }).forShare()
+}
+
+/** Keeps others from starting to use the SmartModule until the transaction ends. */
+export async function lockSmartModuleForDeletion(trx: Queryable, id: string): Promise<void> {
+  await trx('smartmodules').where({ id }).forUpdate()
+}
