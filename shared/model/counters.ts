@@ -3,6 +3,11 @@ import type { Counters } from './definition.ts'
 
 /** The counters of one step, in order; all but the last count distinct source records. */
 export const COUNTERS = ['in', 'out', 'filtered', 'skipped', 'failed', 'absorbed', 'emitted'] as const
+/** Index of each counter within a step's. */
+export const COUNTER = { in: 0, out: 1, filtered: 2, skipped: 3, failed: 4, absorbed: 5, emitted: 6 } as const satisfies Record<
+  (typeof COUNTERS)[number],
+  number
+>
 /** Number of counters per step. */
 export const COUNTER_COUNT = COUNTERS.length
 

@@ -5,7 +5,7 @@
 import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
 import { openAvro } from './avro.ts'
-import { FRAMING_BYTES, schemaIdOf } from './framing.ts'
+import { FRAMING_BYTES, schemaIdOf } from '../model/framing.ts'
 import { openProtobuf } from './protobuf.ts'
 
 /** A stream format whose values are not JSON. */

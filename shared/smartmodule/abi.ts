@@ -1,4 +1,5 @@
 /** SmartModule ABI 1 from the host's side: exports, the init document, limits, error codes. No I/O. */
+import { FRAMING_BYTES } from '../model/framing.ts'
 
 /** Exports of a `batch` module, the native kind; the export `dps_abi_1` identifies it. */
 export type BatchExports = {
@@ -30,6 +31,16 @@ export type InitDocument = {
   pipeline: string
   step: number
   partition: number
+}
+
+/** A step of a chain as its SmartModule is told at start; only the first step gets frames, only the last one writes them. */
+export function initDocumentOf(
+  { config, input_format, output_format }: Pick<InitDocument, 'config' | 'input_format' | 'output_format'>,
+  at: { pipeline: string; step: number; isFirst: boolean; output_prefix: string },
+): InitDocument {
+  const { pipeline, step, isFirst, output_prefix } = at
+  const input_prefix_length = isFirst ? FRAMING_BYTES : 0
+  return { config, input_format, output_format, input_prefix_length, output_prefix, pipeline, step, partition: 0 }
 }
 
 /** Limits of ABI 1 (docs/limits.md). Memory is in WebAssembly pages of 64 KiB. */

@@ -9,7 +9,7 @@ import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { encodeBatch, stampProducer, type KafkaRecord } from '../../shared/kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS } from '../../shared/kafka/wire/error-codes.ts'
 import { produceBatches } from '../../shared/kafka/wire/produce.ts'
-import { frame } from '../../shared/registry/framing.ts'
+import { frame } from '../../shared/model/framing.ts'
 
 export const KEYS_PER_PARTITION = 32
 /** One record in a hundred is poison. */

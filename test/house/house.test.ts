@@ -34,7 +34,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   smartmodule: ['model', 'errors', 'kafka'],
   registry: ['model', 'errors', 'telemetry'],
   secrets: [],
-  connectors: ['model', 'errors', 'telemetry', 'api', 'kafka', 'registry'],
+  connectors: ['model', 'errors', 'telemetry', 'api', 'kafka', 'registry', 'secrets'],
 }
 
 describe('import direction', () => {

@@ -2,7 +2,7 @@
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
-import { frame } from '../../shared/registry/framing.ts'
+import { frame } from '../../shared/model/framing.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
 import { killProcess, runningControlPlanes, runningProcessors } from '../harness/processes.ts'

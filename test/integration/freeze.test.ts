@@ -7,7 +7,7 @@ import { openReaper, startChild, type Child, type Reaper } from '../../deploy/lo
 import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
 import { weight } from '../../services/processor/supervisor/placement.ts'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
-import { frame } from '../../shared/registry/framing.ts'
+import { frame } from '../../shared/model/framing.ts'
 import { environmentOf } from '../chaos/faults/faults.ts'
 import { FREEZES as FREEZERS, type Freeze } from '../chaos/faults/freezes.ts'
 import { readCommitted } from '../chaos/reader.ts'

@@ -2,7 +2,7 @@
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { placeTask } from '../../services/processor/supervisor/placement.ts'
-import { frame } from '../../shared/registry/framing.ts'
+import { frame } from '../../shared/model/framing.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { compileFixture } from '../harness/extism-fixture.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'

@@ -1,7 +1,7 @@
 /** Pages of streams written by clients, by Kafka producers and by pipelines: every record once, full pages, exact totals. */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { frame } from '../../shared/registry/framing.ts'
+import { frame } from '../../shared/model/framing.ts'
 import { loggedIn, service, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, readAll, waitForTotal, write, type Page } from '../harness/pipelines.ts'
 

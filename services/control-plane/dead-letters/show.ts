@@ -2,7 +2,7 @@
 import type { DeadLetterRow } from '../store/dead-letters.ts'
 import { deadLetterId } from '../store/dead-letters.ts'
 import { parseExactly } from '../../../shared/model/exact-json.ts'
-import { FRAMING_BYTES } from '../../../shared/registry/framing.ts'
+import { FRAMING_BYTES } from '../../../shared/model/framing.ts'
 
 /** Undefined for bytes that are not UTF-8. */
 function textOf(bytes: Uint8Array): string | undefined {

@@ -2,10 +2,11 @@
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
+import { createConnectorContext } from '../../../shared/connectors/context.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Detail } from '../service-error.ts'
-import { maskAll, ownerOf } from '../../../shared/secrets/envelope.ts'
+import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findSecretByName } from '../store/secrets.ts'
 import type { Deps } from '../deps.ts'
 
@@ -25,24 +26,15 @@ async function secretsOf({ db, secretBox }: CheckDeps, accountId: string, config
 
 async function contextOf(deps: CheckDeps, accountId: string, runId: string, config: unknown): Promise<ConnectorContext> {
   const secrets = await secretsOf(deps, accountId, config)
-  const { bucket, warehouse_url } = deps.connectorDefaults
-  const learnt: string[] = []
-  const mask = (text: string) => maskAll(text, [...secrets.values(), ...learnt, bucket?.secret_key ?? '', warehouse_url ?? ''])
-  return {
+  return createConnectorContext({
     defaults: deps.connectorDefaults,
     runId,
     origin: runId,
     fields: undefined,
-    secret({ $secret }) {
-      const value = secrets.get($secret)
-      if (value === undefined) throw new Error(`the account has no secret "${$secret}"`)
-      return value
-    },
-    learn: (value) => void learnt.push(value),
-    mask,
-    log: (level, message) => deps.log[level]({ run_id: runId }, mask(message)),
+    secretOf: (name) => secrets.get(name),
+    log: (level, message) => deps.log[level]({ run_id: runId }, message),
     now: () => Date.now(),
-  }
+  })
 }
 
 /** Removes what a pipeline's source and sink created in the other systems. Throws if that fails, unless `isLast`: then it only warns. */

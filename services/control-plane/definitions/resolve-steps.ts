@@ -1,4 +1,5 @@
 /** Resolves a request's chain: finds modules, pins versions, checks configs against their schemas and by starting the modules. */
+import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { type OnError, type PipelineDefinition } from '../../../shared/model/definition.ts'
@@ -107,16 +108,10 @@ export async function chainFaults(db: Queryable, pipelineId: string, steps: Reso
                 kind,
                 ...(extism_function ? { extismFunction: extism_function } : {}),
                 parameters,
-                document: {
-                  config,
-                  input_format,
-                  output_format,
-                  input_prefix_length: 5,
-                  output_prefix: '',
-                  pipeline: pipelineId,
-                  step: index,
-                  partition: 0,
-                },
+                document: initDocumentOf(
+                  { config, input_format, output_format },
+                  { pipeline: pipelineId, step: index, isFirst: true, output_prefix: '' },
+                ),
               }),
             ),
           ),

@@ -1,7 +1,7 @@
 /** Builds a page as the bytes of the response: JSON values are copied from the topic as stored, validated but not re-encoded. */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { isUtf8 } from 'node:buffer'
-import { FRAMING_BYTES, schemaIdOf } from '../../../shared/registry/framing.ts'
+import { FRAMING_BYTES, schemaIdOf } from '../../../shared/model/framing.ts'
 import type { ReadRecord } from './walk.ts'
 
 export type Undecodable = { index: number; partition: number; offset: string; reason: string }

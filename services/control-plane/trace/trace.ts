@@ -3,7 +3,8 @@ import type { Trace } from '../../../shared/api/operate.ts'
 import { ServiceError } from '../service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { FRAMING_BYTES, outputPrefixOf } from '../../../shared/registry/framing.ts'
+import { outputPrefixOf } from '../../../shared/model/framing.ts'
+import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { runInSandbox, type SandboxStep } from '../sandbox/sandbox.ts'
@@ -28,16 +29,15 @@ async function sandboxSteps(db: Queryable, chain: Chain): Promise<SandboxStep[]>
       kind,
       ...(extism_function ? { extismFunction: extism_function } : {}),
       parameters: undefined,
-      document: {
-        config,
-        input_format,
-        output_format,
-        input_prefix_length: index === 0 ? FRAMING_BYTES : 0,
-        output_prefix: index === steps.length - 1 ? outputPrefixOf(chain) : '',
-        pipeline: pipeline_id,
-        step: index,
-        partition: 0,
-      },
+      document: initDocumentOf(
+        { config, input_format, output_format },
+        {
+          pipeline: pipeline_id,
+          step: index,
+          isFirst: index === 0,
+          output_prefix: index === steps.length - 1 ? outputPrefixOf(chain) : '',
+        },
+      ),
     })),
   )
 }

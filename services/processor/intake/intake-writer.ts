@@ -3,7 +3,7 @@ import { batchesOf, refuseTooLarge } from '../../../shared/connectors/block-batc
 import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { TRANSACTIONAL } from '../../../shared/kafka/protocol/record-batch.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import { frame } from '../../../shared/registry/framing.ts'
+import { frame } from '../../../shared/model/framing.ts'
 import type { TopicWrite } from '../transaction/deliver.ts'
 import type { Transactions } from '../transaction/transactions.ts'
 import { seenBatch } from './seen.ts'

@@ -16,7 +16,7 @@ import {
   type KafkaRecord,
 } from '../../../shared/kafka/protocol/record-batch.ts'
 import { COUNTER_COUNT } from '../../../shared/model/counters.ts'
-import { frame } from '../../../shared/registry/framing.ts'
+import { frame } from '../../../shared/model/framing.ts'
 import type { Chain } from '../../../shared/smartmodule/host/chain.ts'
 import type { Kernel } from '../../../shared/smartmodule/host/kernel.ts'
 import type { BatchSink, ChainOutput, RecordFailure } from '../../../shared/smartmodule/host/spec.ts'

@@ -1,7 +1,7 @@
 /** Resolves a definition to what a lane needs: compiled modules and init documents. */
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { FRAMING_BYTES, outputPrefixOf } from '../../../shared/registry/framing.ts'
-import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
+import { outputPrefixOf } from '../../../shared/model/framing.ts'
+import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import type { LaneChain, LaneStep } from '../lane/messages.ts'
 import type { Definitions } from './definitions.ts'
 
@@ -12,16 +12,9 @@ const SINK_BATCH_BYTES_MAX = 1_000_000
 export async function chainOf(definition: PipelineDefinition, definitions: Definitions): Promise<LaneChain> {
   const steps: LaneStep[] = []
   for (const [index, step] of definition.steps.entries()) {
-    const document: InitDocument = {
-      config: step.config,
-      input_format: step.input_format,
-      output_format: step.output_format,
-      input_prefix_length: index === 0 ? FRAMING_BYTES : 0,
-      output_prefix: index === definition.steps.length - 1 ? outputPrefixOf(definition) : '',
-      pipeline: definition.pipeline_id,
-      step: index,
-      partition: 0,
-    }
+    const isLast = index === definition.steps.length - 1
+    const output_prefix = isLast ? outputPrefixOf(definition) : ''
+    const at = { pipeline: definition.pipeline_id, step: index, isFirst: index === 0, output_prefix }
     steps.push({
       name: step.name,
       version: step.version,
@@ -29,7 +22,7 @@ export async function chainOf(definition: PipelineDefinition, definitions: Defin
       module: await definitions.smartModule(step.sha256),
       kind: step.kind,
       extismFunction: step.extism_function,
-      document,
+      document: initDocumentOf(step, at),
       onError: step.on_error,
       timeoutMs: step.timeout_ms,
     })

@@ -3,7 +3,7 @@
  * none, and nothing is counted twice. D6: in = out + filtered + skipped + failed + absorbed, asserted at every commit.
  */
 import type { Counters } from '../../../shared/model/definition.ts'
-import { COUNTER_COUNT, namedCounters } from '../../../shared/model/counters.ts'
+import { COUNTER, COUNTER_COUNT, namedCounters } from '../../../shared/model/counters.ts'
 import { Interrupted } from '../interruption.ts'
 import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
 
@@ -98,8 +98,8 @@ export function createAccounting(revision: number, stepCount: number, totals = n
 function chainTotals(counts: Float64Array): number[] {
   const last = counts.length - COUNTER_COUNT
   return Array.from({ length: COUNTER_COUNT }, (_, index) => {
-    if (index === 0) return counts[0]!
-    if (index === 1 || index === COUNTER_COUNT - 1) return counts[last + index]!
+    if (index === COUNTER.in) return counts[index]!
+    if (index === COUNTER.out || index === COUNTER.emitted) return counts[last + index]!
     let sum = 0
     for (let at = index; at < counts.length; at += COUNTER_COUNT) sum += counts[at]!
     return sum

@@ -12,7 +12,7 @@ import {
 } from '../../kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS, hasMoved, isRetriable, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
 import { produceBatches } from '../../kafka/wire/produce.ts'
-import { frame } from '../../registry/framing.ts'
+import { frame } from '../../model/framing.ts'
 import { batchesOf } from '../block-batches.ts'
 import type { ConnectorContext } from '../connector.ts'
 import { blockOf } from '../encode/whole-records.ts'

@@ -16,7 +16,7 @@ import {
 } from '../../kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
 import { fetchBatches } from '../../kafka/wire/fetch.ts'
-import { FRAMING_BYTES } from '../../registry/framing.ts'
+import { FRAMING_BYTES } from '../../model/framing.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'

@@ -3,7 +3,8 @@
  * between a source batch and the output batches (accounting, failures, bisecting), not where batches come from or go.
  * HOT: work per batch and per step; nothing is allocated per record unless it fails.
  */
-import { COUNTER_COUNT } from '../../model/counters.ts'
+import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
+import { FRAMING_BYTES } from '../../model/framing.ts'
 import { SmartModuleTrap, recordErrorName } from '../abi.ts'
 import { openBatchInstance } from './batch-instance.ts'
 import { enterCall, enterStart, leaveCall, stillAlive, type CallWatch } from './call-watch.ts'
@@ -13,14 +14,6 @@ import { addRows, type RowTarget } from './rows.ts'
 import { openSection, slicesByRecord } from './slices.ts'
 import { createVerdicts } from './verdicts.ts'
 import type { StepInstance } from './step.ts'
-
-/** Indexes of one step's counters (`COUNTERS` in shared/model/counters.ts). */
-const IN = 0
-const OUT = 1
-const FILTERED = 2
-const SKIPPED = 3
-const FAILED = 4
-const EMITTED = 6
 
 /** An open chain, with an instance of each of its steps. */
 export type Chain = {
@@ -85,7 +78,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       skippedNow = 0
       const into = step * COUNTER_COUNT
       const before = kernel.currentDistinct()
-      local[into + IN] = before
+      local[into + COUNTER.in] = before
       if (kernel.currentCount() === 0) continue
       enterCall(watch, step, batch.partition, batch.baseOffset, kernel.deltaOf(0), kernel.deltaOf(kernel.currentCount() - 1))
       try {
@@ -96,16 +89,16 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       }
       // Also outputs of a record that failed earlier: a step may not bring it back.
       if (failedNow + skippedNow > 0 || kernel.hasFailed() !== 0) kernel.dropFailed()
-      local[into + FAILED] = failedNow
-      local[into + SKIPPED] = skippedNow
-      local[into + OUT] = kernel.currentDistinct()
-      local[into + EMITTED] = kernel.currentCount()
-      local[into + FILTERED] = before - kernel.currentDistinct() - failedNow - skippedNow
+      local[into + COUNTER.failed] = failedNow
+      local[into + COUNTER.skipped] = skippedNow
+      local[into + COUNTER.out] = kernel.currentDistinct()
+      local[into + COUNTER.emitted] = kernel.currentCount()
+      local[into + COUNTER.filtered] = before - kernel.currentDistinct() - failedNow - skippedNow
     }
     if (stepCount === 0) {
-      local[IN] = kernel.currentDistinct()
-      local[OUT] = kernel.currentDistinct()
-      local[EMITTED] = kernel.currentCount()
+      local[COUNTER.in] = kernel.currentDistinct()
+      local[COUNTER.out] = kernel.currentDistinct()
+      local[COUNTER.emitted] = kernel.currentCount()
     }
   }
 
@@ -131,10 +124,10 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     if (failedNow + skippedNow === 0) return
     kernel.dropFailed()
     const into = last * COUNTER_COUNT
-    local[into + FAILED]! += failedNow
-    local[into + SKIPPED]! += skippedNow
-    local[into + OUT] = kernel.currentDistinct()
-    local[into + EMITTED] = kernel.currentCount()
+    local[into + COUNTER.failed]! += failedNow
+    local[into + COUNTER.skipped]! += skippedNow
+    local[into + COUNTER.out] = kernel.currentDistinct()
+    local[into + COUNTER.emitted] = kernel.currentCount()
   }
 
   /** A failure at the sink belongs to no step: it is counted at the last one, and its dead letter names no SmartModule. */
@@ -230,12 +223,12 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     const verdict = verdicts.judge(kernel.deltaOf(0), step, code, message.slice(0, 1024), code !== 'module_timeout')
     verdicts.hand(output)
     for (let each = 0; each < step; each++) {
-      output.counts[each * COUNTER_COUNT + IN]! += 1
-      output.counts[each * COUNTER_COUNT + OUT]! += 1
-      output.counts[each * COUNTER_COUNT + EMITTED]! += 1
+      output.counts[each * COUNTER_COUNT + COUNTER.in]! += 1
+      output.counts[each * COUNTER_COUNT + COUNTER.out]! += 1
+      output.counts[each * COUNTER_COUNT + COUNTER.emitted]! += 1
     }
-    output.counts[step * COUNTER_COUNT + IN]! += 1
-    output.counts[step * COUNTER_COUNT + (verdict === 'skipped' ? SKIPPED : FAILED)]! += 1
+    output.counts[step * COUNTER_COUNT + COUNTER.in]! += 1
+    output.counts[step * COUNTER_COUNT + (verdict === 'skipped' ? COUNTER.skipped : COUNTER.failed)]! += 1
   }
 
   return {
@@ -257,9 +250,6 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
 
 /** The time in milliseconds of all records of a batch with log-append time; -1 for any other batch. */
 const fixedTimeOf = ({ attributes, maxTimestamp }: SourceBatch): bigint => ((attributes & 8) !== 0 ? maxTimestamp : -1n)
-
-/** Length of the schema registry prefix of a stream's values (`shared/registry/framing.ts`, which this room may not import). */
-const FRAMING_BYTES = 5
 
 const NO_CUTS: readonly bigint[] = []
 /** The failure of a record whose dead letter is already written; no second one is written. */

@@ -7,7 +7,7 @@ import type { OpenSink } from '../../../../shared/connectors/sink.ts'
 import type { Cluster, Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import type { Assignment } from '../../../../shared/kafka/membership.ts'
 import type { FetchBatches } from '../../../../shared/kafka/wire/fetch.ts'
-import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
+import { COUNTER, COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import type { JobInput } from '../../../../shared/model/definition.ts'
 import { interruptionOf, isInDoubt } from '../../interruption.ts'
 import type { PartitionOutcome, RoundPartition } from '../../lane/messages.ts'
@@ -68,10 +68,9 @@ const OTHERS_LOOK_MS = 1000
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 const recordsOf = (outcomes: readonly PartitionOutcome[]): number => outcomes.reduce((sum, { records }) => sum + records, 0)
 
-const FAILED = 4
 function failedOf({ counts }: PartitionOutcome): number {
   let failed = 0
-  for (let at = FAILED; at < counts.length; at += COUNTER_COUNT) failed += counts[at]!
+  for (let at = COUNTER.failed; at < counts.length; at += COUNTER_COUNT) failed += counts[at]!
   return failed
 }
 

@@ -1,5 +1,5 @@
 /** The framing of values: magic byte 0, schema id as a big-endian int32, then the value (Confluent wire format). */
-import type { PipelineDefinition } from '../model/definition.ts'
+import type { PipelineDefinition } from './definition.ts'
 
 /** Bytes in front of a framed value. */
 export const FRAMING_BYTES = 5
