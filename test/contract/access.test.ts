@@ -2,8 +2,6 @@
  * Every operation of the contract, against everyone who may not use it: no token, a revoked one, a key without the operation's scope, and
  * the ids of another account. A new operation is covered by being in the contract.
  */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Contract } from '../../shared/api/operation.ts'
 import { SCOPES, type Scope } from '../../shared/model/limits.ts'
@@ -21,13 +19,15 @@ const BODIES: Record<string, unknown> = {
   validateConnector: { config: {} },
   redriveDeadLetters: {},
   replayPipeline: { from: 'earliest', to: 'latest' },
-  previewPipeline: { records: [{ value: {} }] },
+  previewPipeline: { from: 'earliest' },
   resetOffsets: { start: 'earliest' },
   updatePipeline: { description: 'x' },
   updateSecret: { value: 'x' },
   updateStream: { description: 'x' },
   writeStreamData: { records: [{ a: 'x' }] },
 }
+
+const QUERIES: Record<string, string> = { explainRecord: '?partition=0&offset=0' }
 
 let owner: Client
 let stranger: Client
@@ -48,7 +48,7 @@ beforeAll(async () => {
   const made = async (path: string, body: unknown) => (await owner.call<{ id: string }>('POST', `/v1/${path}`, body)).body.id
   ids.keys = await made('keys', { name: unique('key'), scopes: ['streams:read'] })
   ids.secrets = await made('secrets', { name: unique('secret'), value: 'x' })
-  const binary = await compileSmartModule(await readFile(join(import.meta.dirname, '../fixtures/smartmodules/shout.ts'), 'utf8'))
+  const binary = await compileSmartModule(`import { Record } from 'dps'\nexport function filter(record: Record): bool { return true }`)
   const config = { input_format: 'json', output_format: 'json' }
   const wasm_binary = Buffer.from(binary).toString('base64')
   ids.smartmodules = await made('smartmodules', { name: unique('module'), wasm_binary, config })
@@ -66,10 +66,10 @@ beforeAll(async () => {
 })
 
 /** The operation's path, with the ids of the owner's resources. */
-function pathOf({ path }: Contract): string {
+function pathOf({ id: operation, path }: Contract): string {
   const room = path.split('/')[1]!
   const id = room === 'connectors' ? 'conn_stream' : ids[room]
-  return `/v1${path.replace(':dead_letter_id', '0-0').replace(':id', id ?? 'unknown')}`
+  return `/v1${path.replace(':dead_letter_id', '0-0').replace(':id', id ?? 'unknown')}${QUERIES[operation] ?? ''}`
 }
 
 const ask = (client: Client, contract: Contract) => client.call(contract.method, pathOf(contract), BODIES[contract.id])
