@@ -1,8 +1,8 @@
 /**
  * `make bench SUITE=product`: what a customer waits for and pays: the time from `POST /pipelines` until the last of a million records is
  * visible to a read-committed reader, with batches as ordinary producers send them, compared with thin programs written for this one job
- * and timed from their start. They run in turn, three times unless REPEATS says otherwise; for each size of batches one output of each is
- * verified record by record. CPU is that of the processor, or of the thin program; that of the control plane is not included.
+ * and timed from their start. They run in turn, three times unless REPEATS says otherwise, over a million records unless RECORDS does; for
+ * each size of batches one output of each is verified record by record. CPU is that of the processor, or of the thin program; that of the control plane is not included.
  */
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,6 +1,7 @@
 /** The benchmark's records: about 165 bytes of JSON after the registry's 5-byte prefix, the same every time. */
 
-export const RECORD_COUNT = 1_000_000
+/** As many as `RECORDS` says: a multiple of the partitions. */
+export const RECORD_COUNT = Number(process.env.RECORDS || 1_000_000)
 export const PARTITIONS = 4
 export const SCHEMA_ID = 7
 

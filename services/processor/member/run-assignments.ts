@@ -107,6 +107,8 @@ export async function runAssignments(
         case 'brokers_away':
         case 'revision_behind':
           break
+        default:
+          interruption satisfies never
       }
       member.become('running', `retrying: ${reason}`)
       log('warn', `round dropped, replaying from the committed offsets: ${reason}`)
