@@ -23,7 +23,7 @@ check: node_modules/.installed ## check format, lint, types and generated pages
 	@oxfmt --check .
 	@oxlint --deny-warnings
 	@tsc --noEmit
-	@for page in connectors errors status-table; do $(NODE) docs/write-$$page.ts --check || exit 1; done
+	@for page in connectors errors settings status-table; do $(NODE) docs/write-$$page.ts --check || exit 1; done
 
 format: node_modules/.installed ## format the code as `make check` requires
 	@oxfmt --write .

@@ -78,7 +78,9 @@ function progressOf({ definition }: JobRow, positions: ReadonlyMap<number, bigin
   for (const [partition, ranges] of Object.entries(definition.job?.ranges ?? {})) {
     const from = BigInt(ranges[0]?.[0] ?? 0)
     const until = BigInt(ranges.at(-1)?.[1] ?? 0)
-    const position = positions.get(Number(partition)) ?? from
+    // The group may start before the ranges, where another job has taken the first dead letters.
+    const known = positions.get(Number(partition)) ?? from
+    const position = known > from ? known : from
     all += until - from
     done += (position < until ? position : until) - from
   }

@@ -1,6 +1,8 @@
 /** Redrive: a selection of dead letters becomes the input of a job. */
 import type { RedriveRequest } from '../../../shared/api/dead-letters.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
+import { removeGroup } from '../../../shared/kafka/admin/admin.ts'
+import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import {
@@ -56,20 +58,33 @@ export async function redrive(
   const unknown = (ids ?? []).findIndex((id) => parseDeadLetterId(id) === undefined)
   if (unknown >= 0) throw invalidRequest([{ path: `/ids/${unknown}`, message: 'is not the id of a dead letter' }])
   await deps.deadLetters.catchUp(pipeline)
-  const { names } = deps
   const { dead_letter_topic } = pipeline.definition
   const layout = await deps.cluster.describeTopic(dead_letter_topic)
   if (!layout) throw new Error(`topic ${dead_letter_topic} does not exist`)
-  const redrivesMax = LIMITS.redrives_max
-  const found = await listPending(deps.db, pipeline.id, { ids, filter, redrivesMax })
+  const found = await listPending(deps.db, pipeline.id, { ids, filter, redrivesMax: LIMITS.redrives_max })
   if (ids) await assertAllTaken(deps.db, pipeline.id, ids, found)
   if (dry_run || found.length === 0) return { count: found.length }
   const jobId = newId('job')
   const first = new Map(found.toReversed().map(({ letter_partition, letter_offset }) => [letter_partition, BigInt(letter_offset)]))
   await commitJobStart(deps, jobId, layout, first)
-  const result = await deps.db.transaction(async (trx) => {
+  const taken = storeRedrive(deps, pipeline, jobId, layout, { ids, found })
+  const { job } = await taken.catch(() => ({ job: undefined }))
+  if (!job) await deps.withAdmin((admin) => removeGroup(admin, deps.names.pipelineGroup(jobId))).catch(() => {})
+  deps.notifyPublisher()
+  return taken
+}
+
+/** Takes the dead letters that are still pending and stores the job over them; no job where none are. */
+async function storeRedrive(
+  { db, names }: Pick<Deps, 'db' | 'names'>,
+  pipeline: PipelineRow,
+  jobId: string,
+  layout: TopicLayout,
+  { ids, found }: { ids: string[] | undefined; found: Taken[] },
+): Promise<{ count: number; job?: JobRow }> {
+  return db.transaction(async (trx) => {
     // Another job may have taken some of them meanwhile.
-    const taken = await lockPending(trx, pipeline.id, { ids: found.map(deadLetterId), redrivesMax })
+    const taken = await lockPending(trx, pipeline.id, { ids: found.map(deadLetterId), redrivesMax: LIMITS.redrives_max })
     if (ids) await assertAllTaken(trx, pipeline.id, ids, taken)
     if (taken.length === 0) return { count: 0 }
     await takeForJob(trx, pipeline.id, jobId, taken)
@@ -81,13 +96,11 @@ export async function redrive(
       )
     const job = { job_id: jobId, kind: 'redrive' as const, ranges, records_per_second_max: null }
     const definition = {
-      ...jobDefinition(names, pipeline, job, { topic: dead_letter_topic, partitions: layout.leaders.length }, undefined),
+      ...jobDefinition(names, pipeline, job, { topic: layout.topic, partitions: layout.leaders.length }, undefined),
       job,
     }
     return { count: taken.length, job: await storeJob(trx, definition, taken.length) }
   })
-  deps.notifyPublisher()
-  return result
 }
 
 /** A client that names ids wants all of them: throws for ids that are unknown, already taken, or redriven too often. */

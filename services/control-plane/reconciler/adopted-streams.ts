@@ -84,7 +84,11 @@ export function createAdoptedFollower(
       // A pipeline created meanwhile either knows the new schemas already or is among the readers updated below.
       const locked = schemas.size > 0 ? await lockStream(trx, stream.account_id, stream.id) : undefined
       if (!locked) return false
-      await saveSchemas(trx, stream.id, schemas)
+      // Another control plane, or a PATCH, may have saved them first.
+      const known = await schemasOf(trx, stream.id)
+      const unknown = new Map([...schemas].filter(([schemaId]) => !known.has(schemaId)))
+      if (unknown.size === 0) return false
+      await saveSchemas(trx, stream.id, unknown)
       await updateReaders(trx, locked)
       return true
     })

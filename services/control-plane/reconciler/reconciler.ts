@@ -39,6 +39,8 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
     }
   }
 
+  const warn = (what: string) => (error: unknown) => log.warn({ reason: reasonOf(error) }, `reconciler: ${what} now`)
+
   async function pass(): Promise<void> {
     await db.transaction(async (lock) => {
       if (!(await tryLock(lock, ADVISORY_LOCKS.reconciler))) return
@@ -61,8 +63,8 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
           await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
       }
       await settleUnfinishedJobs(deps)
-      await keepOffsets(Date.now())
-      await trimIntakes(Date.now())
+      await keepOffsets(Date.now()).catch(warn('offsets are not kept'))
+      await trimIntakes(Date.now()).catch(warn('intake topics are not trimmed'))
       await deleteOldKeys(db)
       // Not awaited: a slow registry must not hold up the rest.
       following ??= followAdoptedStreams()

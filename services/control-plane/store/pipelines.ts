@@ -155,7 +155,9 @@ export async function listIdlePipelines(db: Queryable): Promise<Pick<PipelineRow
 /** Pipelines with an external source, and so with an intake topic. */
 export async function listSourcedPipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
   // Looked for here, not in Postgres, which refuses to read inside of a definition that contains \\u0000.
-  const rows: Pick<PipelineRow, 'id' | 'definition'>[] = await db('pipelines').select('id', 'definition')
+  const rows: Pick<PipelineRow, 'id' | 'definition'>[] = await db('pipelines')
+    .whereRaw(`definition::text LIKE '%"source":%'`)
+    .select('id', 'definition')
   return rows.filter(({ definition }) => definition.source !== undefined)
 }
 

@@ -5,6 +5,8 @@ import { findStream, listStreams, listUsers, lockStream, updateStream, type Stre
 import { undoStream } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
+import type { Transaction } from '../../store/database.ts'
+import { inTurn } from './in-turn.ts'
 
 const showItem = ({ id, name, description, status, status_reason, created_at, updated_at }: StreamRow) => ({
   id,
@@ -39,7 +41,7 @@ export const getStreamOperation = operation(getStreamContract, async ({ db }, ca
 })
 
 export const deleteStreamOperation = operation(deleteStreamContract, async (deps, caller, { params }) => {
-  const row = await deps.db.transaction(async (trx) => {
+  const remove = async (trx: Transaction) => {
     const locked = await lockStream(trx, caller.accountId, params.id)
     if (!locked) throw notFound('the stream')
     assertIfMatch(caller, etagOf(locked))
@@ -49,7 +51,8 @@ export const deleteStreamOperation = operation(deleteStreamContract, async (deps
     if (users.length > 0) throw new ServiceError('conflict', `the stream is used by: ${users.join(', ')}`)
     await updateStream(trx, locked.id, { status: 'deleting' })
     return locked
-  })
+  }
+  const row = await inTurn(params.id, () => deps.db.transaction(remove))
   // For clients it is gone from here on; the reconciler removes what can't be removed now.
   await undoStream(deps, row).catch((error: unknown) =>
     deps.log.warn({ id: row.id, reason: String(error) }, 'a stream will be removed later'),

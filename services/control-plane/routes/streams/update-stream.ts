@@ -1,4 +1,5 @@
 /** PATCH of a stream: its description, and its schema if the compatibility mode allows the change. */
+import type { Input } from '../../../../shared/api/operation.ts'
 import { updateStreamContract } from '../../../../shared/api/streams.ts'
 import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
 import type { SchemaText } from '../../../../shared/model/schema-text.ts'
@@ -11,6 +12,7 @@ import { withDeadline } from '../../with-deadline.ts'
 import { registerSchema } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
+import { inTurn } from './in-turn.ts'
 import { resolveSchemaId } from './adopt.ts'
 import { showStream } from './streams.ts'
 import { updateReaders } from '../../definitions/update-readers.ts'
@@ -85,24 +87,29 @@ function assertChangeable(caller: Caller, stream: StreamRow | undefined): assert
 }
 
 export const updateStreamOperation = operation(updateStreamContract, async (deps, caller, { params, body }) => {
-  const { db } = deps
-  // The registry is asked before the row is locked: what was found holds only for the schema that it was compared with.
-  const found = await findStream(db, caller.accountId, params.id)
-  assertChangeable(caller, found)
-  const change = await changeOf(deps, found, body)
-  const schemaId = change && (await register(deps, found, change))
-  const row = await db.transaction(async (trx) => {
-    const stream = await lockStream(trx, caller.accountId, params.id)
-    assertChangeable(caller, stream)
-    const { description = stream.description } = body
-    if (!change || schemaId === undefined) return updateStream(trx, stream.id, { description })
-    if (stream.schema_id !== found.schema_id) throw new ServiceError('conflict', 'another request changed the schema meanwhile; try again')
-    const { schema, schema_text } = change
-    const updated = await updateStream(trx, stream.id, { description, schema, schema_text, schema_id: schemaId })
-    await saveStreamSchema(trx, stream.id, schemaId, change)
-    await updateReaders(trx, updated)
-    return updated
-  })
+  const row = await inTurn(params.id, () => change(deps, caller, params.id, body))
   deps.notifyPublisher()
   return { status: 200, body: showStream(row), headers: etagOf(row) }
 })
+
+async function change(deps: Deps, caller: Caller, id: string, body: Input<typeof updateStreamContract>['body']): Promise<StreamRow> {
+  const { db } = deps
+  // The registry is asked before the row is locked: what was found holds only for the schema that it was compared with.
+  const found = await findStream(db, caller.accountId, id)
+  assertChangeable(caller, found)
+  const asked = await changeOf(deps, found, body)
+  const schemaId = asked && (await register(deps, found, asked))
+  return db.transaction(async (trx) => {
+    const stream = await lockStream(trx, caller.accountId, id)
+    assertChangeable(caller, stream)
+    const { description = stream.description } = body
+    if (!asked || schemaId === undefined) return updateStream(trx, stream.id, { description })
+    if (stream.schema_id !== found.schema_id && stream.schema_id !== schemaId)
+      throw new ServiceError('conflict', 'another request changed the schema meanwhile; try again')
+    const { schema, schema_text } = asked
+    const updated = await updateStream(trx, stream.id, { description, schema, schema_text, schema_id: schemaId })
+    await saveStreamSchema(trx, stream.id, schemaId, asked)
+    await updateReaders(trx, updated)
+    return updated
+  })
+}
