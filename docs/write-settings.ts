@@ -6,21 +6,20 @@ type Property = { description?: string; default?: unknown; enum?: unknown[]; min
 /** Depend on the machine: their description says what they are. */
 const OF_THE_MACHINE = new Set(['LANES', 'DPS_CACHE'])
 
-const schemas = Object.entries(settingsSchemas()).map(
-  ([service, schema]) => [service, schema.properties as Record<string, Property>] as const,
-)
+const all = settingsSchemas()
+const required = new Set(Object.values(all).flatMap((schema) => schema.required ?? []))
+const schemas = Object.entries(all).map(([service, schema]) => [service, schema.properties as Record<string, Property>] as const)
 const names = [...new Set(schemas.flatMap(([, properties]) => Object.keys(properties)))]
 
 function rowOf(name: string): string {
   const holders = schemas.filter(([, properties]) => properties[name])
   const property = holders[0]![1][name]!
   const service = holders.length > 1 ? 'both' : holders[0]![0]
-  const isRequired = Object.values(settingsSchemas()).some(({ required }) => required?.includes(name))
   const fallback =
     OF_THE_MACHINE.has(name) || property.default === undefined || property.default === '' ? '' : `\`${String(property.default)}\``
   const bounds =
     property.minimum !== undefined ? `${property.minimum} to ${property.maximum}` : property.enum ? property.enum.join(', ') : ''
-  return `| \`${name}\` | ${service} | ${isRequired ? 'required' : fallback} | ${bounds} | ${property.description ?? ''} |`
+  return `| \`${name}\` | ${service} | ${required.has(name) ? 'required' : fallback} | ${bounds} | ${property.description ?? ''} |`
 }
 
 const page = `# Settings

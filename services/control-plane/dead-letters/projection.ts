@@ -2,6 +2,7 @@
  * Dead-letter topic → Postgres, on demand and as pipelines make progress: a partition's rows and its next offset in one database
  * transaction, so that nothing is projected twice or left out. The topic is the source of truth.
  */
+import { createOneAtATime } from '../one-at-a-time.ts'
 import { unavailable } from '../service-error.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
@@ -59,8 +60,7 @@ export function createDeadLetterProjection(
   onError: (error: Error) => void,
 ): DeadLetterProjection {
   const connections = cluster.openConnections('dead-letters')
-  /** At most one projection per pipeline runs at a time. */
-  const running = new Map<string, Promise<void>>()
+  const projections = createOneAtATime()
 
   async function project({ id: pipelineId, definition }: Projected, deadlineMs: number): Promise<void> {
     const { dead_letter_topic: topic } = definition
@@ -90,26 +90,17 @@ export function createDeadLetterProjection(
     }
   }
 
-  async function catchUp(pipeline: Projected, deadlineMs = DEADLINE_MS): Promise<void> {
-    const { id } = pipeline
-    // Everything written before this call must be seen; a projection already running may have read the end offsets too early.
-    await running.get(id)?.catch(() => {})
-    const mine = (running.get(id) ?? Promise.resolve()).catch(() => {}).then(() => project(pipeline, deadlineMs))
-    running.set(id, mine)
-    try {
-      await mine
-    } finally {
-      if (running.get(id) === mine) running.delete(id)
-    }
-  }
+  /** What was written before the call must be seen: one that is under way may have looked too early. */
+  const catchUp = (pipeline: Projected, deadlineMs = DEADLINE_MS): Promise<void> =>
+    projections.run(pipeline.id, () => project(pipeline, deadlineMs))
 
   return {
     catchUp,
     notify(pipeline) {
-      if (!running.has(pipeline.id)) catchUp(pipeline, 60_000).catch(onError)
+      if (!projections.isBusy(pipeline.id)) catchUp(pipeline, 60_000).catch(onError)
     },
     async close() {
-      await Promise.allSettled(running.values())
+      await projections.settled()
       await connections.close().catch(() => {})
     },
   }

@@ -13,7 +13,7 @@ import {
   lockPending,
   parseDeadLetterId,
   takeForJob,
-  type DeadLetterRow,
+  type DeadLetterPlace,
 } from '../store/dead-letters.ts'
 import type { JobRow } from '../store/jobs.ts'
 import type { Queryable } from '../store/database.ts'
@@ -22,10 +22,8 @@ import type { z } from 'zod'
 import type { Deps } from '../deps.ts'
 import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'
 
-type Taken = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>
-
 /** Offsets as [from, until) ranges; successive offsets share a range unless a dead letter that is not taken lies between them. */
-export function rangesOf(taken: Taken[], others: ReadonlyMap<number, bigint[]>): { ranges: Ranges; count: number } {
+export function rangesOf(taken: DeadLetterPlace[], others: ReadonlyMap<number, bigint[]>): { ranges: Ranges; count: number } {
   const ranges: Ranges = {}
   let count = 0
   for (const [partition, letters] of Map.groupBy(taken, (letter) => letter.letter_partition)) {
@@ -80,7 +78,7 @@ async function storeRedrive(
   pipeline: PipelineRow,
   jobId: string,
   layout: TopicLayout,
-  { ids, found }: { ids: string[] | undefined; found: Taken[] },
+  { ids, found }: { ids: string[] | undefined; found: DeadLetterPlace[] },
 ): Promise<{ count: number; job?: JobRow }> {
   return db.transaction(async (trx) => {
     // Another job may have taken some of them meanwhile.
@@ -104,7 +102,7 @@ async function storeRedrive(
 }
 
 /** A client that names ids wants all of them: throws for ids that are unknown, already taken, or redriven too often. */
-async function assertAllTaken(db: Queryable, pipelineId: string, ids: string[], taken: Taken[]): Promise<void> {
+async function assertAllTaken(db: Queryable, pipelineId: string, ids: string[], taken: DeadLetterPlace[]): Promise<void> {
   const known = await listKnownIds(db, pipelineId, ids)
   const unknown = ids.flatMap((id, index) =>
     known.has(id) ? [] : [{ path: `/ids/${index}`, message: 'is not the id of a dead letter of the pipeline' }],

@@ -5,6 +5,7 @@
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { listIdlePipelines, lockPipeline } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
+import { oncePerInterval } from './once-per-interval.ts'
 
 const EVERY_MS = 12 * 3_600_000
 
@@ -17,20 +18,17 @@ export async function keepOffset(cluster: Cluster, definition: { group_id: strin
 }
 
 /** What the reconciler calls on every pass; it does its work twice a day. */
-export function createOffsetKeeper({ db, cluster, names, log }: Pick<Deps, 'db' | 'cluster' | 'names' | 'log'>) {
-  let last = 0
-  return async (nowMs: number): Promise<void> => {
-    if (nowMs - last < EVERY_MS) return
-    const pipelines = await listIdlePipelines(db)
-    last = nowMs
-    for (const { id, definition } of pipelines)
-      await db
+export const createOffsetKeeper = ({ db, cluster, names, log }: Pick<Deps, 'db' | 'cluster' | 'names' | 'log'>) =>
+  oncePerInterval(
+    EVERY_MS,
+    () => listIdlePipelines(db),
+    ({ id, definition }) =>
+      db
         .transaction(async (trx) => {
           // The lock keeps `POST …/offsets` out between the read and the commit.
           await lockPipeline(trx, id)
           await keepOffset(cluster, definition)
           if (definition.source) await keepOffset(cluster, { group_id: names.intakeGroup(id), source_topic: definition.source_topic })
         })
-        .catch((error: unknown) => log.debug({ id, reason: String(error) }, 'offsets were not committed again'))
-  }
-}
+        .catch((error: unknown) => log.debug({ id, reason: String(error) }, 'offsets were not committed again')),
+  )

@@ -4,23 +4,21 @@
  */
 import { listSourcedPipelines } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
+import { oncePerInterval } from './once-per-interval.ts'
 
 const EVERY_MS = 3_600_000
 const KEPT_MS = 7 * 24 * 3_600_000
 
 /** What the reconciler calls on every pass; it does its work once an hour. */
-export function createIntakeTrimmer({ db, cluster, withAdmin, log }: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'log'>) {
-  let last = 0
-  return async (nowMs: number): Promise<void> => {
-    if (nowMs - last < EVERY_MS) return
-    const pipelines = await listSourcedPipelines(db)
-    last = nowMs
-    for (const { id, definition } of pipelines)
-      await trimIntake({ cluster, withAdmin }, definition, nowMs - KEPT_MS).catch((error: unknown) =>
+export const createIntakeTrimmer = ({ db, cluster, withAdmin, log }: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'log'>) =>
+  oncePerInterval(
+    EVERY_MS,
+    () => listSourcedPipelines(db),
+    ({ id, definition }, nowMs) =>
+      trimIntake({ cluster, withAdmin }, definition, nowMs - KEPT_MS).catch((error: unknown) =>
         log.debug({ id, reason: String(error) }, 'an intake topic was not trimmed'),
-      )
-  }
-}
+      ),
+  )
 
 /** Deletes records that are committed and older than a time. */
 export async function trimIntake(

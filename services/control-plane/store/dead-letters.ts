@@ -97,8 +97,8 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
   if (replaced.length > 0)
     await db.raw(
       `UPDATE dead_letters SET status = 'copy' WHERE pipeline_id = ?
-       AND (letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`,
-      [pipelineId, replaced.map(({ letter_partition }) => letter_partition), replaced.map(({ letter_offset }) => letter_offset)],
+       AND ${IN_PLACES}`,
+      [pipelineId, ...columnsOf(replaced)],
     )
   return [...marked.values()]
 }
@@ -233,16 +233,21 @@ export async function lockPending(trx: Queryable, pipelineId: string, selection:
   return pending(trx, pipelineId, selection).forUpdate()
 }
 
-type DeadLetterPlace = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>
+/** Where a dead letter is in its topic. */
+export type DeadLetterPlace = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>
+
+/** The condition that a row is at one of the places, with `columnsOf` as its two parameters. */
+const IN_PLACES = '(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))'
+const columnsOf = (places: readonly DeadLetterPlace[]): [number[], string[]] => [
+  places.map(({ letter_partition }) => letter_partition),
+  places.map(({ letter_offset }) => letter_offset),
+]
 
 function pending(db: Queryable, pipelineId: string, { ids, filter, redrivesMax }: Selection) {
   const query = filtered(db, pipelineId, { ...filter, status: 'pending' }).where('redrives', '<', redrivesMax)
   if (ids) {
     const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
-    void query.whereRaw(`(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`, [
-      places.map(({ letter_partition }) => letter_partition),
-      places.map(({ letter_offset }) => letter_offset),
-    ])
+    void query.whereRaw(IN_PLACES, columnsOf(places))
   }
   return query.select('letter_partition', 'letter_offset').orderBy(['letter_partition', 'letter_offset'])
 }
@@ -250,28 +255,20 @@ function pending(db: Queryable, pipelineId: string, { ids, filter, redrivesMax }
 /** Those of `ids` that name a dead letter of the pipeline, in any status but `copy`. */
 export async function listKnownIds(db: Queryable, pipelineId: string, ids: string[]): Promise<Set<string>> {
   const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
-  const rows: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>[] = await db('dead_letters')
+  const rows: DeadLetterPlace[] = await db('dead_letters')
     .where({ pipeline_id: pipelineId })
     .whereNot('status', 'copy')
-    .whereRaw(`(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`, [
-      places.map(({ letter_partition }) => letter_partition),
-      places.map(({ letter_offset }) => letter_offset),
-    ])
+    .whereRaw(IN_PLACES, columnsOf(places))
     .select('letter_partition', 'letter_offset')
   return new Set(rows.map(deadLetterId))
 }
 
 /** Marks rows as being redriven by a job. */
-export async function takeForJob(
-  db: Queryable,
-  pipelineId: string,
-  jobId: string,
-  rows: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>[],
-): Promise<void> {
+export async function takeForJob(db: Queryable, pipelineId: string, jobId: string, rows: DeadLetterPlace[]): Promise<void> {
   await db.raw(
     `UPDATE dead_letters SET status = 'redriving', job_id = ? WHERE pipeline_id = ?
-     AND (letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))`,
-    [jobId, pipelineId, rows.map(({ letter_partition }) => letter_partition), rows.map(({ letter_offset }) => letter_offset)],
+     AND ${IN_PLACES}`,
+    [jobId, pipelineId, ...columnsOf(rows)],
   )
 }
 

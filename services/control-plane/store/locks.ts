@@ -1,5 +1,5 @@
-/** Locks and probes of Postgres that are no query of an aggregate. */
-import type { Database, Queryable, Transaction } from './database.ts'
+/** Advisory locks, and probes of the connection to Postgres. */
+import type { Queryable, Transaction } from './database.ts'
 
 /** Advisory locks of the service; each number is used for one purpose. */
 export const ADVISORY_LOCKS = { reconciler: 7001, publisher: 7002, builtIns: 7003 } as const
@@ -21,6 +21,6 @@ export async function limitIdleTime(trx: Transaction, ms: number): Promise<void>
 }
 
 /** Throws where the database, or the transaction, is not there any more. */
-export async function ping(db: Database | Queryable): Promise<void> {
+export async function ping(db: Queryable): Promise<void> {
   await db.raw('SELECT 1')
 }

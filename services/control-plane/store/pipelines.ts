@@ -244,7 +244,7 @@ export async function listObserved(db: Queryable, pipelineId: string): Promise<O
   })
 }
 
-/** Deletes the reports of all tasks but `tasks`, since the others are no longer wanted. */
+/** Deletes the reports of every task of the pipeline that is not in `tasks`. */
 export async function deleteObservedBut(db: Queryable, pipelineId: string, tasks: readonly number[]): Promise<void> {
   await db('observed_tasks').where({ pipeline_id: pipelineId }).whereNotIn('task', tasks).delete()
 }

@@ -30,7 +30,7 @@ const SEQUENCES_MAX = 10_000
 const IDLE_MAX = 16
 /** A broker remembers this many batches per producer and partition (KIP-98); retries of older ones are not detected as duplicates. */
 const BATCHES_KNOWN = 5
-/** Larger batches make consumers wait for memory and are no faster. */
+/** Larger batches cost consumers memory and gain no speed. */
 const BATCH_BYTES = 1_000_000
 const SEQUENCE_END = 2 ** 31
 

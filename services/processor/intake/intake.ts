@@ -10,7 +10,7 @@ import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { runIdOf } from '../../../shared/model/definition.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { Interrupted } from '../interruption.ts'
-import { createMember } from '../member/member.ts'
+import { createMember, isAtWorkOn } from '../member/member.ts'
 import { endOf, runAssignments } from '../member/run-assignments.ts'
 import type { Task, TaskEnd } from '../member/task-view.ts'
 import type { TaskOptions } from '../task/task.ts'
@@ -69,7 +69,7 @@ export function startIntake(options: IntakeOptions): Task {
       (split) => states.get(split)!.position,
       (split) => seen.get(split)!,
     )
-    const isMine = () => member.assignment === owned && !member.isHeld() && !member.isStopping
+    const isMine = () => isAtWorkOn(member, owned)
     member.onInterrupt = () => void reader.close()
     try {
       while (isMine()) {

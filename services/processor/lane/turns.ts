@@ -4,8 +4,7 @@ import type { BufferPool } from './buffer-pool.ts'
 import type { Job, Lane, Registered } from './lane-record.ts'
 import { post, type LaneThreads } from './lane-threads.ts'
 import type { FromLane } from './messages.ts'
-import type { Quarantine } from './quarantine.ts'
-import { quarantinedBy } from './quarantine.ts'
+import { quarantinedBy, type Quarantine } from './quarantine.ts'
 
 export type TurnsOptions = { threads: LaneThreads; inputs: BufferPool; quarantine: Quarantine; now: () => number }
 export type Turns = ReturnType<typeof createTurns>

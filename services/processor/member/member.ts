@@ -14,6 +14,10 @@ export type MemberOptions = {
 }
 
 export type Member = ReturnType<typeof createMember>
+/** The assignment holds, and the member is to work on it. */
+export const isAtWorkOn = (member: Member, owned: Assignment): boolean =>
+  member.assignment === owned && !member.isHeld() && !member.isStopping
+
 export type JoinOptions = Omit<MembershipOptions, 'heartbeatMs' | 'onAssigned' | 'onRevoked' | 'onError'>
 
 /** A task may miss several heartbeats before its session ends. */

@@ -4,7 +4,7 @@ import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
 import type { Assignment } from '../../../shared/kafka/membership.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import { Interrupted } from '../interruption.ts'
-import type { Member } from '../member/member.ts'
+import { isAtWorkOn, type Member } from '../member/member.ts'
 import type { Phases } from '../phases.ts'
 import { findLayout } from '../transaction/layouts.ts'
 import type { Transactions } from '../transaction/transactions.ts'
@@ -53,7 +53,7 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
   if (loaded.unmirrored.length > 0) await transactions.commit(target, loaded.unmirrored)
   const aside = await findAside(owned.partitions, targets, !sink && !isByKey, options.awayDeadLetters)
   if (aside.length > 0) member.become('running', `waiting: the targets of partitions ${aside.join(', ')} have no leader; the others go on`)
-  const isMine = () => member.assignment === owned && !member.isHeld() && !member.isStopping
+  const isMine = () => isAtWorkOn(member, owned)
 
   function rounds({ running, sink: to, planned }: Writing): Promise<boolean> {
     const withDeadLetters = planned.filter(([, { deadLettersFrom }]) => deadLettersFrom !== undefined).map(([partition]) => partition)

@@ -6,7 +6,7 @@ import { undoStream } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 import type { Transaction } from '../../store/database.ts'
-import { inTurn } from './in-turn.ts'
+import { createOneAtATime } from '../../one-at-a-time.ts'
 
 const showItem = ({ id, name, description, status, status_reason, created_at, updated_at }: StreamRow) => ({
   id,
@@ -40,6 +40,9 @@ export const getStreamOperation = operation(getStreamContract, async ({ db }, ca
   return { status: 200, body: showStream(row), headers: etagOf(row) }
 })
 
+/** By stream: the registry is asked only for a change that nothing else is about to refuse. */
+export const streamChanges = createOneAtATime()
+
 export const deleteStreamOperation = operation(deleteStreamContract, async (deps, caller, { params }) => {
   const remove = async (trx: Transaction) => {
     const locked = await lockStream(trx, caller.accountId, params.id)
@@ -52,7 +55,7 @@ export const deleteStreamOperation = operation(deleteStreamContract, async (deps
     await updateStream(trx, locked.id, { status: 'deleting' })
     return locked
   }
-  const row = await inTurn(params.id, () => deps.db.transaction(remove))
+  const row = await streamChanges.run(params.id, () => deps.db.transaction(remove))
   // For clients it is gone from here on; the reconciler removes what can't be removed now.
   await undoStream(deps, row).catch((error: unknown) =>
     deps.log.warn({ id: row.id, reason: String(error) }, 'a stream will be removed later'),

@@ -12,9 +12,8 @@ import { withDeadline } from '../../with-deadline.ts'
 import { registerSchema } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
-import { inTurn } from './in-turn.ts'
 import { resolveSchemaId } from './adopt.ts'
-import { showStream } from './streams.ts'
+import { showStream, streamChanges } from './streams.ts'
 import { updateReaders } from '../../definitions/update-readers.ts'
 
 function assertKeepsKey({ key_field }: StreamRow, schema: Record<string, string>, path: string): void {
@@ -87,7 +86,7 @@ function assertChangeable(caller: Caller, stream: StreamRow | undefined): assert
 }
 
 export const updateStreamOperation = operation(updateStreamContract, async (deps, caller, { params, body }) => {
-  const row = await inTurn(params.id, () => change(deps, caller, params.id, body))
+  const row = await streamChanges.run(params.id, () => change(deps, caller, params.id, body))
   deps.notifyPublisher()
   return { status: 200, body: showStream(row), headers: etagOf(row) }
 })
