@@ -1,10 +1,12 @@
 /**
- * The processor: composition root. config → cluster → lanes → definitions → fleet → supervisor → operations server → drain.
- * It needs only Kafka; the control plane and its Postgres may be down.
+ * The processor: composition root of the supervisor. config → cluster → definitions → fleet → runners → operations server → drain. Accounts'
+ * code and connections are in the runners, which are processes of their own (`runner/main.ts`). It needs only Kafka; the control plane and
+ * its Postgres may be down.
  */
 import { randomUUID } from 'node:crypto'
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import { connectorDefaultsOf, kafkaSecurityOf, loadProcessorConfig } from '../../shared/config/config.ts'
+import { join } from 'node:path'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { connectorDefaultsOf, kafkaSecurityOf, loadProcessorConfig, runnerEnvironment } from '../../shared/config/config.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
@@ -15,15 +17,15 @@ import { watchLiveness } from '../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
-import { createBufferPool } from './lane/buffer-pool.ts'
-import { registerTaskMetrics } from './metrics.ts'
-import { openPhases } from './phases.ts'
-import { openDeclined, type Declined } from './supervisor/declined.ts'
+import { registerFleetMetrics, registerTaskMetrics } from './metrics.ts'
+import { createBlame } from './supervisor/blame.ts'
+import { openDeclined } from './supervisor/declined.ts'
 import { openDefinitions } from './supervisor/definitions.ts'
 import { openFleet } from './supervisor/fleet.ts'
+import { groupAccounts } from './supervisor/group-accounts.ts'
 import { openObserver, type Observer } from './supervisor/observer.ts'
 import { openSupervisor, type Supervisor } from './supervisor/supervisor.ts'
-import { openByteBudget } from './task/byte-budget.ts'
+import { openVerdicts } from './supervisor/verdicts.ts'
 
 const config = loadProcessorConfig()
 const log = createLogger('processor', config.LOG_LEVEL)
@@ -52,29 +54,13 @@ await withRetries(log, 'waiting for Kafka', async () => {
   await admin.connect()
   await ensureServiceTopics(admin, names, config.REPLICATION_FACTOR).finally(() => admin.disconnect())
 })
-
-/** Buffers of fetched bytes: transferred to a lane with a round, returned once the lane has run them. */
-const inputs = createBufferPool(config.FETCH_BUDGET_BYTES)
-const phases = await openPhases(config.DPS_FAULTS)
-const lanes = phases.openLanes({
-  inputs,
-  count: config.LANES,
-  kernel: await WebAssembly.compile(await kernelBinary(config.DPS_CACHE)),
-  callTimeoutMs: config.CALL_TIMEOUT_MS,
-  now,
-  onLost: (reason) => log.warn({ reason }, 'a lane was replaced'),
-})
+// Compiled once and cached, before several runners would do so at once.
+await kernelBinary(config.DPS_CACHE)
 
 let supervisor: Supervisor | undefined
 let observer: Observer | undefined
-let declined: Declined | undefined
-const definitions = openDefinitions(
-  cluster,
-  names.definitions,
-  createSecretBox(config.SECRETS_KEYS),
-  () => supervisor?.reconcile(),
-  warn('definitions'),
-)
+const reconcile = () => supervisor?.reconcile()
+const definitions = openDefinitions(cluster, names.definitions, createSecretBox(config.SECRETS_KEYS), reconcile, warn('definitions'))
 await definitions.caughtUp
 const fleet = await withRetries(log, 'joining the fleet', () =>
   openFleet({
@@ -83,27 +69,37 @@ const fleet = await withRetries(log, 'joining the fleet', () =>
     name: names.fleet,
     processorId,
     sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
-    onChange: () => supervisor?.reconcile(),
+    onChange: reconcile,
     onError: warn('fleet'),
   }),
 )
-declined = openDeclined(cluster, names.fleet, processorId, now, () => supervisor?.reconcile(), warn('declined tasks'))
-await declined.caughtUp
+const declined = openDeclined(cluster, names.fleet, processorId, now, reconcile, warn('declined tasks'))
+const verdicts = openVerdicts(cluster, names.fleet, now, reconcile, warn('verdicts'))
+await Promise.all([declined.caughtUp, verdicts.caughtUp])
 supervisor = openSupervisor({
   declined,
-  phases,
-  processorId,
-  brokers: config.KAFKA_BROKERS,
-  cluster,
+  verdicts,
+  blame: createBlame(groupAccounts(config.ISOLATION, config.RUNNER_ACCOUNTS), now),
   definitions,
   fleet,
-  lanes,
-  budget: openByteBudget(config.FETCH_BUDGET_BYTES),
-  fetch: phases.createFetch(inputs.take),
-  roundBytesMax: config.ROUND_BYTES_MAX,
-  sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
-  names,
-  connectorDefaults: connectorDefaultsOf(config),
+  settings: {
+    processorId,
+    brokers: config.KAFKA_BROKERS,
+    security: kafkaSecurityOf(config),
+    prefix: config.DPS_PREFIX,
+    cacheFolder: config.DPS_CACHE,
+    lanes: config.LANES,
+    roundBytesMax: config.ROUND_BYTES_MAX,
+    fetchBudgetBytes: config.FETCH_BUDGET_BYTES,
+    callTimeoutMs: config.CALL_TIMEOUT_MS,
+    sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
+    connectorDefaults: connectorDefaultsOf(config),
+    logLevel: config.LOG_LEVEL,
+    ...(config.DPS_FAULTS === undefined ? {} : { faults: config.DPS_FAULTS }),
+  },
+  // Most of a runner's start is compiling, unless one before it has.
+  env: { NODE_COMPILE_CACHE: join(config.DPS_CACHE, 'node'), ...runnerEnvironment() },
+  memoryBytesMax: config.RUNNER_MEMORY_MIB * 2 ** 20,
   now,
   log: (level, message, fields) => log[level](fields, message),
   onChange: () => observer?.notify(),
@@ -115,22 +111,7 @@ supervisor.reconcile()
 const metrics = new Registry()
 collectDefaultMetrics({ register: metrics })
 registerTaskMetrics(metrics, observed)
-new Gauge({
-  name: 'dps_fleet_members',
-  help: 'Processors in the last stable view of the fleet',
-  registers: [metrics],
-  collect() {
-    this.set(fleet.members().length)
-  },
-})
-new Gauge({
-  name: 'dps_lanes',
-  help: 'Lanes at work; more than configured while slow SmartModules have lanes to themselves',
-  registers: [metrics],
-  collect() {
-    this.set(lanes.count())
-  },
-})
+registerFleetMetrics(metrics, () => fleet.members().length, supervisor.usage)
 const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () =>
   fleet.members().includes(processorId) ? [] : ['not in the fleet yet'],
 )
@@ -148,9 +129,7 @@ async function drain(signal: string): Promise<void> {
   await fleet.close()
   await supervisor?.close()
   await observer?.close()
-  await declined?.close()
-  await definitions.close()
-  await lanes.close()
+  await Promise.all([declined.close(), verdicts.close(), definitions.close()])
   await operations.close()
   await cluster.close()
   process.exit(0)

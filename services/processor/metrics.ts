@@ -1,5 +1,6 @@
-/** The tasks' state as Prometheus gauges, read at scrape time from the same source that the observer publishes. */
+/** The tasks' state and the runners' use as Prometheus gauges, read at scrape time from the same source that the observer publishes. */
 import { Gauge, type Registry } from 'prom-client'
+import type { Runners } from './supervisor/runners.ts'
 import type { ObservedTask } from '../../shared/model/definition.ts'
 
 export function registerTaskMetrics(registry: Registry, observed: () => ObservedTask[]): void {
@@ -51,5 +52,29 @@ export function registerTaskMetrics(registry: Registry, observed: () => Observed
         }
       }
     }
+  })
+}
+
+export function registerFleetMetrics(registry: Registry, members: () => number, usage: Runners['usage']): void {
+  const gauge = (name: string, help: string, labelNames: string[], collect: (gauge: Gauge) => void) =>
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset()
+        collect(this)
+      },
+    })
+  gauge('dps_fleet_members', 'Processors in the last stable view of the fleet', [], (each) => each.set(members()))
+  gauge('dps_lanes', 'Lanes at work; more than configured while slow SmartModules have lanes to themselves', [], (each) =>
+    each.set(usage().reduce((sum, { lanes }) => sum + lanes, 0)),
+  )
+  gauge('dps_runner_memory_bytes', 'Resident memory of each runner', ['group', 'pid'], (each) => {
+    for (const { group, pid, rssBytes } of usage()) each.set({ group, pid }, rssBytes)
+  })
+  gauge('dps_runner_cpu_seconds', 'CPU seconds of each runner since its start', ['group', 'pid'], (each) => {
+    for (const { group, pid, cpuSeconds } of usage()) each.set({ group, pid }, cpuSeconds)
   })
 }

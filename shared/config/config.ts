@@ -84,6 +84,12 @@ const ProcessorSchema = z.object({
   FETCH_BUDGET_BYTES: integer(256 << 20, 16 << 20, 2 ** 40).describe('for everything that is fetched, made of it, or held for a sink'),
   CALL_TIMEOUT_MS: integer(5000, 100, 600_000).describe('longest call into a SmartModule, in CPU time of its thread'),
   SESSION_TIMEOUT_MS: integer(6000, 6000, 300_000).describe('after which the groups give a silent processor’s partitions to others'),
+  ISOLATION: z
+    .enum(['account', 'shared'])
+    .default('account')
+    .describe('`account`: the pipelines of each account run in a process of their own; `shared`: all run in one, for a single tenant'),
+  RUNNER_ACCOUNTS: integer(1, 1, 1000).describe('accounts that share a process; more than one saves memory and widens the border'),
+  RUNNER_MEMORY_MIB: integer(2048, 256, 1 << 20).describe('resident memory at which an account’s process is ended'),
   DPS_FAULTS: z.string().optional().describe('for tests only: path of a module that breaks something on purpose'),
   NODE_ENV: z.string().optional().describe('`test` permits DPS_FAULTS'),
 })
@@ -139,6 +145,15 @@ export function loadProcessorConfig(env: NodeJS.ProcessEnv = process.env): Proce
   if (config.DPS_FAULTS !== undefined && config.NODE_ENV !== 'test')
     throw new Error('the environment is not usable:\n  DPS_FAULTS: is for tests alone (NODE_ENV=test)')
   return config
+}
+
+/** What passes from the processor's environment to the processes that run accounts' pipelines: certificates, the time zone, caches. */
+const RUNNER_ENVIRONMENT = ['NODE_COMPILE_CACHE', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_DIR', 'SSL_CERT_FILE', 'TMPDIR', 'TZ']
+
+/** The whole environment of a process that runs accounts' pipelines. The faults of tests pass under NODE_ENV=test only. */
+export function runnerEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const names = env.NODE_ENV === 'test' ? [...RUNNER_ENVIRONMENT, 'NODE_ENV', 'FAULT'] : RUNNER_ENVIRONMENT
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
 }
 
 /** The operator's connector defaults for all accounts. Throws an Error when BUCKET_ENDPOINT lacks one of its keys. */

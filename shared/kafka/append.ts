@@ -3,17 +3,17 @@ import { KafkaError, type Cluster, type Connections } from './cluster.ts'
 import { encodeBatch, stampProducer } from './protocol/record-batch.ts'
 import { produceBatches } from './wire/produce.ts'
 
-/** Appends all records as one batch. Throws KafkaError with the broker’s error, an Error when the topic does not exist. */
+/** Appends all records as one batch; a null value is a tombstone. Throws KafkaError with the broker’s error, an Error when the topic does not exist. */
 export async function appendRecords(
   cluster: Cluster,
   connections: Connections,
   topic: string,
-  words: readonly { key: string; value: Buffer }[],
+  entries: readonly { key: string; value: Buffer | null }[],
   nowMs: number,
 ): Promise<void> {
   const layout = await cluster.describeTopic(topic)
   if (!layout) throw new Error(`topic ${topic} does not exist`)
-  const records = words.map(({ key, value }, offsetDelta) => ({
+  const records = entries.map(({ key, value }, offsetDelta) => ({
     offsetDelta,
     timestampDelta: 0n,
     key: Buffer.from(key),

@@ -22,6 +22,7 @@ const CATALOGUE = join(import.meta.dirname, '..', '..', 'shared', 'smartmodule',
 
 /** A chain without steps, in the form that a lane receives. */
 export const BARE_CHAIN: LaneChain = {
+  runId: 'pl_test',
   pipelineId: 'pl_test',
   revision: 1,
   sourceTopic: 't',

@@ -89,6 +89,20 @@ describe('import direction', () => {
     expect(importers.filter((path) => !/\/(main|create-account)\.ts$/.test(path))).toEqual([])
   })
 
+  it('keeps what runs accounts’ code and connections out of the supervisor', () => {
+    const outside = /^services\/processor\/(main\.ts|metrics\.ts|(supervisor|channel)\/)/
+    const inside =
+      /^(services\/processor\/(runner|task|lane|intake|member|transaction)\/|shared\/(connectors|smartmodule\/host\/(?!kernel-binary)))/
+    const wrong = code
+      .filter((path) => outside.test(path))
+      .flatMap((path) =>
+        importsOf(path)
+          .filter((target) => inside.test(target))
+          .map((target) => `${path} imports ${target}`),
+      )
+    expect(wrong).toEqual([])
+  })
+
   it('allows no package but zod in a connector.ts', () => {
     const wrong = code
       .filter((path) => path.endsWith('/connector.ts'))
@@ -257,7 +271,6 @@ describe('names', () => {
     'payload',
     'plugin',
     'worker',
-    'runner',
     'tenant',
     'flow',
     'queue',

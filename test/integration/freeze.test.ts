@@ -12,6 +12,7 @@ import { environmentOf } from '../chaos/faults/faults.ts'
 import { FREEZES as FREEZERS, type Freeze } from '../chaos/faults/freezes.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { childrenOf } from '../harness/child-processes.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 
 const FREEZES = Object.keys(FREEZERS) as Freeze[]
@@ -105,7 +106,7 @@ describe('a processor that stands still', () => {
     // Their partitions move: everything arrives although they stand still.
     await eventually('others have taken over', arrived, 40_000)
     await writeFor(() => false, 1000)
-    for (const { pid } of frozen) process.kill(pid, 'SIGCONT')
+    for (const { pid } of frozen) for (const each of [pid, ...childrenOf(pid)]) process.kill(each, 'SIGCONT')
     await writeFor(() => false, 4000)
     await eventually('each resumed processor has its task again', ownTheirs, 60_000)
     await writeFor(() => false, 1000)

@@ -4,15 +4,23 @@ import { callWatchOver, WATCH_BYTES } from '../../../shared/smartmodule/host/cal
 import type { Lane, Registered } from './lane-record.ts'
 import type { FromLane, LaneData, ToLane } from './messages.ts'
 import { stepBack } from './priority.ts'
+import { LANE_SLOTS, writeNote } from '../channel/notes.ts'
 
 export type LaneThreadsOptions = {
   kernel: WebAssembly.Module
   count: number
   onMessage(lane: Lane, message: FromLane): void
   onCrash(lane: Lane, error: Error): void
+  /** File of the runner's notes; undefined where none are kept. */
+  notesFd: number | undefined
+  /** A thread that was ended goes on: it is in a call that V8 can't interrupt. */
+  onStuck(): void
 }
 
 export type LaneThreads = ReturnType<typeof startLaneThreads>
+
+/** V8 interrupts most code at once; bulk operations on memories and tables, and compiling, it does not interrupt at all. */
+const STUCK_MS = 5000
 
 /** True for a lane with only slow chains, or none. */
 export const isOnlySlow = (lane: Lane): boolean => [...lane.chains.values()].every(({ isSlow }) => isSlow)
@@ -21,14 +29,17 @@ export function post(lane: Lane, message: ToLane, transfer: ArrayBuffer[] = []):
   lane.worker.postMessage(message, transfer)
 }
 
-export function startLaneThreads({ kernel, count, onMessage, onCrash }: LaneThreadsOptions) {
+export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, onStuck }: LaneThreadsOptions) {
+  const freeSlots = Array.from({ length: LANE_SLOTS }, (_, slot) => slot)
   const lanes: Lane[] = Array.from({ length: count }, start)
-  /** Started and idle: a thread takes most of a second to start, and no chain should wait for that. */
-  let spare = start()
+  /** Started and idle, once there is work at all: no chain should wait for a thread to start, and no idle runner should pay for one. */
+  let spare: Lane | undefined
 
   function start(): Lane {
     const shared = new SharedArrayBuffer(WATCH_BYTES)
-    const data: LaneData = { kernel, watch: shared }
+    const slot = freeSlots.shift()
+    const notes = notesFd === undefined || slot === undefined ? undefined : { fd: notesFd, slot }
+    const data: LaneData = { kernel, watch: shared, notes }
     const worker = new Worker(new URL('./lane.ts', import.meta.url), { workerData: data, name: 'lane' })
     const lane: Lane = {
       worker,
@@ -47,17 +58,24 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash }: LaneThre
       if (!lane.closed) onMessage(lane, message)
     })
     worker.on('error', (error) => onCrash(lane, error))
+    worker.once('exit', () => {
+      // A thread that is gone is at work on nothing.
+      if (notes) writeNote(notes.fd, notes.slot, undefined)
+      if (slot !== undefined) freeSlots.push(slot)
+    })
     return lane
   }
 
   function end(lane: Lane): void {
     lane.closed = true
-    void lane.worker.terminate()
+    const timer = setTimeout(onStuck, STUCK_MS)
+    timer.unref()
+    void lane.worker.terminate().finally(() => clearTimeout(timer))
   }
 
   /** Takes the spare lane into use with these chains and starts the next spare. */
   function take(chains: Map<number, Registered>): Lane {
-    const lane = spare
+    const lane = spare ?? start()
     spare = start()
     lane.chains = chains
     if (chains.size > 0 && isOnlySlow(lane)) holdBack(lane)
@@ -97,6 +115,10 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash }: LaneThre
       end(lane)
       lanes.splice(lanes.indexOf(lane), 1)
     },
+    /** There is work: from now on a spare lane waits. */
+    prepare(): void {
+      spare ??= start()
+    },
     /** True where the lane was the spare one, which is replaced. */
     replaceSpare(lane: Lane): boolean {
       if (lane !== spare) return false
@@ -106,7 +128,7 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash }: LaneThre
     },
     async close(): Promise<void> {
       await Promise.all(
-        [...lanes, spare].map((lane) => {
+        [...lanes, ...(spare ? [spare] : [])].map((lane) => {
           lane.closed = true
           return lane.worker.terminate()
         }),

@@ -18,6 +18,7 @@ import { openRowTarget } from './row-target.ts'
 import { createBufferPool } from './buffer-pool.ts'
 import { ownThreadId } from './priority.ts'
 import { runPartition } from './run-partition.ts'
+import { writeNote, type Phase } from '../channel/notes.ts'
 
 const data = workerData as LaneData
 const port = parentPort!
@@ -29,6 +30,15 @@ const chains = new Map<number, { chain: Chain; spec: LaneChain; rowBuffer?: RowB
 
 function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
+}
+
+/** Should the process end meanwhile, the note tells the supervisor for which run. */
+async function noted(runId: string | undefined, phase: Phase, work: () => Promise<void>): Promise<void> {
+  const { notes } = data
+  if (!notes || runId === undefined) return work()
+  writeNote(notes.fd, notes.slot, { runId, phase })
+  await work()
+  writeNote(notes.fd, notes.slot, undefined)
 }
 
 async function open(chainId: number, spec: LaneChain): Promise<void> {
@@ -116,8 +126,8 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
 let turn = Promise.resolve()
 port.on('message', (message: ToLane) => {
   turn = turn.then(() => {
-    if (message.type === 'open') return open(message.chainId, message.chain)
-    if (message.type === 'run') return run(message)
+    if (message.type === 'open') return noted(message.chain.runId, 'open', () => open(message.chainId, message.chain))
+    if (message.type === 'run') return noted(chains.get(message.chainId)?.spec.runId, 'run', () => run(message))
     if (message.type === 'recycle') buffers.give(message.buffers)
     else chains.delete(message.chainId)
     return undefined

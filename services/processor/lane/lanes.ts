@@ -44,6 +44,10 @@ export type LanesOptions = {
   callTimeoutMs: number
   now: () => number
   onLost: (reason: string) => void
+  /** File of the runner's notes (`channel/notes.ts`); undefined where none are kept. */
+  notesFd?: number
+  /** A lane that was ended goes on, in a call that can't be interrupted: only the end of the process ends it. */
+  onStuck: () => void
 }
 
 /** A chain fails when so many lanes in a row have crashed while running it. */
@@ -54,7 +58,7 @@ export function openLanes(options: LanesOptions): Lanes {
   let nextRound = 1
   const { count, callTimeoutMs, kernel, inputs, now } = options
   const quarantine = createQuarantine(now)
-  const threads = startLaneThreads({ kernel, count, onMessage, onCrash })
+  const threads = startLaneThreads({ kernel, count, onMessage, onCrash, notesFd: options.notesFd, onStuck: options.onStuck })
   const turns = createTurns({ threads, inputs, quarantine, now })
   const watchdog = startWatchdog({ threads, turns, quarantine, count, callTimeoutMs, lose })
 
@@ -113,6 +117,7 @@ export function openLanes(options: LanesOptions): Lanes {
     post(lane, { type: 'open', chainId: chain.id, chain: spec })
     try {
       await opening.promise
+      threads.prepare()
       return chain
     } catch (error) {
       threads.laneOf(chain)?.chains.delete(chain.id)

@@ -22,6 +22,8 @@ export type LaneStep = {
 
 /** Everything a lane must know to run a pipeline's chain. Sizes in bytes. */
 export type LaneChain = {
+  /** Of the pipeline or job (`runIdOf`): what the lane notes while it is at work. */
+  runId: string
   pipelineId: string
   revision: number
   sourceTopic: string
@@ -120,4 +122,7 @@ export type FromLane =
   | { type: 'broken'; roundId: number; message: string; /** Retrying can't help. */ isFinal: boolean }
 
 /** What a lane is started with. `watch` is written by the chain around each call into a SmartModule. */
-export type LaneData = { kernel: WebAssembly.Module; watch: SharedArrayBuffer }
+export type LaneData = { kernel: WebAssembly.Module; watch: SharedArrayBuffer; notes: LaneNotes | undefined }
+
+/** Where a lane notes what it is at work on (`channel/notes.ts`). */
+export type LaneNotes = { fd: number; slot: number }

@@ -1,19 +1,23 @@
-/** The processor's copy of `dps.definitions`: pipelines by id, SmartModule binaries by sha-256, compiled once when a task first needs them. */
+/** The processor's copy of `dps.definitions`: pipelines by id, secrets by account, SmartModule binaries by sha-256. Nothing is compiled here. */
 import { createHash } from 'node:crypto'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
 import { Envelope, ownerOf, type SecretBox } from '../../../shared/secrets/envelope.ts'
-import { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { definitionKeys, PipelineDefinition } from '../../../shared/model/definition.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import type { Secret } from '../channel/protocol.ts'
 
 export type Definitions = {
   /** Pipelines and jobs by run id (`runIdOf`). */
   pipelines: ReadonlyMap<string, PipelineDefinition>
-  /** One revision of a pipeline; undefined when it is not kept. */
-  revision(pipelineId: string, revision: number): PipelineDefinition | undefined
-  /** The value of an account's secret. Throws when there is no such secret, or no key to decrypt it. */
-  secret(accountId: string, name: string): string
-  /** Throws when the binary has not arrived or does not compile. */
-  smartModule(sha256: string): Promise<WebAssembly.Module>
+  /** One revision of a pipeline as JSON; undefined when it is not kept. */
+  revision(pipelineId: string, revision: number): string | undefined
+  /** The accounts' secrets by owner, decrypted where there is a key. */
+  secretsOf(accounts: ReadonlySet<string>): Record<string, Secret>
+  /** Grows whenever a secret was changed. */
+  secretsVersion(): number
+  /** A binary that a kept revision of one of the accounts uses; undefined where there is none. */
+  smartModule(accounts: ReadonlySet<string>, sha256: string): Buffer | undefined
   caughtUp: Promise<void>
   close(): Promise<void>
 }
@@ -30,7 +34,7 @@ export function openDefinitions(
   const revisions = new Map<string, Buffer>()
   const binaries = new Map<string, Buffer>()
   const secrets = new Map<string, Envelope>()
-  const compiled = new Map<string, Promise<WebAssembly.Module>>()
+  let secretsVersion = 0
 
   function apply(key: string, value: Buffer | null): void {
     const slash = key.indexOf('/')
@@ -54,13 +58,13 @@ export function openDefinitions(
         return
       case 'secret': {
         const parsed = Envelope.safeParse(value && parseJson(value))
+        secretsVersion++
         if (value === null) secrets.delete(id)
         else if (parsed.success) secrets.set(id, parsed.data)
         else onError(new Error(`the secret ${id} can't be parsed`))
         return
       }
       case 'smartmodule':
-        compiled.delete(id)
         if (value === null) binaries.delete(id)
         else if (createHash('sha256').update(value).digest('hex') === id) binaries.set(id, Buffer.from(value))
         else onError(new Error(`the SmartModule ${id} does not match its sha-256`))
@@ -82,26 +86,33 @@ export function openDefinitions(
     onError,
   })
 
+  /** Whether a current or an earlier revision of one of the accounts' pipelines has a step with this binary. */
+  function isUsedBy(accounts: ReadonlySet<string>, sha256: string): boolean {
+    const own = [...pipelines.values()].filter(({ account_id }) => accounts.has(account_id))
+    if (own.some(({ steps }) => steps.some((step) => step.sha256 === sha256))) return true
+    const ids = new Set(own.map(({ pipeline_id }) => pipeline_id))
+    return [...revisions].some(([key, text]) => ids.has(key.slice(0, key.indexOf('/'))) && text.includes(sha256))
+  }
+
   return {
     pipelines,
     caughtUp: tail.caughtUp,
-    revision(pipelineId, revision) {
-      const value = revisions.get(`${pipelineId}/${revision}`)
-      return value && PipelineDefinition.safeParse(parseJson(value)).data
+    revision: (pipelineId, revision) =>
+      revisions.get(definitionKeys.revision(pipelineId, revision).slice('revision/'.length))?.toString('utf8'),
+    secretsOf(accounts) {
+      const found: Record<string, Secret> = {}
+      for (const [owner, envelope] of secrets) {
+        if (![...accounts].some((account) => owner.startsWith(ownerOf(account, '')))) continue
+        try {
+          found[owner] = { value: secretBox.open(owner, envelope) }
+        } catch (error) {
+          found[owner] = { error: reasonOf(error) }
+        }
+      }
+      return found
     },
-    secret(accountId, name) {
-      const owner = ownerOf(accountId, name)
-      const envelope = secrets.get(owner)
-      if (!envelope) throw new Error(`the account has no secret "${name}"`)
-      return secretBox.open(owner, envelope)
-    },
-    async smartModule(sha256) {
-      const binary = binaries.get(sha256)
-      if (!binary) throw new Error(`the SmartModule ${sha256.slice(0, 12)} has not arrived yet`)
-      let module = compiled.get(sha256)
-      if (!module) compiled.set(sha256, (module = WebAssembly.compile(new Uint8Array(binary))))
-      return module
-    },
+    secretsVersion: () => secretsVersion,
+    smartModule: (accounts, sha256) => (isUsedBy(accounts, sha256) ? binaries.get(sha256) : undefined),
     close: () => tail.close(),
   }
 }

@@ -1,16 +1,31 @@
 /**
- * Starts and stops the tasks of this processor: the definitions say what should run, the fleet says where. Each pass compares the wanted
- * tasks with the running ones; passes may run any number of times, triggered by anything.
+ * Which tasks run on this processor, and in which runner: the definitions say what should run, the fleet says where, the blame says with
+ * whom. Passes may run any number of times, triggered by anything. Nothing of an account runs in this process.
  */
-import { runIdOf, taskNumbersOf, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { observedKey, runIdOf, taskNumbersOf, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import type { Blame } from './blame.ts'
+import type { Declined } from './declined.ts'
+import { createFinals } from './finals.ts'
+import type { Fleet } from './fleet.ts'
 import { placeTask } from './placement.ts'
-import { newSlot, observe, type Slot } from './slot.ts'
-import { createTaskLife, type TaskLifeOptions } from './task-life.ts'
+import type { Placement } from './runner-group.ts'
+import type { RunnerEnd } from './runner-process.ts'
+import { openRunners, type Runners, type RunnersOptions } from './runners.ts'
+import type { Verdicts } from './verdicts.ts'
+
+export type SupervisorOptions = Pick<RunnersOptions, 'settings' | 'env' | 'memoryBytesMax' | 'now' | 'log' | 'definitions' | 'onChange'> & {
+  fleet: Fleet
+  declined: Declined
+  verdicts: Verdicts
+  blame: Blame
+}
 
 export type Supervisor = {
   /** Compares the wanted tasks with the running ones. */
   reconcile(): void
   observed(): ObservedTask[]
+  usage: Runners['usage']
   /** Starts no more tasks; running ones go on until `close`. */
   drain(): void
   close(): Promise<void>
@@ -18,16 +33,24 @@ export type Supervisor = {
 
 const PASS_MS = 500
 
-type Wanted = { definition: PipelineDefinition; index: number }
-
-export function openSupervisor(options: TaskLifeOptions): Supervisor {
-  const { declined, definitions, fleet, now, processorId } = options
-  const slots = new Map<string, Slot>()
-  /** The final report of each task of a stopped pipeline, kept until the task starts again or the pipeline is deleted. */
-  const finals = new Map<string, ObservedTask>()
-  const life = createTaskLife(options, () => reconcile())
+export function openSupervisor(options: SupervisorOptions): Supervisor {
+  const { blame, declined, definitions, fleet, verdicts } = options
+  const { processorId } = options.settings
+  const { pipelines } = definitions
   let draining = false
   let closed = false
+  const warn = (what: string, definition: PipelineDefinition) => (error: unknown) =>
+    options.log('warn', what, { run_id: runIdOf(definition), reason: reasonOf(error) })
+
+  const runners = openRunners({
+    ...options,
+    recentEnds: blame.recentEnds,
+    onEnd,
+    onTaskEnded: (last) => finals.onTaskEnded(last),
+    onDeclined,
+    onFreed: () => reconcile(),
+  })
+  const finals = createFinals({ ...options, processorId, pipelines, holds: runners.holds, isMine })
 
   function isMine(definition: PipelineDefinition, index: number): boolean {
     const runId = runIdOf(definition)
@@ -35,90 +58,66 @@ export function openSupervisor(options: TaskLifeOptions): Supervisor {
     return placeTask(members, runId, index) === processorId
   }
 
-  function wanted(): Map<string, Wanted> {
-    const tasks = new Map<string, Wanted>()
-    for (const [runId, definition] of definitions.pipelines) {
-      if (definition.desired === 'stopped') continue
-      for (const index of taskNumbersOf(definition)) if (isMine(definition, index)) tasks.set(`${runId}/${index}`, { definition, index })
+  function onEnd(group: string, runs: PipelineDefinition[], { cause, isBlamed, notes }: RunnerEnd): void {
+    if (!isBlamed) return
+    for (const failed of blame.onEnd(group, runs, new Set(notes.map(({ runId }) => runId)))) {
+      const phase = notes.find(({ runId }) => runId === runIdOf(failed))?.phase
+      const reason = `runner_ended: the pipeline has ended its process again and again, the last time by ${cause}${phase ? ` (${phase})` : ''}`
+      warn('a pipeline has failed', failed)(reason)
+      verdicts.fail(failed, reason).catch(warn('a verdict could not be written', failed))
     }
-    return tasks
   }
 
-  async function end(slot: Slot): Promise<void> {
-    slot.isClosing = true
-    const { task } = slot
-    await task?.stop()
-    slot.lastView = task?.view() ?? slot.lastView
-    slot.task = undefined
-    slots.delete(slot.key)
-    // The control plane waits for the report that a stopped pipeline has drained; a task that only moved is reported by its new owner.
-    const definition = definitions.pipelines.get(runIdOf(slot.definition))
-    if (!closed && definition?.desired === 'stopped') report(slot.key, { ...slot, definition, failure: null })
-    options.onChange()
+  function onDeclined(definition: PipelineDefinition, task: number): void {
+    if (fleet.members().length < 2) return
+    declined
+      .decline(runIdOf(definition), task, definition.attempt, definition.revision)
+      .catch(warn('a task could not be declined', definition))
+    reconcile()
   }
 
-  function report(key: string, slot: Slot): void {
-    finals.set(key, { ...observe(slot, processorId, now()), status: 'stopped', reason: null, records_per_second: 0 })
-  }
-
-  /** Passes a later revision on to the running task, and starts the task if it should run and does not. */
-  function follow(slot: Slot, next: PipelineDefinition): void {
-    const before = slot.definition
-    slot.definition = next
-    slot.task?.setPaused(next.desired === 'paused')
-    if (next.revision !== before.revision) {
-      if (slot.task) void life.update(slot, next)
-      else if (slot.end !== 'failed' && !slot.isStarting) [slot.failures, slot.retryAt] = [0, 0]
+  function placements(): Map<string, Placement> {
+    const groups = new Map<string, Map<string, { definition: PipelineDefinition; tasks: readonly number[] }>>()
+    for (const [runId, definition] of pipelines) {
+      if (definition.desired === 'stopped' || verdicts.of(definition) !== undefined) continue
+      const tasks = taskNumbersOf(definition).filter((index) => isMine(definition, index))
+      if (tasks.length === 0) continue
+      for (const task of tasks) finals.forget(observedKey(runId, task))
+      const group = blame.groupOf(definition)
+      let placement = groups.get(group)
+      if (!placement) groups.set(group, (placement = new Map()))
+      placement.set(runId, { definition, tasks })
     }
-    if (!slot.task && !slot.isStarting && slot.end === undefined && slot.retryAt <= now() && !draining) void life.start(slot)
+    return groups
   }
 
   function reconcile(): void {
-    if (closed) return
-    const tasks = wanted()
-    for (const slot of slots.values()) {
-      if (slot.isClosing) continue
-      const next = tasks.get(slot.key)?.definition
-      if (!next && draining) continue
-      // When a revision changes the number of tasks, only the added and removed ones join or leave the group; the others keep running.
-      if (!next || next.attempt !== slot.definition.attempt) void end(slot).then(reconcile)
-      else follow(slot, next)
-    }
-    for (const [key, { definition, index }] of tasks) {
-      if (slots.has(key) || draining) continue
-      const slot = newSlot(key, definition, index, now())
-      slots.set(key, slot)
-      finals.delete(key)
-      void life.start(slot)
-    }
-    reportStopped()
+    // While it drains the fleet has left it out: what runs goes on until `close`.
+    if (closed || draining) return
+    runners.place(placements())
+    finals.update()
+    verdicts.prune((runId) => pipelines.has(runId))
   }
   const timer = setInterval(reconcile, PASS_MS)
 
-  /** A pipeline may be stopped before any of its tasks ran: the processor that would run them must report that nothing runs. */
-  function reportStopped(): void {
-    for (const [key, { pipeline_id }] of finals) if (!definitions.pipelines.has(pipeline_id)) finals.delete(key)
-    for (const [runId, definition] of definitions.pipelines) {
-      if (definition.desired !== 'stopped') continue
-      for (const index of taskNumbersOf(definition)) {
-        const key = `${runId}/${index}`
-        const known = finals.get(key)
-        if (slots.has(key) || (known?.revision === definition.revision && known.attempt === definition.attempt)) continue
-        if (isMine(definition, index)) report(key, newSlot(key, definition, index, now()))
-      }
-    }
+  function failed(): ObservedTask[] {
+    return [...pipelines.values()].flatMap((definition) => {
+      const reason = definition.desired === 'stopped' ? undefined : verdicts.of(definition)
+      return reason === undefined ? [] : finals.failed(definition, reason)
+    })
   }
 
   return {
     reconcile,
-    observed: () => [...finals.values(), ...[...slots.values()].map((slot) => observe(slot, processorId, now()))],
+    observed: () => [...finals.reports(), ...failed(), ...runners.reports()],
+    usage: runners.usage,
     drain() {
       draining = true
     },
     async close() {
       closed = true
       clearInterval(timer)
-      await Promise.all([...slots.values()].map(end))
+      await runners.close()
     },
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Moments of a round in which the whole process stands still (SIGSTOP), once: its successor takes over, and what it does later must be
+ * Moments of a round in which the whole processor stands still (SIGSTOP of the supervisor and of the runner), once: its successor takes over, and what it does later must be
  * refused.
  */
 import type { Phases } from '../../../services/processor/phases.ts'
@@ -8,7 +8,9 @@ import type { Phases } from '../../../services/processor/phases.ts'
 let untilFreeze = 10
 
 function freeze(): void {
-  if (--untilFreeze === 0) process.kill(process.pid, 'SIGSTOP')
+  if (--untilFreeze !== 0) return
+  process.kill(process.ppid, 'SIGSTOP')
+  process.kill(process.pid, 'SIGSTOP')
 }
 
 export const FREEZES = {

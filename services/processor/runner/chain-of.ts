@@ -1,5 +1,5 @@
 /** Resolves a definition to what a lane needs: compiled modules and init documents. */
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { outputPrefixOf } from '../../../shared/model/framing.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import type { LaneChain, LaneStep } from '../lane/messages.ts'
@@ -28,6 +28,7 @@ export async function chainOf(definition: PipelineDefinition, definitions: Defin
     })
   }
   return {
+    runId: runIdOf(definition),
     pipelineId: definition.pipeline_id,
     revision: definition.revision,
     sourceTopic: definition.source_topic,

@@ -1,4 +1,5 @@
-/** The life of one task on this processor: its chain is prepared, it runs, and what follows when it ends or does not start. */
+/** The life of one task in this runner: its chain is prepared, it runs, and what follows when it ends or does not start. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
@@ -13,10 +14,12 @@ import type { ByteBudget } from '../task/byte-budget.ts'
 import { startTask } from '../task/task.ts'
 import { chainOf } from './chain-of.ts'
 import { connectorContextOf } from './connector-context.ts'
-import type { Declined } from './declined.ts'
+import type { Notes } from '../channel/notes.ts'
 import type { Definitions } from './definitions.ts'
-import type { Fleet } from './fleet.ts'
 import type { Slot } from './slot.ts'
+
+/** The run whose code is on the stack, in every callback that its task leads to. */
+export const currentRun = new AsyncLocalStorage<string>()
 
 const RETRY_MS = 1000
 const RETRY_MAX_MS = 30_000
@@ -30,8 +33,9 @@ export type TaskLifeOptions = {
   brokers: string[]
   cluster: Cluster
   definitions: Definitions
-  fleet: Fleet
-  declined: Declined
+  /** The task does not start here: another processor should try. */
+  decline(slot: Slot): void
+  notes: Notes
   lanes: Lanes
   budget: ByteBudget
   fetch: FetchBatches
@@ -52,9 +56,8 @@ export type TaskLife = {
   update(slot: Slot, definition: PipelineDefinition): Promise<void>
 }
 
-/** `onDeclined`: a task that does not start here was left to another processor. */
-export function createTaskLife(options: TaskLifeOptions, onDeclined: () => void): TaskLife {
-  const { declined, definitions, fleet, now } = options
+export function createTaskLife(options: TaskLifeOptions): TaskLife {
+  const { definitions, notes, now } = options
 
   function openTask(definition: PipelineDefinition, index: number, chain: LaneChain, fields: object): Task {
     const log = (level: 'info' | 'warn', message: string) => options.log(level, message, fields)
@@ -74,8 +77,8 @@ export function createTaskLife(options: TaskLifeOptions, onDeclined: () => void)
     }
     const { names, lanes, budget, fetch, roundBytesMax } = options
     const earlier = async (revision: number) => {
-      const found = definitions.revision(definition.pipeline_id, revision)
-      return found && { definition: found, chain: await chainOf(found, definitions) }
+      const found = await definitions.revision(definition.pipeline_id, revision)
+      return found && { definition: found, chain: await notedChainOf(found) }
     }
     return index >= INTAKE_TASKS_FROM
       ? startIntake({
@@ -86,6 +89,9 @@ export function createTaskLife(options: TaskLifeOptions, onDeclined: () => void)
       : startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax, earlier })
   }
 
+  const notedChainOf = (definition: PipelineDefinition): Promise<LaneChain> =>
+    notes.during(runIdOf(definition), 'compile', () => chainOf(definition, definitions))
+
   async function start(slot: Slot): Promise<void> {
     const { definition, index } = slot
     const fields = { pipeline_id: runIdOf(definition), task: index, revision: definition.revision }
@@ -94,7 +100,7 @@ export function createTaskLife(options: TaskLifeOptions, onDeclined: () => void)
     slot.isStarting = true
     let chain: LaneChain
     try {
-      chain = await chainOf(definition, definitions)
+      chain = await notedChainOf(definition)
     } catch (error) {
       return retryLater(slot, reasonOf(error), false)
     } finally {
@@ -103,7 +109,8 @@ export function createTaskLife(options: TaskLifeOptions, onDeclined: () => void)
     if (slot.isClosing) return
     // Another revision arrived meanwhile: start with that one.
     if (slot.definition.revision !== definition.revision) return start(slot)
-    const task = openTask(definition, index, chain, fields)
+    // What is thrown past everything in a driver's callback is then known to be of this run.
+    const task = currentRun.run(runIdOf(definition), () => openTask(definition, index, chain, fields))
     slot.task = task
     options.log('info', 'task started', fields)
     // The desired status may have changed while the chain was being prepared.
@@ -138,23 +145,14 @@ export function createTaskLife(options: TaskLifeOptions, onDeclined: () => void)
     else {
       slot.failure = `retrying: ${reason}`
       slot.retryAt = now() + Math.min(RETRY_MS * 2 ** Math.min(slot.failures, 10), RETRY_MAX_MS)
-      if (now() - slot.failingSince > DECLINE_AFTER_MS && fleet.members().length > 1) decline(slot)
+      if (now() - slot.failingSince > DECLINE_AFTER_MS) options.decline(slot)
     }
     options.onChange()
   }
 
-  function decline({ definition, index }: Slot): void {
-    declined
-      .decline(runIdOf(definition), index, definition.attempt, definition.revision)
-      .catch((error: unknown) =>
-        options.log('warn', 'a task could not be declined', { reason: String(error), pipeline_id: runIdOf(definition) }),
-      )
-    onDeclined()
-  }
-
   async function update(slot: Slot, definition: PipelineDefinition): Promise<void> {
     try {
-      const chain = await chainOf(definition, definitions)
+      const chain = await notedChainOf(definition)
       if (slot.definition.revision === definition.revision) slot.task?.update(definition, chain)
     } catch (error) {
       options.log('warn', 'the next revision is not ready', { pipeline_id: runIdOf(definition), reason: String(error) })

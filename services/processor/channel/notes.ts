@@ -1,0 +1,68 @@
+/**
+ * What a runner is at work on, noted outside of it: a file without a name that both processes hold open. What is written there is in the
+ * kernel's page cache at once, so it survives every way in which the runner can end. One fixed slot per lane and per start under way.
+ */
+import { readSync, writeSync } from 'node:fs'
+
+/** In which phases of its life a pipeline is noted. */
+const PHASES = ['compile', 'open', 'run', 'thrown'] as const
+export type Phase = (typeof PHASES)[number]
+/** A run (`runIdOf`) and what was being done for it. */
+export type Note = { runId: string; phase: Phase }
+
+const SLOT_BYTES = 96
+/** Lanes have the first slots, the main thread has the others. */
+export const LANE_SLOTS = 128
+const SLOTS = 1024
+/** Where the last exception is noted. */
+const THROWN_SLOT = SLOTS - 1
+
+const EMPTY = Buffer.alloc(SLOT_BYTES)
+
+/** Writes the note into the slot; undefined empties it. */
+export function writeNote(fd: number, slot: number, note: Note | undefined): void {
+  const bytes = note ? Buffer.alloc(SLOT_BYTES) : EMPTY
+  if (note) bytes.write(`${note.phase} ${note.runId}`, 0, SLOT_BYTES, 'latin1')
+  writeSync(fd, bytes, 0, SLOT_BYTES, slot * SLOT_BYTES)
+}
+
+/** The notes that stand in the file; none for slots that hold anything else. */
+export function readNotes(fd: number): Note[] {
+  const bytes = Buffer.alloc(SLOTS * SLOT_BYTES)
+  const length = readSync(fd, bytes, 0, bytes.length, 0)
+  const notes: Note[] = []
+  for (let at = 0; at + SLOT_BYTES <= length; at += SLOT_BYTES) {
+    const text = bytes.toString('latin1', at, at + SLOT_BYTES)
+    const [first, runId = ''] = text.slice(0, text.indexOf('\0') >>> 0).split(' ')
+    const phase = PHASES.find((each) => each === first)
+    if (phase && runId !== '') notes.push({ phase, runId })
+  }
+  return notes
+}
+
+export type Notes = ReturnType<typeof openNotes>
+
+/** The main thread's side of a runner. */
+export function openNotes(fd: number) {
+  const taken = new Set<number>()
+  return {
+    /** Notes the phase until `work` has settled. Beyond some 900 phases at once the rest are not noted. */
+    async during<T>(runId: string, phase: Phase, work: () => Promise<T>): Promise<T> {
+      let slot = LANE_SLOTS
+      while (taken.has(slot)) slot++
+      if (slot >= THROWN_SLOT) return work()
+      taken.add(slot)
+      writeNote(fd, slot, { runId, phase })
+      try {
+        return await work()
+      } finally {
+        writeNote(fd, slot, undefined)
+        taken.delete(slot)
+      }
+    },
+    /** An exception was thrown past everything: for which run, where that is known. */
+    thrown(runId: string): void {
+      writeNote(fd, THROWN_SLOT, { runId, phase: 'thrown' })
+    },
+  }
+}

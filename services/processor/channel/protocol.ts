@@ -1,0 +1,81 @@
+/**
+ * What a supervisor and its runners say to each other. A runner is not trusted: it runs an account's code and talks to an account's servers.
+ * The supervisor checks every value against these schemas, and accepts reports on the runner's own pipelines only.
+ */
+import { z } from 'zod'
+import { ObservedTask, PipelineDefinition } from '../../../shared/model/definition.ts'
+
+/** What a runner needs of the processor's settings. It sees neither `SECRETS_KEYS` nor the environment. */
+export const Settings = z.object({
+  processorId: z.string(),
+  brokers: z.array(z.string()),
+  security: z.object({
+    tls: z.boolean(),
+    caFile: z.string().optional(),
+    certFile: z.string().optional(),
+    keyFile: z.string().optional(),
+    sasl: z
+      .object({ mechanism: z.enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512']), username: z.string(), password: z.string() })
+      .optional(),
+  }),
+  prefix: z.string(),
+  cacheFolder: z.string(),
+  lanes: z.number().int(),
+  roundBytesMax: z.number(),
+  fetchBudgetBytes: z.number(),
+  callTimeoutMs: z.number(),
+  sessionTimeoutMs: z.number(),
+  connectorDefaults: z.object({
+    bucket: z.object({ endpoint: z.string(), region: z.string(), access_key: z.string(), secret_key: z.string() }).optional(),
+    warehouse_url: z.string().optional(),
+    bucket_folders: z.array(z.string()),
+    allow_private_addresses: z.boolean(),
+  }),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error', 'silent']),
+  faults: z.string().optional(),
+})
+/** The validated settings of a runner. */
+export type Settings = z.infer<typeof Settings>
+
+/** A decrypted secret, or why it can't be decrypted. */
+const Secret = z.union([z.object({ value: z.string() }), z.object({ error: z.string() })])
+export type Secret = z.infer<typeof Secret>
+
+/** From the supervisor. */
+export const ToRunner = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('settings'), settings: Settings }),
+  /** Every second. A runner that misses ten ends itself: its supervisor stands still, and others may have its tasks. */
+  z.object({ type: z.literal('beat') }),
+  /** All secrets of the accounts that the runner serves, by owner (`ownerOf`); replaces the earlier ones. */
+  z.object({ type: z.literal('secrets'), secrets: z.record(z.string(), Secret) }),
+  /** These tasks of the run are to run here, with this definition; replaces what was said of the run before. */
+  z.object({ type: z.literal('assign'), definition: PipelineDefinition, tasks: z.array(z.number().int()) }),
+  /** No task of the run is to run here any more. */
+  z.object({ type: z.literal('release'), run_id: z.string() }),
+  /** Answers `need`: base64 of a binary, or the JSON of a definition; null where there is none. */
+  z.object({ type: z.literal('answer'), id: z.number().int(), value: z.string().nullable() }),
+  /** Finish and commit the current rounds, leave the groups, exit. */
+  z.object({ type: z.literal('drain') }),
+])
+export type ToRunner = z.infer<typeof ToRunner>
+
+/** From a runner. */
+export const FromRunner = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('ready') }),
+  z.object({ type: z.literal('beat'), lanes: z.number().int() }),
+  /** `tasks`: reports that changed. `ended`: the last reports of tasks that are gone. */
+  z.object({ type: z.literal('report'), tasks: z.array(ObservedTask), ended: z.array(ObservedTask) }),
+  /** A task does not start here: another processor should try. */
+  z.object({ type: z.literal('declined'), run_id: z.string(), task: z.number().int() }),
+  z.object({ type: z.literal('need'), id: z.number().int(), sha256: z.string() }),
+  z.object({ type: z.literal('need_revision'), id: z.number().int(), pipeline_id: z.string(), revision: z.number().int() }),
+])
+export type FromRunner = z.infer<typeof FromRunner>
+
+/** File descriptors that a runner starts with, beside the standard ones. */
+export const CHANNEL_FD = 3
+export const NOTES_FD = 4
+
+export const BEAT_MS = 1000
+/** Beats in a row that may be missing on either side. Counted, not timed: a machine that was paused has not been silent. */
+export const BEATS_MISSED_MAX = 10

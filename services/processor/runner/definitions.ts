@@ -1,0 +1,63 @@
+/** What a runner knows of definitions: its accounts' secrets as they were sent, and SmartModules and earlier revisions on demand. */
+import { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { ownerOf } from '../../../shared/secrets/envelope.ts'
+import type { FromRunner, Secret, ToRunner } from '../channel/protocol.ts'
+
+export type Definitions = {
+  /** One revision of a pipeline; undefined when it is not kept. */
+  revision(pipelineId: string, revision: number): Promise<PipelineDefinition | undefined>
+  /** The value of an account's secret. Throws when there is no such secret, or no key to decrypt it. */
+  secret(accountId: string, name: string): string
+  /** Throws when the binary has not arrived or does not compile. */
+  smartModule(sha256: string): Promise<WebAssembly.Module>
+}
+
+type Need = { type: 'need'; sha256: string } | { type: 'need_revision'; pipeline_id: string; revision: number }
+
+export function createDefinitions(send: (value: FromRunner) => void) {
+  let secrets: Record<string, Secret> = {}
+  const waiting = new Map<number, (value: string | null) => void>()
+  /** Compiled once for all tasks, and dropped with the last chain that uses it. */
+  const compiled = new Map<string, WeakRef<WebAssembly.Module>>()
+  let nextId = 1
+
+  function ask(need: Need): Promise<string | null> {
+    const id = nextId++
+    return new Promise((resolve) => {
+      waiting.set(id, resolve)
+      send({ ...need, id })
+    })
+  }
+
+  const definitions: Definitions = {
+    async revision(pipelineId, revision) {
+      const found = await ask({ type: 'need_revision', pipeline_id: pipelineId, revision })
+      return found === null ? undefined : PipelineDefinition.safeParse(JSON.parse(found)).data
+    },
+    secret(accountId, name) {
+      const found = secrets[ownerOf(accountId, name)]
+      if (!found) throw new Error(`the account has no secret "${name}"`)
+      if ('error' in found) throw new Error(found.error)
+      return found.value
+    },
+    async smartModule(sha256) {
+      const known = compiled.get(sha256)?.deref()
+      if (known) return known
+      const binary = await ask({ type: 'need', sha256 })
+      if (binary === null) throw new Error(`the SmartModule ${sha256.slice(0, 12)} has not arrived yet`)
+      const module = await WebAssembly.compile(Buffer.from(binary, 'base64'))
+      compiled.set(sha256, new WeakRef(module))
+      return module
+    },
+  }
+  return {
+    definitions,
+    onSecrets(given: Record<string, Secret>): void {
+      secrets = given
+    },
+    onAnswer({ id, value }: Extract<ToRunner, { type: 'answer' }>): void {
+      waiting.get(id)?.(value)
+      waiting.delete(id)
+    },
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * A runner: the process in which the pipelines of one account run. Sockets, tasks and lanes are here; what should run, and with which
+ * definition and secrets, comes from the supervisor over a pipe. It may be killed at any moment, and is: nothing waits for it.
+ */
+import { flushCompileCache } from 'node:module'
+import { Socket } from 'node:net'
+import { openKafkaSecurity } from '../../../shared/kafka/admin/security.ts'
+import { openCluster } from '../../../shared/kafka/cluster.ts'
+import { runIdOf, serviceNames } from '../../../shared/model/definition.ts'
+import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
+import { createLogger } from '../../../shared/telemetry/log.ts'
+import { openLines } from '../channel/lines.ts'
+import { openNotes } from '../channel/notes.ts'
+import { BEAT_MS, BEATS_MISSED_MAX, CHANNEL_FD, NOTES_FD, ToRunner, type FromRunner, type Settings } from '../channel/protocol.ts'
+import { createBufferPool } from '../lane/buffer-pool.ts'
+import { openPhases } from '../phases.ts'
+import { openByteBudget } from '../task/byte-budget.ts'
+import { createDefinitions } from './definitions.ts'
+import { openReports, type Reports } from './reports.ts'
+import { openSlots, type Slots } from './slots.ts'
+import { currentRun } from './task-life.ts'
+
+/**
+ * Ends the process by a signal that nothing handles: no exit waits for threads that can't be interrupted. Not SIGKILL, so that the
+ * supervisor can tell this end from one that came from elsewhere.
+ */
+function end(): void {
+  process.kill(process.pid, 'SIGALRM')
+}
+
+// The supervisor drains its runners; a signal to the whole process group must not overtake it.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+
+const now = () => Date.now()
+const notes = openNotes(NOTES_FD)
+process.on('uncaughtException', (error) => {
+  const runId = currentRun.getStore()
+  if (runId !== undefined) notes.thrown(runId)
+  process.stderr.write(
+    `${JSON.stringify({ service: 'runner', level: 60, run_id: runId, msg: 'thrown past everything', reason: String(error.stack ?? error).slice(0, 4000) })}\n`,
+  )
+  end()
+})
+
+const pipe = new Socket({ fd: CHANNEL_FD })
+// The supervisor is gone: others will have its tasks.
+pipe.on('close', end)
+const lines = openLines<ToRunner, FromRunner>({
+  pipe,
+  schema: ToRunner,
+  lineBytesMax: Number.POSITIVE_INFINITY,
+  bytesPerSecondMax: Number.POSITIVE_INFINITY,
+  now,
+  onValue,
+  onBroken: end,
+})
+
+let missed = 0
+let slots: Slots | undefined
+let reports: Reports | undefined
+let draining: Promise<void> | undefined
+let close: () => Promise<void> = () => Promise.resolve()
+let lanesAtWork = () => 0
+const { definitions, onSecrets, onAnswer } = createDefinitions((value) => lines.send(value))
+setInterval(() => {
+  if (++missed > BEATS_MISSED_MAX) end()
+  lines.send({ type: 'beat', lanes: lanesAtWork() })
+}, BEAT_MS)
+
+function onValue(value: ToRunner): void {
+  missed = 0
+  switch (value.type) {
+    case 'settings':
+      return void start(value.settings)
+    case 'beat':
+      return
+    case 'secrets':
+      return onSecrets(value.secrets)
+    case 'assign':
+      return slots?.assign(runIdOf(value.definition), value)
+    case 'release':
+      return slots?.assign(value.run_id, undefined)
+    case 'answer':
+      return onAnswer(value)
+    case 'drain':
+      draining ??= drain()
+      return
+    default:
+      value satisfies never
+  }
+}
+
+async function start(settings: Settings): Promise<void> {
+  const { processorId } = settings
+  const log = createLogger('runner', settings.logLevel)
+  const names = serviceNames(settings.prefix)
+  const security = openKafkaSecurity(settings.security, settings.brokers)
+  const cluster = openCluster({ brokers: settings.brokers, clientId: processorId, connection: security.connection, now })
+  /** Buffers of fetched bytes: transferred to a lane with a round, returned once the lane has run them. */
+  const inputs = createBufferPool(settings.fetchBudgetBytes)
+  const phases = await openPhases(settings.faults)
+  const lanes = phases.openLanes({
+    inputs,
+    count: settings.lanes,
+    kernel: await WebAssembly.compile(await kernelBinary(settings.cacheFolder)),
+    callTimeoutMs: settings.callTimeoutMs,
+    now,
+    onLost: (reason) => log.warn({ reason }, 'a lane was replaced'),
+    notesFd: NOTES_FD,
+    onStuck() {
+      log.error('a lane does not end: ending the process')
+      end()
+    },
+  })
+  lanesAtWork = lanes.count
+  const opened = openSlots({
+    processorId,
+    brokers: settings.brokers,
+    cluster,
+    definitions,
+    notes,
+    decline: ({ definition, index }) => lines.send({ type: 'declined', run_id: runIdOf(definition), task: index }),
+    phases,
+    lanes,
+    budget: openByteBudget(settings.fetchBudgetBytes),
+    fetch: phases.createFetch(inputs.take),
+    roundBytesMax: settings.roundBytesMax,
+    sessionTimeoutMs: settings.sessionTimeoutMs,
+    names,
+    connectorDefaults: settings.connectorDefaults,
+    now,
+    log: (level, message, fields) => log[level](fields, message),
+    onChange: () => reports?.notify(),
+    onEnded: (last) => reports?.ended(last),
+  })
+  slots = opened
+  reports = openReports((value) => lines.send(value), opened.observed)
+  close = async () => {
+    await opened.close()
+    reports?.close()
+    await lanes.close()
+    await cluster.close()
+  }
+  lines.send({ type: 'ready' })
+  // Otherwise written at exit, and a runner is killed instead.
+  flushCompileCache()
+}
+
+/** D7: stop fetching, finish the round, commit, leave the groups. */
+async function drain(): Promise<void> {
+  await close()
+  // The last reports are to reach the supervisor.
+  pipe.removeListener('close', end)
+  pipe.end(() => process.exit(0))
+}

@@ -1,0 +1,56 @@
+/** Tells the supervisor what this runner's tasks do: changes at once, progress every two seconds, nothing twice. */
+import { observedKey, type ObservedTask } from '../../../shared/model/definition.ts'
+import type { FromRunner } from '../channel/protocol.ts'
+
+export type Reports = {
+  /** Something changed: report soon. */ notify(): void
+  /** A task is gone; this is its last report. */ ended(last: ObservedTask): void
+  close(): void
+}
+
+const PROGRESS_MS = 2000
+const SOON_MS = 50
+/** Tasks in one report, so that no line becomes too long. */
+const TASKS_MAX = 200
+
+export function openReports(send: (value: FromRunner) => void, observed: () => ObservedTask[]): Reports {
+  /** By task, the last report without its time. */
+  const sent = new Map<string, string>()
+  let soon: NodeJS.Timeout | undefined
+  let ended: ObservedTask[] = []
+
+  function report(): void {
+    clearTimeout(soon)
+    soon = undefined
+    const changed: ObservedTask[] = []
+    const keys = new Set<string>()
+    for (const task of observed()) {
+      const key = observedKey(task.pipeline_id, task.task)
+      const fingerprint = JSON.stringify({ ...task, at: '' })
+      keys.add(key)
+      if (sent.get(key) === fingerprint) continue
+      sent.set(key, fingerprint)
+      changed.push(task)
+    }
+    for (const key of sent.keys()) if (!keys.has(key)) sent.delete(key)
+    const gone = ended
+    ended = []
+    for (let at = 0; at < Math.max(changed.length, gone.length); at += TASKS_MAX)
+      send({ type: 'report', tasks: changed.slice(at, at + TASKS_MAX), ended: gone.slice(at, at + TASKS_MAX) })
+  }
+  const timer = setInterval(report, PROGRESS_MS)
+
+  return {
+    notify() {
+      soon ??= setTimeout(report, SOON_MS)
+    },
+    ended(last) {
+      ended.push(last)
+      soon ??= setTimeout(report, SOON_MS)
+    },
+    close() {
+      clearInterval(timer)
+      report()
+    },
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * The runners of this processor: one for each group of runs (an account's, or a suspect's own). A group's runner is started when it has
+ * work, started again with backoff when it ends by itself, and drained once it has had no work for a while. A spare one waits, because a
+ * process takes half a second to start. No task is given to a runner while another one may still have it.
+ */
+import { observedKey, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { createRunnerGroup, type Placement, type RunnerGroup, type RunnerGroupOptions } from './runner-group.ts'
+import { startRunner, type RunnerEnd, type RunnerProcess, type RunnerProcessOptions } from './runner-process.ts'
+
+export type Runners = {
+  /** By group, everything that is to run on this processor; groups that are left out are released. */
+  place(groups: ReadonlyMap<string, Placement>): void
+  /** Tasks that a runner has, or had when it ended. */
+  reports(): ObservedTask[]
+  /** Whether a runner may still have the task. */
+  holds(taskKey: string): boolean
+  /** For the metrics. */
+  usage(): { group: string; pid: number; rssBytes: number; cpuSeconds: number; lanes: number }[]
+  close(): Promise<void>
+}
+
+export type RunnersOptions = Pick<RunnerProcessOptions, 'settings' | 'env' | 'memoryBytesMax' | 'now'> &
+  Pick<RunnerGroupOptions, 'definitions' | 'onTaskEnded' | 'onDeclined' | 'onChange' | 'onFreed'> & {
+    /** How often the group's runner has ended by itself lately. */
+    recentEnds(group: string): number
+    /** A runner has ended that was to go on. */
+    onEnd(group: string, runs: PipelineDefinition[], end: RunnerEnd): void
+    log(level: 'info' | 'warn', message: string, fields: object): void
+  }
+
+const IDLE_MAX_MS = 60_000
+const BACKOFF_MS = 1000
+const BACKOFF_MAX_MS = 30_000
+
+export function openRunners(options: RunnersOptions): Runners {
+  const { now, log } = options
+  const groups = new Map<string, RunnerGroup>()
+  /** Last reports of tasks whose runner has ended, until another one reports them. */
+  const orphans = new Map<string, ObservedTask>()
+  /** Which group a process serves; the spare one serves none. */
+  const served = new Map<RunnerProcess, RunnerGroup>()
+  let closed = false
+  let spare: RunnerProcess | undefined = start()
+
+  function start(): RunnerProcess {
+    const runner: RunnerProcess = startRunner({
+      ...options,
+      onReady: options.onFreed,
+      onValue: (value) => served.get(runner)?.onValue(value),
+    })
+    void runner.ended.then((end) => onEnd(runner, end))
+    return runner
+  }
+
+  function take(group: RunnerGroup): void {
+    const runner = spare ?? start()
+    spare = undefined
+    served.set(runner, group)
+    group.use(runner)
+    // The one that was taken needs the cores first.
+    setTimeout(() => {
+      if (!closed) spare ??= start()
+    }, BACKOFF_MS).unref()
+  }
+
+  function onEnd(runner: RunnerProcess, end: RunnerEnd): void {
+    if (runner === spare) spare = undefined
+    const group = served.get(runner)
+    served.delete(runner)
+    if (!group || closed) return
+    const { runs, last } = group.lose()
+    if (!end.isWanted) {
+      log('warn', 'a runner ended', { group: group.name, cause: end.cause, at_work: end.notes })
+      options.onEnd(group.name, runs, end)
+    }
+    const reason = end.isWanted ? null : `retrying: the runner of the pipeline ended (${end.cause})`
+    for (const task of last)
+      orphans.set(observedKey(task.pipeline_id, task.task), { ...task, status: 'starting', reason, records_per_second: 0, in_flight: 0 })
+    const recent = options.recentEnds(group.name)
+    group.startAt = recent > 1 ? now() + Math.min(BACKOFF_MS * 2 ** (recent - 2), BACKOFF_MAX_MS) : now()
+    options.onChange()
+    options.onFreed()
+  }
+
+  function open(name: string): RunnerGroup {
+    const group: RunnerGroup = createRunnerGroup({
+      ...options,
+      name,
+      processorId: options.settings.processorId,
+      isHeldElsewhere: (key) => [...groups.values()].some((other) => other !== group && other.has(key)),
+    })
+    groups.set(name, group)
+    return group
+  }
+
+  /** Ends the runner of a group that has had no work for a while, and forgets a group without a runner. */
+  function endIdle(group: RunnerGroup, placement: Placement | undefined): void {
+    if (placement || !group.isEmpty()) {
+      group.idleSince = undefined
+      return
+    }
+    group.idleSince ??= now()
+    if (!group.runner) groups.delete(group.name)
+    else if (now() - group.idleSince > IDLE_MAX_MS) group.runner.drain()
+  }
+
+  function place(placements: ReadonlyMap<string, Placement>): void {
+    if (closed) return
+    for (const name of placements.keys()) if (!groups.has(name)) open(name)
+    for (const group of groups.values()) {
+      const placement = placements.get(group.name)
+      if (!group.runner && placement && group.startAt <= now()) take(group)
+      group.tell(placement ?? new Map())
+      endIdle(group, placement)
+    }
+    for (const group of groups.values()) for (const { pipeline_id, task } of group.reports()) orphans.delete(observedKey(pipeline_id, task))
+    for (const [key, { pipeline_id, task }] of orphans)
+      if (![...placements.values()].some((placement) => placement.get(pipeline_id)?.tasks.includes(task))) orphans.delete(key)
+  }
+
+  return {
+    place,
+    holds: (taskKey) => [...groups.values()].some((group) => group.has(taskKey)),
+    reports() {
+      const reported = [...groups.values()].flatMap((group) => group.reports())
+      const keys = new Set(reported.map(({ pipeline_id, task }) => observedKey(pipeline_id, task)))
+      return [...reported, ...[...orphans].flatMap(([key, last]) => (keys.has(key) ? [] : [last]))]
+    },
+    usage: () => [...served].map(([runner, { name }]) => ({ group: name, pid: runner.pid, ...runner.usage() })),
+    async close() {
+      closed = true
+      spare?.kill()
+      for (const runner of served.keys()) runner.drain()
+      await Promise.all([...served.keys(), ...(spare ? [spare] : [])].map(({ ended }) => ended))
+    },
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Pipelines that have ended their runner again and again: they have failed, and no other processor takes them. A verdict is a record on
+ * `dps.fleet`, for that revision and attempt only.
+ */
+import { z } from 'zod'
+import { appendRecords } from '../../../shared/kafka/append.ts'
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { openTail } from '../../../shared/kafka/tail.ts'
+import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+
+const Verdict = z.object({ run_id: z.string(), revision: z.number(), attempt: z.number(), reason: z.string() })
+type Verdict = z.infer<typeof Verdict>
+
+export type Verdicts = {
+  /** Why the run has failed; undefined when it has not, or for another revision or attempt. */
+  of(definition: PipelineDefinition): string | undefined
+  fail(definition: PipelineDefinition, reason: string): Promise<void>
+  /** Forgets the runs that are not known any more. */
+  prune(isKnown: (runId: string) => boolean): void
+  caughtUp: Promise<void>
+  close(): Promise<void>
+}
+
+const KEY = 'verdict/'
+
+export function openVerdicts(
+  cluster: Cluster,
+  topic: string,
+  now: () => number,
+  onChange: () => void,
+  onError: (error: Error) => void,
+): Verdicts {
+  const verdicts = new Map<string, Verdict>()
+  const connections = cluster.openConnections('verdicts')
+  const tail = openTail({
+    cluster,
+    topic,
+    purpose: 'verdicts',
+    from: 0n,
+    onRecords(records) {
+      for (const { key, value } of records) {
+        if (!key.startsWith(KEY)) continue
+        const verdict = Verdict.safeParse(value === null ? undefined : JSON.parse(value.toString('utf8')))
+        if (verdict.success) verdicts.set(verdict.data.run_id, verdict.data)
+        else verdicts.delete(key.slice(KEY.length))
+      }
+      onChange()
+    },
+    onError,
+  })
+  const append = (runId: string, value: Buffer | null) =>
+    appendRecords(cluster, connections, topic, [{ key: `${KEY}${runId}`, value }], now())
+
+  return {
+    caughtUp: tail.caughtUp,
+    of(definition) {
+      const found = verdicts.get(runIdOf(definition))
+      return found?.revision === definition.revision && found.attempt === definition.attempt ? found.reason : undefined
+    },
+    async fail(definition, reason) {
+      const { revision, attempt } = definition
+      const verdict: Verdict = { run_id: runIdOf(definition), revision, attempt, reason }
+      verdicts.set(verdict.run_id, verdict)
+      await append(verdict.run_id, Buffer.from(JSON.stringify(verdict)))
+    },
+    prune(isKnown) {
+      for (const runId of [...verdicts.keys()].filter((each) => !isKnown(each))) {
+        verdicts.delete(runId)
+        append(runId, null).catch(onError)
+      }
+    },
+    async close() {
+      await tail.close()
+      await connections.close().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,161 @@
+/** One account's runner ends: its own pipelines come back or fail with a reason, another account's notice nothing. */
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { childrenOf } from '../harness/child-processes.ts'
+import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
+import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { runningProcessors } from '../harness/processes.ts'
+
+let attacker: Client
+let victim: Client
+beforeAll(async () => {
+  attacker = await loggedIn(service().accounts.professional)
+  victim = await loggedIn(service().accounts.enterprise)
+})
+
+/** Pids of the runners of a group, from the processors' metrics. */
+async function runnersOf(group: string): Promise<number[]> {
+  const pages = await Promise.all(
+    service().metricsUrls.map((url) =>
+      fetch(url).then(
+        (answer) => answer.text(),
+        () => '',
+      ),
+    ),
+  )
+  return pages.flatMap((page) =>
+    [...page.matchAll(/^dps_runner_memory_bytes\{group="([^"]+)",pid="(\d+)"\}/gm)].flatMap(([, name, pid]) =>
+      name === group ? [Number(pid)] : [],
+    ),
+  )
+}
+
+const accountOf = (streamTopic: string): string => streamTopic.split('.')[1]!
+
+type Setup = { client: Client; id: string; from: string; to: string; account: string }
+const stops: (() => Promise<unknown>)[] = []
+afterAll(async () => {
+  await Promise.all(stops.map((stop) => stop()))
+})
+
+async function setUp(client: Client): Promise<Setup> {
+  const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+  const id = await createPipeline(client, from.id, [{ name: 'dps/map-fields', config: {} }], to.id)
+  await waitForStatus(client, id, 'running')
+  stops.push(() => client.call('POST', `/v1/pipelines/${id}/stop`))
+  return { client, id, from: from.id, to: to.id, account: accountOf(from.topic) }
+}
+
+async function killRunners(group: string, signal: NodeJS.Signals): Promise<void> {
+  const pids = await eventually(`${group} has a runner`, async () => {
+    const found = await runnersOf(group)
+    return found.length > 0 && found
+  })
+  for (const pid of pids) process.kill(pid, signal)
+  await eventually(`the runner of ${group} is gone`, async () => !(await runnersOf(group)).some((pid) => pids.includes(pid)))
+}
+
+describe('a runner', () => {
+  it('serves one account, and has neither the environment nor the secrets of its supervisor', async () => {
+    const [own, other] = [await setUp(attacker), await setUp(victim)]
+    const [first, second] = await Promise.all([runnersOf(`account/${own.account}`), runnersOf(`account/${other.account}`)])
+    expect(first).not.toHaveLength(0)
+    expect(second).not.toHaveLength(0)
+    expect(first.filter((pid) => second.includes(pid))).toEqual([])
+    for (const pid of [...first, ...second]) {
+      const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
+        .split('\0')
+        .filter(Boolean)
+        .map((pair) => pair.split('=')[0])
+      expect(
+        names.filter(
+          (name) => !['NODE_COMPILE_CACHE', 'TMPDIR', 'TZ', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_DIR', 'SSL_CERT_FILE'].includes(name!),
+        ),
+      ).toEqual([])
+      expect(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8').trim()).toBe('500')
+    }
+  })
+
+  it('that is killed from outside comes back, and no record is lost or doubled', { timeout: 120_000 }, async () => {
+    const own = await setUp(attacker)
+    const group = `account/${own.account}`
+    for (let round = 0; round < 5; round++) {
+      await write(
+        own.client,
+        own.from,
+        Array.from({ length: 100 }, (_, n) => ({ n: round * 100 + n })),
+      )
+      await killRunners(group, 'SIGKILL')
+    }
+    await waitForTotal(own.client, own.to, 500)
+    const seen = (await readAll(own.client, own.to)).map(({ n }) => Number(n)).sort((a, b) => a - b)
+    expect(seen).toEqual(Array.from({ length: 500 }, (_, n) => n))
+    // Nothing in it was to blame.
+    expect((await own.client.call('GET', `/v1/pipelines/${own.id}/status`)).body.status).toBe('running')
+  })
+})
+
+describe('a pipeline that ends its runner again and again', () => {
+  it('fails with the reason, on every processor, while another account loses no record and no process', { timeout: 180_000 }, async () => {
+    const own = await setUp(attacker)
+    const other = await setUp(victim)
+    const supervisors = runningProcessors()
+    const others = await runnersOf(`account/${other.account}`)
+    let written = 0
+    let late = 0
+    let isOver = false
+    const load = (async () => {
+      while (!isOver) {
+        const from = Date.now()
+        await write(other.client, other.from, [{ n: written++ }])
+        await waitForTotal(other.client, other.to, written)
+        if (Date.now() - from > 2000) late++
+        await sleep(50)
+      }
+    })()
+    const statusOf = async () =>
+      (await own.client.call<{ status: string; status_reason: string }>('GET', `/v1/pipelines/${own.id}/status`)).body
+    // SIGABRT is how V8 ends a process that is out of heap.
+    for (let ends = 0; ends < 12 && (await statusOf()).status !== 'failed'; ends++) {
+      for (const group of [`account/${own.account}`, `suspect/${own.id}`])
+        for (const pid of await runnersOf(group)) process.kill(pid, 'SIGABRT')
+      await sleep(2500)
+    }
+    await waitForStatus(own.client, own.id, 'failed')
+    expect((await statusOf()).status_reason).toMatch(/runner_ended.*signal SIGABRT/)
+    isOver = true
+    await load
+    expect(late).toBe(0)
+    expect((await readAll(other.client, other.to)).map(({ n }) => Number(n)).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: written }, (_, n) => n),
+    )
+    expect(runningProcessors()).toEqual(supervisors)
+    expect(await runnersOf(`account/${other.account}`)).toEqual(others)
+    // A processor that starts now does not try it again.
+    await sleep(3000)
+    expect(await runnersOf(`suspect/${own.id}`)).toEqual([])
+    // A start by hand does.
+    await own.client.call('POST', `/v1/pipelines/${own.id}/start`)
+    await waitForStatus(own.client, own.id, 'running')
+  })
+})
+
+describe('a supervisor that dies', () => {
+  it('takes its runners with it', async () => {
+    await setUp(attacker)
+    const [pid] = runningProcessors()
+    const runners = childrenOf(pid!)
+    expect(runners.length).toBeGreaterThan(0)
+    process.kill(pid!, 'SIGKILL')
+    await eventually('its runners are gone', async () =>
+      runners.every((each) => {
+        try {
+          return readFileSync(`/proc/${each}/stat`, 'utf8').includes(') Z ')
+        } catch {
+          return true
+        }
+      }),
+    )
+  })
+})
