@@ -16,6 +16,7 @@ import type { DeadLetterProjection } from './dead-letters/projection.ts'
 import type { SourceReader } from './trace/source-records.ts'
 import type { RawRecords } from './stream-data/raw-records.ts'
 import type { Begun } from './store/idempotency.ts'
+import type { Workshop } from './workshop/workshop.ts'
 import type { StreamData } from './stream-data/stream-data.ts'
 
 export type Deps = {
@@ -31,6 +32,8 @@ export type Deps = {
   credentials: Credentials
   secretBox: SecretBox
   connectorDefaults: OperatorDefaults
+  /** Child processes for accounts' code, servers and schemas. */
+  workshop: Workshop
   adoption: AdoptionRules
   streamData: StreamData
   deadLetters: DeadLetterProjection

@@ -1,10 +1,11 @@
 /** The control plane's composition root: config → clients → stores → app → listen → drain. The control plane runs no pipelines. */
 import { ping } from './store/locks.ts'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
 import { collectDefaultMetrics, Histogram, Registry as MetricsRegistry } from 'prom-client'
-import { connectorDefaultsOf, kafkaSecurityOf, loadControlPlaneConfig } from '../../shared/config/config.ts'
+import { childEnvironment, connectorDefaultsOf, kafkaSecurityOf, loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
@@ -31,6 +32,7 @@ import { startPublisher } from './publisher/publisher.ts'
 import { rewrapSecrets } from './reconciler/rewrap-secrets.ts'
 import { startReconciler } from './reconciler/reconciler.ts'
 import { createStreamData } from './stream-data/stream-data.ts'
+import { openWorkshop } from './workshop/workshop.ts'
 import { openSourceReader } from './trace/source-records.ts'
 
 const config = loadControlPlaneConfig()
@@ -86,6 +88,11 @@ const warnOf = (what: string) => (error: Error) => log.warn({ reason: error.mess
 const deadLetters = createDeadLetterProjection(db, cluster, now, warnOf('dead letters: projection failed, will be tried again'))
 const sourceReader = openSourceReader(cluster)
 const ledger = await withRetries(log, 'starting the ledger', () => startLedgerProjection({ db, cluster, log }, names.ledger))
+// Most of a workshop's start is compiling, unless one before it has.
+const workshop = openWorkshop({
+  count: config.WORKSHOPS,
+  env: { NODE_COMPILE_CACHE: join(config.DPS_CACHE, 'node'), ...childEnvironment() },
+})
 const deps: Deps = {
   deadLetters,
   sourceReader,
@@ -102,6 +109,7 @@ const deps: Deps = {
   credentials: createCredentials({ jwtKeys: config.JWT_KEYS, secretHashKey: config.SECRET_HASH_KEY }),
   secretBox,
   connectorDefaults: connectorDefaultsOf(config),
+  workshop,
   adoption: { patterns: config.ADOPTABLE_TOPICS, prefix: config.DPS_PREFIX },
   streamData,
   log,
@@ -167,6 +175,7 @@ async function drain(): Promise<void> {
     ledger.close(),
     deadLetters.close(),
     sourceReader.close(),
+    workshop.close(),
   ])
   await Promise.allSettled([operations.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])
   redis.disconnect()

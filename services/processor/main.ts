@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import { connectorDefaultsOf, kafkaSecurityOf, loadProcessorConfig, runnerEnvironment } from '../../shared/config/config.ts'
+import { connectorDefaultsOf, kafkaSecurityOf, loadProcessorConfig, childEnvironment } from '../../shared/config/config.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
@@ -98,7 +98,7 @@ supervisor = openSupervisor({
     ...(config.DPS_FAULTS === undefined ? {} : { faults: config.DPS_FAULTS }),
   },
   // Most of a runner's start is compiling, unless one before it has.
-  env: { NODE_COMPILE_CACHE: join(config.DPS_CACHE, 'node'), ...runnerEnvironment() },
+  env: { NODE_COMPILE_CACHE: join(config.DPS_CACHE, 'node'), ...childEnvironment() },
   memoryBytesMax: config.RUNNER_MEMORY_MIB * 2 ** 20,
   now,
   log: (level, message, fields) => log[level](fields, message),

@@ -117,6 +117,9 @@ const ControlPlaneSchema = z.object({
     .default('')
     .transform((text) => text.split(',').filter(Boolean))
     .describe('topics that accounts may adopt, comma-separated: a name, or a prefix and `*`; after `<account id>/` for that account only'),
+  WORKSHOPS: integer(Math.max(2, availableParallelism()), 1, 64).describe(
+    'processes for uploads, connector checks and previews; as many as cores by default, at least 2',
+  ),
   TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe('at `/auth/token`, by address'),
 })
 
@@ -147,12 +150,12 @@ export function loadProcessorConfig(env: NodeJS.ProcessEnv = process.env): Proce
   return config
 }
 
-/** What passes from the processor's environment to the processes that run accounts' pipelines: certificates, the time zone, caches. */
-const RUNNER_ENVIRONMENT = ['NODE_COMPILE_CACHE', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_DIR', 'SSL_CERT_FILE', 'TMPDIR', 'TZ']
+/** What passes from a service's environment to the processes for what accounts bring: certificates, the time zone, caches. */
+const CHILD_ENVIRONMENT = ['NODE_COMPILE_CACHE', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_DIR', 'SSL_CERT_FILE', 'TMPDIR', 'TZ']
 
-/** The whole environment of a process that runs accounts' pipelines. The faults of tests pass under NODE_ENV=test only. */
-export function runnerEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
-  const names = env.NODE_ENV === 'test' ? [...RUNNER_ENVIRONMENT, 'NODE_ENV', 'FAULT'] : RUNNER_ENVIRONMENT
+/** The whole environment of a process for what accounts bring. The faults of tests pass under NODE_ENV=test only. */
+export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const names = env.NODE_ENV === 'test' ? [...CHILD_ENVIRONMENT, 'NODE_ENV', 'FAULT'] : CHILD_ENVIRONMENT
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
 }
 

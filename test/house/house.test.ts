@@ -34,6 +34,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   smartmodule: ['model', 'errors', 'kafka'],
   registry: ['model', 'errors', 'telemetry'],
   secrets: [],
+  processes: [],
   connectors: ['model', 'errors', 'telemetry', 'api', 'kafka', 'registry', 'secrets'],
 }
 

@@ -3,7 +3,7 @@ import { Duplex, PassThrough } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { openLines } from '../../services/processor/channel/lines.ts'
+import { openLines } from '../../shared/processes/lines.ts'
 
 const open = (limits: { lineBytesMax?: number; bytesPerSecondMax?: number } = {}) => {
   const incoming = new PassThrough()

@@ -1,18 +1,19 @@
-/** Connects to the system that a connector's config names, reading only metadata, with a time limit; errors become faults of the config. */
-import { reasonOf } from '../../../shared/errors/reason-of.ts'
+/** Asks the system that a connector's config names, in a workshop: servers may lie, and drivers throw. Errors become faults of the config. */
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
-import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
-import { createConnectorContext } from '../../../shared/connectors/context.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Detail } from '../service-error.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findSecretByName } from '../store/secrets.ts'
+import type { JobEndpoint } from '../workshop/jobs.ts'
 import type { Deps } from '../deps.ts'
 
 const TIMEOUT_MS = 8000
 
-type CheckDeps = Pick<Deps, 'db' | 'secretBox' | 'connectorDefaults' | 'log'>
+const CHECK = { cpuMs: 4000, wallMs: TIMEOUT_MS + 1000 }
+const DISPOSE = { cpuMs: 10_000, wallMs: 30_000 }
+
+type CheckDeps = Pick<Deps, 'db' | 'secretBox' | 'connectorDefaults' | 'workshop' | 'log'>
 
 /** The account's secrets that the config names, opened only for this check. */
 async function secretsOf({ db, secretBox }: CheckDeps, accountId: string, config: unknown): Promise<Map<string, string>> {
@@ -24,17 +25,15 @@ async function secretsOf({ db, secretBox }: CheckDeps, accountId: string, config
   return values
 }
 
-async function contextOf(deps: CheckDeps, accountId: string, runId: string, config: unknown): Promise<ConnectorContext> {
-  const secrets = await secretsOf(deps, accountId, config)
-  return createConnectorContext({
-    defaults: deps.connectorDefaults,
-    runId,
-    origin: runId,
-    fields: undefined,
-    secretOf: (name) => secrets.get(name),
-    log: (level, message) => deps.log[level]({ run_id: runId }, message),
-    now: () => Date.now(),
-  })
+async function jobEndpoint(
+  deps: CheckDeps,
+  accountId: string,
+  side: 'source' | 'sink',
+  { connector_id, config }: { connector_id: string; config: Record<string, unknown> },
+  runId: string,
+): Promise<JobEndpoint> {
+  const secrets = Object.fromEntries(await secretsOf(deps, accountId, config))
+  return { side, connector_id, config, runId, secrets, defaults: deps.connectorDefaults }
 }
 
 /** Removes what a pipeline's source and sink created in the other systems. Throws if that fails, unless `isLast`: then it only warns. */
@@ -47,14 +46,13 @@ export async function disposeEndpoints(
     ['source', source],
     ['sink', sink],
   ] as const) {
-    const dispose = endpoint && (await findConnector(endpoint.connector_id)?.[side]?.dispose?.())
-    if (!dispose) continue
-    const context = await contextOf(deps, account_id, pipeline_id, endpoint.config)
-    await dispose(endpoint.config, context).catch((error: unknown) => {
-      const reason = `the ${side} could not be cleaned up: ${reasonOf(error)}`
-      if (!isLast) throw new Error(context.mask(reason))
-      context.log('warn', reason)
-    })
+    if (!endpoint || !findConnector(endpoint.connector_id)?.[side]?.dispose) continue
+    const job = { task: 'dispose', endpoint: await jobEndpoint(deps, account_id, side, endpoint, pipeline_id) } as const
+    const answer = await deps.workshop.run(account_id, job, DISPOSE)
+    if (!('refused' in answer)) continue
+    const reason = `the ${side} could not be cleaned up: ${answer.refused}`
+    if (!isLast) throw new Error(reason)
+    deps.log.warn({ run_id: pipeline_id }, reason)
   }
 }
 
@@ -63,21 +61,15 @@ export async function checkEndpoint(
   deps: CheckDeps,
   accountId: string,
   side: 'source' | 'sink',
-  endpoint: { connector_id: string; config: unknown },
+  endpoint: { connector_id: string; config: Record<string, unknown> },
   at: string,
 ): Promise<Detail[]> {
-  const check = await findConnector(endpoint.connector_id)?.[side]?.check?.()
-  if (!check) return []
-  const context = await contextOf(deps, accountId, 'check', endpoint.config)
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const late = new Promise<Detail[]>((resolve) =>
-    signal.addEventListener('abort', () => resolve([{ path: '', message: `did not answer within ${TIMEOUT_MS / 1000} s` }]), {
-      once: true,
-    }),
-  )
-  const faults = await Promise.race([
-    late,
-    check(endpoint.config, context, signal).catch((error: unknown): Detail[] => [{ path: '', message: reasonOf(error) }]),
-  ])
-  return faults.map(({ path, message }) => ({ path: `${at}${path}`, message: context.mask(message) }))
+  if (!findConnector(endpoint.connector_id)?.[side]?.check) return []
+  const job = { task: 'check', endpoint: await jobEndpoint(deps, accountId, side, endpoint, 'check'), withinMs: TIMEOUT_MS } as const
+  const answer = await deps.workshop.run(accountId, job, CHECK)
+  const faults =
+    'checked' in answer
+      ? answer.checked
+      : [{ path: '', message: 'refused' in answer ? `the check failed: ${answer.refused}` : 'no answer' }]
+  return faults.map(({ path, message }) => ({ path: `${at}${path}`, message }))
 }

@@ -4,7 +4,7 @@ import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { type OnError, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
-import { runInSandbox } from '../sandbox/sandbox.ts'
+import type { Deps } from '../deps.ts'
 import type { Queryable } from '../store/database.ts'
 import {
   findSmartModule,
@@ -84,38 +84,52 @@ export function withPolicies(steps: Step[], entries: PipelineRequest['processors
   return steps.map((step, index) => ({ ...step, on_error: entries[index]?.on_error ?? fallback }))
 }
 
+type StartDeps = Pick<Deps, 'db' | 'workshop'>
+type Owned = { id: string; account_id: string }
+
+const DEADLINES = { cpuMs: 5000, wallMs: 15_000 }
+
 /**
  * Checks every config against its module's `parameters` and, if nothing is wrong so far, starts every step as a processor would; both in
- * the sandbox, because patterns and modules come from the account. Throws 400 with the faults found before and here.
+ * a workshop, because patterns and modules come from the account. Throws 400 with the faults found before and here.
  */
-export async function assertChainStarts(db: Queryable, pipelineId: string, steps: ResolvedStep[], details: Detail[]): Promise<void> {
-  details.push(...(await chainFaults(db, pipelineId, steps, details.length > 0)))
+export async function assertChainStarts(deps: StartDeps, pipeline: Owned, steps: ResolvedStep[], details: Detail[]): Promise<void> {
+  details.push(...(await chainFaults(deps, pipeline, steps, details.length > 0)))
   if (details.length > 0) throw invalidRequest(details)
 }
 
 /** Returns the faults. May take seconds, so never call it in a transaction, whose locks others wait for. A dry run only checks configs. */
-export async function chainFaults(db: Queryable, pipelineId: string, steps: ResolvedStep[], isDryRun: boolean): Promise<Detail[]> {
+export async function chainFaults(
+  { db, workshop }: StartDeps,
+  { id, account_id }: Owned,
+  steps: ResolvedStep[],
+  isDryRun: boolean,
+): Promise<Detail[]> {
   const answer =
     steps.length === 0
       ? { started: true as const }
-      : await runInSandbox({
-          task: 'start',
-          isDryRun,
-          steps: await Promise.all(
-            steps.map(
-              async ({ definition: { sha256, kind, extism_function, config, input_format, output_format }, parameters, index }) => ({
-                binary: new Uint8Array(await getBinary(db, sha256)),
-                kind,
-                ...(extism_function ? { extismFunction: extism_function } : {}),
-                parameters,
-                document: initDocumentOf(
-                  { config, input_format, output_format },
-                  { pipeline: pipelineId, step: index, isFirst: true, output_prefix: '' },
-                ),
-              }),
+      : await workshop.run(
+          account_id,
+          {
+            task: 'start',
+            isDryRun,
+            steps: await Promise.all(
+              steps.map(
+                async ({ definition: { sha256, kind, extism_function, config, input_format, output_format }, parameters, index }) => ({
+                  binary: new Uint8Array(await getBinary(db, sha256)),
+                  kind,
+                  ...(extism_function ? { extismFunction: extism_function } : {}),
+                  parameters,
+                  document: initDocumentOf(
+                    { config, input_format, output_format },
+                    { pipeline: id, step: index, isFirst: true, output_prefix: '' },
+                  ),
+                }),
+              ),
             ),
-          ),
-        })
+          },
+          DEADLINES,
+        )
   if ('faults' in answer) return answer.faults.map(({ step, path, message }) => ({ path: `/processors/${step}/config${path}`, message }))
   if ('refused' in answer)
     return [{ path: answer.step === undefined ? '/processors' : `/processors/${answer.step}/config`, message: answer.refused }]

@@ -20,7 +20,16 @@ import { publishDefinition } from '../publisher/enqueue.ts'
 
 type PipelineDeps = Pick<
   Deps,
-  'db' | 'withAdmin' | 'cluster' | 'names' | 'replicationFactor' | 'notifyPublisher' | 'secretBox' | 'connectorDefaults' | 'log'
+  | 'db'
+  | 'withAdmin'
+  | 'cluster'
+  | 'names'
+  | 'replicationFactor'
+  | 'notifyPublisher'
+  | 'secretBox'
+  | 'connectorDefaults'
+  | 'workshop'
+  | 'log'
 >
 
 /** Creates the pipeline's own topics, commits the start of every partition once, and hands the definition to the processors. */

@@ -85,6 +85,7 @@ export const validateConnectorOperation = operation(validateConnectorContract, a
 export const checkConnectorOperation = operation(checkConnectorContract, async (deps, { accountId }, { params, body }) => {
   const from = performance.now()
   const { side, config, details } = await examine(deps, accountId, params.id, body)
-  const faults = details.length > 0 ? details : await checkEndpoint(deps, accountId, side, { connector_id: params.id, config }, '')
+  const faults =
+    details.length > 0 || !config ? details : await checkEndpoint(deps, accountId, side, { connector_id: params.id, config }, '')
   return { status: 200, body: { ok: faults.length === 0, details: faults, took_ms: Math.round(performance.now() - from) } }
 })

@@ -1,4 +1,4 @@
-/** Runs records through a revision in the sandbox and describes what each step did. */
+/** Runs records through a revision in a workshop and describes what each step did. */
 import type { Trace } from '../../../shared/api/operate.ts'
 import { ServiceError } from '../service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
@@ -7,21 +7,21 @@ import { outputPrefixOf } from '../../../shared/model/framing.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
-import { runInSandbox, type SandboxStep } from '../sandbox/sandbox.ts'
-import type { Traced, TracedRecord } from '../sandbox/trace.ts'
+import type { JobStep, Traced, TracedRecord } from '../workshop/jobs.ts'
+import type { Deps } from '../deps.ts'
 import type { Queryable } from '../store/database.ts'
 import { getBinary } from '../store/smartmodules.ts'
 import { showHeader, showKey, showValue, shownBytes, type ShownBytes } from '../dead-letters/show.ts'
 
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
-type Chain = Pick<PipelineDefinition, 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec' | 'sink' | 'sink_codec'>
+type Chain = Pick<PipelineDefinition, 'account_id' | 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec' | 'sink' | 'sink_codec'>
 
 /** The largest time value of a Date (ECMA-262 §21.4.1.1). */
 const TIME_MAX_MS = 8.64e15
 /** The time limit for all records together. */
-const TIMEOUT_MS = 6000
+const DEADLINES = { cpuMs: 6000, wallMs: 15_000 }
 
-async function sandboxSteps(db: Queryable, chain: Chain): Promise<SandboxStep[]> {
+async function jobSteps(db: Queryable, chain: Chain): Promise<JobStep[]> {
   const { pipeline_id, steps } = chain
   return Promise.all(
     steps.map(async ({ sha256, kind, extism_function, config, input_format, output_format }, index) => ({
@@ -53,14 +53,22 @@ function asJson(source: SourceRecord, decode: ((value: Buffer) => Buffer) | unde
   }
 }
 
-export async function traceThrough(db: Queryable, cache: string, chain: Chain, found: SourceRecord[]): Promise<Trace[]> {
+/** Throws ServiceError `conflict` when the chain does not start. Of a chain that does not return, the records before are shown. */
+export async function traceThrough(
+  { db, cacheFolder, workshop }: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
+  chain: Chain,
+  found: SourceRecord[],
+): Promise<Trace[]> {
   const decode = chain.source_codec && openValueDecoder(chain.source_codec)
   const records = found.map((record) => asJson(record, decode))
-  const answer = await runInSandbox(
+  const traced: Traced[] = []
+  let hanging: Traced | undefined
+  const answer = await workshop.run(
+    chain.account_id,
     {
       task: 'trace',
-      kernel: await kernelBinary(cache),
-      steps: await sandboxSteps(db, chain),
+      kernel: await kernelBinary(cacheFolder),
+      steps: await jobSteps(db, chain),
       sinkSchemaId: chain.sink_schema_id,
       records: records.map(({ partition, offset, timestamp, record: { key, value, headers } }) => ({
         partition,
@@ -71,12 +79,21 @@ export async function traceThrough(db: Queryable, cache: string, chain: Chain, f
         headers: headers.map(([name, bytes]) => [name, bytes && new Uint8Array(bytes)]),
       })),
     },
-    TIMEOUT_MS,
+    DEADLINES,
+    (progress) => {
+      if ('traced' in progress) {
+        traced.push(progress.traced)
+        hanging = undefined
+      } else {
+        const error = { code: 'module_timeout', message: 'did not return in time' }
+        hanging = { steps: [...progress.before, { in: progress.entering, out: [], error }], outputs: [] }
+      }
+    },
   )
-  if (!('traced' in answer))
-    throw new ServiceError('conflict', `the chain could not be run: ${'refused' in answer ? answer.refused : 'no answer'}`)
+  const all = 'traced' in answer ? answer.traced : hanging && [...traced, hanging]
+  if (!all) throw new ServiceError('conflict', `the chain could not be run: ${'refused' in answer ? answer.refused : 'no answer'}`)
   const room = shownBytes()
-  return answer.traced.map((traced, index) => describe(chain, records[index]!, traced, room))
+  return all.map((traced, index) => describe(chain, records[index]!, traced, room))
 }
 
 const show = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes) => ({

@@ -72,8 +72,7 @@ export const FromRunner = z.discriminatedUnion('type', [
 ])
 export type FromRunner = z.infer<typeof FromRunner>
 
-/** File descriptors that a runner starts with, beside the standard ones. */
-export const CHANNEL_FD = 3
+/** The descriptor of a runner's notes (`notes.ts`). */
 export const NOTES_FD = 4
 
 export const BEAT_MS = 1000

@@ -9,9 +9,10 @@ import { openCluster } from '../../../shared/kafka/cluster.ts'
 import { runIdOf, serviceNames } from '../../../shared/model/definition.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { createLogger } from '../../../shared/telemetry/log.ts'
-import { openLines } from '../channel/lines.ts'
+import { openLines } from '../../../shared/processes/lines.ts'
 import { openNotes } from '../channel/notes.ts'
-import { BEAT_MS, BEATS_MISSED_MAX, CHANNEL_FD, NOTES_FD, ToRunner, type FromRunner, type Settings } from '../channel/protocol.ts'
+import { ENDED_ITSELF, PIPE_FD } from '../../../shared/processes/watched-child.ts'
+import { BEAT_MS, BEATS_MISSED_MAX, NOTES_FD, ToRunner, type FromRunner, type Settings } from '../channel/protocol.ts'
 import { createBufferPool } from '../lane/buffer-pool.ts'
 import { openPhases } from '../phases.ts'
 import { openByteBudget } from '../task/byte-budget.ts'
@@ -20,12 +21,9 @@ import { openReports, type Reports } from './reports.ts'
 import { openSlots, type Slots } from './slots.ts'
 import { currentRun } from './task-life.ts'
 
-/**
- * Ends the process by a signal that nothing handles: no exit waits for threads that can't be interrupted. Not SIGKILL, so that the
- * supervisor can tell this end from one that came from elsewhere.
- */
+/** Ends the process by a signal that nothing handles: no exit waits for threads that can't be interrupted. */
 function end(): void {
-  process.kill(process.pid, 'SIGALRM')
+  process.kill(process.pid, ENDED_ITSELF)
 }
 
 // The supervisor drains its runners; a signal to the whole process group must not overtake it.
@@ -42,7 +40,7 @@ process.on('uncaughtException', (error) => {
   end()
 })
 
-const pipe = new Socket({ fd: CHANNEL_FD })
+const pipe = new Socket({ fd: PIPE_FD })
 // The supervisor is gone: others will have its tasks.
 pipe.on('close', end)
 const lines = openLines<ToRunner, FromRunner>({

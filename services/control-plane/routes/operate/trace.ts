@@ -32,7 +32,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   const revisionNumber = (handled ? entries.at(-1)?.revision : undefined) ?? pipeline.revision
   const revision = (await listRevisions(deps.db, pipeline.id)).find((each) => each.revision === revisionNumber)
   if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is no longer known`)
-  const [trace] = await traceThrough(deps.db, deps.cacheFolder, revision.definition, [record])
+  const [trace] = await traceThrough(deps, revision.definition, [record])
   await deps.deadLetters.catchUp(pipeline)
   const letters = await listDeadLettersOf(deps.db, pipeline.id, query.partition, query.offset)
   // The chain delivered the record, but the sink refused it.
@@ -65,14 +65,14 @@ export const preview = operation(previewContract, async (deps, caller, { params,
       : await (async () => {
           const details: Detail[] = []
           const resolved = await resolveSteps(deps.db, caller.accountId, processors, details)
-          await assertChainStarts(deps.db, pipeline.id, resolved, details)
+          await assertChainStarts(deps, pipeline, resolved, details)
           return resolved.map((step) => step.definition)
         })()
   const named = typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
   const partitions = partition === undefined ? named : [partition]
   const start = from === 'latest' ? undefined : await resolvePlace(deps.cluster, layout, from, '/from')
   const { records, isCut } = await choose(deps, layout, partitions, start, limit, PREVIEW_BYTES_MAX / (1 + steps.length))
-  const traces = await traceThrough(deps.db, deps.cacheFolder, { ...pipeline.definition, steps }, records)
+  const traces = await traceThrough(deps, { ...pipeline.definition, steps }, records)
   return { status: 200, body: { pipeline_id: pipeline.id, records: traces, ...(isCut ? { truncated: true as const } : {}) } }
 })
 

@@ -91,7 +91,7 @@ async function store(
   const { db, names } = deps
   const unknown: Detail[] = []
   const chain = await resolveSteps(db, caller.accountId, body.processors, unknown)
-  const faults = await chainFaults(db, id, chain, unknown.length > 0)
+  const faults = await chainFaults(deps, { id, account_id: caller.accountId }, chain, unknown.length > 0)
   const start = await resolveStart(deps, caller, body)
   return db.transaction(async (trx) => {
     const details: Detail[] = []

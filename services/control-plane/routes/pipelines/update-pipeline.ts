@@ -31,7 +31,7 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
   if (asked.processors) {
     const unknown: Detail[] = []
     const resolved = await resolveSteps(deps.db, caller.accountId, asked.processors, unknown)
-    faults.push(...(await chainFaults(deps.db, id, resolved, unknown.length > 0)))
+    faults.push(...(await chainFaults(deps, { id, account_id: caller.accountId }, resolved, unknown.length > 0)))
   }
   return deps.db.transaction(async (trx) => {
     const row = await lockPipeline(trx, id)

@@ -1,11 +1,8 @@
-/** Upload → inspection in the sandbox → an immutable, content-addressed version. An existing name gets its next version. */
-import { reasonOf } from '../../../../shared/errors/reason-of.ts'
-import Ajv from 'ajv'
+/** Upload → inspection in a workshop → an immutable, content-addressed version. An existing name gets its next version. */
 import { deploySmartModuleContract } from '../../../../shared/api/smartmodules.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { SMARTMODULE_LIMITS } from '../../../../shared/smartmodule/abi.ts'
-import { runInSandbox } from '../../sandbox/sandbox.ts'
 import { isUniqueViolation } from '../../store/database.ts'
 import {
   insertSmartModule,
@@ -28,14 +25,8 @@ function decodeBinary(text: string): Buffer {
   return binary
 }
 
-function assertParameters(parameters: Record<string, unknown> | undefined): void {
-  if (parameters === undefined) return
-  try {
-    new Ajv.Ajv({ strict: false }).compile(parameters)
-  } catch (error) {
-    throw invalidRequest([{ path: '/config/parameters', message: `is not a JSON Schema: ${reasonOf(error)}` }])
-  }
-}
+/** Of the inspection. */
+const DEADLINES = { cpuMs: 2000, wallMs: 10_000 }
 
 const numbers = (version: string): number[] => version.split('.').map(Number)
 const isNewer = (a: string, b: string): boolean => {
@@ -59,10 +50,10 @@ function nextVersion(versions: VersionRow[], asked: string | undefined): string 
   return asked
 }
 
-export const deploySmartModule = operation(deploySmartModuleContract, async ({ db }, caller, { body }) => {
+export const deploySmartModule = operation(deploySmartModuleContract, async ({ db, workshop }, caller, { body }) => {
   const upload = decodeBinary(body.wasm_binary)
-  assertParameters(body.config.parameters)
-  const answer = await runInSandbox({ task: 'inspect', binary: upload })
+  const answer = await workshop.run(caller.accountId, { task: 'inspect', binary: upload, parameters: body.config.parameters }, DEADLINES)
+  if ('parameters' in answer) throw invalidRequest([{ path: '/config/parameters', message: `is not a JSON Schema: ${answer.parameters}` }])
   if (!('inspected' in answer))
     throw invalidRequest([{ path: '/wasm_binary', message: 'refused' in answer ? answer.refused : 'could not be examined' }])
   const { kind, extismFunction, binary } = answer.inspected

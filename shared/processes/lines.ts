@@ -1,6 +1,6 @@
 /**
- * JSON values, one per line, over the pipe between the supervisor and a runner. Not Node's own channel, which accepts values of any size:
- * what a runner sends is bounded here, before it is parsed.
+ * JSON values, one per line, over the pipe between a process and its child. Not Node's own channel, which accepts values of any size: what a
+ * child sends is bounded here, before it is parsed.
  */
 import type { Duplex } from 'node:stream'
 import type { z } from 'zod'
@@ -8,6 +8,7 @@ import type { z } from 'zod'
 /** `send` is a no-op once the pipe has closed. */
 export type Lines<Out> = { send(value: Out): void; close(): void }
 
+/** `now` returns milliseconds. */
 export type LinesOptions<In> = {
   pipe: Duplex
   schema: z.ZodType<In>
@@ -23,6 +24,7 @@ export type LinesOptions<In> = {
 
 const NEW_LINE = 0x0a
 
+/** Reads and writes lines on the pipe until it closes. */
 export function openLines<In, Out>(options: LinesOptions<In>): Lines<Out> {
   const { pipe, schema, lineBytesMax, bytesPerSecondMax, now, onValue, onBroken } = options
   let parts: Buffer[] = []

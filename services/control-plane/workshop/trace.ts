@@ -1,5 +1,5 @@
 /**
- * Runs records through a chain step by step and captures each step's input and output, for explain and preview. Runs in the sandbox, a
+ * Runs records through a chain step by step and captures each step's input and output, for explain and preview. Runs in a workshop, a
  * chain of one step at a time over one record at a time; nothing is written anywhere.
  */
 import { decodeRecords, encodeRecords, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
@@ -11,36 +11,17 @@ import { callWatchOver } from '../../../shared/smartmodule/host/call-watch.ts'
 import { openKernel, type Kernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
-import type { SandboxStep } from './sandbox.ts'
-
-/** One source record; `timestamp` is in milliseconds. */
-export type TraceInput = {
-  partition: number
-  offset: bigint
-  timestamp: bigint
-  key: Uint8Array | null
-  value: Uint8Array | null
-  headers: [string, Uint8Array | null][]
-}
-/** A record as it enters or leaves a step. */
-export type TracedRecord = Omit<TraceInput, 'partition' | 'offset'>
-/** What went into a step and came out of it; nothing came out when it failed with `error`. */
-export type TracedStep = { in: TracedRecord[]; out: TracedRecord[]; error?: { code: string; message: string } }
-/** The trace of one source record, up to the last step reached; `outputs` are the records that the sink would get. */
-export type Traced = { steps: TracedStep[]; outputs: TracedRecord[] }
-
-/** Progress reported before each step and after each record: it is all that is known when a SmartModule never returns. */
-export type TraceProgress = { before: TracedStep[]; entering: TracedRecord[] } | { traced: Traced }
+import type { JobStep, Progress, Traced, TracedRecord, TracedStep, TraceInput } from './jobs.ts'
 
 const LARGEST = 64 << 20
 
 /** The trace of each input record, in order. Throws SmartModuleTrap when a step does not start. */
 export async function traceRecords(
   kernelModule: WebAssembly.Module,
-  steps: SandboxStep[],
+  steps: JobStep[],
   sinkSchemaId: number,
   inputs: TraceInput[],
-  onProgress: (progress: TraceProgress) => void,
+  onProgress: (progress: Progress) => void,
 ): Promise<Traced[]> {
   const kernel = await openKernel(kernelModule)
   const watch = callWatchOver()

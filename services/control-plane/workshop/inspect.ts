@@ -1,6 +1,6 @@
 /**
  * Checks that an uploaded binary is a core WebAssembly module with allowed imports, one bounded memory and the exports of a known kind.
- * Compiles nothing; that happens in the sandbox (`sandbox.ts`).
+ * Compiles nothing; runs in a workshop.
  */
 import { BATCH_EXPORTS, SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
 import { EXTISM_FUNCTIONS, type ExtismFunction, type SmartModuleKind } from '../../../shared/model/smartmodule-kind.ts'
@@ -40,7 +40,7 @@ function unsigned(value: number): number[] {
  * The binary with its memory's maximum set to the limit when it declares none or a larger one (WebAssembly core spec §5.5.8).
  * Throws InspectionError when it is not a core module, or has no memory, several, a shared or 64-bit one, or a minimum above the limit.
  */
-export function boundMemory(binary: Uint8Array): Uint8Array<ArrayBuffer> {
+export function boundModule(binary: Uint8Array): Uint8Array<ArrayBuffer> {
   const header = [0x00, 0x61, 0x73, 0x6d]
   if (binary.length < 8 || header.some((byte, index) => binary[index] !== byte))
     throw new InspectionError('the binary is not WebAssembly (its first four bytes are not \\0asm)')

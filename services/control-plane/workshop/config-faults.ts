@@ -1,9 +1,21 @@
-/** Checks a step's config against its SmartModule's JSON Schema. Runs in the sandbox, because accounts write the schema's patterns. */
+/** Checks a step's config against its SmartModule's JSON Schema. Runs in a workshop, because accounts write the schema and its patterns. */
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 
 /** One fault of a config; `path` is a JSON pointer into it. */
 export type ConfigFault = { path: string; message: string }
+
+/** Why the declared `parameters` are not a JSON Schema; undefined when they are, or none are declared. */
+export function parametersFault(parameters: unknown): string | undefined {
+  if (typeof parameters !== 'object' || parameters === null) return undefined
+  try {
+    new Ajv.Ajv({ strict: false }).compile(parameters)
+    return undefined
+  } catch (error) {
+    return reasonOf(error)
+  }
+}
 
 /** All faults of the config; none when it is valid or no schema is declared. Throws when the schema itself is invalid. */
 export function configFaults(parameters: unknown, config: unknown): ConfigFault[] {

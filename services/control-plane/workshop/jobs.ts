@@ -1,0 +1,104 @@
+/**
+ * What a workshop does for an account: it compiles and inspects an upload, starts a chain to see whether its configs are accepted, traces
+ * records, and asks the system that a connector's config names. All of it is an account's code, server or schema.
+ */
+import { z } from 'zod'
+import { unpacked } from './packed.ts'
+import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
+
+const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array)
+const Kind = z.enum(['batch', 'extism'])
+const ExtismFunction = z.enum(['filter', 'filter_map', 'array_map', 'map', 'process'])
+
+/** One step to start or trace; `parameters` is the JSON Schema for its config. */
+const Step = z.object({
+  binary: Bytes,
+  kind: Kind,
+  extismFunction: ExtismFunction.optional(),
+  parameters: z.unknown().optional(),
+  document: z.custom<InitDocument>((value) => typeof value === 'object' && value !== null),
+})
+export type JobStep = z.infer<typeof Step>
+
+const Record_ = z.object({
+  timestamp: z.bigint(),
+  key: Bytes.nullable(),
+  value: Bytes.nullable(),
+  headers: z.array(z.tuple([z.string(), Bytes.nullable()])),
+})
+/** A record as it enters or leaves a step; `timestamp` is in milliseconds. */
+export type TracedRecord = z.infer<typeof Record_>
+
+const Input = Record_.extend({ partition: z.number(), offset: z.bigint() })
+/** One source record. */
+export type TraceInput = z.infer<typeof Input>
+
+const TracedStep = z.object({
+  in: z.array(Record_),
+  out: z.array(Record_),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+})
+/** What went into a step and came out of it; nothing came out when it failed with `error`. */
+export type TracedStep = z.infer<typeof TracedStep>
+
+const Traced = z.object({ steps: z.array(TracedStep), outputs: z.array(Record_) })
+/** The trace of one source record, up to the last step reached; `outputs` are the records that the sink would get. */
+export type Traced = z.infer<typeof Traced>
+
+/** A connector's endpoint, with the secrets that its config names and the operator's defaults. */
+const Endpoint = z.object({
+  side: z.enum(['source', 'sink']),
+  connector_id: z.string(),
+  config: z.record(z.string(), z.unknown()),
+  runId: z.string(),
+  secrets: z.record(z.string(), z.string()),
+  defaults: z.object({
+    bucket: z.object({ endpoint: z.string(), region: z.string(), access_key: z.string(), secret_key: z.string() }).optional(),
+    warehouse_url: z.string().optional(),
+    bucket_folders: z.array(z.string()),
+    allow_private_addresses: z.boolean(),
+  }),
+})
+export type JobEndpoint = z.infer<typeof Endpoint>
+
+const Job = z.discriminatedUnion('task', [
+  /** `parameters`: the JSON Schema that comes with the upload. */
+  z.object({ task: z.literal('inspect'), binary: Bytes, parameters: z.unknown().optional() }),
+  /** A dry run only checks the configs. */
+  z.object({ task: z.literal('start'), steps: z.array(Step), isDryRun: z.boolean() }),
+  z.object({ task: z.literal('trace'), kernel: Bytes, steps: z.array(Step), sinkSchemaId: z.number(), records: z.array(Input) }),
+  z.object({ task: z.literal('check'), endpoint: Endpoint, withinMs: z.number() }),
+  z.object({ task: z.literal('dispose'), endpoint: Endpoint }),
+])
+export type Job = z.infer<typeof Job>
+
+const Fault = z.object({ path: z.string(), message: z.string() })
+
+const Answer = z.union([
+  z.object({ inspected: z.object({ kind: Kind, extismFunction: ExtismFunction.optional(), binary: Bytes }) }),
+  z.object({ started: z.literal(true) }),
+  z.object({ traced: z.array(Traced) }),
+  z.object({ checked: z.array(Fault) }),
+  z.object({ disposed: z.literal(true) }),
+  /** Faults of the steps' configs; `step` counts from 0. */
+  z.object({ faults: z.array(Fault.extend({ step: z.number() })) }),
+  /** The upload's `parameters` are not a JSON Schema. */
+  z.object({ parameters: z.string() }),
+  /** Why the job failed; `step` (from 0) is the step at fault. */
+  z.object({ refused: z.string(), step: z.number().optional() }),
+])
+/** The answer to a job. */
+export type Answer = z.infer<typeof Answer>
+
+const Progress = z.union([z.object({ before: z.array(TracedStep), entering: z.array(Record_) }), z.object({ traced: Traced })])
+/** Progress reported before each step and after each record: it is all that is known when a SmartModule never returns. */
+export type Progress = z.infer<typeof Progress>
+
+/** A line to a workshop. */
+export const ToWorkshop = z.preprocess(unpacked, Job)
+/** A line from a workshop. */
+export const FromWorkshop = z.preprocess(
+  unpacked,
+  z.union([z.object({ ready: z.literal(true) }), z.object({ answer: Answer }), z.object({ progress: Progress })]),
+)
+export type FromWorkshop = z.infer<typeof FromWorkshop>

@@ -1,0 +1,89 @@
+/** A workshop: a child process of the control plane that does one job after the other, for one account, and may be killed at any moment. */
+import { Socket } from 'node:net'
+import { flushCompileCache } from 'node:module'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { openLines } from '../../../shared/processes/lines.ts'
+import { ENDED_ITSELF, PIPE_FD } from '../../../shared/processes/watched-child.ts'
+import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
+import { openBatchInstance } from '../../../shared/smartmodule/host/batch-instance.ts'
+import { openExtismInstance } from '../../../shared/smartmodule/host/extism-instance.ts'
+import { checkEndpoint, disposeEndpoint } from './endpoints.ts'
+import { configFaults, parametersFault } from './config-faults.ts'
+import { boundModule, InspectionError, inspectModule } from './inspect.ts'
+import { ToWorkshop, type Answer, type FromWorkshop, type Job, type JobStep } from './jobs.ts'
+import { packed } from './packed.ts'
+import { traceRecords } from './trace.ts'
+
+function inspect(upload: Uint8Array, parameters: unknown): Answer {
+  const fault = parametersFault(parameters)
+  if (fault !== undefined) return { parameters: fault }
+  const binary = boundModule(upload)
+  let module: WebAssembly.Module
+  try {
+    module = new WebAssembly.Module(binary)
+  } catch (error) {
+    throw new InspectionError(`the binary does not compile: ${reasonOf(error)}`)
+  }
+  return { inspected: { ...inspectModule(module), binary } }
+}
+
+async function start(steps: JobStep[], isDryRun: boolean): Promise<Answer> {
+  const faults = steps.flatMap(({ parameters, document }) =>
+    configFaults(parameters, document.config).map((fault) => ({ ...fault, step: document.step })),
+  )
+  if (faults.length > 0) return { faults }
+  if (isDryRun) return { started: true }
+  for (const { binary, kind, extismFunction, document } of steps) {
+    const module = await WebAssembly.compile(new Uint8Array(binary))
+    if (kind === 'batch') await openBatchInstance(module, document, () => {})
+    else await openExtismInstance(module, extismFunction ?? 'process', document, () => {})
+  }
+  return { started: true }
+}
+
+async function answerTo(job: Job): Promise<Answer> {
+  switch (job.task) {
+    case 'inspect':
+      return inspect(job.binary, job.parameters)
+    case 'start':
+      return start(job.steps, job.isDryRun)
+    case 'trace': {
+      const kernel = await WebAssembly.compile(new Uint8Array(job.kernel))
+      return { traced: await traceRecords(kernel, job.steps, job.sinkSchemaId, job.records, (progress) => send({ progress })) }
+    }
+    case 'check':
+      return { checked: await checkEndpoint(job.endpoint, job.withinMs) }
+    case 'dispose':
+      await disposeEndpoint(job.endpoint)
+      return { disposed: true }
+  }
+}
+
+async function work(job: Job): Promise<void> {
+  try {
+    send({ answer: await answerTo(job) })
+  } catch (error) {
+    const refused = reasonOf(error)
+    send({ answer: error instanceof SmartModuleTrap ? { refused, step: error.step } : { refused } })
+  }
+}
+
+const end = () => void process.kill(process.pid, ENDED_ITSELF)
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+// What a driver throws in a callback may contain a secret: it is not printed.
+process.on('uncaughtException', end)
+const pipe = new Socket({ fd: PIPE_FD })
+pipe.on('close', end)
+const lines = openLines<Job, unknown>({
+  pipe,
+  schema: ToWorkshop,
+  lineBytesMax: Number.POSITIVE_INFINITY,
+  bytesPerSecondMax: Number.POSITIVE_INFINITY,
+  now: Date.now,
+  onValue: (job) => void work(job),
+  onBroken: end,
+})
+const send = (value: FromWorkshop): void => lines.send(packed(value))
+send({ ready: true })
+// Otherwise written at exit, and a workshop is killed instead.
+flushCompileCache()

@@ -1,0 +1,46 @@
+/** One workshop process: a watched child that answers one job at a time. */
+import { join } from 'node:path'
+import { openLines } from '../../../shared/processes/lines.ts'
+import { startWatchedChild, type ChildEnd } from '../../../shared/processes/watched-child.ts'
+import { FromWorkshop, type Answer, type Job, type Progress } from './jobs.ts'
+import { packed } from './packed.ts'
+
+export type WorkshopProcess = {
+  ready: Promise<void>
+  usage(): { rssBytes: number; cpuSeconds: number }
+  /** Sends the job; `onValue` gets what comes back until the next job. */
+  send(job: Job, onValue: (value: { answer: Answer } | { progress: Progress }) => void): void
+  kill(): void
+  ended: Promise<ChildEnd>
+}
+
+const MEMORY_BYTES_MAX = 768 << 20
+const LINE_BYTES_MAX = 64 << 20
+const MAIN = join(import.meta.dirname, 'main.ts')
+
+/** `env` is its whole environment. */
+export function startWorkshopProcess(env: Record<string, string>): WorkshopProcess {
+  const child = startWatchedChild({ main: MAIN, env, fds: [], memoryBytesMax: MEMORY_BYTES_MAX, isBehind: true })
+  const ready = Promise.withResolvers<void>()
+  let onAnswer: (value: { answer: Answer } | { progress: Progress }) => void = () => {}
+  const lines = openLines<FromWorkshop, unknown>({
+    pipe: child.pipe,
+    schema: FromWorkshop,
+    lineBytesMax: LINE_BYTES_MAX,
+    bytesPerSecondMax: 4 * LINE_BYTES_MAX,
+    now: Date.now,
+    onValue: (value) => ('ready' in value ? ready.resolve() : onAnswer(value)),
+    onBroken: child.endFor,
+  })
+  void child.ended.then(() => ready.resolve())
+  return {
+    ready: ready.promise,
+    usage: child.usage,
+    send(job, onValue) {
+      onAnswer = onValue
+      lines.send(packed(job))
+    },
+    kill: child.kill,
+    ended: child.ended,
+  }
+}

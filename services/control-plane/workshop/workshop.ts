@@ -1,0 +1,56 @@
+/**
+ * The control plane's workshops: a few child processes for what accounts bring. Each job has a deadline of CPU time and one of wall time; a
+ * process that misses one is killed.
+ */
+import type { Answer, Job, Progress } from './jobs.ts'
+import { openPool } from './pool.ts'
+import { startWorkshopProcess } from './process.ts'
+
+export type Deadlines = {
+  /** CPU time of the process, in milliseconds: a busy machine is no fault of the account's. */
+  cpuMs: number
+  wallMs: number
+}
+
+export type Workshop = {
+  /**
+   * Does the job for the account. A missed deadline and a process that ended give `refused` with the reason. Throws ServiceError
+   * `rate_limit_exceeded` when the account has too many jobs, and `unavailable` when all processes are busy for too long.
+   */
+  run(accountId: string, job: Job, deadlines: Deadlines, onProgress?: (progress: Progress) => void): Promise<Answer>
+  close(): Promise<void>
+}
+
+const LOOK_MS = 50
+
+/** `count`: processes at once, besides a spare one. `env`: their whole environment. */
+export function openWorkshop({ count, env }: { count: number; env: Record<string, string> }): Workshop {
+  const pool = openPool(count, () => startWorkshopProcess(env))
+  return {
+    async run(accountId, job, { cpuMs, wallMs }, onProgress) {
+      const process = await pool.acquire(accountId)
+      await process.ready
+      const answered = Promise.withResolvers<Answer>()
+      const cpuBefore = process.usage().cpuSeconds
+      const from = performance.now()
+      let isGood = false
+      const timer = setInterval(() => {
+        const isLate = (process.usage().cpuSeconds - cpuBefore) * 1000 > cpuMs || performance.now() - from > wallMs
+        if (isLate) answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s` })
+      }, LOOK_MS)
+      void process.ended.then(({ cause }) => answered.resolve({ refused: `its process ended: ${cause}` }))
+      process.send(job, (value) => {
+        if ('progress' in value) return onProgress?.(value.progress)
+        isGood = true
+        answered.resolve(value.answer)
+      })
+      try {
+        return await answered.promise
+      } finally {
+        clearInterval(timer)
+        pool.release(process, isGood)
+      }
+    },
+    close: pool.close,
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * A child process for what accounts bring: code, servers, schemas. It has an environment of its own, a pipe, and bounds; it is ended by
+ * SIGKILL, and nothing waits for it to agree. Why it ended is known afterwards.
+ */
+import { spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
+import type { Duplex } from 'node:stream'
+
+/**
+ * How a child ended. `isWanted`: its parent was done with it. `isBlamed`: something that ran in it ended it, and not a signal from
+ * elsewhere.
+ */
+export type ChildEnd = { cause: string; isWanted: boolean; isBlamed: boolean }
+
+/** A started child. */
+export type WatchedChild = {
+  pid: number
+  /** To its file descriptor 3. */
+  pipe: Duplex
+  /** Resident memory in bytes, and CPU seconds since its start; the last known ones where the kernel does not tell. */
+  usage(): { rssBytes: number; cpuSeconds: number }
+  /** Kills it for something that runs in it. */
+  endFor(cause: string): void
+  /** The parent is done with it: its end is wanted from now on. */
+  dismiss(): void
+  /** Kills it; its end is wanted. */
+  kill(): void
+  ended: Promise<ChildEnd>
+}
+
+/** `main`: path of its script. `env`: the whole environment. `fds`: open files that become descriptors 4 and up. */
+export type WatchedChildOptions = {
+  main: string
+  env: Record<string, string>
+  fds: readonly number[]
+  /** It is killed once it takes more resident memory; half of it is its heap. */
+  memoryBytesMax: number
+  /** It steps back behind the parent when both want the processor. */
+  isBehind: boolean
+}
+
+/** The descriptor of a child's pipe to its parent. */
+export const PIPE_FD = 3
+/** The signal by which a child ends itself: unlike SIGKILL, its parent can tell it from one that came from elsewhere. */
+export const ENDED_ITSELF = 'SIGALRM'
+
+const MEMORY_LOOK_MS = 250
+const PAGE_BYTES = 4096
+const TICKS_PER_SECOND = 100
+/** The kernel takes the child before its parent when memory runs out (proc(5), oom_score_adj). */
+const OOM_SCORE_ADJ = '500'
+const WANTED: ChildEnd = { cause: 'ended by its parent', isWanted: true, isBlamed: false }
+
+/** How many processes the kernel has killed for want of memory (proc(5), vmstat); undefined where it does not tell. */
+function oomKills(): number | undefined {
+  try {
+    return Number(/^oom_kill (\d+)$/m.exec(readFileSync('/proc/vmstat', 'utf8'))?.[1])
+  } catch {
+    return undefined
+  }
+}
+
+/** Fields of proc(5) `stat` from the third on: the name before them may contain spaces. */
+function statOf(pid: number): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
+/** Starts the child. A child that can't be started ends at once, with that cause. */
+export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: WatchedChildOptions): WatchedChild {
+  const oomBefore = oomKills()
+  const heapMib = Math.floor(memoryBytesMax / 2 / 2 ** 20)
+  const child = spawn(process.execPath, [...process.execArgv, `--max-old-space-size=${heapMib}`, main], {
+    env,
+    stdio: ['ignore', 'inherit', 'inherit', 'pipe', ...fds],
+  })
+  const pid = child.pid ?? 0
+  let why: ChildEnd | undefined
+  let last = { rssBytes: 0, cpuSeconds: 0 }
+
+  function endFor(cause: string): void {
+    why ??= { cause, isWanted: false, isBlamed: true }
+    child.kill('SIGKILL')
+  }
+
+  const timer = setInterval(() => {
+    try {
+      const [, resident = '0'] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')
+      last = { ...last, rssBytes: Number(resident) * PAGE_BYTES }
+    } catch {
+      return
+    }
+    if (last.rssBytes > memoryBytesMax) endFor(`memory: more than ${memoryBytesMax / 2 ** 20} MiB`)
+  }, MEMORY_LOOK_MS)
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, OOM_SCORE_ADJ)
+    if (isBehind) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // Not Linux, or it has ended already.
+  }
+
+  function endOf(code: number | null, signal: NodeJS.Signals | null): ChildEnd {
+    if (why) return why
+    if (signal === 'SIGKILL') {
+      const isOutOfMemory = oomKills() !== oomBefore
+      return { cause: isOutOfMemory ? 'memory: killed by the kernel' : 'signal SIGKILL', isWanted: false, isBlamed: isOutOfMemory }
+    }
+    const itself = 'an exception, or a call that could not be interrupted'
+    const cause = signal === ENDED_ITSELF ? itself : signal ? `signal ${signal}` : `exit code ${code}`
+    return { cause, isWanted: false, isBlamed: true }
+  }
+  const ended = new Promise<ChildEnd>((resolve) => {
+    const settle = (end: ChildEnd) => {
+      clearInterval(timer)
+      resolve(end)
+    }
+    child.once('exit', (code, signal) => settle(endOf(code, signal)))
+    child.once('error', (error) => {
+      if (child.pid === undefined) settle({ cause: `it does not start: ${error.message}`, isWanted: false, isBlamed: false })
+    })
+  })
+
+  return {
+    pid,
+    pipe: child.stdio[PIPE_FD] as Duplex,
+    usage() {
+      try {
+        const fields = statOf(pid)
+        // utime is the 14th field, stime the 15th.
+        last = { ...last, cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND }
+      } catch {
+        // It has ended, or this is not Linux.
+      }
+      return last
+    },
+    endFor,
+    dismiss: () => void (why ??= WANTED),
+    kill() {
+      why ??= WANTED
+      child.kill('SIGKILL')
+    },
+    ended,
+  }
+}
