@@ -37,6 +37,8 @@ export async function startChild(options: ChildOptions, reaper: Reaper): Promise
   const pid = process_.pid!
   reaper.watch(pid)
   const exited = new Promise<number>((resolve) => process_.once('exit', (code) => resolve(code ?? -1)))
+  // Its own children end by themselves, unless they stand still.
+  void exited.then(() => killGroup(pid))
   void exited.then(() => reaper.forget(pid))
   // Its last output may come after its exit.
   process_.once('close', () => log.end())
@@ -54,6 +56,15 @@ export async function startRestartable(start: () => Promise<Child>): Promise<{ r
       await child.stop()
       child = await start()
     },
+  }
+}
+
+/** Kills what is left of a process's group (kill(2): a negative pid). */
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Nothing is left of it.
   }
 }
 
@@ -122,7 +133,7 @@ while [ $tries -lt 50 ]; do
   [ -z "$alive" ] && break
   tries=$((tries + 1)); sleep 0.1
 done
-for pid in $pids; do kill -KILL "$pid" 2>/dev/null; done
+for pid in $pids; do kill -KILL "-$pid" 2>/dev/null; done
 printf '%s\n' "$folders" | while read -r folder; do [ -n "$folder" ] && rm -rf "$folder"; done
 `
 

@@ -18,9 +18,6 @@ export type BatchExports = {
   ): number
 }
 
-/** Names of the exports that a module with `dps_abi_1` must have. */
-export const BATCH_EXPORTS = ['memory', 'dps_alloc', 'dps_init', 'dps_process'] as const
-
 /** The JSON document that `dps_init` receives. `output_prefix` is base64, `input_prefix_length` in bytes, `step` counts from 0. */
 export type InitDocument = {
   config: unknown
@@ -47,9 +44,10 @@ export function initDocumentOf(
 export const SMARTMODULE_LIMITS = {
   file_bytes_max: 10 << 20,
   memory_pages_max: 1024,
+  /** Of one table; a module may have 16. */
+  table_elements_max: 100_000,
   call_bytes_max: 4 << 20,
   call_timeout_ms: 5000,
-  compile_timeout_ms: 20_000,
   output_bytes_per_input: 16,
   output_bytes_extra: 1 << 20,
 } as const

@@ -47,15 +47,28 @@ const WASI = [
   'poll_oneoff',
 ]
 
-/** Names of the functions that a SmartModule may import, by namespace. */
-export const ALLOWED_IMPORTS: Record<string, ReadonlySet<string>> = {
-  env: new Set(ASSEMBLYSCRIPT),
-  'extism:host/env': new Set(EXTISM),
-  wasi_snapshot_preview1: new Set(WASI),
-}
+const EXTISM_NAMESPACE = 'extism:host/env'
+const ALLOWED: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ['env', new Set(ASSEMBLYSCRIPT)],
+  [EXTISM_NAMESPACE, new Set(EXTISM)],
+  ['wasi_snapshot_preview1', new Set(WASI)],
+])
+
+/** Whether a SmartModule may import the function. */
+export const allowedImport = (module: string, name: string): boolean => ALLOWED.get(module)?.has(name) ?? false
+/** Whether the namespace is Extism's, which is for Extism plug-ins only. */
+export const isExtismImport = (module: string): boolean => module === EXTISM_NAMESPACE
 
 /** The current call as the host functions see it; clock and random numbers derive from it, so that a replay gives the same. */
-export type CallSeed = { timestampMs: number; offset: bigint; log: (line: string) => void; memory: () => WebAssembly.Memory | undefined }
+export type CallSeed = {
+  timestampMs: number
+  offset: bigint
+  log: (line: string) => void
+  memory: () => WebAssembly.Memory | undefined
+  /** What the call has allocated through Extism so far. */
+  blocks: number
+  blockBytes: number
+}
 
 /** A deterministic 32-bit random generator (xorshift, seeded by the offset). */
 function nextRandom(seed: { value: number }): number {
@@ -68,6 +81,51 @@ function nextRandom(seed: { value: number }): number {
 }
 
 type HostFunctions = NonNullable<ExtismPluginOptions['functions']>
+
+/** Thrown by a host function to end the call: the module asked for it, or for more than it may have. Its instance is lost. */
+export class CallEnded extends Error {}
+
+/** Blocks outside of a plug-in's memory that it allocates in one call. */
+const BLOCK_BYTES_MAX = 64 << 20
+const BLOCKS_MAX = 100_000
+/** Variables that a plug-in keeps between calls. */
+const VARIABLES_MAX = 1000
+const VARIABLE_BYTES_MAX = 1 << 20
+
+/** What Extism 1.0.3 gives its host functions of the call at hand. */
+type ExtismCall = {
+  alloc(size: bigint): bigint
+  read(address: bigint): { bytes(): Uint8Array; string(): string } | null
+  store(value: Uint8Array): bigint
+}
+
+/** Extism's own functions that have no bound, with one. Its variables point into blocks that the next call reuses: these are copies. */
+function boundedExtism(call: CallSeed): HostFunctions[string] {
+  const variables = new Map<string, Uint8Array>()
+  const bytes = () => [...variables].reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  return {
+    alloc: (extism: ExtismCall, size: bigint) => {
+      call.blocks++
+      call.blockBytes += Number(size)
+      if (call.blocks > BLOCKS_MAX || call.blockBytes > BLOCK_BYTES_MAX)
+        throw new CallEnded(`allocates more than ${BLOCK_BYTES_MAX >> 20} MiB or ${BLOCKS_MAX} blocks in one call`)
+      return extism.alloc(size)
+    },
+    var_get: (extism: ExtismCall, address: bigint) => {
+      const value = variables.get(extism.read(address)?.string() ?? '')
+      return value ? extism.store(value) : 0n
+    },
+    var_set: (extism: ExtismCall, address: bigint, valueAddress: bigint) => {
+      const name = extism.read(address)?.string()
+      if (name === undefined) return
+      const value = valueAddress === 0n ? undefined : extism.read(valueAddress)?.bytes()
+      if (value) variables.set(name, new Uint8Array(value))
+      else variables.delete(name)
+      if (variables.size > VARIABLES_MAX || bytes() > VARIABLE_BYTES_MAX)
+        throw new CallEnded(`keeps more than ${VARIABLES_MAX} variables or ${VARIABLE_BYTES_MAX >> 20} MiB of them`)
+    },
+  }
+}
 
 /** Reads an AssemblyScript string (UTF-16; its byte length is in the 4 bytes before it); empty when it is invalid. */
 function assemblyScriptText(memory: WebAssembly.Memory | undefined, pointer: number): string {
@@ -104,6 +162,7 @@ export function hostFunctions(call: CallSeed): HostFunctions {
     return 0
   }
   return {
+    [EXTISM_NAMESPACE]: boundedExtism(call),
     env: {
       abort: (_context: unknown, message: number, file: number, line: number, column: number) => {
         const text = assemblyScriptText(call.memory(), message) || 'abort'
@@ -159,7 +218,7 @@ export function hostFunctions(call: CallSeed): HostFunctions {
       fd_prestat_get: badFile,
       fd_prestat_dir_name: badFile,
       proc_exit: (_context: unknown, code: number) => {
-        throw new Error(`the module called proc_exit(${code})`)
+        throw new CallEnded(`the module called proc_exit(${code})`)
       },
       sched_yield: zero,
       poll_oneoff: () => ERRNO_NOSYS,

@@ -1,103 +1,101 @@
 /**
- * Checks that an uploaded binary is a core WebAssembly module with allowed imports, one bounded memory and the exports of a known kind.
- * Compiles nothing; runs in a workshop.
+ * Checks an uploaded binary before anything compiles it: a core WebAssembly module of version 2.0 with SIMD, within bounds, with allowed
+ * imports, one bounded memory, bounded tables, and the exports of a known kind with their signatures. Runs in a workshop.
  */
-import { BATCH_EXPORTS, SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
+import { SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
 import { EXTISM_FUNCTIONS, type ExtismFunction, type SmartModuleKind } from '../../../shared/model/smartmodule-kind.ts'
-import { ALLOWED_IMPORTS } from '../../../shared/smartmodule/imports.ts'
-
-/** Thrown for a binary that is refused; the message names the import, the export or the fault. */
-export class InspectionError extends Error {}
+import { allowedImport, isExtismImport } from '../../../shared/smartmodule/imports.ts'
+import { InspectionError, shownName, unsigned } from './wasm-reader.ts'
+import { readSections, type ModuleShape } from './wasm-sections.ts'
 
 /** A module's kind and, for an Extism plug-in, the function to call. */
 export type Inspection = { kind: SmartModuleKind; extismFunction?: ExtismFunction }
 
+const HEADER = [0x00, 0x61, 0x73, 0x6d]
 const MEMORY_SECTION = 5
+const TABLE_SECTION = 4
 
-function readUnsigned(bytes: Uint8Array, cursor: { at: number }): number {
-  let result = 0
-  for (let shift = 0; shift < 35; shift += 7) {
-    const byte = bytes[cursor.at++]
-    if (byte === undefined) throw new InspectionError('the binary is not a complete WebAssembly module')
-    result += (byte & 0x7f) * 2 ** shift
-    if (byte < 0x80) return result
-  }
-  throw new InspectionError('the binary is not a valid WebAssembly module')
-}
-
-function unsigned(value: number): number[] {
-  const bytes = []
-  let rest = value
-  while (rest >= 0x80) {
-    bytes.push((rest & 0x7f) | 0x80)
-    rest = Math.floor(rest / 128)
-  }
-  bytes.push(rest)
-  return bytes
+/** Signatures of the exports that a batch module must have, as parameters → results. */
+const BATCH_SIGNATURES: Readonly<Record<string, string>> = {
+  dps_alloc: 'i32 → i32',
+  dps_init: 'i32 i32 → i32',
+  dps_process: 'i32 i32 i32 i32 i64 i64 i64 i32 → i32',
 }
 
 /**
- * The binary with its memory's maximum set to the limit when it declares none or a larger one (WebAssembly core spec §5.5.8).
- * Throws InspectionError when it is not a core module, or has no memory, several, a shared or 64-bit one, or a minimum above the limit.
+ * What the module is, and its binary with the maxima of its memory and tables set to the limits where it declares none or larger ones.
+ * Throws InspectionError naming what is wrong.
  */
-export function boundModule(binary: Uint8Array): Uint8Array<ArrayBuffer> {
-  const header = [0x00, 0x61, 0x73, 0x6d]
-  if (binary.length < 8 || header.some((byte, index) => binary[index] !== byte))
+export function inspectBinary(binary: Uint8Array): Inspection & { binary: Uint8Array<ArrayBuffer> } {
+  if (binary.length < 8 || HEADER.some((byte, index) => binary[index] !== byte))
     throw new InspectionError('the binary is not WebAssembly (its first four bytes are not \\0asm)')
-  if (binary[4] !== 1 || binary[5] !== 0 || binary[6] !== 0 || binary[7] !== 0) {
+  if (binary[4] !== 1 || binary[5] !== 0 || binary[6] !== 0 || binary[7] !== 0)
     throw new InspectionError('the binary is not a core WebAssembly module of version 1 (components are not supported)')
-  }
-  const cursor = { at: 8 }
-  while (cursor.at < binary.length) {
-    const from = cursor.at
-    const id = binary[cursor.at++]
-    const size = readUnsigned(binary, cursor)
-    const content = cursor.at
-    if (content + size > binary.length) throw new InspectionError('the binary is not a complete WebAssembly module')
-    if (id === MEMORY_SECTION) {
-      const section = boundedMemorySection(binary, cursor)
-      const replacement = [MEMORY_SECTION, ...unsigned(section.length), ...section]
-      const result = new Uint8Array(from + replacement.length + binary.length - (content + size))
-      result.set(binary.subarray(0, from))
-      result.set(replacement, from)
-      result.set(binary.subarray(content + size), from + replacement.length)
-      return result
-    }
-    cursor.at = content + size
-  }
-  throw new InspectionError('the module has no memory of its own')
+  const shape = readSections(binary)
+  return { ...kindOf(shape), binary: bounded(binary, shape) }
 }
 
-function boundedMemorySection(binary: Uint8Array, cursor: { at: number }): number[] {
-  const count = readUnsigned(binary, cursor)
-  if (count !== 1) throw new InspectionError(`the module declares ${count} memories; exactly one is supported`)
-  const flags = readUnsigned(binary, cursor)
-  if ((flags & 2) !== 0) throw new InspectionError('the module declares a shared memory, which is not supported')
-  if (flags > 1) throw new InspectionError('the module declares a 64-bit or otherwise unsupported memory')
-  const minimum = readUnsigned(binary, cursor)
-  const declared = flags === 1 ? readUnsigned(binary, cursor) : Infinity
-  const most = SMARTMODULE_LIMITS.memory_pages_max
-  if (minimum > most) throw new InspectionError(`the module needs ${minimum} memory pages at start; at most ${most} (64 MiB) are allowed`)
-  return [1, 1, ...unsigned(minimum), ...unsigned(Math.min(declared, most))]
-}
-
-/** The kind of a compiled module, from its imports and exports. Throws InspectionError naming the wrong import or export. */
-export function inspectModule(module: WebAssembly.Module): Inspection {
-  for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
-    if (kind !== 'function' || !ALLOWED_IMPORTS[from]?.has(name))
-      throw new InspectionError(`the module imports ${from}.${name} (${kind}), which is not allowed`)
-  }
-  const exported = new Map(WebAssembly.Module.exports(module).map(({ name, kind }) => [name, kind]))
-  if (exported.has('dps_abi_1')) {
-    const missing = BATCH_EXPORTS.filter((name) => exported.get(name) !== (name === 'memory' ? 'memory' : 'function'))
+function kindOf(shape: ModuleShape): Inspection {
+  for (const { module, name, kind } of shape.imports)
+    if (kind !== 'function' || !allowedImport(module, name))
+      throw new InspectionError(`the module imports ${shownName(module)}.${shownName(name)} (${kind}), which is not allowed`)
+  const inner = shape.exports.get('_initialize')
+  if (inner && inner.signature !== ' → ')
+    throw new InspectionError('the export _initialize must be a function without parameters and results')
+  const { exports } = shape
+  if (exports.has('dps_abi_1')) {
+    const marker = exports.get('dps_abi_1')
+    if (marker?.kind !== 'global' || marker.signature !== 'i32')
+      throw new InspectionError('the export dps_abi_1 must be a global of type i32')
+    const missing = ['memory', ...Object.keys(BATCH_SIGNATURES)].filter((name) => !exports.has(name))
     if (missing.length > 0) throw new InspectionError(`the module exports dps_abi_1 but not ${missing.join(', ')}`)
+    for (const [name, signature] of Object.entries(BATCH_SIGNATURES)) {
+      const found = exports.get(name)
+      if (found?.signature !== signature)
+        throw new InspectionError(`the export ${name} must be a function ${signature}, not ${found?.signature ?? `a ${found?.kind}`}`)
+    }
+    const extism = shape.imports.find(({ module }) => isExtismImport(module))
+    if (extism) throw new InspectionError(`a batch module can't import ${shownName(extism.name)} of Extism`)
+    assertMemory(shape)
     return { kind: 'batch' }
   }
-  const extismFunction = EXTISM_FUNCTIONS.find((name) => exported.get(name) === 'function')
+  const extismFunction = EXTISM_FUNCTIONS.find((name) => exports.get(name)?.kind === 'function')
   if (!extismFunction)
     throw new InspectionError(
       `the module exports neither dps_abi_1 (a batch module) nor one of ${EXTISM_FUNCTIONS.join(', ')} (an Extism plug-in)`,
     )
-  if (exported.get('memory') !== 'memory') throw new InspectionError('the module does not export its memory')
+  const { signature } = exports.get(extismFunction)!
+  // Some toolkits make functions without a result; Extism takes it for 0.
+  if (signature !== ' → i32' && signature !== ' → ')
+    throw new InspectionError(`the export ${extismFunction} must be a function → i32, not ${signature}`)
+  assertMemory(shape)
   return { kind: 'extism', extismFunction }
+}
+
+function assertMemory({ exports }: ModuleShape): void {
+  if (exports.get('memory')?.kind !== 'memory') throw new InspectionError('the module does not export its memory')
+}
+
+/** The binary with bounded memory and tables. */
+function bounded(binary: Uint8Array, { memory, tables, places }: ModuleShape): Uint8Array<ArrayBuffer> {
+  const pages = [1, 1, ...unsigned(memory.minimum), ...unsigned(Math.min(memory.maximum, SMARTMODULE_LIMITS.memory_pages_max))]
+  const tableBytes = [
+    ...unsigned(tables.length),
+    ...tables.flatMap(({ type, minimum, maximum }) => [
+      type,
+      1,
+      ...unsigned(minimum),
+      ...unsigned(Math.min(maximum, SMARTMODULE_LIMITS.table_elements_max)),
+    ]),
+  ]
+  const parts: Uint8Array[] = []
+  let from = 0
+  for (const { id, start, end } of places) {
+    const content = id === MEMORY_SECTION ? pages : id === TABLE_SECTION ? tableBytes : undefined
+    if (!content) continue
+    parts.push(binary.subarray(from, start), Uint8Array.from([id, ...unsigned(content.length), ...content]))
+    from = end
+  }
+  parts.push(binary.subarray(from))
+  return new Uint8Array(Buffer.concat(parts))
 }

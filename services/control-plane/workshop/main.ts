@@ -9,22 +9,26 @@ import { openBatchInstance } from '../../../shared/smartmodule/host/batch-instan
 import { openExtismInstance } from '../../../shared/smartmodule/host/extism-instance.ts'
 import { checkEndpoint, disposeEndpoint } from './endpoints.ts'
 import { configFaults, parametersFault } from './config-faults.ts'
-import { boundModule, InspectionError, inspectModule } from './inspect.ts'
+import { inspectBinary } from './inspect.ts'
+import { InspectionError } from './wasm-reader.ts'
 import { ToWorkshop, type Answer, type FromWorkshop, type Job, type JobStep } from './jobs.ts'
 import { packed } from './packed.ts'
 import { traceRecords } from './trace.ts'
 
+/** V8's texts may hold names of the module, of any length. */
+const REASON_MAX = 300
+
 function inspect(upload: Uint8Array, parameters: unknown): Answer {
   const fault = parametersFault(parameters)
   if (fault !== undefined) return { parameters: fault }
-  const binary = boundModule(upload)
-  let module: WebAssembly.Module
+  const inspected = inspectBinary(upload)
   try {
-    module = new WebAssembly.Module(binary)
+    // What was sent, and not what its limits were made to.
+    for (const binary of [new Uint8Array(upload), inspected.binary]) void new WebAssembly.Module(binary)
   } catch (error) {
-    throw new InspectionError(`the binary does not compile: ${reasonOf(error)}`)
+    throw new InspectionError(`the binary does not compile: ${reasonOf(error).slice(0, REASON_MAX)}`)
   }
-  return { inspected: { ...inspectModule(module), binary } }
+  return { inspected }
 }
 
 async function start(steps: JobStep[], isDryRun: boolean): Promise<Answer> {

@@ -18,20 +18,27 @@ export async function openBatchInstance(
   log: (line: string) => void,
 ): Promise<StepInstance> {
   const step = document.step
-  const call: CallSeed & { memoryOf?: WebAssembly.Memory } = { timestampMs: 0, offset: 0n, log, memory: () => call.memoryOf }
-  const plugin = await createPlugin(
-    { wasm: [{ module }] },
-    { useWasi: false, functions: hostFunctions(call), logger: silentLogger(log), config: {} },
-  )
-  const exports = (await plugin.getInstance()).exports as unknown as BatchExports & { _initialize?: () => void }
-  call.memoryOf = exports.memory
+  const call: CallSeed & { memoryOf?: WebAssembly.Memory } = {
+    timestampMs: 0,
+    offset: 0n,
+    log,
+    memory: () => call.memoryOf,
+    blocks: 0,
+    blockBytes: 0,
+  }
   try {
+    const plugin = await createPlugin(
+      { wasm: [{ module }] },
+      { useWasi: false, functions: hostFunctions(call), logger: silentLogger(log), config: {} },
+    )
+    const exports = (await plugin.getInstance()).exports as unknown as BatchExports & { _initialize?: () => void }
+    call.memoryOf = exports.memory
     exports._initialize?.()
     initialise(exports, document)
+    return { run: (kernel, context) => runBatch(exports, call, step, kernel, context) }
   } catch (error) {
     throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, `failed while starting: ${messageOf(error)}`)
   }
-  return { run: (kernel, context) => runBatch(exports, call, step, kernel, context) }
 }
 
 function initialise(exports: BatchExports, document: InitDocument): void {

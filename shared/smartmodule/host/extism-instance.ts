@@ -6,11 +6,14 @@ import createPlugin from '@extism/extism'
 import type { InitDocument } from '../abi.ts'
 import type { ExtismFunction } from '../../model/smartmodule-kind.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../abi.ts'
-import { hostFunctions, type CallSeed } from '../imports.ts'
+import { CallEnded, hostFunctions, type CallSeed } from '../imports.ts'
 import { decodeRecords, encodeRecords, type KafkaRecord } from '../../kafka/protocol/record-batch.ts'
 import { messageOf, silentLogger } from './batch-instance.ts'
 import type { BatchContext, StepInstance } from './step.ts'
 import { fillSection, type Kernel } from './kernel.ts'
+
+/** Of the array that one call of `array_map` returns. */
+const ELEMENTS_MAX = 100_000
 
 type Plugin = Awaited<ReturnType<typeof createPlugin>>
 
@@ -24,7 +27,14 @@ export async function openExtismInstance(
   document: InitDocument,
   log: (line: string) => void,
 ): Promise<StepInstance> {
-  const call: CallSeed & { memoryOf?: WebAssembly.Memory } = { timestampMs: 0, offset: 0n, log, memory: () => call.memoryOf }
+  const call: CallSeed & { memoryOf?: WebAssembly.Memory } = {
+    timestampMs: 0,
+    offset: 0n,
+    log,
+    memory: () => call.memoryOf,
+    blocks: 0,
+    blockBytes: 0,
+  }
   const given = (document.config ?? {}) as Record<string, unknown>
   const config = Object.fromEntries(
     Object.entries(given).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
@@ -75,10 +85,13 @@ async function runRecords(
     seed.timestampMs = Number(context.baseTimestamp + record.timestampDelta)
     let verdict: Verdict
     try {
-      verdict = await callPlugin(plugin, functionName, input)
+      seed.blocks = seed.blockBytes = 0
+      verdict = await callPlugin(plugin, functionName, input, most - produced)
       context.alive()
     } catch (error) {
-      if (error instanceof WebAssembly.RuntimeError) throw new SmartModuleTrap(document.step, messageOf(error))
+      // The call was cut off: what its instance holds is not to be trusted. A RangeError is a stack that overflowed.
+      if (error instanceof WebAssembly.RuntimeError || error instanceof CallEnded || error instanceof RangeError)
+        throw new SmartModuleTrap(document.step, messageOf(error))
       context.fail(record.offsetDelta, 1, messageOf(error).slice(0, 1024))
       continue
     }
@@ -96,12 +109,16 @@ async function runRecords(
     throw new SmartModuleTrap(document.step, 'returned records that are not from its input')
 }
 
-async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: Buffer): Promise<Verdict> {
+/** Throws CallEnded for an output of more than `bytesMax`. */
+async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: Buffer, bytesMax: number): Promise<Verdict> {
   try {
     // Extism 1.0.3 passes on the whole ArrayBuffer behind a view, with other records and Node's shared pool: give it an exact copy.
     const output = await plugin.call(functionName, new Uint8Array(input))
+    const found = output?.bytes()
+    if (found && found.length > bytesMax)
+      throw new CallEnded(`returned more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
     // A view of a block that `reset` frees, so it is copied.
-    const bytes = output === null ? undefined : Buffer.from(output.bytes())
+    const bytes = found && Buffer.from(found)
     switch (functionName) {
       case 'filter': {
         const answer = bytes?.toString('utf8').trim()
@@ -123,5 +140,6 @@ async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: B
 function elementsOf(bytes: Buffer | undefined): Buffer[] {
   const elements: unknown = bytes === undefined || bytes.length === 0 ? [] : JSON.parse(bytes.toString('utf8'))
   if (!Array.isArray(elements)) throw new Error('array_map did not return a JSON array')
+  if (elements.length > ELEMENTS_MAX) throw new Error(`array_map returned ${elements.length} elements; at most ${ELEMENTS_MAX} are allowed`)
   return elements.map((element) => Buffer.from(JSON.stringify(element), 'utf8'))
 }

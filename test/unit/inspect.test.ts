@@ -1,0 +1,73 @@
+/** What an upload's inspection refuses, before anything compiles the binary, and what it bounds. Hostile modules by an outsider. */
+import { describe, expect, it } from 'vitest'
+import { inspectBinary } from '../../services/control-plane/workshop/inspect.ts'
+import { InspectionError } from '../../services/control-plane/workshop/wasm-reader.ts'
+import { builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { HOSTILE } from '../attack/modules/hostile-modules.ts'
+import { cacheFolder } from '../../deploy/local/cache.ts'
+
+/** Modules that the corpus would have refused, and that are accepted: bounded instead, or harmless where calls are contained. */
+const ACCEPTED = new Set([
+  'extended-constant',
+  'table-10m-maximum',
+  'table-maximum-2-32',
+  'data-90k-segments',
+  'import-type-seed-of-two-values',
+  'import-type-clock-of-function',
+  'import-type-log-of-function',
+  // Refused by the trial start.
+  'extism-start-loop',
+  // Stopped by the size of the file.
+  'data-10mb',
+])
+/** Batch modules that import Extism's functions are refused, however they would have misbehaved. */
+const isExtismInBatch = (name: string): boolean => /^(endless-host-(block|variables)|trap-by-(input|output|block))/.test(name)
+/** Compiling them is the attack: the walk alone must refuse them. */
+const isBomb = (name: string): boolean => /^(bomb-(?!spread|empty|out)|nested-|br-table-|operands-|function-of-|locals-)/.test(name)
+
+function outcomeOf(binary: Uint8Array, compiles: boolean): string | undefined {
+  try {
+    const inspected = inspectBinary(binary)
+    if (!compiles) return undefined
+    for (const each of [new Uint8Array(binary), inspected.binary]) void new WebAssembly.Module(each)
+    return undefined
+  } catch (error) {
+    if (error instanceof InspectionError || error instanceof WebAssembly.CompileError) return error.message
+    throw error
+  }
+}
+
+describe('a hostile module', () => {
+  const uploads = HOSTILE.filter(
+    ({ expect: wanted, why, name }) => wanted === 'refused' && !/trial start fails/.test(why) && !ACCEPTED.has(name),
+  )
+  it.each(uploads.map(({ name, why, binary }) => [name, why, binary] as const))(
+    'is refused: %s (%s)',
+    { timeout: 20_000 },
+    (name, _why, binary) => {
+      const from = performance.now()
+      const reason = outcomeOf(binary(), !isBomb(name))
+      expect(reason).toBeTypeOf('string')
+      // Names of the module's own are shortened, and can't move the cursor.
+      expect(reason!.length).toBeLessThan(1500)
+      expect(reason).not.toMatch(/[\u0000-\u001f\u202e]/)
+      expect(performance.now() - from).toBeLessThan(10_000)
+    },
+  )
+
+  const running = HOSTILE.filter(({ expect: wanted }) => wanted === 'runs')
+  it('is accepted where only its calls misbehave, with bounded memory and tables', { timeout: 60_000 }, () => {
+    const wrong = running.filter(({ name, binary }) => (outcomeOf(binary(), true) !== undefined) !== isExtismInBatch(name))
+    expect(wrong.map(({ name }) => name)).toEqual([])
+  })
+})
+
+describe('an honest module', () => {
+  it('is accepted: the built-ins, and what the SDK compiles', async () => {
+    for (const { name, binary } of await builtInSmartModules(cacheFolder()))
+      expect([name, inspectBinary(binary).kind]).toEqual([name, 'batch'])
+    const own = await compileSmartModule(`import { Record } from 'dps'\nexport function filter(record: Record): bool { return true }`)
+    expect(inspectBinary(own).kind).toBe('batch')
+  })
+})
