@@ -3,7 +3,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench chaos fuzz outage example account docs
+.PHONY: help run test check format bench chaos attack fuzz outage example account docs
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ bench: node_modules/.installed ## run the benchmarks, side by side and verified:
 
 chaos: node_modules/.installed ## inject faults under load and check every record: MINUTES=20 SEED=7 (RATE=11000); writes test/chaos/latest.json
 	@MINUTES="$(MINUTES)" SEED="$(SEED)" RATE="$(RATE)" $(NODE) test/chaos/run.ts
+
+attack: node_modules/.installed ## let an account with hostile modules and lying servers loose beside another one: MODULES=60 SERVERS=40 SEED=7; writes test/attack/latest.json
+	@MODULES="$(MODULES)" SERVERS="$(SERVERS)" SEED="$(SEED)" $(NODE) test/attack/run.ts
 
 fuzz: node_modules/.installed ## send odd and malformed requests, then run Schemathesis: REQUESTS=100000 SEED=7 EXAMPLES=60
 	@REQUESTS="$(REQUESTS)" SEED="$(SEED)" EXAMPLES="$(EXAMPLES)" $(NODE) test/fuzz/run.ts

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
 import { collectDefaultMetrics, Histogram, Registry as MetricsRegistry } from 'prom-client'
-import { childEnvironment, connectorDefaultsOf, kafkaSecurityOf, loadControlPlaneConfig } from '../../shared/config/config.ts'
+import { childEnvironment, connectorDefaultsOf, kafkaSecurityOf, loadControlPlaneConfig, ownHostsOf } from '../../shared/config/config.ts'
+import { addressesOf, type AddressRules } from '../../shared/connectors/address-guard.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
@@ -108,7 +109,7 @@ const deps: Deps = {
   replicationFactor: config.REPLICATION_FACTOR,
   credentials: createCredentials({ jwtKeys: config.JWT_KEYS, secretHashKey: config.SECRET_HASH_KEY }),
   secretBox,
-  connectorDefaults: connectorDefaultsOf(config),
+  connectorDefaults: { ...connectorDefaultsOf(config), addresses: await addressRules() },
   workshop,
   adoption: { patterns: config.ADOPTABLE_TOPICS, prefix: config.DPS_PREFIX },
   streamData,
@@ -180,4 +181,10 @@ async function drain(): Promise<void> {
   await Promise.allSettled([operations.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])
   redis.disconnect()
   process.exit(0)
+}
+
+/** The service's own addresses are looked up once: a part that moves to another address needs a restart of what must not reach it. */
+async function addressRules(): Promise<AddressRules> {
+  const allowed = config.ALLOW_PRIVATE_ADDRESSES
+  return allowed === 'any' ? 'any' : { allowed, own: await addressesOf(ownHostsOf(config)) }
 }

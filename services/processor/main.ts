@@ -6,7 +6,8 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import { connectorDefaultsOf, kafkaSecurityOf, loadProcessorConfig, childEnvironment } from '../../shared/config/config.ts'
+import { connectorDefaultsOf, kafkaSecurityOf, loadProcessorConfig, childEnvironment, ownHostsOf } from '../../shared/config/config.ts'
+import { addressesOf, type AddressRules } from '../../shared/connectors/address-guard.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
@@ -76,6 +77,7 @@ const fleet = await withRetries(log, 'joining the fleet', () =>
 const declined = openDeclined(cluster, names.fleet, processorId, now, reconcile, warn('declined tasks'))
 const verdicts = openVerdicts(cluster, names.fleet, now, reconcile, warn('verdicts'))
 await Promise.all([declined.caughtUp, verdicts.caughtUp])
+const connectorDefaults = { ...connectorDefaultsOf(config), addresses: await addressRules() }
 supervisor = openSupervisor({
   declined,
   verdicts,
@@ -93,7 +95,7 @@ supervisor = openSupervisor({
     fetchBudgetBytes: config.FETCH_BUDGET_BYTES,
     callTimeoutMs: config.CALL_TIMEOUT_MS,
     sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
-    connectorDefaults: connectorDefaultsOf(config),
+    connectorDefaults,
     logLevel: config.LOG_LEVEL,
     ...(config.DPS_FAULTS === undefined ? {} : { faults: config.DPS_FAULTS }),
   },
@@ -133,4 +135,10 @@ async function drain(signal: string): Promise<void> {
   await operations.close()
   await cluster.close()
   process.exit(0)
+}
+
+/** The service's own addresses are looked up once: a part that moves to another address needs a restart of what must not reach it. */
+async function addressRules(): Promise<AddressRules> {
+  const allowed = config.ALLOW_PRIVATE_ADDRESSES
+  return allowed === 'any' ? 'any' : { allowed, own: await addressesOf(ownHostsOf(config)) }
 }

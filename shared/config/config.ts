@@ -2,6 +2,7 @@
  * The environment as typed, frozen values, one schema per service. Only a service's entry files import this; other code is passed values.
  * Relations between values are checked here too, so that a wrong setting stops the service with a message that names it.
  */
+import { isIP } from 'node:net'
 import { availableParallelism, homedir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -16,6 +17,13 @@ const flag = z
   .enum(['true', 'false'])
   .default('false')
   .transform((text) => text === 'true')
+
+/** Whether the text is an IP address with an optional number of bits. */
+function isRange(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+  return rest.length === 0 && most > 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= most))
+}
 
 const Shared = {
   KAFKA_BROKERS: list.describe('addresses of the brokers, comma-separated'),
@@ -70,7 +78,24 @@ const Shared = {
     .default('')
     .transform((text) => text.split(',').filter(Boolean))
     .describe('folders that may contain `file:///` buckets, comma-separated'),
-  ALLOW_PRIVATE_ADDRESSES: flag.describe('connectors may reach loopback, private and link-local addresses'),
+  ALLOW_PRIVATE_ADDRESSES: z
+    .string()
+    .default('false')
+    .transform((text, context) => {
+      if (text === 'true') return 'any' as const
+      const ranges = text === 'false' ? [] : text.split(',').map((range) => range.trim())
+      for (const range of ranges)
+        if (!isRange(range)) context.addIssue({ code: 'custom', message: `"${range}" is not a range such as 10.20.0.0/16` })
+      return ranges
+    })
+    .describe(
+      'addresses that connectors may reach beside public ones: CIDR ranges, comma-separated; `true` allows all, the service’s own included, for a stack on one machine',
+    ),
+  OWN_HOSTS: z
+    .string()
+    .default('')
+    .transform((text) => text.split(',').filter(Boolean))
+    .describe('hosts that connectors never reach, comma-separated, beside those that these settings name: its Postgres, Redis, registry'),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('least severe entries that are logged'),
   METRICS_PORT: integer(0, 0, 65_535).describe('port of `/metrics`, `/healthz` and `/readyz`; 0 takes any free one'),
   METRICS_HOST: z.string().default('127.0.0.1').describe('address that this port is bound to'),
@@ -159,7 +184,21 @@ export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<s
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
 }
 
-/** The operator's connector defaults for all accounts. Throws an Error when BUCKET_ENDPOINT lacks one of its keys. */
+/** The hosts of the service's own parts: no account's connector may reach them, except through the operator's defaults. */
+export function ownHostsOf(config: ProcessorConfig | ControlPlaneConfig): string[] {
+  const urls = [
+    config.BUCKET_ENDPOINT,
+    config.WAREHOUSE_URL,
+    ...('DATABASE_URL' in config ? [config.DATABASE_URL, config.REDIS_URL, config.SCHEMA_REGISTRY_URL] : []),
+  ]
+  return [
+    ...config.OWN_HOSTS,
+    ...config.KAFKA_BROKERS.map((broker) => broker.slice(0, broker.lastIndexOf(':'))),
+    ...urls.flatMap((url) => (url !== undefined && URL.canParse(url) ? [new URL(url).hostname] : [])),
+  ]
+}
+
+/** The operator's connector defaults for all accounts, without the rules of addresses. Throws an Error when BUCKET_ENDPOINT lacks one of its keys. */
 export function connectorDefaultsOf(config: ProcessorConfig | ControlPlaneConfig) {
   const { BUCKET_ENDPOINT: endpoint, BUCKET_REGION: region, BUCKET_ACCESS_KEY: access_key, BUCKET_SECRET_KEY: secret_key } = config
   if (endpoint !== undefined && (access_key === undefined || secret_key === undefined))
@@ -168,7 +207,6 @@ export function connectorDefaultsOf(config: ProcessorConfig | ControlPlaneConfig
     ...(endpoint !== undefined ? { bucket: { endpoint, region, access_key: access_key!, secret_key: secret_key! } } : {}),
     warehouse_url: config.WAREHOUSE_URL,
     bucket_folders: config.BUCKET_FOLDERS,
-    allow_private_addresses: config.ALLOW_PRIVATE_ADDRESSES,
   }
 }
 

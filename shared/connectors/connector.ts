@@ -2,7 +2,8 @@
  * What every connector's `connector.ts` exports: its name, its texts, the config schema of each direction, and how to open it. No driver is
  * imported before `open`. To add a connector, create a folder beside this file and add a line in `catalogue.ts`.
  */
-import type { z } from 'zod'
+import { AddressRules } from './address-guard.ts'
+import { z } from 'zod'
 import type { CheckConnector } from './check.ts'
 import type { OpenSink } from './sink.ts'
 import type { OpenSource } from './source.ts'
@@ -90,15 +91,17 @@ export type Connector = {
 export const kindOf = ({ source, sink }: Connector): ConnectorKind => (source && sink ? 'both' : source ? 'source' : 'sink')
 
 /** Defaults that the operator sets for all accounts. An account's own config takes precedence. */
-export type OperatorDefaults = {
-  bucket?: { endpoint: string; region: string; access_key: string; secret_key: string }
+export const OperatorDefaults = z.object({
+  bucket: z.object({ endpoint: z.string(), region: z.string(), access_key: z.string(), secret_key: z.string() }).optional(),
   /** Connection string of the database that the table connector uses by default. */
-  warehouse_url?: string
-  /** Whether connectors may reach loopback, private and link-local addresses. */
-  allow_private_addresses: boolean
+  warehouse_url: z.string().optional(),
+  /** Which addresses connectors may reach with an account's own config. */
+  addresses: AddressRules,
   /** Folders that may contain `file:///…` buckets; none by default. */
-  bucket_folders: string[]
-}
+  bucket_folders: z.array(z.string()),
+})
+/** Validated defaults. */
+export type OperatorDefaults = z.infer<typeof OperatorDefaults>
 
 /** What a connector gets besides its config. */
 export type ConnectorContext = {

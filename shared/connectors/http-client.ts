@@ -2,7 +2,7 @@
 import { Agent, fetch, type Response } from 'undici'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from './connector.ts'
-import { AddressRefused, assertPublicHost, guardedLookup } from './guarded-lookup.ts'
+import { addressGuardOf, AddressRefused } from './address-guard.ts'
 import type { Secret } from './secret.ts'
 
 type Auth =
@@ -25,17 +25,17 @@ const RENEW_BEFORE_MS = 30_000
 const Token = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive().default(300) })
 
 export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context: ConnectorContext): HttpClient {
-  const allowsPrivate = context.defaults.allow_private_addresses
+  const guard = addressGuardOf(context.defaults.addresses)
   const agent = new Agent({
     connections: CONNECTIONS_MAX,
-    connect: { timeout: 5000, ...(allowsPrivate ? {} : { lookup: guardedLookup }) },
+    connect: { timeout: 5000, ...(guard ? { lookup: guard.lookup } : {}) },
   })
   let token: { value: string; until: number } | undefined
 
   async function send(url: string, { method, headers: own, body }: Asked, signal: AbortSignal): Promise<Response> {
     let at = new URL(url)
     for (let hop = 0; ; hop++) {
-      if (!allowsPrivate) assertPublicHost(at.hostname)
+      guard?.assertHost(at.hostname)
       const answer = await fetch(at, { method, headers: own, body, redirect: 'manual', dispatcher: agent, signal })
       const location = answer.headers.get('location')
       // Only redirects that keep method and body are followed (RFC 9110 §15.4.8, §15.4.9); credentials never go to another host.

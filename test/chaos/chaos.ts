@@ -8,9 +8,11 @@ import { PARTITIONS, sleep, type Arena } from './arena.ts'
 import type { Catastrophe } from './catastrophes/catastrophe.ts'
 import { cutEndTxn } from './catastrophes/cut-end-txn.ts'
 import { delayEndTxn } from './catastrophes/delay-end-txn.ts'
+import { exhaustRunner } from './catastrophes/exhaust-runner.ts'
 import { freezeControlPlane } from './catastrophes/freeze-control-plane.ts'
 import { freezeConnections } from './catastrophes/freeze-connections.ts'
 import { killBroker } from './catastrophes/kill-broker.ts'
+import { killRunner } from './catastrophes/kill-runner.ts'
 import { killProcessor } from './catastrophes/kill-processor.ts'
 import { moveCoordinator } from './catastrophes/move-coordinator.ts'
 import { pauseProcessor } from './catastrophes/pause-processor.ts'
@@ -26,6 +28,8 @@ import { createRandom, type Random } from './random.ts'
 
 export const CATASTROPHES: readonly Catastrophe[] = [
   pauseProcessor,
+  killRunner,
+  exhaustRunner,
   rebalanceStorm,
   killBroker,
   moveCoordinator,

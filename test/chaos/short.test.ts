@@ -5,6 +5,7 @@ import { runChaos } from './chaos.ts'
 import { delayEndTxn } from './catastrophes/delay-end-txn.ts'
 import { killBroker } from './catastrophes/kill-broker.ts'
 import { cutEndTxn } from './catastrophes/cut-end-txn.ts'
+import { killRunner } from './catastrophes/kill-runner.ts'
 import { swapRevision } from './catastrophes/swap-revision.ts'
 import { runTrials } from './trials.ts'
 
@@ -17,7 +18,7 @@ describe('three brokers and three processors under faults', () => {
         seed: 4,
         loadSeconds: 50,
         recordsPerSecond: 4000,
-        catastrophes: [swapRevision, cutEndTxn, killBroker, delayEndTxn],
+        catastrophes: [swapRevision, killRunner, cutEndTxn, killBroker, delayEndTxn],
         say,
       })
       expect(result.verdict).toMatchObject({ lost: 0, duplicated: 0, out_of_order: 0, ghosts: 0, misplaced: 0, revisions_out_of_order: 0 })
@@ -26,7 +27,7 @@ describe('three brokers and three processors under faults', () => {
         expect(found).toMatchObject(none)
         expect(found.records).toBeGreaterThan(1000)
       }
-      for (const name of ['kill-broker', 'swap-revision', 'freeze-control-plane'])
+      for (const name of ['kill-broker', 'kill-runner', 'swap-revision', 'freeze-control-plane'])
         expect([name, result.happened[name] ?? 0]).not.toEqual([name, 0])
       expect(result.accountingBalanced).toBe(true)
       expect(result.wrongBorders).toEqual([])

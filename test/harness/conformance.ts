@@ -27,7 +27,7 @@ export function contextFor(change: Partial<ConnectorContext> = {}): ConnectorCon
     defaults: {
       bucket: { endpoint, region: 'us-east-1', access_key, secret_key },
       warehouse_url: service().warehouseUrl,
-      allow_private_addresses: true,
+      addresses: 'any',
       bucket_folders: [],
     },
     runId: unique('run').toLowerCase().replaceAll('-', '_'),

@@ -160,7 +160,7 @@ describe('redis as a source', () => {
 
 describe('redis', () => {
   it('refuses private addresses, also by name, unless the operator allows them', async () => {
-    const closed = contextFor({ defaults: { ...contextFor().defaults, allow_private_addresses: false } })
+    const closed = contextFor({ defaults: { ...contextFor().defaults, addresses: { allowed: [], own: [] } } })
     const { port } = new URL(service().redisUrl)
     for (const host of ['127.0.0.1', 'localhost', '[::1]', '2130706433']) {
       const config = place({ url: `redis://${host}:${port}` })

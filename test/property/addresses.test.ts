@@ -1,7 +1,7 @@
 /** Which addresses connectors may reach, unless the operator allows more. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { assertPublicHost, isPrivateAddress } from '../../shared/connectors/guarded-lookup.ts'
+import { addressGuardOf, addressesOf, AddressRefused, isPrivateAddress } from '../../shared/connectors/address-guard.ts'
 
 const v4 = (bytes: number[]) => bytes.join('.')
 const PRIVATE = [
@@ -28,11 +28,14 @@ const PUBLIC = [
   '2a00:1450:4001::1',
 ]
 
+/** Site-local, documentation, segment routing, IPv4 in its mapped, translated and compatible forms; Azure's own address. */
+const BEYOND = ['fec0::1', '3fff::1', '5f00::1', '::ffff:8.8.8.8', '::ffff:0:8.8.8.8', '::8.8.8.8', '4000::1', '168.63.129.16']
+
 describe('an address', () => {
   it('is public or private as the IANA registries say', () => {
     for (const address of PUBLIC) expect([address, isPrivateAddress(address)]).toEqual([address, false])
     for (const address of PRIVATE) expect([address, isPrivateAddress(address)]).toEqual([address, true])
-    for (const address of ['::', '::1', 'fe80::1', 'fe80::1%eth0', 'fd00::1', 'ff02::1', '64:ff9b::7f00:1', '2002:7f00:1::'])
+    for (const address of ['::', '::1', 'fe80::1', 'fe80::1%eth0', 'fd00::1', 'ff02::1', '64:ff9b::7f00:1', '2002:7f00:1::', ...BEYOND])
       expect([address, isPrivateAddress(address)]).toEqual([address, true])
   })
 
@@ -40,10 +43,29 @@ describe('an address', () => {
     fc.assert(fc.property(fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255)), (bytes) => isPrivateAddress(`::ffff:${v4(bytes)}`)))
   })
 
-  it('is refused as a host before connecting when it is private', () => {
-    expect(() => assertPublicHost('127.0.0.1')).toThrow('not a public one')
-    expect(() => assertPublicHost('[::1]')).toThrow('not a public one')
-    expect(() => assertPublicHost('example.com')).not.toThrow()
-    expect(() => assertPublicHost('1.1.1.1')).not.toThrow()
+  it('is refused as a host before connecting when it is private', async () => {
+    const guard = addressGuardOf({ allowed: [], own: [] })!
+    expect(() => guard.assertHost('127.0.0.1')).toThrow(AddressRefused)
+    expect(() => guard.assertHost('[::1]')).toThrow(AddressRefused)
+    expect(() => guard.assertHost('example.com')).not.toThrow()
+    expect(() => guard.assertHost('1.1.1.1')).not.toThrow()
+    await expect(guard.resolve('localhost')).rejects.toThrow(AddressRefused)
   })
+
+  it('is allowed within the operator’s ranges, but never when it is the service’s own', async () => {
+    const guard = addressGuardOf({ allowed: ['10.20.0.0/16', '127.0.0.0/8', 'fd00::/8'], own: ['10.20.0.7', '8.8.8.8', 'fd00::7'] })!
+    const refused = (address: string) => [address, guard.isRefused(address)]
+    for (const address of ['10.20.0.6', '10.20.255.255', 'fd00::6', '1.1.1.1']) expect(refused(address)).toEqual([address, false])
+    for (const address of ['10.21.0.1', '10.20.0.7', '8.8.8.8', 'fd00::7', 'fe80::1', '::ffff:10.20.0.6'])
+      expect(refused(address)).toEqual([address, true])
+    expect(await guard.resolve('127.0.0.1')).toBe('127.0.0.1')
+  })
+
+  it('of any kind is allowed where the operator allows all', () => {
+    expect(addressGuardOf('any')).toBeUndefined()
+  })
+})
+
+it('finds the addresses of the service’s own hosts, and none for a name that does not resolve', async () => {
+  expect(await addressesOf(['127.0.0.1', '[::1]', 'no-such-host.invalid'])).toEqual(['127.0.0.1', '::1'])
 })

@@ -2,6 +2,7 @@
  * What a workshop does for an account: it compiles and inspects an upload, starts a chain to see whether its configs are accepted, traces
  * records, and asks the system that a connector's config names. All of it is an account's code, server or schema.
  */
+import { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { z } from 'zod'
 import { unpacked } from './packed.ts'
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
@@ -52,12 +53,7 @@ const Endpoint = z.object({
   config: z.record(z.string(), z.unknown()),
   runId: z.string(),
   secrets: z.record(z.string(), z.string()),
-  defaults: z.object({
-    bucket: z.object({ endpoint: z.string(), region: z.string(), access_key: z.string(), secret_key: z.string() }).optional(),
-    warehouse_url: z.string().optional(),
-    bucket_folders: z.array(z.string()),
-    allow_private_addresses: z.boolean(),
-  }),
+  defaults: OperatorDefaults,
 })
 export type JobEndpoint = z.infer<typeof Endpoint>
 

@@ -2,6 +2,7 @@
  * What a supervisor and its runners say to each other. A runner is not trusted: it runs an account's code and talks to an account's servers.
  * The supervisor checks every value against these schemas, and accepts reports on the runner's own pipelines only.
  */
+import { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { z } from 'zod'
 import { ObservedTask, PipelineDefinition } from '../../../shared/model/definition.ts'
 
@@ -25,12 +26,7 @@ export const Settings = z.object({
   fetchBudgetBytes: z.number(),
   callTimeoutMs: z.number(),
   sessionTimeoutMs: z.number(),
-  connectorDefaults: z.object({
-    bucket: z.object({ endpoint: z.string(), region: z.string(), access_key: z.string(), secret_key: z.string() }).optional(),
-    warehouse_url: z.string().optional(),
-    bucket_folders: z.array(z.string()),
-    allow_private_addresses: z.boolean(),
-  }),
+  connectorDefaults: OperatorDefaults,
   logLevel: z.enum(['debug', 'info', 'warn', 'error', 'silent']),
   faults: z.string().optional(),
 })

@@ -5,7 +5,7 @@
  */
 import { reasonOf } from '../../errors/reason-of.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
-import { AddressRefused } from '../guarded-lookup.ts'
+import { AddressRefused } from '../address-guard.ts'
 import { deliveryNameOf, type Delivery, type OpenSink, type RefusedRecord, type Rows, type Written } from '../sink.ts'
 import type { HttpSinkConfig } from './connector.ts'
 import { openHttpClient, textOf } from '../http-client.ts'

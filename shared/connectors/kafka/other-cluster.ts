@@ -5,31 +5,30 @@ import { openCluster, type Cluster, type TopicLayout } from '../../kafka/cluster
 import type { CheckConnector } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { checkRegistry } from './other-registry.ts'
-import { assertPublicHost, guardedLookup, resolvePublicHost } from '../guarded-lookup.ts'
+import { addressGuardOf, type AddressGuard } from '../address-guard.ts'
 import type { KafkaSinkConfig } from './connector.ts'
 
 type Place = Pick<KafkaSinkConfig, 'brokers' | 'topic' | 'tls' | 'sasl' | 'registry' | 'schema_id'>
 
 export function openOtherCluster({ brokers, tls, sasl }: Place, context: ConnectorContext): Cluster {
-  const allowsPrivate = context.defaults.allow_private_addresses
+  const guard = addressGuardOf(context.defaults.addresses)
   const hasNames = brokers.some((broker) => isIP(broker.slice(0, broker.lastIndexOf(':')).replaceAll(/[[\]]/g, '')) === 0)
   // TLS connections use the guarded resolver; plain ones connect to the address that was checked.
-  const guard = allowsPrivate ? {} : { lookup: guardedLookup }
   return openCluster({
     brokers,
     clientId: `dps-${context.runId}`,
     now: context.now,
     connection: {
-      ...(tls ? { tls: { ca: tls.ca, ...guard }, tlsServerName: hasNames } : {}),
+      ...(tls ? { tls: { ca: tls.ca, ...(guard ? { lookup: guard.lookup } : {}) }, tlsServerName: hasNames } : {}),
       ...(sasl ? { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: context.secret(sasl.password) } } : {}),
     },
-    ...(allowsPrivate ? {} : { resolveHost: tls ? checkedHost : resolvePublicHost }),
+    ...(guard ? { resolveHost: tls ? (host: string) => checkedHost(guard, host) : guard.resolve } : {}),
   })
 }
 
-/** Keeps the name, because certificates are issued to it. Throws AddressRefused for a literal address that is not public. */
-async function checkedHost(host: string): Promise<string> {
-  assertPublicHost(host)
+/** Keeps the name, because certificates are issued to it. Throws AddressRefused for a literal address that is refused. */
+async function checkedHost(guard: AddressGuard, host: string): Promise<string> {
+  guard.assertHost(host)
   return host
 }
 

@@ -2,7 +2,7 @@
 import { reasonOf } from '../../errors/reason-of.ts'
 import { Redis } from 'ioredis'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
-import { AddressRefused, resolvePublicHost } from '../guarded-lookup.ts'
+import { addressGuardOf, AddressRefused } from '../address-guard.ts'
 import type { RedisPlace } from './connector.ts'
 
 const CONNECT_LIMIT_MS = 5000
@@ -50,13 +50,14 @@ export async function answerOf<T>(client: Redis, asked: Promise<T>, signal: Abor
 /** The address to connect to: a name is resolved here, once, so that the address checked is the address connected to. */
 async function addressOf(host: string, context: ConnectorContext, signal: AbortSignal): Promise<string> {
   const bare = host.replace(/^\[|\]$/g, '')
-  if (context.defaults.allow_private_addresses) return bare
+  const guard = addressGuardOf(context.defaults.addresses)
+  if (!guard) return bare
   const stopped = new Promise<never>((_, reject) => {
     const stop = () => reject(new Error('the name was not resolved in time'))
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   })
-  return Promise.race([resolvePublicHost(bare), stopped])
+  return Promise.race([guard.resolve(bare), stopped])
 }
 
 /**

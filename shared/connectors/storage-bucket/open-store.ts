@@ -1,4 +1,5 @@
 /** Opens the store that a config names: an S3-compatible one, or a folder. */
+import { addressGuardOf } from '../address-guard.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Secret } from '../secret.ts'
 import { openFolderStore } from './folder-store.ts'
@@ -25,6 +26,6 @@ export async function openObjectStore(place: Place, context: ConnectorContext): 
     region: place.region ?? defaults?.region ?? 'us-east-1',
     accessKey,
     secretKey,
-    allowPrivate: place.endpoint === undefined || context.defaults.allow_private_addresses,
+    guard: place.endpoint === undefined ? undefined : addressGuardOf(context.defaults.addresses),
   })
 }

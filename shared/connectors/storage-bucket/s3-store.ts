@@ -4,10 +4,17 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { assertPublicHost, guardedLookup } from '../guarded-lookup.ts'
+import type { AddressGuard } from '../address-guard.ts'
 import { ObjectChanged, type ObjectInfo, type ObjectStore } from './object-store.ts'
 
-export type S3Place = { bucket: string; endpoint: string; region: string; accessKey: string; secretKey: string; allowPrivate: boolean }
+export type S3Place = {
+  bucket: string
+  endpoint: string
+  region: string
+  accessKey: string
+  secretKey: string
+  guard: AddressGuard | undefined
+}
 
 /** Bodies of this size or more are uploaded in parts. */
 const MULTIPART_FROM_BYTES = 16 << 20
@@ -17,10 +24,10 @@ const TIMEOUT_MS = 30_000
 const statusOf = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } } | undefined)?.$metadata?.httpStatusCode
 
-export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, allowPrivate }: S3Place): ObjectStore {
+export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, guard }: S3Place): ObjectStore {
   // A literal address is never resolved, so the guarded lookup would not see it.
-  if (!allowPrivate) assertPublicHost(new URL(endpoint).hostname)
-  const agentOptions = { keepAlive: true, maxSockets: CONNECTIONS_MAX, ...(allowPrivate ? {} : { lookup: guardedLookup }) }
+  guard?.assertHost(new URL(endpoint).hostname)
+  const agentOptions = { keepAlive: true, maxSockets: CONNECTIONS_MAX, ...(guard ? { lookup: guard.lookup } : {}) }
   const client = new S3Client({
     endpoint,
     region,

@@ -4,7 +4,7 @@
  */
 import net from 'node:net'
 import pg, { type ClientConfig } from 'pg'
-import { AddressRefused, assertPublicHost, guardedLookup } from '../guarded-lookup.ts'
+import { addressGuardOf, AddressRefused, type AddressGuard } from '../address-guard.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Secret } from '../secret.ts'
 
@@ -27,15 +27,15 @@ function ownUrl(text: string): URL {
 /**
  * A socket that checks the address before it connects. pg passes a host name, so the check is in the resolver that the socket then uses.
  */
-function guardedSocket(): net.Socket {
+function guardedSocket(guard: AddressGuard): net.Socket {
   const socket = new net.Socket()
   const connect = socket.connect.bind(socket) as (options: net.NetConnectOpts) => net.Socket
   const guarded = (port: unknown, host: unknown): net.Socket => {
     try {
       if (typeof port !== 'number' || typeof host !== 'string' || host === '')
         throw new AddressRefused('a connection needs a host and a port')
-      assertPublicHost(host)
-      return connect({ port, host, lookup: guardedLookup })
+      guard.assertHost(host)
+      return connect({ port, host, lookup: guard.lookup })
     } catch (error) {
       process.nextTick(() => socket.destroy(error instanceof Error ? error : new Error(String(error))))
       return socket
@@ -55,8 +55,9 @@ export function clientConfigOf(config: { connection?: Secret }, context: Connect
     return { connectionString: context.defaults.warehouse_url }
   }
   const connectionString = ownUrl(context.secret(config.connection)).toString()
-  if (context.defaults.allow_private_addresses) return { connectionString }
-  return { connectionString, stream: guardedSocket as unknown as ClientConfig['stream'] }
+  const guard = addressGuardOf(context.defaults.addresses)
+  if (!guard) return { connectionString }
+  return { connectionString, stream: (() => guardedSocket(guard)) as unknown as ClientConfig['stream'] }
 }
 
 const CONNECT_TIMEOUT_MS = 5000

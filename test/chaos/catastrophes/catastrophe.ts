@@ -9,12 +9,16 @@ export type Catastrophe = {
   run(arena: Arena, random: Random): Promise<string>
 }
 
-/** Stops a process (SIGSTOP) for `ms`; then it goes on, unaware that time has passed, unless it was killed meanwhile. */
-export async function freeze(pid: number, ms: number): Promise<void> {
-  process.kill(pid, 'SIGSTOP')
+/** Stops processes (SIGSTOP) for `ms`; then they go on, unaware that time has passed, unless they were killed meanwhile. */
+export async function freeze(pids: readonly number[], ms: number): Promise<void> {
+  for (const pid of pids) signal(pid, 'SIGSTOP')
   await sleep(ms)
+  for (const pid of pids) signal(pid, 'SIGCONT')
+}
+
+function signal(pid: number, what: NodeJS.Signals): void {
   try {
-    process.kill(pid, 'SIGCONT')
+    process.kill(pid, what)
   } catch {
     // It was killed meanwhile.
   }

@@ -9,7 +9,7 @@ export const freezeControlPlane: Catastrophe = {
     const pid = victim.pid()
     if (pid === undefined) return 'it is not alive'
     const ms = random.between(2000, 25_000)
-    await freeze(pid, ms)
+    await freeze([pid], ms)
     return `${victim.name} for ${ms} ms`
   },
 }

@@ -1,5 +1,11 @@
-/** SIGSTOP: a processor stands still while its partitions move, then resumes unaware that time has passed. */
+/**
+ * SIGSTOP: a processor, or its supervisor or its runners alone, stands still while its partitions move, then resumes unaware that time has
+ * passed. Runners that stand still alone do so for less than their supervisor bears.
+ */
+import { childrenOf } from '../../harness/child-processes.ts'
 import { freeze, type Catastrophe } from './catastrophe.ts'
+
+const SILENCE_MS_MAX = 8000
 
 export const pauseProcessor: Catastrophe = {
   name: 'pause-processor',
@@ -8,9 +14,12 @@ export const pauseProcessor: Catastrophe = {
     const alive = arena.launched.processors.filter((processor) => processor.pid() !== undefined)
     if (alive.length === 0) return 'none is alive'
     const victim = random.pick(alive)
-    const pid = victim.pid()!
-    const ms = random.between(1000, 40_000)
-    await freeze(pid, ms)
-    return `${victim.name} for ${ms} ms`
+    const supervisor = victim.pid()!
+    const runners = childrenOf(supervisor)
+    const what = random.pick(['all', 'supervisor', 'runners'] as const)
+    const pids = { all: [...runners, supervisor], supervisor: [supervisor], runners }[what]
+    const ms = random.between(1000, what === 'runners' ? SILENCE_MS_MAX : 40_000)
+    await freeze(pids, ms)
+    return `${victim.name} (${what}) for ${ms} ms`
   },
 }

@@ -1,0 +1,148 @@
+/** Every lie, the endpoint that makes the service talk to it, and the port that tells it. */
+import { createServer as createWebServer } from 'node:http'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { honestly, serve } from './kafka-broker.ts'
+import { LIES as HTTP } from './http.ts'
+import { LIES as KAFKA } from './kafka.ts'
+import type { SocketLie, WebLie } from './lie.ts'
+import { LIES as POSTGRES } from './postgres.ts'
+import { LIES as REDIS } from './redis.ts'
+import { LIES as REGISTRY } from './registry.ts'
+import { LIES as S3 } from './s3.ts'
+
+export type SocketProtocol = 'postgres' | 'kafka' | 'redis'
+export type WebProtocol = 'http' | 'registry' | 's3'
+
+/** A lie and the protocol that it is told in. */
+export type Told = ({ protocol: SocketProtocol } & SocketLie) | ({ protocol: WebProtocol } & WebLie)
+
+/** An endpoint as the API takes it: `config` of the connector, and the account's secrets that it names. */
+export type Endpoint = {
+  connector_id: string
+  direction: 'source' | 'sink'
+  config: Record<string, unknown>
+  secrets: Record<string, string>
+}
+
+export type Liar = {
+  port: number
+  /** How many connections were made so far. */
+  connections(): number
+  /** How many of them are open. */
+  open(): number
+  close(): Promise<void>
+}
+
+const bySocket = (protocol: SocketProtocol, lies: readonly SocketLie[]): Told[] => lies.map((lie) => ({ protocol, ...lie }))
+const byWeb = (protocol: WebProtocol, lies: readonly WebLie[]): Told[] => lies.map((lie) => ({ protocol, ...lie }))
+
+export const LIES: readonly Told[] = [
+  ...bySocket('postgres', POSTGRES),
+  ...bySocket('kafka', KAFKA),
+  ...byWeb('registry', REGISTRY),
+  ...byWeb('http', HTTP),
+  ...byWeb('s3', S3),
+  ...bySocket('redis', REDIS),
+]
+
+type Place = {
+  connector_id: string
+  common(port: number): Record<string, unknown>
+  source: Record<string, unknown>
+  sink: Record<string, unknown>
+}
+
+const brokerOn = (port: number) => ({ brokers: [`127.0.0.1:${port}`], topic: 't' })
+const PLACES: Readonly<Record<SocketProtocol | WebProtocol, Place>> = {
+  postgres: {
+    connector_id: 'conn_table',
+    common: () => ({ table: 't', connection: { $secret: 'lie_database' } }),
+    source: { mode: 'query', cursor: 'id', poll_interval_ms: 100 },
+    sink: {},
+  },
+  kafka: { connector_id: 'conn_kafka', common: brokerOn, source: {}, sink: {} },
+  registry: {
+    connector_id: 'conn_kafka',
+    common: (port) => ({ ...brokerOn(port), registry: { url: `http://127.0.0.1:${port}` } }),
+    source: {},
+    sink: { schema_id: 1 },
+  },
+  http: {
+    connector_id: 'conn_http',
+    common: (port) => ({ url: `http://127.0.0.1:${port}/in` }),
+    source: { poll_interval_ms: 100 },
+    sink: {},
+  },
+  s3: {
+    connector_id: 'conn_storage_bucket',
+    common: (port) => ({
+      bucket: 'b',
+      endpoint: `http://127.0.0.1:${port}`,
+      access_key: { $secret: 'lie_password' },
+      secret_key: { $secret: 'lie_password' },
+    }),
+    source: { poll_interval_ms: 100 },
+    sink: {},
+  },
+  redis: { connector_id: 'conn_redis', common: (port) => ({ url: `redis://127.0.0.1:${port}`, stream: 's' }), source: {}, sink: {} },
+}
+
+/** The endpoint that makes the service talk to the lie on this port. */
+export function endpointOf({ protocol, way, config }: Told, port: number): Endpoint {
+  const { connector_id, common, ...sides } = PLACES[protocol]
+  const direction = way === 'check sink' || way === 'write' ? 'sink' : 'source'
+  return {
+    connector_id,
+    direction,
+    config: { ...common(port), ...sides[direction], ...config?.(port) },
+    secrets: { lie_database: `postgres://lie:pencil@127.0.0.1:${port}/lie`, lie_password: 'pencil' },
+  }
+}
+
+/** Passes connections on to a web server; those of Kafka clients, whose first byte is 0, to an honest broker with these values. */
+function webServerOf({ answer, values }: WebLie): (socket: Socket) => void {
+  const server = createWebServer({ keepAliveTimeout: 60_000, maxHeaderSize: 64 << 20 }, (request, response) => {
+    response.on('error', () => {})
+    request.resume()
+    answer(request, response)
+  })
+  server.on('clientError', (_error, socket) => void socket.destroy())
+  const replies = honestly(values?.())
+  return (socket) => {
+    socket.once('data', (first: Buffer) => {
+      socket.pause()
+      socket.unshift(first)
+      if (first[0] === 0) serve(socket, replies)
+      else server.emit('connection', socket)
+      socket.resume()
+    })
+  }
+}
+
+const isWeb = (lie: Told): lie is { protocol: WebProtocol } & WebLie => ['http', 'registry', 's3'].includes(lie.protocol)
+
+/** Tells the lie on a port of its own of 127.0.0.1. */
+export async function openLiar(lie: Told): Promise<Liar> {
+  const sockets = new Set<Socket>()
+  let count = 0
+  const tell = isWeb(lie) ? webServerOf(lie) : (socket: Socket): void => lie.answer(socket)
+  const server = createServer((socket) => {
+    count++
+    sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+    tell(socket)
+  })
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections: () => count,
+    open: () => sockets.size,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}

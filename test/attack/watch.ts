@@ -1,0 +1,58 @@
+/** What the attack must not touch: the service's main processes stay the same ones, answer soon, and give their memory back. */
+import { readFileSync } from 'node:fs'
+import type { Launched } from '../../deploy/local/launcher.ts'
+import { childrenOf } from '../harness/child-processes.ts'
+
+export type ServiceWatch = {
+  /** Pids of the control plane and the supervisors that ended since the start. */
+  restarted(): string[]
+  /** The longest stall of a main process's event loop since the last call, in milliseconds. */
+  worstLag(): Promise<number>
+  /** Resident memory of all processes of the service, in MiB. */
+  rssMib(): number
+  close(): void
+}
+
+const LOOK_MS = 2000
+const LAG = /^nodejs_eventloop_lag_max_seconds (\S+)$/m
+
+export function watchService(launched: Launched): ServiceWatch {
+  const services = [launched.controlPlane, ...launched.processors]
+  const first = services.map((service) => service.pid())
+  const restarts = new Set<string>()
+  let worst = 0
+  const look = async () => {
+    for (const [index, service] of services.entries())
+      if (service.pid() !== first[index]) restarts.add(`${service.name}: ${first[index]} → ${service.pid() ?? 'none'}`)
+    for (const url of launched.metricsUrls) {
+      const page = await fetch(url, { signal: AbortSignal.timeout(LOOK_MS) }).then(
+        (answer) => answer.text(),
+        () => '',
+      )
+      worst = Math.max(worst, page === '' ? LOOK_MS : Number(LAG.exec(page)?.[1] ?? 0) * 1000)
+    }
+  }
+  const timer = setInterval(() => void look(), LOOK_MS)
+  return {
+    restarted: () => [...restarts],
+    async worstLag() {
+      await look()
+      const found = worst
+      worst = 0
+      return Math.round(found)
+    },
+    rssMib() {
+      const pids = services.flatMap((service) => [service.pid() ?? 0, ...childrenOf(service.pid() ?? 0)])
+      return Math.round(pids.reduce((sum, pid) => sum + residentOf(pid), 0))
+    },
+    close: () => clearInterval(timer),
+  }
+}
+
+function residentOf(pid: number): number {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+  } catch {
+    return 0
+  }
+}
