@@ -84,6 +84,9 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       ...(stack.warehouseUrl ? { WAREHOUSE_URL: stack.warehouseUrl } : {}),
       // Every part of a local stack is on loopback.
       ALLOW_PRIVATE_ADDRESSES: 'true',
+      // One person's stack: tables and objects are where they are said to be.
+      WAREHOUSE_PER_ACCOUNT: 'false',
+      BUCKET_PER_ACCOUNT: 'false',
       ADOPTABLE_TOPICS: '*',
       // Lanes are started often, and a third of their start is compiling.
       NODE_COMPILE_CACHE: join(cacheFolder(), 'node'),

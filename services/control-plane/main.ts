@@ -13,6 +13,7 @@ import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { openRegistry } from './registry/registry.ts'
 import { createSecretBox } from '../../shared/secrets/envelope.ts'
+import { countAccounts } from './store/accounts.ts'
 import { migrate, openDatabase } from './store/database.ts'
 import { openDatabaseWatch } from './store/database-watch.ts'
 import { watchLiveness } from '../../shared/telemetry/liveness.ts'
@@ -124,6 +125,10 @@ const projector = await withRetries(log, 'starting the projector', () =>
   }),
 )
 const reconciler = startReconciler(deps)
+const { bucket, per_account, warehouse_url } = deps.connectorDefaults
+const isShared = (warehouse_url !== undefined && !per_account.warehouse) || (bucket !== undefined && !per_account.bucket)
+if (isShared && (await countAccounts(db)) > 1)
+  log.warn('several accounts share the warehouse or the bucket, and see each other there: WAREHOUSE_PER_ACCOUNT, BUCKET_PER_ACCOUNT')
 
 const app = createApp(deps, redis, { prefix: config.DPS_PREFIX, tokenRequestsPerMinute: config.TOKEN_REQUESTS_PER_MINUTE, now })
 const server = app.listen(config.PORT, config.HOST)

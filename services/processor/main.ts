@@ -95,12 +95,12 @@ supervisor = openSupervisor({
     fetchBudgetBytes: config.FETCH_BUDGET_BYTES,
     callTimeoutMs: config.CALL_TIMEOUT_MS,
     sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
-    connectorDefaults,
     logLevel: config.LOG_LEVEL,
     ...(config.DPS_FAULTS === undefined ? {} : { faults: config.DPS_FAULTS }),
   },
   // Most of a runner's start is compiling, unless one before it has.
   env: { NODE_COMPILE_CACHE: join(config.DPS_CACHE, 'node'), ...childEnvironment() },
+  connectorDefaults,
   memoryBytesMax: config.RUNNER_MEMORY_MIB * 2 ** 20,
   now,
   log: (level, message, fields) => log[level](fields, message),

@@ -13,10 +13,12 @@ const list = z
   .min(1)
   .transform((text) => text.split(',').map((part) => part.trim()))
 
-const flag = z
-  .enum(['true', 'false'])
-  .default('false')
-  .transform((text) => text === 'true')
+const flagOf = (fallback: 'true' | 'false') =>
+  z
+    .enum(['true', 'false'])
+    .default(fallback)
+    .transform((text) => text === 'true')
+const flag = flagOf('false')
 
 /** Whether the text is an IP address with an optional number of bits. */
 function isRange(text: string): boolean {
@@ -73,6 +75,12 @@ const Shared = {
   BUCKET_ACCESS_KEY: z.string().optional().describe('for the default store'),
   BUCKET_SECRET_KEY: z.string().optional().describe('for the default store'),
   WAREHOUSE_URL: z.string().optional().describe('Postgres that table connectors use by default'),
+  WAREHOUSE_PER_ACCOUNT: flagOf('true').describe(
+    'each account has its own role and schema in the warehouse; `false` for an installation with one account',
+  ),
+  BUCKET_PER_ACCOUNT: flagOf('true').describe(
+    'each account has its own prefix in the default store, and sees nothing else; `false` for an installation with one account',
+  ),
   BUCKET_FOLDERS: z
     .string()
     .default('')
@@ -207,6 +215,7 @@ export function connectorDefaultsOf(config: ProcessorConfig | ControlPlaneConfig
     ...(endpoint !== undefined ? { bucket: { endpoint, region, access_key: access_key!, secret_key: secret_key! } } : {}),
     warehouse_url: config.WAREHOUSE_URL,
     bucket_folders: config.BUCKET_FOLDERS,
+    per_account: { warehouse: config.WAREHOUSE_PER_ACCOUNT, bucket: config.BUCKET_PER_ACCOUNT },
   }
 }
 

@@ -92,11 +92,22 @@ export const kindOf = ({ source, sink }: Connector): ConnectorKind => (source &&
 
 /** Defaults that the operator sets for all accounts. An account's own config takes precedence. */
 export const OperatorDefaults = z.object({
-  bucket: z.object({ endpoint: z.string(), region: z.string(), access_key: z.string(), secret_key: z.string() }).optional(),
+  bucket: z
+    .object({
+      endpoint: z.string(),
+      region: z.string(),
+      access_key: z.string(),
+      secret_key: z.string(),
+      /** Where an account's objects are; it sees no others. */
+      prefix: z.string().optional(),
+    })
+    .optional(),
   /** Connection string of the database that the table connector uses by default. */
   warehouse_url: z.string().optional(),
   /** Which addresses connectors may reach with an account's own config. */
   addresses: AddressRules,
+  /** Whether each account has its own role and schema in the warehouse, and its own prefix in the bucket (`account-defaults.ts`). */
+  per_account: z.object({ warehouse: z.boolean(), bucket: z.boolean() }),
   /** Folders that may contain `file:///…` buckets; none by default. */
   bucket_folders: z.array(z.string()),
 })

@@ -192,6 +192,13 @@ export function transition(status: PipelineStatus, event: PipelineEvent): Transi
   return TRANSITIONS[status][event]
 }
 
+/**
+ * The status that an action meets. A pipeline that was created to run may run before its first report arrives: for its owner it is starting,
+ * and a stop waits until its tasks have stopped.
+ */
+export const statusForActions = ({ status, desired }: { status: PipelineStatus; desired: DesiredStatus }): PipelineStatus =>
+  status === 'created' && desired === 'running' ? 'starting' : status
+
 /** The desired status after each action. */
 export const DESIRED_AFTER: Record<PipelineAction, DesiredStatus> = {
   start: 'running',

@@ -28,6 +28,7 @@ export function contextFor(change: Partial<ConnectorContext> = {}): ConnectorCon
       bucket: { endpoint, region: 'us-east-1', access_key, secret_key },
       warehouse_url: service().warehouseUrl,
       addresses: 'any',
+      per_account: { warehouse: false, bucket: false },
       bucket_folders: [],
     },
     runId: unique('run').toLowerCase().replaceAll('-', '_'),

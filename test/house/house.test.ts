@@ -93,7 +93,7 @@ describe('import direction', () => {
   it('keeps what runs accounts’ code and connections out of the supervisor', () => {
     const outside = /^services\/processor\/(main\.ts|metrics\.ts|(supervisor|channel)\/)/
     const inside =
-      /^(services\/processor\/(runner|task|lane|intake|member|transaction)\/|shared\/(connectors\/(?!(connector|address-guard)\.ts)|smartmodule\/host\/(?!kernel-binary)))/
+      /^(services\/processor\/(runner|task|lane|intake|member|transaction)\/|shared\/(connectors\/(?!(connector|address-guard|account-defaults)\.ts)|smartmodule\/host\/(?!kernel-binary)))/
     const wrong = code
       .filter((path) => outside.test(path))
       .flatMap((path) =>

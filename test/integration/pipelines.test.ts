@@ -204,6 +204,18 @@ export function filter(record: Record): bool {
     expect(await readAll(client, to.id)).toEqual([{ text: 'HELLO' }, { text: 'WORLD' }])
   })
 
+  it('is not stopped before its tasks are, however soon it is stopped', async () => {
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id)
+    const stopped = await client.call('POST', `/v1/pipelines/${id}/stop`)
+    expect([stopped.status, stopped.body.status]).toEqual([200, 'stopping'])
+    const { tasks } = (await waitForStatus(client, id, 'stopped')) as { tasks: { status: string }[] }
+    expect(tasks.map(({ status }) => status)).toEqual(['stopped'])
+    await write(client, from.id, [{ n: 1 }])
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    expect(await readAll(client, to.id)).toEqual([])
+  })
+
   it('pauses, resumes, stops and starts without losing or duplicating a record', async () => {
     const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
     const id = await createPipeline(client, from.id, [], to.id, { autostart: false })

@@ -2,7 +2,10 @@
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import type { Detail } from '../service-error.ts'
+import { accountDefaultsOf } from '../../../shared/connectors/account-defaults.ts'
+import { ensureAccountSchema } from '../../../shared/connectors/table/account-schema.ts'
+import { tableConnector } from '../../../shared/connectors/table/connector.ts'
+import { unavailable, type Detail } from '../service-error.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findSecretByName } from '../store/secrets.ts'
 import type { JobEndpoint } from '../workshop/jobs.ts'
@@ -33,7 +36,13 @@ async function jobEndpoint(
   runId: string,
 ): Promise<JobEndpoint> {
   const secrets = Object.fromEntries(await secretsOf(deps, accountId, config))
-  return { side, connector_id, config, runId, secrets, defaults: deps.connectorDefaults }
+  const { warehouse_url, per_account } = deps.connectorDefaults
+  const usesWarehouse = connector_id === tableConnector.id && config.connection === undefined && warehouse_url !== undefined
+  if (usesWarehouse && per_account.warehouse)
+    await ensureAccountSchema(warehouse_url, accountId).catch((error: unknown) => {
+      throw unavailable('the warehouse', error)
+    })
+  return { side, connector_id, config, runId, secrets, defaults: accountDefaultsOf(deps.connectorDefaults, accountId) }
 }
 
 /** Removes what a pipeline's source and sink created in the other systems. Throws if that fails, unless `isLast`: then it only warns. */

@@ -20,6 +20,11 @@ export type KeyRow = {
 export type ActiveKey = KeyRow & { account_type: AccountType }
 
 /** Stores an account. */
+export async function countAccounts(db: Queryable): Promise<number> {
+  const [row] = await db('accounts').count<{ count: string }[]>('* as count')
+  return Number(row?.count ?? 0)
+}
+
 export async function insertAccount(db: Queryable, account: Omit<AccountRow, 'created_at'>): Promise<void> {
   await db('accounts').insert(account)
 }

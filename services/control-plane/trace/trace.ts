@@ -7,7 +7,7 @@ import { outputPrefixOf } from '../../../shared/model/framing.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
-import type { JobStep, Traced, TracedRecord } from '../workshop/jobs.ts'
+import type { JobStep, Progress, Traced, TracedRecord, TracedStep } from '../workshop/jobs.ts'
 import type { Deps } from '../deps.ts'
 import type { Queryable } from '../store/database.ts'
 import { getBinary } from '../store/smartmodules.ts'
@@ -61,8 +61,7 @@ export async function traceThrough(
 ): Promise<Trace[]> {
   const decode = chain.source_codec && openValueDecoder(chain.source_codec)
   const records = found.map((record) => asJson(record, decode))
-  const traced: Traced[] = []
-  let hanging: Traced | undefined
+  const trace = createTrace()
   const answer = await workshop.run(
     chain.account_id,
     {
@@ -80,17 +79,9 @@ export async function traceThrough(
       })),
     },
     DEADLINES,
-    (progress) => {
-      if ('traced' in progress) {
-        traced.push(progress.traced)
-        hanging = undefined
-      } else {
-        const error = { code: 'module_timeout', message: 'did not return in time' }
-        hanging = { steps: [...progress.before, { in: progress.entering, out: [], error }], outputs: [] }
-      }
-    },
+    trace.onProgress,
   )
-  const all = 'traced' in answer ? answer.traced : hanging && [...traced, hanging]
+  const all = 'traced' in answer ? trace.whole() : trace.untilItHung()
   if (!all) throw new ServiceError('conflict', `the chain could not be run: ${'refused' in answer ? answer.refused : 'no answer'}`)
   const room = shownBytes()
   return all.map((traced, index) => describe(chain, records[index]!, traced, room))
@@ -104,12 +95,31 @@ const show = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes
   headers: headers.map(([name, bytes]) => showHeader([name, bytes && Buffer.from(bytes)], room)),
 })
 
-const sameBytes = (a: Uint8Array | null, b: Uint8Array | null): boolean => (a === null || b === null ? a === b : Buffer.compare(a, b) === 0)
-
-/** Steps add and remove the framing prefix, so values are compared without it. */
-function isSame(a: TracedRecord, b: TracedRecord): boolean {
-  const bare = (value: Uint8Array | null) => (value && value.length >= 5 && value[0] === 0 ? value.subarray(5) : value)
-  return sameBytes(a.key, b.key) && sameBytes(bare(a.value), bare(b.value))
+/** Puts a trace together from its progress. */
+function createTrace() {
+  const traced: Traced[] = []
+  let steps: TracedStep[] = []
+  let entering: TracedRecord[] | undefined
+  return {
+    onProgress(progress: Progress): void {
+      if ('entering' in progress) ({ entering } = progress)
+      else if ('step' in progress) {
+        steps.push(progress.step)
+        entering = undefined
+      } else {
+        traced.push({ steps, outputs: progress.outputs })
+        steps = []
+      }
+    },
+    whole: () => traced,
+    /** The records before, and the one at whose step the job ended; undefined when no step was under way. */
+    untilItHung(): Traced[] | undefined {
+      if (!entering) return undefined
+      const error = { code: 'module_timeout', message: 'did not return in time' }
+      const hanging: TracedStep = { in: entering, out: [], outCount: 0, isSame: false, isCut: false, error }
+      return [...traced, { steps: [...steps, hanging], outputs: { records: [], count: 0, isCut: false } }]
+    },
+  }
 }
 
 /** What a record takes in a response besides its bytes. */
@@ -132,34 +142,35 @@ function describe(chain: Chain, source: SourceRecord, traced: Traced, room: Show
     return kept
   }
   const input = shown({ ...source.record, timestamp: source.timestamp })
-  const outputs = list(traced.outputs)
+  const outputs = list(traced.outputs.records)
+  isCut ||= traced.outputs.isCut
   const steps = chain.steps.map((step, index): Trace['steps'][number] => {
     const ran = traced.steps[index]
     const shown = { step: index + 1, module: step.name, version: step.version, config: step.config }
     if (!ran) return { ...shown, outcome: 'not_reached', reason: 'the record did not reach this step', in: [], out: [], error: null }
     const records = { in: list(ran.in), out: list(ran.out), error: ran.error ?? null }
+    isCut ||= ran.isCut
     if (ran.error)
       return { ...shown, ...records, outcome: 'failed', reason: `${step.name} failed the record (${ran.error.code}): ${ran.error.message}` }
-    if (ran.out.length === 0)
+    if (ran.outCount === 0)
       return {
         ...shown,
         ...records,
         outcome: 'filtered',
         reason: `${step.name} dropped the record: with this config it returned nothing for it`,
       }
-    const same = ran.out.length === ran.in.length && ran.out.every((record, at) => isSame(record, ran.in[at]!))
-    if (same) return { ...shown, ...records, outcome: 'passed', reason: `${step.name} passed the record on unchanged` }
+    if (ran.isSame) return { ...shown, ...records, outcome: 'passed', reason: `${step.name} passed the record on unchanged` }
     return {
       ...shown,
       ...records,
       outcome: 'changed',
-      reason: `${step.name} turned it into ${ran.out.length === 1 ? 'a changed record' : `${ran.out.length} records`}`,
+      reason: `${step.name} turned it into ${ran.outCount === 1 ? 'a changed record' : `${ran.outCount} records`}`,
     }
   })
   const last = steps.findLast(({ outcome }) => outcome !== 'not_reached')
   const failedAt = traced.steps.findIndex(({ error }) => error !== undefined)
   const policy = chain.steps[Math.max(0, failedAt)]?.on_error.policy ?? 'dead_letter'
-  const outcome = failedAt < 0 ? (traced.outputs.length === 0 ? 'filtered' : 'delivered') : OUTCOMES[policy]
+  const outcome = failedAt < 0 ? (traced.outputs.count === 0 ? 'filtered' : 'delivered') : OUTCOMES[policy]
   const reason = last?.reason ?? (failedAt < 0 ? 'without steps, records go to the sink unchanged' : traced.steps[0]!.error!.message)
   return {
     partition: source.partition,

@@ -37,14 +37,19 @@ export type TraceInput = z.infer<typeof Input>
 const TracedStep = z.object({
   in: z.array(Record_),
   out: z.array(Record_),
+  outCount: z.number().int(),
+  /** What came out is what went in, but for the frames of values. */
+  isSame: z.boolean(),
+  /** Records were left out of `in` or `out`: the job has no room for more. */
+  isCut: z.boolean(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 })
 /** What went into a step and came out of it; nothing came out when it failed with `error`. */
 export type TracedStep = z.infer<typeof TracedStep>
 
-const Traced = z.object({ steps: z.array(TracedStep), outputs: z.array(Record_) })
+const Outputs = z.object({ records: z.array(Record_), count: z.number().int(), isCut: z.boolean() })
 /** The trace of one source record, up to the last step reached; `outputs` are the records that the sink would get. */
-export type Traced = z.infer<typeof Traced>
+export type Traced = { steps: TracedStep[]; outputs: z.infer<typeof Outputs> }
 
 /** A connector's endpoint, with the secrets that its config names and the operator's defaults. */
 const Endpoint = z.object({
@@ -73,7 +78,8 @@ const Fault = z.object({ path: z.string(), message: z.string() })
 const Answer = z.union([
   z.object({ inspected: z.object({ kind: Kind, extismFunction: ExtismFunction.optional(), binary: Bytes }) }),
   z.object({ started: z.literal(true) }),
-  z.object({ traced: z.array(Traced) }),
+  /** All records were traced; what they did came as progress. */
+  z.object({ traced: z.literal(true) }),
   z.object({ checked: z.array(Fault) }),
   z.object({ disposed: z.literal(true) }),
   /** Faults of the steps' configs; `step` counts from 0. */
@@ -86,8 +92,11 @@ const Answer = z.union([
 /** The answer to a job. */
 export type Answer = z.infer<typeof Answer>
 
-const Progress = z.union([z.object({ before: z.array(TracedStep), entering: z.array(Record_) }), z.object({ traced: Traced })])
-/** Progress reported before each step and after each record: it is all that is known when a SmartModule never returns. */
+const Progress = z.union([z.object({ entering: z.array(Record_) }), z.object({ step: TracedStep }), z.object({ outputs: Outputs })])
+/**
+ * The trace as it is made, so that it is known when a SmartModule never returns: the records that a step is about to get, what the step did,
+ * and, after the last step of a source record, its outputs.
+ */
 export type Progress = z.infer<typeof Progress>
 
 /** A line to a workshop. */

@@ -11,18 +11,18 @@ import { callWatchOver } from '../../../shared/smartmodule/host/call-watch.ts'
 import { openKernel, type Kernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
-import type { JobStep, Progress, Traced, TracedRecord, TracedStep, TraceInput } from './jobs.ts'
+import type { JobStep, Progress, TracedRecord, TraceInput } from './jobs.ts'
 
 const LARGEST = 64 << 20
 
-/** The trace of each input record, in order. Throws SmartModuleTrap when a step does not start. */
+/** Traces each input record, in order, and reports as it goes. Throws SmartModuleTrap when a step does not start. */
 export async function traceRecords(
   kernelModule: WebAssembly.Module,
   steps: JobStep[],
   sinkSchemaId: number,
   inputs: TraceInput[],
   onProgress: (progress: Progress) => void,
-): Promise<Traced[]> {
+): Promise<void> {
   const kernel = await openKernel(kernelModule)
   const watch = callWatchOver()
   const chains: Chain[] = []
@@ -41,29 +41,71 @@ export async function traceRecords(
   }
   if (steps.length === 0)
     chains.push(await openChain({ steps: [], reframe_schema_id: sinkSchemaId, on_error: ALWAYS_SAY }, kernel, watch, () => {}))
-  const traced: Traced[] = []
+  const fitting = createRoom()
   for (const input of inputs) {
-    const done: TracedStep[] = []
     let current: TracedRecord[] = [input]
+    let hasFailed = false
     for (const chain of chains) {
-      onProgress({ before: done, entering: current.map(plain) })
-      const step = await runStep(kernel, chain, input, current)
-      done.push(step)
-      current = step.out
-      if (step.error || current.length === 0) break
+      const entering = fitting(current.map(plain))
+      onProgress({ entering: entering.records })
+      const { out, error } = await runStep(kernel, chain, input, current)
+      const leaving = fitting(out)
+      onProgress({
+        step: {
+          in: entering.records,
+          out: leaving.records,
+          outCount: out.length,
+          isSame: out.length === current.length && out.every((record, at) => isSame(record, current[at]!)),
+          isCut: entering.isCut || leaving.isCut,
+          ...(error ? { error } : {}),
+        },
+      })
+      hasFailed = error !== undefined
+      current = out
+      if (hasFailed || current.length === 0) break
     }
-    const failed = done.at(-1)?.error !== undefined
-    const whole = { steps: done, outputs: failed ? [] : current }
-    traced.push(whole)
-    onProgress({ traced: whole })
+    const outputs = hasFailed ? [] : current.map(plain)
+    onProgress({ outputs: { ...fitting(outputs), count: outputs.length } })
   }
-  return traced
+}
+
+/** Bytes of records that one job reports: what an answer shows, once as it enters a step and once as it leaves the one before. */
+const ROOM_BYTES = 40 << 20
+/** What a record takes besides its bytes. */
+const RECORD_BYTES = 100
+
+/** Keeps the records that fit into the job's room; the first ones of a list go first. */
+function createRoom() {
+  let left = ROOM_BYTES
+  return (records: TracedRecord[]): { records: TracedRecord[]; isCut: boolean } => {
+    const kept: TracedRecord[] = []
+    for (const record of records) {
+      if (left <= 0) break
+      const { key, value, headers } = record
+      left -= headers.reduce(
+        (sum, [name, bytes]) => sum + name.length + (bytes?.length ?? 0),
+        RECORD_BYTES + (key?.length ?? 0) + (value?.length ?? 0),
+      )
+      kept.push(record)
+    }
+    return { records: kept, isCut: kept.length < records.length }
+  }
+}
+
+const sameBytes = (a: Uint8Array | null, b: Uint8Array | null): boolean => (a === null || b === null ? a === b : Buffer.compare(a, b) === 0)
+
+/** Steps add and remove the framing prefix, so values are compared without it. */
+function isSame(a: TracedRecord, b: TracedRecord): boolean {
+  const bare = (value: Uint8Array | null) => (value && value.length >= 5 && value[0] === 0 ? value.subarray(5) : value)
+  return sameBytes(a.key, b.key) && sameBytes(bare(a.value), bare(b.value))
 }
 
 /** A policy only decides what happens after a failure; a trace shows every failure. */
 const ALWAYS_SAY: OnError = { policy: 'dead_letter', retries_max: 0, backoff_ms: 0 }
 
-async function runStep(kernel: Kernel, chain: Chain, source: TraceInput, records: TracedRecord[]): Promise<TracedStep> {
+type StepRun = { out: TracedRecord[]; error?: { code: string; message: string } }
+
+async function runStep(kernel: Kernel, chain: Chain, source: TraceInput, records: TracedRecord[]): Promise<StepRun> {
   const base = source.timestamp
   const section = encodeRecords(
     records.map(({ timestamp, key, value, headers }, offsetDelta) => ({
@@ -109,12 +151,11 @@ async function runStep(kernel: Kernel, chain: Chain, source: TraceInput, records
     )
   } catch (error) {
     if (!(error instanceof SmartModuleTrap) && !(error instanceof RecordRefused)) throw error
-    return { in: records.map(plain), out: [], error: { code: 'module_trapped', message: error.message } }
+    return { out: [], error: { code: 'module_trapped', message: error.message } }
   }
   if (kernel.builtRecords() > 0) take()
   const [failure] = output.failures
   return {
-    in: records.map(plain),
     out: failure ? [] : out,
     ...(failure ? { error: { code: failure.code, message: failure.message } } : {}),
   }

@@ -26,7 +26,6 @@ export const Settings = z.object({
   fetchBudgetBytes: z.number(),
   callTimeoutMs: z.number(),
   sessionTimeoutMs: z.number(),
-  connectorDefaults: OperatorDefaults,
   logLevel: z.enum(['debug', 'info', 'warn', 'error', 'silent']),
   faults: z.string().optional(),
 })
@@ -42,10 +41,17 @@ export const ToRunner = z.discriminatedUnion('type', [
   z.object({ type: z.literal('settings'), settings: Settings }),
   /** Every second. A runner that misses ten ends itself: its supervisor stands still, and others may have its tasks. */
   z.object({ type: z.literal('beat') }),
-  /** All secrets of the accounts that the runner serves, by owner (`ownerOf`); replaces the earlier ones. */
-  z.object({ type: z.literal('secrets'), secrets: z.record(z.string(), Secret) }),
-  /** These tasks of the run are to run here, with this definition; replaces what was said of the run before. */
-  z.object({ type: z.literal('assign'), definition: PipelineDefinition, tasks: z.array(z.number().int()) }),
+  /**
+   * All secrets of the accounts that the runner serves, by owner (`ownerOf`), and the operator's defaults as each of them gets them, by
+   * account; replaces the earlier ones.
+   */
+  z.object({ type: z.literal('accounts'), secrets: z.record(z.string(), Secret), defaults: z.record(z.string(), OperatorDefaults) }),
+  /**
+   * These tasks of the run are to run here, with this definition; replaces what was said of the run before. `turn` grows with each
+   * assignment: the end of a task is reported with the last turn it was wanted in, so that an end that crosses a new assignment is not
+   * taken for the end of that one.
+   */
+  z.object({ type: z.literal('assign'), turn: z.number().int(), definition: PipelineDefinition, tasks: z.array(z.number().int()) }),
   /** No task of the run is to run here any more. */
   z.object({ type: z.literal('release'), run_id: z.string() }),
   /** Answers `need`: base64 of a binary, or the JSON of a definition; null where there is none. */
@@ -59,8 +65,12 @@ export type ToRunner = z.infer<typeof ToRunner>
 export const FromRunner = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready') }),
   z.object({ type: z.literal('beat'), lanes: z.number().int() }),
-  /** `tasks`: reports that changed. `ended`: the last reports of tasks that are gone. */
-  z.object({ type: z.literal('report'), tasks: z.array(ObservedTask), ended: z.array(ObservedTask) }),
+  /** `tasks`: reports that changed. `ended`: the last reports of tasks that are gone, each with the turn that it was wanted in. */
+  z.object({
+    type: z.literal('report'),
+    tasks: z.array(ObservedTask),
+    ended: z.array(z.object({ turn: z.number().int(), last: ObservedTask })),
+  }),
   /** A task does not start here: another processor should try. */
   z.object({ type: z.literal('declined'), run_id: z.string(), task: z.number().int() }),
   z.object({ type: z.literal('need'), id: z.number().int(), sha256: z.string() }),

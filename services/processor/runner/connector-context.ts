@@ -1,5 +1,5 @@
 /** What a task's connectors get: the operator's defaults, the account's secrets by name, and a log that masks them. */
-import type { ConnectorContext, OperatorDefaults } from '../../../shared/connectors/connector.ts'
+import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
 import { createConnectorContext } from '../../../shared/connectors/context.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Definitions } from './definitions.ts'
@@ -7,12 +7,11 @@ import type { Definitions } from './definitions.ts'
 export function connectorContextOf(
   definition: PipelineDefinition,
   definitions: Definitions,
-  defaults: OperatorDefaults,
   now: () => number,
   log: (level: 'info' | 'warn', message: string) => void,
 ): ConnectorContext {
   return createConnectorContext({
-    defaults,
+    defaults: definitions.defaultsOf(definition.account_id),
     runId: runIdOf(definition),
     origin: definition.sink?.origin ?? definition.pipeline_id,
     fields: definition.sink?.fields,

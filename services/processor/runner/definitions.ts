@@ -1,4 +1,5 @@
 /** What a runner knows of definitions: its accounts' secrets as they were sent, and SmartModules and earlier revisions on demand. */
+import type { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import type { FromRunner, Secret, ToRunner } from '../channel/protocol.ts'
@@ -8,6 +9,8 @@ export type Definitions = {
   revision(pipelineId: string, revision: number): Promise<PipelineDefinition | undefined>
   /** The value of an account's secret. Throws when there is no such secret, or no key to decrypt it. */
   secret(accountId: string, name: string): string
+  /** The operator's defaults as the account gets them. */
+  defaultsOf(accountId: string): OperatorDefaults
   /** Throws when the binary has not arrived or does not compile. */
   smartModule(sha256: string): Promise<WebAssembly.Module>
 }
@@ -16,6 +19,7 @@ type Need = { type: 'need'; sha256: string } | { type: 'need_revision'; pipeline
 
 export function createDefinitions(send: (value: FromRunner) => void) {
   let secrets: Record<string, Secret> = {}
+  let defaults: Record<string, OperatorDefaults> = {}
   const waiting = new Map<number, (value: string | null) => void>()
   /** Compiled once for all tasks, and dropped with the last chain that uses it. */
   const compiled = new Map<string, WeakRef<WebAssembly.Module>>()
@@ -40,6 +44,11 @@ export function createDefinitions(send: (value: FromRunner) => void) {
       if ('error' in found) throw new Error(found.error)
       return found.value
     },
+    defaultsOf(accountId) {
+      const found = defaults[accountId]
+      if (!found) throw new Error(`the runner does not serve the account ${accountId}`)
+      return found
+    },
     async smartModule(sha256) {
       const known = compiled.get(sha256)?.deref()
       if (known) return known
@@ -52,8 +61,8 @@ export function createDefinitions(send: (value: FromRunner) => void) {
   }
   return {
     definitions,
-    onSecrets(given: Record<string, Secret>): void {
-      secrets = given
+    onAccounts(given: Extract<ToRunner, { type: 'accounts' }>): void {
+      ;({ secrets, defaults } = given)
     },
     onAnswer({ id, value }: Extract<ToRunner, { type: 'answer' }>): void {
       waiting.get(id)?.(value)

@@ -59,7 +59,7 @@ let reports: Reports | undefined
 let draining: Promise<void> | undefined
 let close: () => Promise<void> = () => Promise.resolve()
 let lanesAtWork = () => 0
-const { definitions, onSecrets, onAnswer } = createDefinitions((value) => lines.send(value))
+const { definitions, onAccounts, onAnswer } = createDefinitions((value) => lines.send(value))
 setInterval(() => {
   if (++missed > BEATS_MISSED_MAX) end()
   lines.send({ type: 'beat', lanes: lanesAtWork() })
@@ -72,8 +72,8 @@ function onValue(value: ToRunner): void {
       return void start(value.settings)
     case 'beat':
       return
-    case 'secrets':
-      return onSecrets(value.secrets)
+    case 'accounts':
+      return onAccounts(value)
     case 'assign':
       return slots?.assign(runIdOf(value.definition), value)
     case 'release':
@@ -125,11 +125,10 @@ async function start(settings: Settings): Promise<void> {
     roundBytesMax: settings.roundBytesMax,
     sessionTimeoutMs: settings.sessionTimeoutMs,
     names,
-    connectorDefaults: settings.connectorDefaults,
     now,
     log: (level, message, fields) => log[level](fields, message),
     onChange: () => reports?.notify(),
-    onEnded: (last) => reports?.ended(last),
+    onEnded: (turn, last) => reports?.ended(turn, last),
   })
   slots = opened
   reports = openReports((value) => lines.send(value), opened.observed)

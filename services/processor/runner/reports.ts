@@ -4,7 +4,7 @@ import type { FromRunner } from '../channel/protocol.ts'
 
 export type Reports = {
   /** Something changed: report soon. */ notify(): void
-  /** A task is gone; this is its last report. */ ended(last: ObservedTask): void
+  /** A task is gone: the last turn that it was wanted in, and its last report. */ ended(turn: number, last: ObservedTask): void
   close(): void
 }
 
@@ -17,7 +17,7 @@ export function openReports(send: (value: FromRunner) => void, observed: () => O
   /** By task, the last report without its time. */
   const sent = new Map<string, string>()
   let soon: NodeJS.Timeout | undefined
-  let ended: ObservedTask[] = []
+  let ended: { turn: number; last: ObservedTask }[] = []
 
   function report(): void {
     clearTimeout(soon)
@@ -44,8 +44,8 @@ export function openReports(send: (value: FromRunner) => void, observed: () => O
     notify() {
       soon ??= setTimeout(report, SOON_MS)
     },
-    ended(last) {
-      ended.push(last)
+    ended(turn, last) {
+      ended.push({ turn, last })
       soon ??= setTimeout(report, SOON_MS)
     },
     close() {

@@ -6,6 +6,8 @@ export type Slot = {
   key: string
   definition: PipelineDefinition
   index: number
+  /** The last assignment that it was wanted in. */
+  turn: number
   task: Task | undefined
   /** Why no task runs; null when nothing failed. */
   failure: string | null
@@ -23,11 +25,12 @@ export type Slot = {
   recordsBefore: { at: number; done: number; rate: number }
 }
 
-export function newSlot(key: string, definition: PipelineDefinition, index: number, nowMs: number): Slot {
+export function newSlot(key: string, definition: PipelineDefinition, index: number, turn: number, nowMs: number): Slot {
   return {
     key,
     definition,
     index,
+    turn,
     task: undefined,
     failure: null,
     end: undefined,

@@ -8,12 +8,15 @@ import { createTaskLife, type TaskLifeOptions } from './task-life.ts'
 
 export type SlotsOptions = TaskLifeOptions & {
   /** A task that is no longer wanted has ended; this is its last report. */
-  onEnded(last: ObservedTask): void
+  onEnded(turn: number, last: ObservedTask): void
 }
+
+/** What the supervisor has assigned of a run (`channel/protocol.ts`). */
+export type Wanted = { turn: number; definition: PipelineDefinition; tasks: readonly number[] }
 
 export type Slots = {
   /** These tasks of the run are wanted, with this definition; none for a run that is no longer wanted. */
-  assign(runId: string, wanted: { definition: PipelineDefinition; tasks: readonly number[] } | undefined): void
+  assign(runId: string, wanted: Wanted | undefined): void
   observed(): ObservedTask[]
   close(): Promise<void>
 }
@@ -22,7 +25,7 @@ const PASS_MS = 500
 
 export function openSlots(options: SlotsOptions): Slots {
   const { now, processorId } = options
-  const wanted = new Map<string, { definition: PipelineDefinition; tasks: readonly number[] }>()
+  const wanted = new Map<string, Wanted>()
   const slots = new Map<string, Slot>()
   const life = createTaskLife(options)
   let closed = false
@@ -39,7 +42,7 @@ export function openSlots(options: SlotsOptions): Slots {
     slot.lastView = task?.view() ?? slot.lastView
     slot.task = undefined
     slots.delete(slot.key)
-    if (!wantedOf(slot)) options.onEnded(observe({ ...slot, failure: null }, processorId, now()))
+    if (!wantedOf(slot)) options.onEnded(slot.turn, observe({ ...slot, failure: null }, processorId, now()))
     options.onChange()
   }
 
@@ -64,11 +67,13 @@ export function openSlots(options: SlotsOptions): Slots {
       if (!next || next.attempt !== slot.definition.attempt) void end(slot).then(reconcile)
       else follow(slot, next)
     }
-    for (const [runId, { definition, tasks }] of wanted) {
+    for (const [runId, { definition, tasks, turn }] of wanted) {
       for (const index of tasks) {
         const key = `${runId}/${index}`
-        if (slots.has(key)) continue
-        const slot = newSlot(key, definition, index, now())
+        const known = slots.get(key)
+        if (known) known.turn = turn
+        if (known) continue
+        const slot = newSlot(key, definition, index, turn, now())
         slots.set(key, slot)
         void life.start(slot)
       }

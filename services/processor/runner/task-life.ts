@@ -1,7 +1,6 @@
 /** The life of one task in this runner: its chain is prepared, it runs, and what follows when it ends or does not start. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import type { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import { INTAKE_TASKS_FROM, runIdOf, type PipelineDefinition, type ServiceNames } from '../../../shared/model/definition.ts'
@@ -42,7 +41,6 @@ export type TaskLifeOptions = {
   roundBytesMax: number
   sessionTimeoutMs: number
   names: ServiceNames
-  connectorDefaults: OperatorDefaults
   now: () => number
   log: (level: 'info' | 'warn', message: string, fields: object) => void
   onChange: () => void
@@ -68,7 +66,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
       brokers: options.brokers,
       clientId: options.processorId,
       cluster: options.cluster,
-      connectors: connectorContextOf(definition, definitions, options.connectorDefaults, now, log),
+      connectors: connectorContextOf(definition, definitions, now, log),
       sessionTimeoutMs: options.sessionTimeoutMs,
       now,
       log,

@@ -2,6 +2,8 @@
  * The runs that share a runner, and what their runner knows of them: it is told what changed, and asked nothing. What it reports counts
  * for the tasks that it was given, and for nothing else.
  */
+import { accountDefaultsOf } from '../../../shared/connectors/account-defaults.ts'
+import type { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { observedKey, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { FromRunner } from '../channel/protocol.ts'
 import type { Definitions } from './definitions.ts'
@@ -16,6 +18,7 @@ export type RunnerGroupOptions = {
   name: string
   processorId: string
   definitions: Definitions
+  connectorDefaults: OperatorDefaults
   /** Whether another runner may still have the task. */
   isHeldElsewhere(taskKey: string): boolean
   /** The last report of a task that has ended. */
@@ -33,26 +36,33 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
   /** What the runner was told, by run id. */
   const told = new Map<string, { definition: PipelineDefinition; fingerprint: string }>()
   /** By task key, each task that the runner may have, with its last report. */
-  const tasks = new Map<string, ObservedTask | undefined>()
+  const tasks = new Map<string, { turn: number; last: ObservedTask | undefined }>()
+  let turn = 0
   const accounts = new Set<string>()
   let secretsVersion = -1
 
-  function sendSecrets(to: RunnerProcess, placement: Placement): void {
+  function sendAccounts(to: RunnerProcess, placement: Placement): void {
     const known = accounts.size
     for (const { definition } of placement.values()) accounts.add(definition.account_id)
     const version = definitions.secretsVersion()
     if (secretsVersion === version && accounts.size === known) return
     secretsVersion = version
-    to.send({ type: 'secrets', secrets: definitions.secretsOf(accounts) })
+    const defaults = Object.fromEntries([...accounts].map((id) => [id, accountDefaultsOf(options.connectorDefaults, id)]))
+    to.send({ type: 'accounts', secrets: definitions.secretsOf(accounts), defaults })
   }
 
-  function onReport(reported: readonly ObservedTask[], ended: readonly ObservedTask[]): void {
+  function onReport({ tasks: reported, ended }: Extract<FromRunner, { type: 'report' }>): void {
     for (const task of reported) {
-      const key = observedKey(task.pipeline_id, task.task)
-      if (tasks.has(key)) tasks.set(key, { ...task, processor_id: processorId })
+      const known = tasks.get(observedKey(task.pipeline_id, task.task))
+      if (known) known.last = { ...task, processor_id: processorId }
     }
-    for (const task of ended)
-      if (tasks.delete(observedKey(task.pipeline_id, task.task))) options.onTaskEnded({ ...task, processor_id: processorId })
+    for (const { turn: endedIn, last } of ended) {
+      const key = observedKey(last.pipeline_id, last.task)
+      // It has been assigned again since, and that assignment is still to come to the runner, or has only just.
+      if (tasks.get(key)?.turn !== endedIn) continue
+      tasks.delete(key)
+      options.onTaskEnded({ ...last, processor_id: processorId })
+    }
     options.onChange()
     if (ended.length > 0) options.onFreed()
   }
@@ -66,7 +76,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
     },
     has: (taskKey: string): boolean => tasks.has(taskKey),
     isEmpty: (): boolean => tasks.size === 0,
-    reports: (): ObservedTask[] => [...tasks.values()].filter((task) => task !== undefined),
+    reports: (): ObservedTask[] => [...tasks.values()].flatMap(({ last }) => (last ? [last] : [])),
     use(given: RunnerProcess): void {
       runner = given
       accounts.clear()
@@ -83,7 +93,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
     /** Tells the runner what changed since it was told last. */
     tell(placement: Placement): void {
       if (!runner?.isReady()) return
-      sendSecrets(runner, placement)
+      sendAccounts(runner, placement)
       for (const runId of told.keys()) {
         if (placement.has(runId)) continue
         told.delete(runId)
@@ -95,17 +105,18 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
         const fingerprint = `${revision}/${attempt}/${desired}/${free.join()}`
         if (free.length === 0 || told.get(runId)?.fingerprint === fingerprint) continue
         told.set(runId, { definition, fingerprint })
+        turn++
         for (const task of free) {
           const key = observedKey(runId, task)
-          if (!tasks.has(key)) tasks.set(key, undefined)
+          tasks.set(key, { turn, last: tasks.get(key)?.last })
         }
-        runner.send({ type: 'assign', definition, tasks: free })
+        runner.send({ type: 'assign', turn, definition, tasks: free })
       }
     },
     onValue(value: Exclude<FromRunner, { type: 'ready' | 'beat' }>): void {
       switch (value.type) {
         case 'report':
-          return onReport(value.tasks, value.ended)
+          return onReport(value)
         case 'declined': {
           const definition = told.get(value.run_id)?.definition
           if (definition) options.onDeclined(definition, value.task)

@@ -20,7 +20,7 @@ export type Runners = {
 }
 
 export type RunnersOptions = Pick<RunnerProcessOptions, 'settings' | 'env' | 'memoryBytesMax' | 'now'> &
-  Pick<RunnerGroupOptions, 'definitions' | 'onTaskEnded' | 'onDeclined' | 'onChange' | 'onFreed'> & {
+  Pick<RunnerGroupOptions, 'definitions' | 'connectorDefaults' | 'onTaskEnded' | 'onDeclined' | 'onChange' | 'onFreed'> & {
     /** How often the group's runner has ended by itself lately. */
     recentEnds(group: string): number
     /** A runner has ended that was to go on. */

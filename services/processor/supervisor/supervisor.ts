@@ -14,7 +14,10 @@ import type { RunnerEnd } from './runner-process.ts'
 import { openRunners, type Runners, type RunnersOptions } from './runners.ts'
 import type { Verdicts } from './verdicts.ts'
 
-export type SupervisorOptions = Pick<RunnersOptions, 'settings' | 'env' | 'memoryBytesMax' | 'now' | 'log' | 'definitions' | 'onChange'> & {
+export type SupervisorOptions = Pick<
+  RunnersOptions,
+  'settings' | 'env' | 'memoryBytesMax' | 'now' | 'log' | 'definitions' | 'connectorDefaults' | 'onChange'
+> & {
   fleet: Fleet
   declined: Declined
   verdicts: Verdicts

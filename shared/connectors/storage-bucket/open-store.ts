@@ -4,6 +4,7 @@ import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Secret } from '../secret.ts'
 import { openFolderStore } from './folder-store.ts'
 import type { ObjectStore } from './object-store.ts'
+import { prefixedStore } from './prefixed-store.ts'
 import { openS3Store } from './s3-store.ts'
 
 export type Place = { bucket: string; endpoint?: string; region?: string; access_key?: Secret; secret_key?: Secret }
@@ -20,7 +21,7 @@ export async function openObjectStore(place: Place, context: ConnectorContext): 
   const secretKey = place.secret_key ? context.secret(place.secret_key) : place.endpoint ? undefined : defaults?.secret_key
   if (endpoint === undefined || accessKey === undefined || secretKey === undefined)
     throw new ConfigRefused('the bucket has no endpoint or no keys: neither the config nor the operator has set them')
-  return openS3Store({
+  const store = openS3Store({
     bucket: place.bucket,
     endpoint,
     region: place.region ?? defaults?.region ?? 'us-east-1',
@@ -28,4 +29,6 @@ export async function openObjectStore(place: Place, context: ConnectorContext): 
     secretKey,
     guard: place.endpoint === undefined ? undefined : addressGuardOf(context.defaults.addresses),
   })
+  const isOwn = place.endpoint !== undefined || place.access_key !== undefined
+  return defaults?.prefix === undefined || isOwn ? store : prefixedStore(store, defaults.prefix)
 }

@@ -9,7 +9,13 @@ import {
   pipelineActionContracts,
 } from '../../../../shared/api/pipelines.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
-import { DESIRED_AFTER, PIPELINE_ACTIONS, transition, type PipelineAction } from '../../../../shared/model/pipeline-status.ts'
+import {
+  DESIRED_AFTER,
+  PIPELINE_ACTIONS,
+  statusForActions,
+  transition,
+  type PipelineAction,
+} from '../../../../shared/model/pipeline-status.ts'
 import { listObserved, listPipelines, lockPipeline, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
 import type { Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
@@ -98,7 +104,7 @@ async function act(deps: Deps, caller: Caller, id: string, action: PipelineActio
     const row = await lockPipeline(trx, id)
     if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
     assertIfMatch(caller, etagOf(row))
-    const next = transition(row.status, action)
+    const next = transition(statusForActions(row), action)
     if (next === 'refused') throw new ServiceError('conflict', `a pipeline that is ${row.status} can't ${action}`)
     if (next === 'same') return row
     const updated = await updatePipeline(trx, id, {

@@ -1,0 +1,123 @@
+/** What a group knows of its runner's tasks while assignments and ends cross each other on the pipe. */
+import { describe, expect, it } from 'vitest'
+import type { FromRunner, ToRunner } from '../../services/processor/channel/protocol.ts'
+import { createRunnerGroup } from '../../services/processor/supervisor/runner-group.ts'
+import type { RunnerProcess } from '../../services/processor/supervisor/runner-process.ts'
+import { ObservedTask, PipelineDefinition } from '../../shared/model/definition.ts'
+
+const definition = (attempt: number): PipelineDefinition =>
+  PipelineDefinition.parse({
+    pipeline_id: 'pl_a',
+    account_id: 'acc_a',
+    name: 'a',
+    revision: 1,
+    attempt,
+    desired: 'running',
+    tasks: 2,
+    source_topic: 'in',
+    sink_topic: 'out',
+    sink_schema_id: 1,
+    sink_bytes_max: 1,
+    dead_letter_bytes_max: 1,
+    dead_letter_topic: 'dead',
+    group_id: 'a',
+    steps: [],
+  })
+const report = (task: number, more: Partial<ObservedTask> = {}): ObservedTask => ({
+  ...ObservedTask.parse({
+    pipeline_id: 'pl_a',
+    task,
+    processor_id: 'forged',
+    revision: 1,
+    attempt: 1,
+    status: 'running',
+    reason: null,
+    at: '',
+    records_per_second: 0,
+    partitions: [],
+  }),
+  ...more,
+})
+
+function setUp() {
+  const sent: ToRunner[] = []
+  const ended: ObservedTask[] = []
+  const group = createRunnerGroup({
+    name: 'account/acc_a',
+    processorId: 'processor-1',
+    definitions: {
+      pipelines: new Map(),
+      revision: () => undefined,
+      secretsOf: () => ({}),
+      secretsVersion: () => 0,
+      smartModule: () => undefined,
+      caughtUp: Promise.resolve(),
+      close: () => Promise.resolve(),
+    },
+    connectorDefaults: { addresses: 'any', bucket_folders: [], per_account: { warehouse: false, bucket: false } },
+    isHeldElsewhere: () => false,
+    onTaskEnded: (last) => ended.push(last),
+    onDeclined: () => {},
+    onChange: () => {},
+    onFreed: () => {},
+  })
+  const runner: RunnerProcess = {
+    pid: 1,
+    isReady: () => true,
+    usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0 }),
+    send: (value) => sent.push(value),
+    drain: () => {},
+    kill: () => {},
+    ended: new Promise(() => {}),
+  }
+  group.use(runner)
+  const assign = (attempt: number, tasks = [0, 1]) => group.tell(new Map([['pl_a', { definition: definition(attempt), tasks }]]))
+  const turn = () => sent.flatMap((value) => (value.type === 'assign' ? [value.turn] : [])).at(-1)!
+  const say = (value: Partial<Extract<FromRunner, { type: 'report' }>>) => group.onValue({ type: 'report', tasks: [], ended: [], ...value })
+  return { group, sent, ended, assign, release: () => group.tell(new Map()), turn, say }
+}
+
+describe('a task that is assigned again while the report of its end is on the way', () => {
+  it('is still held, and its reports count', () => {
+    const { group, ended, assign, release, turn, say } = setUp()
+    assign(1)
+    const first = turn()
+    say({ tasks: [report(0), report(1)] })
+    release()
+    assign(2)
+    say({
+      ended: [
+        { turn: first, last: report(0) },
+        { turn: first, last: report(1) },
+      ],
+    })
+    expect([group.has('pl_a/0'), group.has('pl_a/1')]).toEqual([true, true])
+    expect(ended).toEqual([])
+    say({ tasks: [report(0, { attempt: 2 })] })
+    expect(group.reports().find(({ task }) => task === 0)).toMatchObject({ attempt: 2, processor_id: 'processor-1' })
+    say({ ended: [{ turn: turn(), last: report(0) }] })
+    expect(group.has('pl_a/0')).toBe(false)
+  })
+})
+
+describe('a runner', () => {
+  it('can report only on the tasks that it was given', () => {
+    const { group, assign, say } = setUp()
+    assign(1, [0])
+    say({ tasks: [report(1), { ...report(0), pipeline_id: 'pl_other' }] })
+    expect(group.reports()).toEqual([])
+    say({ tasks: [report(0)] })
+    expect(group.reports()).toMatchObject([{ pipeline_id: 'pl_a', task: 0, processor_id: 'processor-1' }])
+  })
+
+  it('keeps the end of one of its tasks apart from the others', () => {
+    const { group, ended, assign, turn, say } = setUp()
+    assign(1)
+    const first = turn()
+    assign(1, [0])
+    expect(turn()).toBeGreaterThan(first)
+    say({ ended: [{ turn: first, last: report(1) }] })
+    expect(ended).toMatchObject([{ task: 1 }])
+    expect([group.has('pl_a/0'), group.has('pl_a/1')]).toEqual([true, false])
+  })
+})
