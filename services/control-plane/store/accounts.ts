@@ -19,12 +19,13 @@ export type KeyRow = {
 /** A key that is not revoked, with its account's type. */
 export type ActiveKey = KeyRow & { account_type: AccountType }
 
-/** Stores an account. */
+/** How many accounts there are. */
 export async function countAccounts(db: Queryable): Promise<number> {
   const [row] = await db('accounts').count<{ count: string }[]>('* as count')
   return Number(row?.count ?? 0)
 }
 
+/** Stores an account. */
 export async function insertAccount(db: Queryable, account: Omit<AccountRow, 'created_at'>): Promise<void> {
   await db('accounts').insert(account)
 }
