@@ -73,6 +73,8 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
   const heapMib = Math.floor(memoryBytesMax / 2 / 2 ** 20)
   const child = spawn(process.execPath, [...process.execArgv, `--max-old-space-size=${heapMib}`, main], {
     env,
+    // A session of its own: the kernel shares the processors among sessions (sched(7), autogroup), however many threads each has.
+    detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'pipe', ...fds],
   })
   const pid = child.pid ?? 0
