@@ -10,6 +10,8 @@ export type ServiceWatch = {
   worstLag(): Promise<number>
   /** Resident memory of all processes of the service, in MiB. */
   rssMib(): number
+  /** The same by process. */
+  rssByProcess(): Record<string, number>
   close(): void
 }
 
@@ -32,6 +34,11 @@ export function watchService(launched: Launched): ServiceWatch {
       worst = Math.max(worst, page === '' ? LOOK_MS : Number(LAG.exec(page)?.[1] ?? 0) * 1000)
     }
   }
+  const pids = () =>
+    services.flatMap((service) => {
+      const pid = service.pid() ?? 0
+      return [{ pid, name: service.name }, ...childrenOf(pid).map((child) => ({ pid: child, name: `of ${service.name}` }))]
+    })
   const timer = setInterval(() => void look(), LOOK_MS)
   return {
     restarted: () => [...restarts],
@@ -41,10 +48,8 @@ export function watchService(launched: Launched): ServiceWatch {
       worst = 0
       return Math.round(found)
     },
-    rssMib() {
-      const pids = services.flatMap((service) => [service.pid() ?? 0, ...childrenOf(service.pid() ?? 0)])
-      return Math.round(pids.reduce((sum, pid) => sum + residentOf(pid), 0))
-    },
+    rssMib: () => Math.round(pids().reduce((sum, { pid }) => sum + residentOf(pid), 0)),
+    rssByProcess: () => Object.fromEntries(pids().map(({ pid, name }) => [`${name} ${pid}`, Math.round(residentOf(pid))])),
     close: () => clearInterval(timer),
   }
 }
