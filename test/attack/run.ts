@@ -85,6 +85,7 @@ try {
     gap: Math.round(victim.longestGap()),
     lag: await watch.worstLag(),
     rss: watch.rssMib(),
+    rssByProcess: watch.rssByProcess(),
   }
   say(`quiet: p99 ${quiet.p99} ms, longest gap ${quiet.gap} ms, lag ${quiet.lag} ms, ${quiet.rss} MiB`)
 
@@ -98,6 +99,7 @@ try {
   await ground.close()
   await sleep(AFTER_MS)
   const rssAfter = watch.rssMib()
+  const byProcess = { before_by_process: quiet.rssByProcess, after_by_process: watch.rssByProcess() }
   const delivered = await victim.finish()
   watch.close()
   const outcome = {
@@ -107,7 +109,7 @@ try {
     victim: { ...delivered, p99_quiet_ms: quiet.p99, p99_modules_ms: byModules.p99, p99_servers_ms: byServers.p99 },
     longest_gap_ms: { quiet: quiet.gap, modules: byModules.gap, servers: byServers.gap },
     event_loop_lag_ms: { quiet: quiet.lag, modules: byModules.lag, servers: byServers.lag },
-    rss_mib: { before: quiet.rss, after: rssAfter },
+    rss_mib: { before: quiet.rss, after: rssAfter, ...byProcess },
     restarted: watch.restarted(),
     wrong: outcomes.filter(({ wrong }) => wrong !== undefined),
     seconds: Math.round((Date.now() - startedAt) / 1000),
