@@ -34,6 +34,7 @@ import { startPublisher } from './publisher/publisher.ts'
 import { rewrapSecrets } from './reconciler/rewrap-secrets.ts'
 import { startReconciler } from './reconciler/reconciler.ts'
 import { createStreamData } from './stream-data/stream-data.ts'
+import { ensureWarehouseRoles } from './definitions/warehouse-roles.ts'
 import { openWorkshop } from './workshop/workshop.ts'
 import { openSourceReader } from './trace/source-records.ts'
 
@@ -125,6 +126,7 @@ const projector = await withRetries(log, 'starting the projector', () =>
   }),
 )
 const reconciler = startReconciler(deps)
+ensureWarehouseRoles(deps).catch((error: unknown) => log.warn({ reason: String(error) }, 'the warehouse’s roles were not looked at'))
 const { bucket, per_account, warehouse_url } = deps.connectorDefaults
 const isShared = (warehouse_url !== undefined && !per_account.warehouse) || (bucket !== undefined && !per_account.bucket)
 if (isShared && (await countAccounts(db)) > 1)

@@ -85,7 +85,12 @@ export type AddressGuard = {
 export function addressGuardOf(rules: AddressRules): AddressGuard | undefined {
   if (rules === 'any') return undefined
   const { allowed, own } = rules
-  const lists = { ipv4: [listOf(own, 'ipv4'), listOf(allowed, 'ipv4')], ipv6: [listOf(own, 'ipv6'), listOf(allowed, 'ipv6')] } as const
+  // An IPv4 address is the same one in its mapped form (RFC 4291 §2.5.5.2).
+  const mapped = own.filter((address) => isIP(address) === 4).map((address) => `::ffff:${address}`)
+  const lists = {
+    ipv4: [listOf(own, 'ipv4'), listOf(allowed, 'ipv4')],
+    ipv6: [listOf([...own, ...mapped], 'ipv6'), listOf(allowed, 'ipv6')],
+  } as const
 
   function isRefused(address: string): boolean {
     const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'

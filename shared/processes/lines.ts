@@ -6,7 +6,12 @@ import type { Duplex } from 'node:stream'
 import type { z } from 'zod'
 
 /** `send` is a no-op once the pipe has closed. */
-export type Lines<Out> = { send(value: Out): void; close(): void }
+export type Lines<Out> = {
+  send(value: Out): void
+  /** Resolves once the operating system has all that was sent. */
+  flushed(): Promise<void>
+  close(): void
+}
 
 /** `now` returns milliseconds. */
 export type LinesOptions<In> = {
@@ -23,6 +28,8 @@ export type LinesOptions<In> = {
 }
 
 const NEW_LINE = 0x0a
+/** What may wait for the other side to read it. */
+const UNREAD_BYTES_MAX = 256 << 20
 
 /** Reads and writes lines on the pipe until it closes. */
 export function openLines<In, Out>(options: LinesOptions<In>): Lines<Out> {
@@ -44,13 +51,12 @@ export function openLines<In, Out>(options: LinesOptions<In>): Lines<Out> {
   }
 
   function onLine(line: string): void {
-    let value: unknown
+    let parsed: ReturnType<typeof schema.safeParse>
     try {
-      value = JSON.parse(line)
+      parsed = schema.safeParse(JSON.parse(line))
     } catch {
       return giveUp('a line is not JSON')
     }
-    const parsed = schema.safeParse(value)
     if (parsed.success) onValue(parsed.data)
     else giveUp(`a line is not of the protocol: ${parsed.error.issues[0]?.path.join('.')}: ${parsed.error.issues[0]?.message}`)
   }
@@ -82,8 +88,11 @@ export function openLines<In, Out>(options: LinesOptions<In>): Lines<Out> {
   pipe.on('error', () => {})
   return {
     send(value) {
-      if (!closed && pipe.writable) pipe.write(`${JSON.stringify(value)}\n`)
+      if (closed || !pipe.writable) return
+      pipe.write(`${JSON.stringify(value)}\n`)
+      if (pipe.writableLength > UNREAD_BYTES_MAX) giveUp('it does not read what it is sent')
     },
+    flushed: () => new Promise((resolve) => (closed || !pipe.writable ? resolve() : pipe.write('', () => resolve()))),
     close,
   }
 }

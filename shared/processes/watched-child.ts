@@ -22,6 +22,8 @@ export type WatchedChild = {
   usage(): { rssBytes: number; cpuSeconds: number }
   /** Kills it for something that runs in it. */
   endFor(cause: string): void
+  /** Kills it for something that is not its own fault. */
+  fail(cause: string): void
   /** The parent is done with it: its end is wanted from now on. */
   dismiss(): void
   /** Kills it; its end is wanted. */
@@ -44,9 +46,10 @@ export type WatchedChildOptions = {
 export const PIPE_FD = 3
 /** The signal by which a child ends itself: unlike SIGKILL, its parent can tell it from one that came from elsewhere. */
 export const ENDED_ITSELF = 'SIGALRM'
+/** The signal by which a child ends itself because its parent is gone or silent. */
+export const LEFT_ALONE = 'SIGVTALRM'
 
 const MEMORY_LOOK_MS = 250
-const PAGE_BYTES = 4096
 const TICKS_PER_SECOND = 100
 /** The kernel takes the child before its parent when memory runs out (proc(5), oom_score_adj). */
 const OOM_SCORE_ADJ = '500'
@@ -55,7 +58,8 @@ const WANTED: ChildEnd = { cause: 'ended by its parent', isWanted: true, isBlame
 /** How many processes the kernel has killed for want of memory (proc(5), vmstat); undefined where it does not tell. */
 function oomKills(): number | undefined {
   try {
-    return Number(/^oom_kill (\d+)$/m.exec(readFileSync('/proc/vmstat', 'utf8'))?.[1])
+    const [, count] = /^oom_kill (\d+)$/m.exec(readFileSync('/proc/vmstat', 'utf8')) ?? []
+    return count === undefined ? undefined : Number(count)
   } catch {
     return undefined
   }
@@ -69,7 +73,7 @@ function statOf(pid: number): string[] {
 
 /** Starts the child. A child that can't be started ends at once, with that cause. */
 export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: WatchedChildOptions): WatchedChild {
-  const oomBefore = oomKills()
+  let oomBefore = oomKills()
   const heapMib = Math.floor(memoryBytesMax / 2 / 2 ** 20)
   const child = spawn(process.execPath, [...process.execArgv, `--max-old-space-size=${heapMib}`, main], {
     env,
@@ -78,6 +82,12 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
     stdio: ['ignore', 'inherit', 'inherit', 'pipe', ...fds],
   })
   const pid = child.pid ?? 0
+  // Without file descriptors there are no pipes either; the error comes as an event.
+  const pipe = child.stdio?.[PIPE_FD] as Duplex | null | undefined
+  if (!pipe) {
+    child.on('error', () => {})
+    throw new Error('there are no file descriptors for another process')
+  }
   let why: ChildEnd | undefined
   let last = { rssBytes: 0, cpuSeconds: 0 }
 
@@ -88,8 +98,10 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
 
   const timer = setInterval(() => {
     try {
-      const [, resident = '0'] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')
-      last = { ...last, rssBytes: Number(resident) * PAGE_BYTES }
+      const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+      last = { ...last, rssBytes: Number(kib) * 1024 }
+      // The count is the whole machine's: only kills of the last moment can have been this child's.
+      oomBefore = oomKills()
     } catch {
       return
     }
@@ -108,6 +120,7 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
       const isOutOfMemory = oomKills() !== oomBefore
       return { cause: isOutOfMemory ? 'memory: killed by the kernel' : 'signal SIGKILL', isWanted: false, isBlamed: isOutOfMemory }
     }
+    if (signal === LEFT_ALONE) return { cause: 'its parent was silent', isWanted: false, isBlamed: false }
     const itself = 'an exception, or a call that could not be interrupted'
     const cause = signal === ENDED_ITSELF ? itself : signal ? `signal ${signal}` : `exit code ${code}`
     return { cause, isWanted: false, isBlamed: true }
@@ -125,7 +138,7 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
 
   return {
     pid,
-    pipe: child.stdio[PIPE_FD] as Duplex,
+    pipe,
     usage() {
       try {
         const fields = statOf(pid)
@@ -137,6 +150,10 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
       return last
     },
     endFor,
+    fail(cause) {
+      why ??= { cause, isWanted: false, isBlamed: false }
+      child.kill('SIGKILL')
+    },
     dismiss: () => void (why ??= WANTED),
     kill() {
       why ??= WANTED

@@ -83,6 +83,25 @@ describe('the warehouse', () => {
     url.password = new URL(accountWarehouseOf(service().warehouseUrl, accounts[1])).password
     await expect(connected(url.toString())).rejects.toThrow(/password authentication failed/)
   })
+
+  it('is prepared again by an operator’s role that is no superuser, and may only create roles and schemas', async () => {
+    const name = unique('maker').replaceAll('-', '_').toLowerCase()
+    const url = new URL(service().warehouseUrl)
+    await operator.query(`CREATE ROLE ${name} LOGIN CREATEROLE PASSWORD 'maker'`)
+    await operator.query(`GRANT CREATE ON DATABASE ${operator.escapeIdentifier(url.pathname.slice(1))} TO ${name}`)
+    ;[url.username, url.password] = [name, 'maker']
+    const account = unique('acc').toLowerCase()
+    for (let time = 0; time < 2; time++) await ensureAccountSchema(url.toString(), account)
+    const own = await connected(accountWarehouseOf(url.toString(), account))
+    expect((await own.query('SELECT current_schema() AS here')).rows).toEqual([{ here: warehouseRoleOf(account) }])
+    await own.end()
+    const role = operator.escapeIdentifier(warehouseRoleOf(account))
+    await operator.query(`DROP OWNED BY ${role} CASCADE`)
+    await operator.query(`DROP SCHEMA IF EXISTS ${role}`)
+    await operator.query(`DROP ROLE ${role}`)
+    await operator.query(`DROP OWNED BY ${name} CASCADE`)
+    await operator.query(`DROP ROLE ${name}`)
+  })
 })
 
 describe('the bucket', () => {

@@ -58,6 +58,9 @@ describe('an address', () => {
     for (const address of ['10.20.0.6', '10.20.255.255', 'fd00::6', '1.1.1.1']) expect(refused(address)).toEqual([address, false])
     for (const address of ['10.21.0.1', '10.20.0.7', '8.8.8.8', 'fd00::7', 'fe80::1', '::ffff:10.20.0.6'])
       expect(refused(address)).toEqual([address, true])
+    const all = addressGuardOf({ allowed: ['0.0.0.0/0', '::/0'], own: ['10.20.0.7'] })!
+    for (const address of ['10.20.0.7', '::ffff:10.20.0.7', '::ffff:a14:7'])
+      expect([address, all.isRefused(address)]).toEqual([address, true])
     expect(await guard.resolve('127.0.0.1')).toBe('127.0.0.1')
   })
 

@@ -1,9 +1,11 @@
 /** Asks the system that a connector's config names, in a workshop: servers may lie, and drivers throw. Errors become faults of the config. */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { accountDefaultsOf } from '../../../shared/connectors/account-defaults.ts'
 import { ensureAccountSchema } from '../../../shared/connectors/table/account-schema.ts'
+import { bucketConnector } from '../../../shared/connectors/storage-bucket/connector.ts'
 import { tableConnector } from '../../../shared/connectors/table/connector.ts'
 import { unavailable, type Detail } from '../service-error.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
@@ -42,7 +44,21 @@ async function jobEndpoint(
     await ensureAccountSchema(warehouse_url, accountId).catch((error: unknown) => {
       throw unavailable('the warehouse', error)
     })
-  return { side, connector_id, config, runId, secrets, defaults: accountDefaultsOf(deps.connectorDefaults, accountId) }
+  // Only what this connector may use of the operator's secrets.
+  const { bucket, warehouse_url: warehouse, ...rest } = accountDefaultsOf(deps.connectorDefaults, accountId)
+  const defaults = {
+    ...rest,
+    ...(usesWarehouse && warehouse !== undefined ? { warehouse_url: warehouse } : {}),
+    ...(bucket && connector_id === bucketConnector.id ? { bucket } : {}),
+  }
+  return { side, connector_id, config, runId, secrets, defaults }
+}
+
+/** Why it could not be done; undefined when it is done. */
+async function dispose(...[deps, accountId, side, endpoint, runId]: Parameters<typeof jobEndpoint>): Promise<string | undefined> {
+  const job = { task: 'dispose', endpoint: await jobEndpoint(deps, accountId, side, endpoint, runId) } as const
+  const answer = await deps.workshop.run(accountId, job, DISPOSE)
+  return 'refused' in answer ? answer.refused : undefined
 }
 
 /** Removes what a pipeline's source and sink created in the other systems. Throws if that fails, unless `isLast`: then it only warns. */
@@ -56,10 +72,9 @@ export async function disposeEndpoints(
     ['sink', sink],
   ] as const) {
     if (!endpoint || !findConnector(endpoint.connector_id)?.[side]?.dispose) continue
-    const job = { task: 'dispose', endpoint: await jobEndpoint(deps, account_id, side, endpoint, pipeline_id) } as const
-    const answer = await deps.workshop.run(account_id, job, DISPOSE)
-    if (!('refused' in answer)) continue
-    const reason = `the ${side} could not be cleaned up: ${answer.refused}`
+    const refused = await dispose(deps, account_id, side, endpoint, pipeline_id).catch(reasonOf)
+    if (refused === undefined) continue
+    const reason = `the ${side} could not be cleaned up: ${refused}`
     if (!isLast) throw new Error(reason)
     deps.log.warn({ run_id: pipeline_id }, reason)
   }

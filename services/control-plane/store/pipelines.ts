@@ -274,3 +274,12 @@ export async function setProjectorPosition(db: Queryable, name: string, nextOffs
 export async function listDefinitions(db: Queryable, ids: readonly string[]): Promise<{ id: string; definition: unknown }[]> {
   return db('pipelines').whereIn('id', ids).select('id', 'definition')
 }
+
+/** Accounts with a pipeline whose source or sink is the connector without a connection of its own: it uses the operator's. */
+export async function listAccountsUsingDefault(db: Queryable, connectorId: string): Promise<string[]> {
+  const uses = (side: string) => `(definition->'${side}'->>'connector_id' = ? AND definition->'${side}'->'config'->'connection' IS NULL)`
+  const rows = await db('pipelines')
+    .distinct<{ account_id: string }[]>('account_id')
+    .whereRaw(`${uses('source')} OR ${uses('sink')}`, [connectorId, connectorId])
+  return rows.map(({ account_id }) => account_id)
+}

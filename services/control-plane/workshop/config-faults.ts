@@ -3,6 +3,9 @@ import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 
+const FAULTS_MAX = 100
+const TEXT_MAX = 500
+
 /** One fault of a config; `path` is a JSON pointer into it. */
 export type ConfigFault = { path: string; message: string }
 
@@ -10,7 +13,7 @@ export type ConfigFault = { path: string; message: string }
 export function parametersFault(parameters: unknown): string | undefined {
   if (typeof parameters !== 'object' || parameters === null) return undefined
   try {
-    new Ajv.Ajv({ strict: false }).compile(parameters)
+    new Ajv.Ajv({ strict: false, logger: false }).compile(parameters)
     return undefined
   } catch (error) {
     return reasonOf(error)
@@ -20,11 +23,14 @@ export function parametersFault(parameters: unknown): string | undefined {
 /** All faults of the config; none when it is valid or no schema is declared. Throws when the schema itself is invalid. */
 export function configFaults(parameters: unknown, config: unknown): ConfigFault[] {
   if (typeof parameters !== 'object' || parameters === null) return []
-  const validate = addFormats.default(new Ajv.Ajv({ strict: false, allErrors: true })).compile(parameters)
+  const validate = addFormats.default(new Ajv.Ajv({ strict: false, allErrors: true, logger: false })).compile(parameters)
   if (validate(config)) return []
-  return (validate.errors ?? []).map(({ instancePath, message, params }) => {
+  return (validate.errors ?? []).slice(0, FAULTS_MAX).map(({ instancePath, message, params }) => {
     const member = params.missingProperty ?? params.additionalProperty
     const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
-    return { path: `${instancePath}${member === undefined ? '' : `/${member}`}`, message: `${message ?? 'is wrong'}${allowed}` }
+    return {
+      path: `${instancePath}${member === undefined ? '' : `/${member}`}`,
+      message: `${message ?? 'is wrong'}${allowed}`.slice(0, TEXT_MAX),
+    }
   })
 }

@@ -53,7 +53,10 @@ async function answerTo(job: Job): Promise<Answer> {
       return start(job.steps, job.isDryRun)
     case 'trace': {
       const kernel = await WebAssembly.compile(new Uint8Array(job.kernel))
-      await traceRecords(kernel, job.steps, job.sinkSchemaId, job.records, (progress) => send({ progress }))
+      await traceRecords(kernel, job.steps, job.sinkSchemaId, job.records, (progress) => {
+        send({ progress })
+        return lines.flushed()
+      })
       return { traced: true }
     }
     case 'check':

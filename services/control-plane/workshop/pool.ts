@@ -39,7 +39,13 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
 
   function startSpare(): void {
     if (closed || spare) return
-    const process = (spare = start())
+    let process: WorkshopProcess
+    try {
+      process = spare = start()
+    } catch {
+      // Without files or processes for it; the next request tries again.
+      return
+    }
     void process.ended.then(() => {
       if (spare === process) spare = undefined
       clearTimeout(places.get(process)?.idleTimer)
@@ -71,7 +77,8 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
     const other = places.size < count ? undefined : idle(() => true)
     if (other) drop(other)
     if (!spare) startSpare()
-    const process = spare!
+    const process = spare
+    if (!process) throw unavailable('a process for the request')
     spare = undefined
     places.set(process, { accountId, isBusy: true, jobs: 0, idleTimer: undefined })
     setTimeout(startSpare, NEXT_SPARE_MS).unref()
@@ -92,7 +99,16 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
         resolve(process)
       }
       const timer = setTimeout(() => leave(undefined), WAIT_MAX_MS)
-      const entry: Waiting = { accountId, start: () => leave(take(accountId)) }
+      const entry: Waiting = {
+        accountId,
+        start() {
+          try {
+            leave(take(accountId))
+          } catch {
+            leave(undefined)
+          }
+        },
+      }
       waiting.push(entry)
     })
   }

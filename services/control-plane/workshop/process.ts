@@ -2,19 +2,19 @@
 import { join } from 'node:path'
 import { openLines } from '../../../shared/processes/lines.ts'
 import { startWatchedChild, type ChildEnd } from '../../../shared/processes/watched-child.ts'
-import { FromWorkshop, type Answer, type Job, type Progress } from './jobs.ts'
-import { packed } from './packed.ts'
+import { FromWorkshop, type Answer, type Progress } from './jobs.ts'
 
 export type WorkshopProcess = {
   ready: Promise<void>
   usage(): { rssBytes: number; cpuSeconds: number }
-  /** Sends the job; `onValue` gets what comes back until the next job. */
-  send(job: Job, onValue: (value: { answer: Answer } | { progress: Progress }) => void): void
+  /** Sends the job (`packed.ts`); `onValue` gets what comes back until the next job. */
+  send(packedJob: unknown, onValue: (value: { answer: Answer } | { progress: Progress }) => void): void
   kill(): void
   ended: Promise<ChildEnd>
 }
 
-const MEMORY_BYTES_MAX = 768 << 20
+/** Sixteen steps of the largest modules, on their way in and compiled. */
+const MEMORY_BYTES_MAX = 1536 << 20
 const LINE_BYTES_MAX = 64 << 20
 const MAIN = join(import.meta.dirname, 'main.ts')
 
@@ -36,9 +36,9 @@ export function startWorkshopProcess(env: Record<string, string>): WorkshopProce
   return {
     ready: ready.promise,
     usage: child.usage,
-    send(job, onValue) {
+    send(packedJob, onValue) {
       onAnswer = onValue
-      lines.send(packed(job))
+      lines.send(packedJob)
     },
     kill: child.kill,
     ended: child.ended,

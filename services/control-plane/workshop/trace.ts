@@ -21,7 +21,7 @@ export async function traceRecords(
   steps: JobStep[],
   sinkSchemaId: number,
   inputs: TraceInput[],
-  onProgress: (progress: Progress) => void,
+  onProgress: (progress: Progress) => Promise<void>,
 ): Promise<void> {
   const kernel = await openKernel(kernelModule)
   const watch = callWatchOver()
@@ -47,10 +47,11 @@ export async function traceRecords(
     let hasFailed = false
     for (const chain of chains) {
       const entering = fitting(current.map(plain))
-      onProgress({ entering: entering.records })
+      // Sent before the step runs: a step that never returns keeps the process from sending anything more.
+      await onProgress({ entering: entering.records })
       const { out, error } = await runStep(kernel, chain, input, current)
       const leaving = fitting(out)
-      onProgress({
+      await onProgress({
         step: {
           in: entering.records,
           out: leaving.records,
@@ -65,14 +66,15 @@ export async function traceRecords(
       if (hasFailed || current.length === 0) break
     }
     const outputs = hasFailed ? [] : current.map(plain)
-    onProgress({ outputs: { ...fitting(outputs), count: outputs.length } })
+    await onProgress({ outputs: { ...fitting(outputs), count: outputs.length } })
   }
 }
 
 /** Bytes of records that one job reports: what an answer shows, once as it enters a step and once as it leaves the one before. */
 const ROOM_BYTES = 40 << 20
-/** What a record takes besides its bytes. */
-const RECORD_BYTES = 100
+/** What a record, and each of its headers, takes besides its bytes: about what they take in the control plane's memory. */
+const RECORD_BYTES = 500
+const HEADER_BYTES = 250
 
 /** Keeps the records that fit into the job's room; the first ones of a list go first. */
 function createRoom() {
@@ -83,7 +85,7 @@ function createRoom() {
       if (left <= 0) break
       const { key, value, headers } = record
       left -= headers.reduce(
-        (sum, [name, bytes]) => sum + name.length + (bytes?.length ?? 0),
+        (sum, [name, bytes]) => sum + HEADER_BYTES + name.length + (bytes?.length ?? 0),
         RECORD_BYTES + (key?.length ?? 0) + (value?.length ?? 0),
       )
       kept.push(record)

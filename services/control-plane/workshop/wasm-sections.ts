@@ -1,6 +1,7 @@
 /** Reads a module's sections (core specification §5.5) into the few facts that the inspection needs; refuses what is out of bounds. */
 import { SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
-import { assertValueType, CODE_LIMITS, walkExpression } from './wasm-code.ts'
+import { assertValueType, CODE_LIMITS, CONSTANT, walkExpression, type CodeContext } from './wasm-code.ts'
+import type { Arity } from './wasm-stack.ts'
 import { InspectionError, readerOf, shownName, type Reader } from './wasm-reader.ts'
 
 export type Limits = { minimum: number; maximum: number }
@@ -42,7 +43,15 @@ const TYPE_NAMES: Record<number, string> = {
 /** In this order, each at most once; custom sections (0) may stand anywhere. DataCount (12) stands before the code (§5.5.16). */
 const ORDER = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11]
 
-type Working = ModuleShape & { types: string[]; functions: number[]; globals: string[]; memories: Limits[]; merges: number; bodies: number }
+type Working = ModuleShape & {
+  types: string[]
+  arities: Arity[]
+  functions: number[]
+  globals: string[]
+  memories: Limits[]
+  merges: number
+  bodies: number
+}
 
 export function readSections(binary: Uint8Array): ModuleShape {
   const shape: Working = {
@@ -52,6 +61,7 @@ export function readSections(binary: Uint8Array): ModuleShape {
     tables: [],
     places: [],
     types: [],
+    arities: [],
     functions: [],
     globals: [],
     memories: [],
@@ -84,16 +94,16 @@ export function readSections(binary: Uint8Array): ModuleShape {
   return { ...shape, memory }
 }
 
-const importedFunctions = ({ imports }: Working): number => imports.filter(({ kind }) => kind === 'function').length
+const importedFunctions = ({ imports }: Working): number => imports.length
 
-function valueTypes(reader: Reader): string {
+function valueTypes(reader: Reader): string[] {
   const names: string[] = []
   for (let count = reader.count('parameters or results of one function type', MOST.values); count > 0; count--) {
     const type = reader.byte()
     assertValueType(type)
     names.push(TYPE_NAMES[type]!)
   }
-  return names.join(' ')
+  return names
 }
 
 function limits(reader: Reader, what: 'memory' | 'table'): Limits {
@@ -125,8 +135,11 @@ function typeIndex(reader: Reader, { types }: Working): number {
   return index
 }
 
+const functionOf = ({ arities, functions }: Working, index: number): Arity | undefined => arities[functions[index] ?? -1]
+
 const indices = (reader: Reader): void => each(reader, 'elements of tables', MOST.element_items, reader.u32)
-const expressions = (reader: Reader): void => each(reader, 'elements of tables', MOST.element_items, () => void walkExpression(reader))
+const expressions = (reader: Reader): void =>
+  each(reader, 'elements of tables', MOST.element_items, () => void walkExpression(reader, CONSTANT))
 
 /** An element segment (§5.5.12): bit 0 passive or declarative, bit 1 a table index or declarative, bit 2 expressions. */
 function element(reader: Reader): void {
@@ -134,7 +147,7 @@ function element(reader: Reader): void {
   if (flags > 7) throw new InspectionError('the binary has an element segment of an unknown kind')
   if ((flags & 1) === 0) {
     if ((flags & 2) !== 0) reader.u32()
-    walkExpression(reader)
+    walkExpression(reader, CONSTANT)
   }
   if ((flags & 3) !== 0) reader.byte()
   if ((flags & 4) !== 0) expressions(reader)
@@ -152,22 +165,31 @@ function body(reader: Reader, shape: Working): void {
   })
   if (locals > CODE_LIMITS.locals_max)
     throw new InspectionError(`a function has ${locals} locals; at most ${CODE_LIMITS.locals_max} are allowed`)
-  const { blocks } = walkExpression(code)
+  const own = functionOf(shape, importedFunctions(shape) + shape.bodies)
+  const context: CodeContext = {
+    locals: locals + (own?.parameters ?? 0),
+    typeOf: (index) => shape.arities[index],
+    functionOf: (index) => functionOf(shape, index),
+  }
+  const merges = walkExpression(code, context)
   code.assertAtEnd()
-  const merges = locals * blocks
   shape.bodies++
   shape.merges += merges
   if (merges > CODE_LIMITS.merges_max || shape.merges > CODE_LIMITS.merges_all_max)
-    throw new InspectionError(`a function with ${locals} locals has ${blocks} blocks and branches: compiling it would take too much memory`)
+    throw new InspectionError(
+      `a function with ${locals} locals has too many blocks and branches with too many operands: compiling it would take too much memory`,
+    )
 }
 
 /** By section id. */
 const READ: Record<number, (reader: Reader, shape: Working) => void> = {
-  1: (reader, { types }) =>
+  1: (reader, { types, arities }) =>
     each(reader, 'types', MOST.types, () => {
       const form = reader.byte()
       if (form !== 0x60) throw new InspectionError('the module declares types of garbage collection, which is not supported')
-      types.push(`${valueTypes(reader)} → ${valueTypes(reader)}`)
+      const [parameters, results] = [valueTypes(reader), valueTypes(reader)]
+      types.push(`${parameters.join(' ')} → ${results.join(' ')}`)
+      arities.push({ parameters: parameters.length, results: results.length })
     }),
   2: (reader, shape) =>
     each(reader, 'imports', MOST.imports, () => {
@@ -196,7 +218,7 @@ const READ: Record<number, (reader: Reader, shape: Working) => void> = {
       assertValueType(type)
       globals.push(TYPE_NAMES[type]!)
       reader.byte()
-      walkExpression(reader)
+      walkExpression(reader, CONSTANT)
     }),
   7: (reader, { exports, functions, globals, types }) =>
     each(reader, 'exports', MOST.exports, () => {
@@ -215,7 +237,7 @@ const READ: Record<number, (reader: Reader, shape: Working) => void> = {
       const flags = reader.u32()
       if (flags > 2) throw new InspectionError('the binary has a data segment of an unknown kind')
       if (flags === 2 && reader.u32() !== 0) throw new InspectionError('the module uses several memories, which is not supported')
-      if (flags !== 1) walkExpression(reader)
+      if (flags !== 1) walkExpression(reader, CONSTANT)
       reader.skip(reader.u32())
     }),
   12: (reader) => void reader.u32(),

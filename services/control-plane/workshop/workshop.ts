@@ -4,7 +4,9 @@
  */
 import type { Answer, Job, Progress } from './jobs.ts'
 import { openPool } from './pool.ts'
-import { startWorkshopProcess } from './process.ts'
+import { packed } from './packed.ts'
+import { startWorkshopProcess, type WorkshopProcess } from './process.ts'
+import { unavailable } from '../service-error.ts'
 
 export type Deadlines = {
   /** CPU time of the process, in milliseconds: a busy machine is no fault of the account's. */
@@ -22,29 +24,44 @@ export type Workshop = {
 }
 
 const LOOK_MS = 50
+const READY_MAX_MS = 20_000
+
+/** Throws ServiceError `unavailable` when the process is not ready for too long. */
+async function ready(process: WorkshopProcess): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unavailable('a process for the request')), READY_MAX_MS)
+  })
+  await Promise.race([process.ready, late]).finally(() => clearTimeout(timer))
+}
 
 /** `count`: processes at once, besides a spare one. `env`: their whole environment. */
 export function openWorkshop({ count, env }: { count: number; env: Record<string, string> }): Workshop {
   const pool = openPool(count, () => startWorkshopProcess(env))
   return {
     async run(accountId, job, { cpuMs, wallMs }, onProgress) {
+      const line = packed(job)
       const process = await pool.acquire(accountId)
-      await process.ready
-      const answered = Promise.withResolvers<Answer>()
-      const cpuBefore = process.usage().cpuSeconds
-      const from = performance.now()
       let isGood = false
-      const timer = setInterval(() => {
-        const isLate = (process.usage().cpuSeconds - cpuBefore) * 1000 > cpuMs || performance.now() - from > wallMs
-        if (isLate) answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s` })
-      }, LOOK_MS)
-      void process.ended.then(({ cause }) => answered.resolve({ refused: `its process ended: ${cause}` }))
-      process.send(job, (value) => {
-        if ('progress' in value) return onProgress?.(value.progress)
-        isGood = true
-        answered.resolve(value.answer)
-      })
+      let timer: NodeJS.Timeout | undefined
       try {
+        await ready(process)
+        const answered = Promise.withResolvers<Answer>()
+        const cpuBefore = process.usage().cpuSeconds
+        const from = performance.now()
+        timer = setInterval(() => {
+          const isLate = (process.usage().cpuSeconds - cpuBefore) * 1000 > cpuMs || performance.now() - from > wallMs
+          if (isLate) answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s` })
+        }, LOOK_MS)
+        void process.ended.then(({ cause, isBlamed }) => {
+          if (isBlamed) answered.resolve({ refused: `its process ended: ${cause}` })
+          else answered.reject(unavailable('a process for the request', new Error(cause)))
+        })
+        process.send(line, (value) => {
+          if ('progress' in value) return onProgress?.(value.progress)
+          isGood = true
+          answered.resolve(value.answer)
+        })
         return await answered.promise
       } finally {
         clearInterval(timer)

@@ -14,21 +14,27 @@ const SLOT_BYTES = 96
 /** Lanes have the first slots, the main thread has the others. */
 export const LANE_SLOTS = 128
 const SLOTS = 1024
+/** Of the whole file. */
+export const NOTES_BYTES = SLOTS * SLOT_BYTES
 /** Where the last exception is noted. */
 const THROWN_SLOT = SLOTS - 1
 
 const EMPTY = Buffer.alloc(SLOT_BYTES)
 
-/** Writes the note into the slot; undefined empties it. */
+/** Writes the note into the slot; undefined empties it. A note that can't be written is missed, and nothing else. */
 export function writeNote(fd: number, slot: number, note: Note | undefined): void {
   const bytes = note ? Buffer.alloc(SLOT_BYTES) : EMPTY
   if (note) bytes.write(`${note.phase} ${note.runId}`, 0, SLOT_BYTES, 'latin1')
-  writeSync(fd, bytes, 0, SLOT_BYTES, slot * SLOT_BYTES)
+  try {
+    writeSync(fd, bytes, 0, SLOT_BYTES, slot * SLOT_BYTES)
+  } catch {
+    // Without it, all runs of the runner are suspects.
+  }
 }
 
 /** The notes that stand in the file; none for slots that hold anything else. */
 export function readNotes(fd: number): Note[] {
-  const bytes = Buffer.alloc(SLOTS * SLOT_BYTES)
+  const bytes = Buffer.alloc(NOTES_BYTES)
   const length = readSync(fd, bytes, 0, bytes.length, 0)
   const notes: Note[] = []
   for (let at = 0; at + SLOT_BYTES <= length; at += SLOT_BYTES) {

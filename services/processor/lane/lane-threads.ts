@@ -21,6 +21,8 @@ export type LaneThreads = ReturnType<typeof startLaneThreads>
 
 /** V8 interrupts most code at once; bulk operations on memories and tables, and compiling, it does not interrupt at all. */
 const STUCK_MS = 5000
+/** Of a thread with the lowest priority, which a busy machine lets wait. */
+const STUCK_BACK_MS = 30_000
 
 /** True for a lane with only slow chains, or none. */
 export const isOnlySlow = (lane: Lane): boolean => [...lane.chains.values()].every(({ isSlow }) => isSlow)
@@ -68,7 +70,7 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, o
 
   function end(lane: Lane): void {
     lane.closed = true
-    const timer = setTimeout(onStuck, STUCK_MS)
+    const timer = setTimeout(onStuck, lane.isBack ? STUCK_BACK_MS : STUCK_MS)
     timer.unref()
     void lane.worker.terminate().finally(() => clearTimeout(timer))
   }

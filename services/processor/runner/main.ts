@@ -8,10 +8,11 @@ import { openKafkaSecurity } from '../../../shared/kafka/admin/security.ts'
 import { openCluster } from '../../../shared/kafka/cluster.ts'
 import { runIdOf, serviceNames } from '../../../shared/model/definition.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
+import { watchLiveness } from '../../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../../shared/telemetry/log.ts'
 import { openLines } from '../../../shared/processes/lines.ts'
 import { openNotes } from '../channel/notes.ts'
-import { ENDED_ITSELF, PIPE_FD } from '../../../shared/processes/watched-child.ts'
+import { ENDED_ITSELF, LEFT_ALONE, PIPE_FD } from '../../../shared/processes/watched-child.ts'
 import { BEAT_MS, BEATS_MISSED_MAX, NOTES_FD, ToRunner, type FromRunner, type Settings } from '../channel/protocol.ts'
 import { createBufferPool } from '../lane/buffer-pool.ts'
 import { openPhases } from '../phases.ts'
@@ -25,6 +26,15 @@ import { currentRun } from './task-life.ts'
 function end(): void {
   process.kill(process.pid, ENDED_ITSELF)
 }
+
+/** The supervisor is gone or stands still: others will have its tasks. That is no fault of what runs here. */
+function endAlone(): void {
+  process.kill(process.pid, LEFT_ALONE)
+}
+
+/** Where the supervisor can't: a main thread that stands still for so long may have lost it. */
+const STILL_MS_MAX = 30_000
+watchLiveness(STILL_MS_MAX)
 
 // The supervisor drains its runners; a signal to the whole process group must not overtake it.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
@@ -41,8 +51,7 @@ process.on('uncaughtException', (error) => {
 })
 
 const pipe = new Socket({ fd: PIPE_FD })
-// The supervisor is gone: others will have its tasks.
-pipe.on('close', end)
+pipe.on('close', endAlone)
 const lines = openLines<ToRunner, FromRunner>({
   pipe,
   schema: ToRunner,
@@ -50,7 +59,7 @@ const lines = openLines<ToRunner, FromRunner>({
   bytesPerSecondMax: Number.POSITIVE_INFINITY,
   now,
   onValue,
-  onBroken: end,
+  onBroken: endAlone,
 })
 
 let missed = 0
@@ -61,7 +70,7 @@ let close: () => Promise<void> = () => Promise.resolve()
 let lanesAtWork = () => 0
 const { definitions, onAccounts, onAnswer } = createDefinitions((value) => lines.send(value))
 setInterval(() => {
-  if (++missed > BEATS_MISSED_MAX) end()
+  if (++missed > BEATS_MISSED_MAX) endAlone()
   lines.send({ type: 'beat', lanes: lanesAtWork() })
 }, BEAT_MS)
 
@@ -147,6 +156,6 @@ async function start(settings: Settings): Promise<void> {
 async function drain(): Promise<void> {
   await close()
   // The last reports are to reach the supervisor.
-  pipe.removeListener('close', end)
+  pipe.removeListener('close', endAlone)
   pipe.end(() => process.exit(0))
 }

@@ -10,8 +10,8 @@ export type Reports = {
 
 const PROGRESS_MS = 2000
 const SOON_MS = 50
-/** Tasks in one report, so that no line becomes too long. */
-const TASKS_MAX = 200
+/** About the size of one report, so that no line becomes too long. */
+const REPORT_BYTES_MAX = 1 << 20
 
 export function openReports(send: (value: FromRunner) => void, observed: () => ObservedTask[]): Reports {
   /** By task, the last report without its time. */
@@ -35,8 +35,16 @@ export function openReports(send: (value: FromRunner) => void, observed: () => O
     for (const key of sent.keys()) if (!keys.has(key)) sent.delete(key)
     const gone = ended
     ended = []
-    for (let at = 0; at < Math.max(changed.length, gone.length); at += TASKS_MAX)
-      send({ type: 'report', tasks: changed.slice(at, at + TASKS_MAX), ended: gone.slice(at, at + TASKS_MAX) })
+    let [tasks, bytes]: [ObservedTask[], number] = [[], 0]
+    for (const task of changed) {
+      tasks.push(task)
+      bytes += sent.get(observedKey(task.pipeline_id, task.task))!.length
+      if (bytes < REPORT_BYTES_MAX) continue
+      send({ type: 'report', tasks, ended: [] })
+      ;[tasks, bytes] = [[], 0]
+    }
+    if (tasks.length > 0) send({ type: 'report', tasks, ended: [] })
+    for (const each of gone) send({ type: 'report', tasks: [], ended: [each] })
   }
   const timer = setInterval(report, PROGRESS_MS)
 

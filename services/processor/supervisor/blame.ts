@@ -68,7 +68,10 @@ export function createBlame(groupOfAccount: (accountId: string) => string, now: 
       takeApart(suspects)
       return []
     },
-    /** Ends of the group's runner in the last ten minutes: the next start waits the longer, the more there are. */
-    recentEnds: (group: string): number => endsOf(group).length,
+    /** Forgets runs that are not known any more, and ends that are long past. */
+    prune(isKnown: (runId: string) => boolean): void {
+      for (const runId of suspicions.keys()) if (!isKnown(runId)) suspicions.delete(runId)
+      for (const group of ends.keys()) if (endsOf(group).length === 0) ends.delete(group)
+    },
   }
 }

@@ -11,6 +11,8 @@ export type FinalsOptions = {
   now(): number
 }
 
+const isOver = ({ status }: ObservedTask): boolean => status === 'failed' || status === 'finished'
+
 export function createFinals({ processorId, pipelines, holds, isMine, now }: FinalsOptions) {
   /** The final report of each task of a stopped pipeline, kept until the task starts again or the pipeline is deleted. */
   const finals = new Map<string, ObservedTask>()
@@ -27,21 +29,32 @@ export function createFinals({ processorId, pipelines, holds, isMine, now }: Fin
     /** A task has ended. The control plane waits for the report that a stopped pipeline has drained; one that only moved has a new owner. */
     onTaskEnded(last: ObservedTask): void {
       const definition = pipelines.get(last.pipeline_id)
-      if (definition?.desired !== 'stopped') return
       const key = observedKey(last.pipeline_id, last.task)
+      if (definition && isOver(last) && last.attempt === definition.attempt && definition.desired !== 'stopped') finals.set(key, last)
+      if (definition?.desired !== 'stopped') return
       finals.set(key, { ...last, ...idle(definition, last.task, 'stopped', null), revision: last.revision, partitions: last.partitions })
+    },
+    /** Whether the task has failed or finished in this attempt. */
+    isSettled(definition: PipelineDefinition, index: number): boolean {
+      const known = finals.get(observedKey(runIdOf(definition), index))
+      return known !== undefined && isOver(known) && known.attempt === definition.attempt
     },
     /** The task runs again. */
     forget: (taskKey: string): void => void finals.delete(taskKey),
     /** A pipeline may be stopped before any of its tasks ran: the processor that would run them must report that nothing runs. */
     update(): void {
-      for (const [key, { pipeline_id }] of finals) if (!pipelines.has(pipeline_id)) finals.delete(key)
+      for (const [key, last] of finals) {
+        const definition = pipelines.get(last.pipeline_id)
+        // A task that has moved is its new owner's to report.
+        if (!definition || (isOver(last) && !isMine(definition, last.task))) finals.delete(key)
+      }
       for (const [runId, definition] of pipelines) {
         if (definition.desired !== 'stopped') continue
         for (const index of taskNumbersOf(definition)) {
           const key = observedKey(runId, index)
           const known = finals.get(key)
-          if (holds(key) || (known?.revision === definition.revision && known.attempt === definition.attempt)) continue
+          const isReported = known?.status === 'stopped' && known.revision === definition.revision && known.attempt === definition.attempt
+          if (holds(key) || isReported) continue
           if (isMine(definition, index)) finals.set(key, idle(definition, index, 'stopped', null))
         }
       }

@@ -36,7 +36,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
   /** What the runner was told, by run id. */
   const told = new Map<string, { definition: PipelineDefinition; fingerprint: string }>()
   /** By task key, each task that the runner may have, with its last report. */
-  const tasks = new Map<string, { turn: number; last: ObservedTask | undefined }>()
+  const tasks = new Map<string, { turn: number; last: ObservedTask | undefined; /** The attempt of its decline. */ declinedIn?: number }>()
   let turn = 0
   const accounts = new Set<string>()
   let secretsVersion = -1
@@ -108,7 +108,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
         turn++
         for (const task of free) {
           const key = observedKey(runId, task)
-          tasks.set(key, { turn, last: tasks.get(key)?.last })
+          tasks.set(key, { ...tasks.get(key), turn, last: tasks.get(key)?.last })
         }
         runner.send({ type: 'assign', turn, definition, tasks: free })
       }
@@ -119,7 +119,10 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
           return onReport(value)
         case 'declined': {
           const definition = told.get(value.run_id)?.definition
-          if (definition) options.onDeclined(definition, value.task)
+          const known = tasks.get(observedKey(value.run_id, value.task))
+          if (!definition || !known || known.declinedIn === definition.attempt) return
+          known.declinedIn = definition.attempt
+          options.onDeclined(definition, value.task)
           return
         }
         case 'need': {

@@ -1,10 +1,11 @@
 /** One runner: a watched child that speaks the channel's protocol. What it was at work on is known after its end, whatever it did. */
-import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { openLines } from '../../../shared/processes/lines.ts'
 import { startWatchedChild, type ChildEnd, type WatchedChildOptions } from '../../../shared/processes/watched-child.ts'
-import { readNotes, type Note } from '../channel/notes.ts'
+import { NOTES_BYTES, readNotes, type Note } from '../channel/notes.ts'
 import { BEAT_MS, BEATS_MISSED_MAX, FromRunner, type Settings, type ToRunner } from '../channel/protocol.ts'
 
 export type RunnerEnd = ChildEnd & { notes: Note[] }
@@ -28,25 +29,66 @@ export type RunnerProcessOptions = Pick<WatchedChildOptions, 'env' | 'memoryByte
 }
 
 const LINE_BYTES_MAX = 16 << 20
-const BYTES_PER_SECOND_MAX = 32 << 20
+const BYTES_PER_SECOND_MAX = 64 << 20
+/** Of binaries and revisions that it asks for; each answer may have megabytes. */
+const NEEDS_PER_SECOND_MAX = 200
+/** A busy machine may take long to start a process; its beats count only once it is ready. */
+const START_MAX_S = 60
 /** Below the ten seconds that an operator's stop waits before it kills. */
 const DRAIN_MAX_MS = 8000
 
 const MAIN = join(import.meta.dirname, '..', 'runner', 'main.ts')
 
-/** A file without a name, which both processes hold open. */
+/** A file without a name, which both processes hold open. All of it is written now, so that a full disk is met here and not by a note. */
 function openNotesFile(): number {
   const folder = mkdtempSync(join(tmpdir(), 'dps-runner-'))
-  const fd = openSync(join(folder, 'notes'), 'w+')
-  rmSync(folder, { recursive: true })
-  return fd
+  try {
+    const fd = openSync(join(folder, 'notes'), 'w+')
+    return withFile(fd, () => {
+      writeSync(fd, Buffer.alloc(NOTES_BYTES))
+      return fd
+    })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }
 
-export function startRunner({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerProcessOptions): RunnerProcess {
+/** Closes the file where `work` throws. */
+function withFile<T>(fd: number, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    closeSync(fd)
+    throw error
+  }
+}
+
+/** A runner that can't be started ends at once. Without files, processes or memory for it, the supervisor must go on. */
+export function startRunner(options: RunnerProcessOptions): RunnerProcess {
+  try {
+    return start(options)
+  } catch (error) {
+    const end: RunnerEnd = { cause: `it does not start: ${reasonOf(error)}`, isWanted: false, isBlamed: false, notes: [] }
+    const nothing = () => {}
+    return {
+      pid: 0,
+      isReady: () => false,
+      usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0 }),
+      send: nothing,
+      drain: nothing,
+      kill: nothing,
+      ended: Promise.resolve(end),
+    }
+  }
+}
+
+function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerProcessOptions): RunnerProcess {
   const notesFd = openNotesFile()
-  const child = startWatchedChild({ main: MAIN, env, fds: [notesFd], memoryBytesMax, isBehind: false })
+  const child = withFile(notesFd, () => startWatchedChild({ main: MAIN, env, fds: [notesFd], memoryBytesMax, isBehind: false }))
   let ready = false
   let missed = 0
+  let seconds = 0
+  let needs = 0
   let lanes = 0
   let drainTimer: NodeJS.Timeout | undefined
   const lines = openLines<FromRunner, ToRunner>({
@@ -62,11 +104,14 @@ export function startRunner({ settings, env, memoryBytesMax, now, onReady, onVal
       else if (value.type === 'ready') {
         ready = true
         onReady()
-      } else onValue(value)
+      } else if (!value.type.startsWith('need') || ++needs <= NEEDS_PER_SECOND_MAX) onValue(value)
+      else child.endFor(`protocol: more than ${NEEDS_PER_SECOND_MAX} requests within a second`)
     },
   })
   const beatTimer = setInterval(() => {
-    if (++missed > BEATS_MISSED_MAX) child.endFor(`silence for ${BEATS_MISSED_MAX} s`)
+    needs = 0
+    if (!ready && ++seconds > START_MAX_S) child.fail(`it was not ready within ${START_MAX_S} s`)
+    if (ready && ++missed > BEATS_MISSED_MAX) child.endFor(`silence for ${BEATS_MISSED_MAX} s`)
     lines.send({ type: 'beat' })
   }, BEAT_MS)
   lines.send({ type: 'settings', settings })

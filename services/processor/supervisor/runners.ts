@@ -3,6 +3,7 @@
  * work, started again with backoff when it ends by itself, and drained once it has had no work for a while. A spare one waits, because a
  * process takes half a second to start. No task is given to a runner while another one may still have it.
  */
+import { availableParallelism } from 'node:os'
 import { observedKey, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { createRunnerGroup, type Placement, type RunnerGroup, type RunnerGroupOptions } from './runner-group.ts'
 import { startRunner, type RunnerEnd, type RunnerProcess, type RunnerProcessOptions } from './runner-process.ts'
@@ -21,8 +22,6 @@ export type Runners = {
 
 export type RunnersOptions = Pick<RunnerProcessOptions, 'settings' | 'env' | 'memoryBytesMax' | 'now'> &
   Pick<RunnerGroupOptions, 'definitions' | 'connectorDefaults' | 'onTaskEnded' | 'onDeclined' | 'onChange' | 'onFreed'> & {
-    /** How often the group's runner has ended by itself lately. */
-    recentEnds(group: string): number
     /** A runner has ended that was to go on. */
     onEnd(group: string, runs: PipelineDefinition[], end: RunnerEnd): void
     log(level: 'info' | 'warn', message: string, fields: object): void
@@ -31,6 +30,12 @@ export type RunnersOptions = Pick<RunnerProcessOptions, 'settings' | 'env' | 'me
 const IDLE_MAX_MS = 60_000
 const BACKOFF_MS = 1000
 const BACKOFF_MAX_MS = 30_000
+/** Ends of a group's runner that count for its backoff. */
+const RECENT_MS = 10 * 60_000
+/** Never in the same turn of the event loop: a runner that can't be started would end again within it. */
+const SOON_MS = 20
+/** Runners that start at the same time: more would only be ready later, all of them. */
+const STARTING_MAX = Math.max(2, availableParallelism())
 
 export function openRunners(options: RunnersOptions): Runners {
   const { now, log } = options
@@ -39,6 +44,8 @@ export function openRunners(options: RunnersOptions): Runners {
   const orphans = new Map<string, ObservedTask>()
   /** Which group a process serves; the spare one serves none. */
   const served = new Map<RunnerProcess, RunnerGroup>()
+  /** By group, when its runner ended without being asked to, whoever was to blame. */
+  const ends = new Map<string, number[]>()
   let closed = false
   let spare: RunnerProcess | undefined = start()
 
@@ -74,13 +81,23 @@ export function openRunners(options: RunnersOptions): Runners {
       options.onEnd(group.name, runs, end)
     }
     const reason = end.isWanted ? null : `retrying: the runner of the pipeline ended (${end.cause})`
-    for (const task of last)
-      orphans.set(observedKey(task.pipeline_id, task.task), { ...task, status: 'starting', reason, records_per_second: 0, in_flight: 0 })
-    const recent = options.recentEnds(group.name)
+    for (const task of last) {
+      if (task.status === 'failed' || task.status === 'finished') options.onTaskEnded(task)
+      else
+        orphans.set(observedKey(task.pipeline_id, task.task), { ...task, status: 'starting', reason, records_per_second: 0, in_flight: 0 })
+    }
+    if (!end.isWanted) ends.set(group.name, [...recentEnds(group.name), now()])
+    const recent = recentEnds(group.name).length
     group.startAt = recent > 1 ? now() + Math.min(BACKOFF_MS * 2 ** (recent - 2), BACKOFF_MAX_MS) : now()
     options.onChange()
-    options.onFreed()
+    setTimeout(options.onFreed, SOON_MS)
   }
+
+  function recentEnds(name: string): number[] {
+    return (ends.get(name) ?? []).filter((at) => now() - at < RECENT_MS)
+  }
+
+  const starting = (): number => [...served.keys()].filter((runner) => !runner.isReady()).length
 
   function open(name: string): RunnerGroup {
     const group: RunnerGroup = createRunnerGroup({
@@ -109,10 +126,11 @@ export function openRunners(options: RunnersOptions): Runners {
     for (const name of placements.keys()) if (!groups.has(name)) open(name)
     for (const group of groups.values()) {
       const placement = placements.get(group.name)
-      if (!group.runner && placement && group.startAt <= now()) take(group)
+      if (!group.runner && placement && group.startAt <= now() && starting() < STARTING_MAX) take(group)
       group.tell(placement ?? new Map())
       endIdle(group, placement)
     }
+    for (const name of ends.keys()) if (recentEnds(name).length === 0) ends.delete(name)
     for (const group of groups.values()) for (const { pipeline_id, task } of group.reports()) orphans.delete(observedKey(pipeline_id, task))
     for (const [key, { pipeline_id, task }] of orphans)
       if (![...placements.values()].some((placement) => placement.get(pipeline_id)?.tasks.includes(task))) orphans.delete(key)

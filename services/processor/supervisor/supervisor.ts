@@ -47,7 +47,6 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
 
   const runners = openRunners({
     ...options,
-    recentEnds: blame.recentEnds,
     onEnd,
     onTaskEnded: (last) => finals.onTaskEnded(last),
     onDeclined,
@@ -67,7 +66,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       const phase = notes.find(({ runId }) => runId === runIdOf(failed))?.phase
       const reason = `runner_ended: the pipeline has ended its process again and again, the last time by ${cause}${phase ? ` (${phase})` : ''}`
       warn('a pipeline has failed', failed)(reason)
-      verdicts.fail(failed, reason).catch(warn('a verdict could not be written', failed))
+      verdicts.fail(failed, reason)
     }
   }
 
@@ -83,7 +82,8 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     const groups = new Map<string, Map<string, { definition: PipelineDefinition; tasks: readonly number[] }>>()
     for (const [runId, definition] of pipelines) {
       if (definition.desired === 'stopped' || verdicts.of(definition) !== undefined) continue
-      const tasks = taskNumbersOf(definition).filter((index) => isMine(definition, index))
+      // A task that has failed or finished stays so until the next attempt, whichever runner it would be in.
+      const tasks = taskNumbersOf(definition).filter((index) => isMine(definition, index) && !finals.isSettled(definition, index))
       if (tasks.length === 0) continue
       for (const task of tasks) finals.forget(observedKey(runId, task))
       const group = blame.groupOf(definition)
@@ -99,7 +99,8 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     if (closed || draining) return
     runners.place(placements())
     finals.update()
-    verdicts.prune((runId) => pipelines.has(runId))
+    verdicts.update((runId) => pipelines.has(runId))
+    blame.prune((runId) => pipelines.has(runId))
   }
   const timer = setInterval(reconcile, PASS_MS)
 

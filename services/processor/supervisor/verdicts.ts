@@ -14,9 +14,9 @@ type Verdict = z.infer<typeof Verdict>
 export type Verdicts = {
   /** Why the run has failed; undefined when it has not, or for another revision or attempt. */
   of(definition: PipelineDefinition): string | undefined
-  fail(definition: PipelineDefinition, reason: string): Promise<void>
-  /** Forgets the runs that are not known any more. */
-  prune(isKnown: (runId: string) => boolean): void
+  fail(definition: PipelineDefinition, reason: string): void
+  /** Forgets the runs that are not known any more, and writes what could not be written so far. */
+  update(isKnown: (runId: string) => boolean): void
   caughtUp: Promise<void>
   close(): Promise<void>
 }
@@ -40,7 +40,7 @@ export function openVerdicts(
     onRecords(records) {
       for (const { key, value } of records) {
         if (!key.startsWith(KEY)) continue
-        const verdict = Verdict.safeParse(value === null ? undefined : JSON.parse(value.toString('utf8')))
+        const verdict = Verdict.safeParse(parseJson(value))
         if (verdict.success) verdicts.set(verdict.data.run_id, verdict.data)
         else verdicts.delete(key.slice(KEY.length))
       }
@@ -48,8 +48,24 @@ export function openVerdicts(
     },
     onError,
   })
-  const append = (runId: string, value: Buffer | null) =>
-    appendRecords(cluster, connections, topic, [{ key: `${KEY}${runId}`, value }], now())
+  /** By run; null for a tombstone. */
+  const unwritten = new Map<string, Buffer | null>()
+  let isWriting = false
+
+  function write(): void {
+    if (isWriting || unwritten.size === 0) return
+    isWriting = true
+    const entries = [...unwritten].map(([runId, value]) => ({ key: `${KEY}${runId}`, value }))
+    appendRecords(cluster, connections, topic, entries, now())
+      .then(() => {
+        for (const { key, value } of entries) {
+          const runId = key.slice(KEY.length)
+          if (unwritten.get(runId) === value) unwritten.delete(runId)
+        }
+      })
+      .catch((error: unknown) => onError(error instanceof Error ? error : new Error(String(error))))
+      .finally(() => (isWriting = false))
+  }
 
   return {
     caughtUp: tail.caughtUp,
@@ -57,21 +73,31 @@ export function openVerdicts(
       const found = verdicts.get(runIdOf(definition))
       return found?.revision === definition.revision && found.attempt === definition.attempt ? found.reason : undefined
     },
-    async fail(definition, reason) {
+    fail(definition, reason) {
       const { revision, attempt } = definition
       const verdict: Verdict = { run_id: runIdOf(definition), revision, attempt, reason }
       verdicts.set(verdict.run_id, verdict)
-      await append(verdict.run_id, Buffer.from(JSON.stringify(verdict)))
+      unwritten.set(verdict.run_id, Buffer.from(JSON.stringify(verdict)))
+      write()
     },
-    prune(isKnown) {
+    update(isKnown) {
       for (const runId of [...verdicts.keys()].filter((each) => !isKnown(each))) {
         verdicts.delete(runId)
-        append(runId, null).catch(onError)
+        unwritten.set(runId, null)
       }
+      write()
     },
     async close() {
       await tail.close()
       await connections.close().catch(() => {})
     },
+  }
+}
+
+function parseJson(value: Buffer | null): unknown {
+  try {
+    return value && JSON.parse(value.toString('utf8'))
+  } catch {
+    return undefined
   }
 }

@@ -17,6 +17,10 @@ export async function openObjectStore(place: Place, context: ConnectorContext): 
   const { bucket: defaults } = context.defaults
   // An account's own endpoint never gets the operator's credentials.
   const endpoint = place.endpoint ?? defaults?.endpoint
+  if ((place.access_key === undefined) !== (place.secret_key === undefined))
+    throw new ConfigRefused('the bucket has one of access_key and secret_key: name both, or none')
+  // Never one key of the account's with one of the operator's: the access key is no secret.
+  const hasOwnKeys = place.access_key !== undefined
   const accessKey = place.access_key ? context.secret(place.access_key) : place.endpoint ? undefined : defaults?.access_key
   const secretKey = place.secret_key ? context.secret(place.secret_key) : place.endpoint ? undefined : defaults?.secret_key
   if (endpoint === undefined || accessKey === undefined || secretKey === undefined)
@@ -29,6 +33,5 @@ export async function openObjectStore(place: Place, context: ConnectorContext): 
     secretKey,
     guard: place.endpoint === undefined ? undefined : addressGuardOf(context.defaults.addresses),
   })
-  const isOwn = place.endpoint !== undefined || place.access_key !== undefined
-  return defaults?.prefix === undefined || isOwn ? store : prefixedStore(store, defaults.prefix)
+  return defaults?.prefix === undefined || hasOwnKeys ? store : prefixedStore(store, defaults.prefix)
 }

@@ -14,12 +14,14 @@ export async function ensureAccountSchema(warehouseUrl: string, accountId: strin
     await client.connect()
     const role = client.escapeIdentifier(warehouseRoleOf(accountId))
     const password = client.escapeLiteral(warehousePasswordOf(warehouseUrl, accountId))
-    const limits = `LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS CONNECTION LIMIT ${CONNECTIONS_MAX} PASSWORD ${password}`
+    const login = `LOGIN CONNECTION LIMIT ${CONNECTIONS_MAX} PASSWORD ${password}`
+    // Only a superuser may name these again for a role that exists.
+    const nothingElse = 'NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS'
     await client.query('BEGIN')
     // Two control planes may do this at once.
     await client.query(`SELECT pg_advisory_xact_lock(hashtext($1))`, [role])
     const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [warehouseRoleOf(accountId)])
-    await client.query(rowCount === 0 ? `CREATE ROLE ${role} ${limits}` : `ALTER ROLE ${role} ${limits}`)
+    await client.query(rowCount === 0 ? `CREATE ROLE ${role} ${login} ${nothingElse}` : `ALTER ROLE ${role} ${login}`)
     // Needed to create a schema for it where the operator's role is no superuser.
     await client.query(`GRANT ${role} TO CURRENT_USER`)
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${role} AUTHORIZATION ${role}`)
