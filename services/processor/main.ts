@@ -6,7 +6,14 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import { connectorDefaultsOf, kafkaSecurityOf, loadProcessorConfig, childEnvironment, ownHostsOf } from '../../shared/config/config.ts'
+import {
+  connectorDefaultsOf,
+  kafkaSecurityOf,
+  loadProcessorConfig,
+  childEnvironment,
+  ownHostsOf,
+  runnerMemoryBytesOf,
+} from '../../shared/config/config.ts'
 import { addressesOf, type AddressRules } from '../../shared/connectors/address-guard.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
@@ -101,7 +108,7 @@ supervisor = openSupervisor({
   // Most of a runner's start is compiling, unless one before it has.
   env: { NODE_COMPILE_CACHE: join(config.DPS_CACHE, 'node'), ...childEnvironment() },
   connectorDefaults,
-  memoryBytesMax: config.RUNNER_MEMORY_MIB * 2 ** 20,
+  memoryBytesMax: runnerMemoryBytesOf(config),
   now,
   log: (level, message, fields) => log[level](fields, message),
   onChange: () => observer?.notify(),

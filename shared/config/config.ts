@@ -122,7 +122,15 @@ const ProcessorSchema = z.object({
     .default('account')
     .describe('`account`: the pipelines of each account run in a process of their own; `shared`: all run in one, for a single tenant'),
   RUNNER_ACCOUNTS: integer(1, 1, 1000).describe('accounts that share a process; more than one saves memory and widens the border'),
-  RUNNER_MEMORY_MIB: integer(2048, 256, 1 << 20).describe('resident memory at which an account’s process is ended'),
+  RUNNER_MEMORY_MIB: z.coerce
+    .number()
+    .int()
+    .min(256)
+    .max(1 << 20)
+    .optional()
+    .describe(
+      'resident memory at which an account’s process is ended; by default 2048, or as much as LANES and FETCH_BUDGET_BYTES need, if that is more',
+    ),
   DPS_FAULTS: z.string().optional().describe('for tests only: path of a module that breaks something on purpose'),
   NODE_ENV: z.string().optional().describe('`test` permits DPS_FAULTS'),
 })
@@ -180,6 +188,7 @@ export function loadProcessorConfig(env: NodeJS.ProcessEnv = process.env): Proce
   const config = load(ProcessorSchema, env)
   if (config.DPS_FAULTS !== undefined && config.NODE_ENV !== 'test')
     throw new Error('the environment is not usable:\n  DPS_FAULTS: is for tests alone (NODE_ENV=test)')
+  runnerMemoryBytesOf(config)
   return config
 }
 
@@ -190,6 +199,19 @@ const CHILD_ENVIRONMENT = ['NODE_COMPILE_CACHE', 'NODE_EXTRA_CA_CERTS', 'SSL_CER
 export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const names = env.NODE_ENV === 'test' ? [...CHILD_ENVIRONMENT, 'NODE_ENV', 'FAULT'] : CHILD_ENVIRONMENT
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
+}
+
+const RUNNER_MEMORY_MIB = 2048
+/** What a runner takes besides what it has fetched: its code, and for each lane its heap and the buffers that it reuses. */
+const RUNNER_BASE_MIB = 512
+const RUNNER_LANE_MIB = 128
+
+/** The resident memory at which a runner is ended, in bytes. Throws an Error when the setting is below what the other settings need. */
+export function runnerMemoryBytesOf({ RUNNER_MEMORY_MIB: asked, LANES, FETCH_BUDGET_BYTES }: ProcessorConfig): number {
+  const needed = RUNNER_BASE_MIB + LANES * RUNNER_LANE_MIB + Math.ceil(FETCH_BUDGET_BYTES / 2 ** 20)
+  if (asked !== undefined && asked < needed)
+    throw new Error(`the environment is not usable:\n  RUNNER_MEMORY_MIB: LANES and FETCH_BUDGET_BYTES need at least ${needed}`)
+  return (asked ?? Math.max(RUNNER_MEMORY_MIB, needed)) * 2 ** 20
 }
 
 /** The hosts of the service's own parts: no account's connector may reach them, except through the operator's defaults. */

@@ -1,6 +1,6 @@
 /** The services' settings: bounds that can be kept, and faults that are named. */
 import { describe, expect, it } from 'vitest'
-import { loadProcessorConfig, settingsSchemas } from '../../shared/config/config.ts'
+import { loadProcessorConfig, runnerMemoryBytesOf, settingsSchemas } from '../../shared/config/config.ts'
 
 type Property = { default?: unknown; minimum?: number; maximum?: number }
 
@@ -20,6 +20,17 @@ describe('settings', () => {
   it('take a budget of gigabytes', () => {
     const { FETCH_BUDGET_BYTES } = loadProcessorConfig({ KAFKA_BROKERS: 'a:1', FETCH_BUDGET_BYTES: String(8 * 2 ** 30) })
     expect(FETCH_BUDGET_BYTES).toBe(8 * 2 ** 30)
+  })
+
+  it('give a runner the memory that its lanes and its budget need, and refuse less', () => {
+    const memory = (env: Record<string, string>) =>
+      runnerMemoryBytesOf(loadProcessorConfig({ KAFKA_BROKERS: 'a:1', LANES: '1', ...env })) / 2 ** 20
+    expect(memory({})).toBe(2048)
+    expect(memory({ RUNNER_MEMORY_MIB: '1024' })).toBe(1024)
+    expect(memory({ LANES: '31' })).toBeGreaterThan(31 * 128 + 256)
+    expect(() => memory({ LANES: '31', RUNNER_MEMORY_MIB: '2048' })).toThrow(
+      /RUNNER_MEMORY_MIB: LANES and FETCH_BUDGET_BYTES need at least \d+/,
+    )
   })
 
   it('are all named when they are missing or wrong', () => {
