@@ -16,7 +16,8 @@ describe('three brokers and three processors under faults', () => {
     try {
       const result = await runChaos(arena, {
         seed: 4,
-        loadSeconds: 50,
+        // Long enough for each catastrophe once, whatever the order and however long a frozen control plane holds up a revision.
+        loadSeconds: 80,
         recordsPerSecond: 4000,
         catastrophes: [swapRevision, killRunner, cutEndTxn, killBroker, delayEndTxn],
         say,
