@@ -3,23 +3,23 @@ import { Gauge, type Registry } from 'prom-client'
 import type { Runners } from './supervisor/runners.ts'
 import type { ObservedTask } from '../../shared/model/definition.ts'
 
+type Collect = (set: (labels: Record<string, string | number>, value: number) => void) => void
+
+/** Makes gauges whose values are collected anew at each scrape; values with the same labels add up. */
+const gaugesIn = (registry: Registry) => (name: string, help: string, labelNames: string[], collect: Collect) =>
+  new Gauge({
+    name,
+    help,
+    labelNames,
+    registers: [registry],
+    collect() {
+      this.reset()
+      collect((labels, value) => this.inc(labels, value))
+    },
+  })
+
 export function registerTaskMetrics(registry: Registry, observed: () => ObservedTask[]): void {
-  const gauge = (
-    name: string,
-    help: string,
-    labelNames: string[],
-    collect: (set: (labels: Record<string, string>, value: number) => void) => void,
-  ) =>
-    new Gauge({
-      name,
-      help,
-      labelNames,
-      registers: [registry],
-      collect() {
-        this.reset()
-        collect((labels, value) => this.inc(labels, value))
-      },
-    })
+  const gauge = gaugesIn(registry)
   gauge('dps_task_running', 'Tasks on this processor by status', ['pipeline', 'status'], (set) => {
     for (const { pipeline_id, status } of observed()) set({ pipeline: pipeline_id, status }, 1)
   })
@@ -56,25 +56,18 @@ export function registerTaskMetrics(registry: Registry, observed: () => Observed
 }
 
 export function registerFleetMetrics(registry: Registry, members: () => number, usage: Runners['usage']): void {
-  const gauge = (name: string, help: string, labelNames: string[], collect: (gauge: Gauge) => void) =>
-    new Gauge({
-      name,
-      help,
-      labelNames,
-      registers: [registry],
-      collect() {
-        this.reset()
-        collect(this)
-      },
-    })
-  gauge('dps_fleet_members', 'Processors in the last stable view of the fleet', [], (each) => each.set(members()))
-  gauge('dps_lanes', 'Lanes at work; more than configured while slow SmartModules have lanes to themselves', [], (each) =>
-    each.set(usage().reduce((sum, { lanes }) => sum + lanes, 0)),
+  const gauge = gaugesIn(registry)
+  gauge('dps_fleet_members', 'Processors in the last stable view of the fleet', [], (set) => set({}, members()))
+  gauge('dps_lanes', 'Lanes at work; more than configured while slow SmartModules have lanes to themselves', [], (set) =>
+    set(
+      {},
+      usage().reduce((sum, { lanes }) => sum + lanes, 0),
+    ),
   )
-  gauge('dps_runner_memory_bytes', 'Resident memory of each runner', ['group', 'pid'], (each) => {
-    for (const { group, pid, rssBytes } of usage()) each.set({ group, pid }, rssBytes)
+  gauge('dps_runner_memory_bytes', 'Resident memory of each runner', ['group', 'pid'], (set) => {
+    for (const { group, pid, rssBytes } of usage()) set({ group, pid }, rssBytes)
   })
-  gauge('dps_runner_cpu_seconds', 'CPU seconds of each runner since its start', ['group', 'pid'], (each) => {
-    for (const { group, pid, cpuSeconds } of usage()) each.set({ group, pid }, cpuSeconds)
+  gauge('dps_runner_cpu_seconds', 'CPU seconds of each runner since its start', ['group', 'pid'], (set) => {
+    for (const { group, pid, cpuSeconds } of usage()) set({ group, pid }, cpuSeconds)
   })
 }

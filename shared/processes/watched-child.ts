@@ -82,19 +82,21 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
     stdio: ['ignore', 'inherit', 'inherit', 'pipe', ...fds],
   })
   const pid = child.pid ?? 0
-  // Without file descriptors there are no pipes either; the error comes as an event.
+  // Where the process has no file descriptors left, spawn makes no pipe, and reports the error as an event.
   const pipe = child.stdio?.[PIPE_FD] as Duplex | null | undefined
   if (!pipe) {
     child.on('error', () => {})
-    throw new Error('there are no file descriptors for another process')
+    throw new Error('no file descriptors are left to start another process')
   }
   let why: ChildEnd | undefined
   let last = { rssBytes: 0, cpuSeconds: 0 }
 
-  function endFor(cause: string): void {
-    why ??= { cause, isWanted: false, isBlamed: true }
+  /** Kills it; the first reason stands. */
+  function endAs(end: ChildEnd): void {
+    why ??= end
     child.kill('SIGKILL')
   }
+  const endFor = (cause: string) => endAs({ cause, isWanted: false, isBlamed: true })
 
   const timer = setInterval(() => {
     try {
@@ -150,15 +152,9 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
       return last
     },
     endFor,
-    fail(cause) {
-      why ??= { cause, isWanted: false, isBlamed: false }
-      child.kill('SIGKILL')
-    },
+    fail: (cause) => endAs({ cause, isWanted: false, isBlamed: false }),
     dismiss: () => void (why ??= WANTED),
-    kill() {
-      why ??= WANTED
-      child.kill('SIGKILL')
-    },
+    kill: () => endAs(WANTED),
     ended,
   }
 }

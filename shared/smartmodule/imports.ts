@@ -70,6 +70,19 @@ export type CallSeed = {
   blockBytes: number
 }
 
+/** The seed of an instance's calls, before the first one; `memoryOf` is set once the instance has a memory. */
+export function newCallSeed(log: (line: string) => void): CallSeed & { memoryOf?: WebAssembly.Memory } {
+  const call: CallSeed & { memoryOf?: WebAssembly.Memory } = {
+    timestampMs: 0,
+    offset: 0n,
+    log,
+    memory: () => call.memoryOf,
+    blocks: 0,
+    blockBytes: 0,
+  }
+  return call
+}
+
 /** A deterministic 32-bit random generator (xorshift, seeded by the offset). */
 function nextRandom(seed: { value: number }): number {
   let x = seed.value || 0x9e3779b9

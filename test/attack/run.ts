@@ -29,10 +29,7 @@ const RSS_RATIO_MAX = 1.4
 
 const seed = Number(process.env.SEED || 7)
 const random = createRandom(seed)
-const some = <T>(all: readonly T[], count: string | undefined): T[] => {
-  const shuffled = all.map((each) => [random.next(), each] as const).toSorted(([a], [b]) => a - b)
-  return shuffled.slice(0, Number(count || all.length)).map(([, each]) => each)
-}
+const some = <T>(all: readonly T[], count: string | undefined): T[] => random.shuffle(all).slice(0, Number(count || all.length))
 const startedAt = Date.now()
 const say = (line: string) => process.stdout.write(`${((Date.now() - startedAt) / 1000).toFixed(0).padStart(5)} s  ${line}\n`)
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))

@@ -2,27 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createBlame } from '../../services/processor/supervisor/blame.ts'
-import type { PipelineDefinition } from '../../shared/model/definition.ts'
-import { PipelineDefinition as Definition } from '../../shared/model/definition.ts'
-
-const definition = (pipeline_id: string, revision = 1, attempt = 1): PipelineDefinition =>
-  Definition.parse({
-    pipeline_id,
-    account_id: 'acc_a',
-    name: pipeline_id,
-    revision,
-    attempt,
-    desired: 'running',
-    tasks: 1,
-    source_topic: 'in',
-    sink_topic: 'out',
-    sink_schema_id: 1,
-    sink_bytes_max: 1,
-    dead_letter_bytes_max: 1,
-    dead_letter_topic: 'dead',
-    group_id: pipeline_id,
-    steps: [],
-  })
+import { definitionOf } from '../harness/definitions.ts'
 
 const setUp = (count: number) => {
   let clock = 1_000_000
@@ -30,7 +10,7 @@ const setUp = (count: number) => {
     (accountId) => `account/${accountId}`,
     () => clock,
   )
-  const runs = Array.from({ length: count }, (_, n) => definition(`pl_${n}`))
+  const runs = Array.from({ length: count }, (_, n) => definitionOf(`pl_${n}`))
   const runsOf = (group: string, failed: ReadonlySet<string> = new Set()) =>
     runs.filter((run) => !failed.has(run.pipeline_id) && blame.groupOf(run) === group)
   return { blame, runs, runsOf, pass: (ms: number) => void (clock += ms) }
@@ -78,8 +58,8 @@ describe('a suspect', () => {
   })
 
   it('goes back with its next revision, and with a start by hand', () => {
-    expect(suspected().blame.groupOf(definition('pl_1', 2, 1))).toBe('account/acc_a')
-    expect(suspected().blame.groupOf(definition('pl_1', 1, 2))).toBe('account/acc_a')
+    expect(suspected().blame.groupOf(definitionOf('pl_1', { revision: 2 }))).toBe('account/acc_a')
+    expect(suspected().blame.groupOf(definitionOf('pl_1', { attempt: 2 }))).toBe('account/acc_a')
   })
 })
 

@@ -3,26 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { FromRunner, ToRunner } from '../../services/processor/channel/protocol.ts'
 import { createRunnerGroup } from '../../services/processor/supervisor/runner-group.ts'
 import type { RunnerProcess } from '../../services/processor/supervisor/runner-process.ts'
-import { ObservedTask, PipelineDefinition } from '../../shared/model/definition.ts'
+import { ObservedTask } from '../../shared/model/definition.ts'
+import { definitionOf } from '../harness/definitions.ts'
 
-const definition = (attempt: number): PipelineDefinition =>
-  PipelineDefinition.parse({
-    pipeline_id: 'pl_a',
-    account_id: 'acc_a',
-    name: 'a',
-    revision: 1,
-    attempt,
-    desired: 'running',
-    tasks: 2,
-    source_topic: 'in',
-    sink_topic: 'out',
-    sink_schema_id: 1,
-    sink_bytes_max: 1,
-    dead_letter_bytes_max: 1,
-    dead_letter_topic: 'dead',
-    group_id: 'a',
-    steps: [],
-  })
 const report = (task: number, more: Partial<ObservedTask> = {}): ObservedTask => ({
   ...ObservedTask.parse({
     pipeline_id: 'pl_a',
@@ -71,7 +54,8 @@ function setUp() {
     ended: new Promise(() => {}),
   }
   group.use(runner)
-  const assign = (attempt: number, tasks = [0, 1]) => group.tell(new Map([['pl_a', { definition: definition(attempt), tasks }]]))
+  const assign = (attempt: number, tasks = [0, 1]) =>
+    group.tell(new Map([['pl_a', { definition: definitionOf('pl_a', { attempt, tasks: 2 }), tasks }]]))
   const turn = () => sent.flatMap((value) => (value.type === 'assign' ? [value.turn] : [])).at(-1)!
   const say = (value: Partial<Extract<FromRunner, { type: 'report' }>>) => group.onValue({ type: 'report', tasks: [], ended: [], ...value })
   return { group, sent, ended, assign, release: () => group.tell(new Map()), turn, say }

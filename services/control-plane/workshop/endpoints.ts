@@ -7,7 +7,7 @@ import type { JobEndpoint } from './jobs.ts'
 
 function contextOf({ runId, defaults, secrets }: JobEndpoint): ConnectorContext {
   return createConnectorContext({
-    defaults: { ...defaults, warehouse_url: defaults.warehouse_url },
+    defaults,
     runId,
     origin: runId,
     fields: undefined,

@@ -1,9 +1,8 @@
 /** A workshop: a child process of the control plane that does one job after the other, for one account, and may be killed at any moment. */
-import { Socket } from 'node:net'
 import { flushCompileCache } from 'node:module'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import { openLines } from '../../../shared/processes/lines.ts'
-import { ENDED_ITSELF, PIPE_FD } from '../../../shared/processes/watched-child.ts'
+import { openParent } from '../../../shared/processes/parent.ts'
+import { ENDED_ITSELF } from '../../../shared/processes/watched-child.ts'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import { openBatchInstance } from '../../../shared/smartmodule/host/batch-instance.ts'
 import { openExtismInstance } from '../../../shared/smartmodule/host/extism-instance.ts'
@@ -55,7 +54,7 @@ async function answerTo(job: Job): Promise<Answer> {
       const kernel = await WebAssembly.compile(new Uint8Array(job.kernel))
       await traceRecords(kernel, job.steps, job.sinkSchemaId, job.records, (progress) => {
         send({ progress })
-        return lines.flushed()
+        return parent.flushed()
       })
       return { traced: true }
     }
@@ -77,21 +76,10 @@ async function work(job: Job): Promise<void> {
 }
 
 const end = () => void process.kill(process.pid, ENDED_ITSELF)
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 // What a driver throws in a callback may contain a secret: it is not printed.
 process.on('uncaughtException', end)
-const pipe = new Socket({ fd: PIPE_FD })
-pipe.on('close', end)
-const lines = openLines<Job, unknown>({
-  pipe,
-  schema: ToWorkshop,
-  lineBytesMax: Number.POSITIVE_INFINITY,
-  bytesPerSecondMax: Number.POSITIVE_INFINITY,
-  now: Date.now,
-  onValue: (job) => void work(job),
-  onBroken: end,
-})
-const send = (value: FromWorkshop): void => lines.send(packed(value))
+const parent = openParent<Job, unknown>({ schema: ToWorkshop, onValue: (job) => void work(job), onGone: end })
+const send = (value: FromWorkshop): void => parent.send(packed(value))
 send({ ready: true })
 // Otherwise written at exit, and a workshop is killed instead.
 flushCompileCache()

@@ -3,16 +3,15 @@
  * definition and secrets, comes from the supervisor over a pipe. It may be killed at any moment, and is: nothing waits for it.
  */
 import { flushCompileCache } from 'node:module'
-import { Socket } from 'node:net'
 import { openKafkaSecurity } from '../../../shared/kafka/admin/security.ts'
 import { openCluster } from '../../../shared/kafka/cluster.ts'
 import { runIdOf, serviceNames } from '../../../shared/model/definition.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { watchLiveness } from '../../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../../shared/telemetry/log.ts'
-import { openLines } from '../../../shared/processes/lines.ts'
+import { openParent } from '../../../shared/processes/parent.ts'
 import { openNotes } from '../channel/notes.ts'
-import { ENDED_ITSELF, LEFT_ALONE, PIPE_FD } from '../../../shared/processes/watched-child.ts'
+import { ENDED_ITSELF, LEFT_ALONE } from '../../../shared/processes/watched-child.ts'
 import { BEAT_MS, BEATS_MISSED_MAX, NOTES_FD, ToRunner, type FromRunner, type Settings } from '../channel/protocol.ts'
 import { createBufferPool } from '../lane/buffer-pool.ts'
 import { openPhases } from '../phases.ts'
@@ -36,9 +35,6 @@ function endAlone(): void {
 const STILL_MS_MAX = 30_000
 watchLiveness(STILL_MS_MAX)
 
-// The supervisor drains its runners; a signal to the whole process group must not overtake it.
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
-
 const now = () => Date.now()
 const notes = openNotes(NOTES_FD)
 process.on('uncaughtException', (error) => {
@@ -50,17 +46,7 @@ process.on('uncaughtException', (error) => {
   end()
 })
 
-const pipe = new Socket({ fd: PIPE_FD })
-pipe.on('close', endAlone)
-const lines = openLines<ToRunner, FromRunner>({
-  pipe,
-  schema: ToRunner,
-  lineBytesMax: Number.POSITIVE_INFINITY,
-  bytesPerSecondMax: Number.POSITIVE_INFINITY,
-  now,
-  onValue,
-  onBroken: endAlone,
-})
+const parent = openParent<ToRunner, FromRunner>({ schema: ToRunner, onValue, onGone: endAlone })
 
 let missed = 0
 let slots: Slots | undefined
@@ -68,10 +54,10 @@ let reports: Reports | undefined
 let draining: Promise<void> | undefined
 let close: () => Promise<void> = () => Promise.resolve()
 let lanesAtWork = () => 0
-const { definitions, onAccounts, onAnswer } = createDefinitions((value) => lines.send(value))
+const { definitions, onAccounts, onAnswer } = createDefinitions((value) => parent.send(value))
 setInterval(() => {
   if (++missed > BEATS_MISSED_MAX) endAlone()
-  lines.send({ type: 'beat', lanes: lanesAtWork() })
+  parent.send({ type: 'beat', lanes: lanesAtWork() })
 }, BEAT_MS)
 
 function onValue(value: ToRunner): void {
@@ -126,7 +112,7 @@ async function start(settings: Settings): Promise<void> {
     cluster,
     definitions,
     notes,
-    decline: ({ definition, index }) => lines.send({ type: 'declined', run_id: runIdOf(definition), task: index }),
+    decline: ({ definition, index }) => parent.send({ type: 'declined', run_id: runIdOf(definition), task: index }),
     phases,
     lanes,
     budget: openByteBudget(settings.fetchBudgetBytes),
@@ -140,14 +126,14 @@ async function start(settings: Settings): Promise<void> {
     onEnded: (turn, last) => reports?.ended(turn, last),
   })
   slots = opened
-  reports = openReports((value) => lines.send(value), opened.observed)
+  reports = openReports((value) => parent.send(value), opened.observed)
   close = async () => {
     await opened.close()
     reports?.close()
     await lanes.close()
     await cluster.close()
   }
-  lines.send({ type: 'ready' })
+  parent.send({ type: 'ready' })
   // Otherwise written at exit, and a runner is killed instead.
   flushCompileCache()
 }
@@ -155,7 +141,5 @@ async function start(settings: Settings): Promise<void> {
 /** D7: stop fetching, finish the round, commit, leave the groups. */
 async function drain(): Promise<void> {
   await close()
-  // The last reports are to reach the supervisor.
-  pipe.removeListener('close', endAlone)
-  pipe.end(() => process.exit(0))
+  parent.leave()
 }

@@ -71,8 +71,10 @@ export function openSlots(options: SlotsOptions): Slots {
       for (const index of tasks) {
         const key = `${runId}/${index}`
         const known = slots.get(key)
-        if (known) known.turn = turn
-        if (known) continue
+        if (known) {
+          known.turn = turn
+          continue
+        }
         const slot = newSlot(key, definition, index, turn, now())
         slots.set(key, slot)
         void life.start(slot)

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
+import { parseJson } from './parse-json.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
 
 const Decline = z.object({
@@ -73,13 +74,5 @@ export function openDeclined(
       await tail.close()
       await connections.close().catch(() => {})
     },
-  }
-}
-
-function parseJson(value: Buffer | null): unknown {
-  try {
-    return value && JSON.parse(value.toString('utf8'))
-  } catch {
-    return undefined
   }
 }

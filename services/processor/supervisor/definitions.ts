@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
 import { Envelope, ownerOf, type SecretBox } from '../../../shared/secrets/envelope.ts'
-import { definitionKeys, PipelineDefinition } from '../../../shared/model/definition.ts'
+import { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { parseJson } from './parse-json.ts'
 import type { Secret } from '../channel/protocol.ts'
 
 export type Definitions = {
@@ -97,8 +98,7 @@ export function openDefinitions(
   return {
     pipelines,
     caughtUp: tail.caughtUp,
-    revision: (pipelineId, revision) =>
-      revisions.get(definitionKeys.revision(pipelineId, revision).slice('revision/'.length))?.toString('utf8'),
+    revision: (pipelineId, revision) => revisions.get(`${pipelineId}/${revision}`)?.toString('utf8'),
     secretsOf(accounts) {
       const found: Record<string, Secret> = {}
       for (const [owner, envelope] of secrets) {
@@ -114,13 +114,5 @@ export function openDefinitions(
     secretsVersion: () => secretsVersion,
     smartModule: (accounts, sha256) => (isUsedBy(accounts, sha256) ? binaries.get(sha256) : undefined),
     close: () => tail.close(),
-  }
-}
-
-function parseJson(value: Buffer): unknown {
-  try {
-    return JSON.parse(value.toString('utf8'))
-  } catch {
-    return undefined
   }
 }

@@ -44,7 +44,7 @@ export function openRunners(options: RunnersOptions): Runners {
   const orphans = new Map<string, ObservedTask>()
   /** Which group a process serves; the spare one serves none. */
   const served = new Map<RunnerProcess, RunnerGroup>()
-  /** By group, when its runner ended without being asked to, whoever was to blame. */
+  /** By group, the times at which its runner ended without being asked to, blamed or not. */
   const ends = new Map<string, number[]>()
   let closed = false
   let spare: RunnerProcess | undefined = start()

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { parseJson } from './parse-json.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 
@@ -91,13 +92,5 @@ export function openVerdicts(
       await tail.close()
       await connections.close().catch(() => {})
     },
-  }
-}
-
-function parseJson(value: Buffer | null): unknown {
-  try {
-    return value && JSON.parse(value.toString('utf8'))
-  } catch {
-    return undefined
   }
 }

@@ -5,7 +5,7 @@
 import { reasonOf } from '../../errors/reason-of.ts'
 import createPlugin from '@extism/extism'
 import { SMARTMODULE_LIMITS, SmartModuleTrap, type BatchExports, type InitDocument } from '../abi.ts'
-import { hostFunctions, type CallSeed } from '../imports.ts'
+import { hostFunctions, newCallSeed, type CallSeed } from '../imports.ts'
 import { fillSection, type Kernel } from './kernel.ts'
 import type { BatchContext, StepInstance } from './step.ts'
 
@@ -18,14 +18,7 @@ export async function openBatchInstance(
   log: (line: string) => void,
 ): Promise<StepInstance> {
   const step = document.step
-  const call: CallSeed & { memoryOf?: WebAssembly.Memory } = {
-    timestampMs: 0,
-    offset: 0n,
-    log,
-    memory: () => call.memoryOf,
-    blocks: 0,
-    blockBytes: 0,
-  }
+  const call = newCallSeed(log)
   try {
     const plugin = await createPlugin(
       { wasm: [{ module }] },

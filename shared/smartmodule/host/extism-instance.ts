@@ -6,7 +6,7 @@ import createPlugin from '@extism/extism'
 import type { InitDocument } from '../abi.ts'
 import type { ExtismFunction } from '../../model/smartmodule-kind.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../abi.ts'
-import { CallEnded, hostFunctions, type CallSeed } from '../imports.ts'
+import { CallEnded, hostFunctions, newCallSeed, type CallSeed } from '../imports.ts'
 import { decodeRecords, encodeRecords, type KafkaRecord } from '../../kafka/protocol/record-batch.ts'
 import { messageOf, silentLogger } from './batch-instance.ts'
 import type { BatchContext, StepInstance } from './step.ts'
@@ -27,14 +27,7 @@ export async function openExtismInstance(
   document: InitDocument,
   log: (line: string) => void,
 ): Promise<StepInstance> {
-  const call: CallSeed & { memoryOf?: WebAssembly.Memory } = {
-    timestampMs: 0,
-    offset: 0n,
-    log,
-    memory: () => call.memoryOf,
-    blocks: 0,
-    blockBytes: 0,
-  }
+  const call = newCallSeed(log)
   const given = (document.config ?? {}) as Record<string, unknown>
   const config = Object.fromEntries(
     Object.entries(given).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),

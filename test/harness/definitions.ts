@@ -1,0 +1,23 @@
+/** Definitions of pipelines for tests that need no service. */
+import { PipelineDefinition } from '../../shared/model/definition.ts'
+
+/** A running pipeline of account `acc_a` with one task and no step, from one topic to another. */
+export const definitionOf = (pipeline_id: string, more: Partial<PipelineDefinition> = {}): PipelineDefinition =>
+  PipelineDefinition.parse({
+    pipeline_id,
+    account_id: 'acc_a',
+    name: pipeline_id,
+    revision: 1,
+    attempt: 1,
+    desired: 'running',
+    tasks: 1,
+    source_topic: 'in',
+    sink_topic: 'out',
+    sink_schema_id: 1,
+    sink_bytes_max: 1,
+    dead_letter_bytes_max: 1,
+    dead_letter_topic: 'dead',
+    group_id: pipeline_id,
+    steps: [],
+    ...more,
+  })
