@@ -100,7 +100,9 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
 
   const timer = setInterval(() => {
     try {
-      const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+      const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+      // It has been killed and its exit is still to come: why is read then.
+      if (kib === undefined) return
       last = { ...last, rssBytes: Number(kib) * 1024 }
       // The count is the whole machine's: only kills of the last moment can have been this child's.
       oomBefore = oomKills()
