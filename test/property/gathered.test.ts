@@ -62,7 +62,8 @@ const small = fc
     batch.isLogAppend ? { ...batch, time: TIME, records: batch.records.map((each) => ({ ...each, delta: Math.abs(each.delta) })) } : batch,
   )
 
-type Expected = { offset: bigint; time: bigint; key: Buffer | null; value: Buffer | null; isFramed: boolean }
+/** `isFit`: the record may be written to a topic; otherwise it becomes a dead letter. */
+type Expected = { offset: bigint; time: bigint; key: Buffer | null; value: Buffer | null; isFit: boolean }
 
 function logOf(batches: Small[]): { bytes: Buffer; end: bigint; records: Expected[] } {
   let offset = 0n
@@ -85,7 +86,9 @@ function logOf(batches: Small[]): { bytes: Buffer; end: bigint; records: Expecte
     const header = readBatchHeader(bytes, 0)!
     for (const [index, { offsetDelta, key, value, timestampDelta }] of encoded.entries()) {
       const time = batch.isLogAppend ? header.maxTimestamp : header.baseTimestamp + timestampDelta
-      records.push({ offset: offset + BigInt(offsetDelta), time, key, value, isFramed: value === null || batch.records[index]!.isFramed })
+      const isFramed = value === null || batch.records[index]!.isFramed
+      const isTimely = batch.isLogAppend || (time >= -1n && time < 1n << 49n)
+      records.push({ offset: offset + BigInt(offsetDelta), time, key, value, isFit: isFramed && isTimely })
     }
     offset += BigInt(header.lastOffsetDelta) + 1n
     return bytes
@@ -146,9 +149,9 @@ describe('small batches', () => {
           const wanted = log.records.filter(({ offset }) => offset >= position && (until === undefined || offset < until))
           const { out, letters, outcome } = await run(log, position, until)
           expect(out).toEqual(
-            wanted.filter(({ isFramed }) => isFramed).map(({ time, key, value }) => ({ time, key, value: reframed(value), header: key })),
+            wanted.filter(({ isFit }) => isFit).map(({ time, key, value }) => ({ time, key, value: reframed(value), header: key })),
           )
-          expect(letters).toEqual(wanted.filter(({ isFramed }) => !isFramed).map(({ offset, time, value }) => ({ offset, time, value })))
+          expect(letters).toEqual(wanted.filter(({ isFit }) => !isFit).map(({ offset, time, value }) => ({ offset, time, value })))
           expect(outcome.records).toBe(wanted.length)
           expect(outcome.nextOffset).toBe(until ?? log.end)
         },

@@ -44,6 +44,7 @@ export async function finishPipeline(
     const config = {
       'max.message.bytes': String(LIMITS.topic_batch_bytes_max),
       'message.timestamp.type': 'CreateTime',
+      'message.timestamp.after.max.ms': '9223372036854775807',
       'retention.ms': '-1',
     }
     await withAdmin((admin) =>

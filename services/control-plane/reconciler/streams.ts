@@ -37,7 +37,12 @@ export async function finishStream(deps: StreamDeps, stream: StreamRow): Promise
         topic: stream.topic,
         partitions: stream.partitions,
         replicationFactor,
-        config: { 'retention.ms': stream.retention_ms, 'max.message.bytes': String(LIMITS.topic_batch_bytes_max) },
+        config: {
+          'retention.ms': stream.retention_ms,
+          'max.message.bytes': String(LIMITS.topic_batch_bytes_max),
+          // Chains fail records that are further ahead (`check-output.ts`), whatever the cluster's own default is.
+          'message.timestamp.after.max.ms': '3600000',
+        },
       },
     ]),
   )

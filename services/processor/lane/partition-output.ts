@@ -151,7 +151,7 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
     /** The run's outcome, up to `position`; `lastTime` is that of the newest record, for values that are encoded anew. */
     finish(position: bigint, isCut: boolean, lastTime: bigint): PartitionRun {
       if (rowBuffer && rowBuffer.count > 0) handRows(rowBuffer)
-      if (spec.sinkCodec) sink.push(...encodedBatches(rows.splice(0), spec, input.sinkPartition, lastTime))
+      if (spec.sinkCodec) sink.push(...encodedBatches(rows.splice(0), spec, input.sinkPartition, lastTime, nowMs))
       for (let slot = 0; slot < slots; slot++) {
         kernel.select(slot)
         if (kernel.builtRecords() > 0) target.seal()
@@ -176,13 +176,13 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
   }
 }
 
-/** Batches of records with encoded values. Their timestamp is that of the newest record of the run. */
-function encodedBatches(rows: Rows[], spec: LaneChain, sinkPartition: number, time: bigint): OutputBatch[] {
+/** Batches of records with encoded values. Their timestamp is that of the newest record of the run, but never in the future. */
+function encodedBatches(rows: Rows[], spec: LaneChain, sinkPartition: number, time: bigint, nowMs: number): OutputBatch[] {
   if (rows.length === 0) return []
   const batches = batchesOf(blockOf(rows).block, {
     partitions: spec.partitions ?? 1,
     keyless: spec.partitions === undefined ? 0 : sinkPartition,
-    nowMs: Number(time),
+    nowMs: time > BigInt(nowMs) ? nowMs : Number(time),
     attributes: TRANSACTIONAL,
     prefix: frame(spec.reframeSchemaId, ''),
     bytesMax: spec.sinkBatchBytesMax,

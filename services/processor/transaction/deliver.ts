@@ -56,11 +56,14 @@ function requestsFor(partitions: readonly PartitionWrites[], index: number, layo
   return requests
 }
 
-/** What a refused batch means for the task: no repetition helps against one that is too large. */
+/** What a refused batch means for the task: no repetition helps against one that the topic's own settings refuse. */
 function refuse(code: number, message: string | null): Error {
   const text = `produce: ${kafkaErrorName(code)}${message ? `: ${message}` : ''}`
   if (code === KAFKA_ERRORS.producerFenced) return new Interrupted('taken_over', text)
-  return new Interrupted(code === KAFKA_ERRORS.messageTooLarge ? 'failed' : 'transaction_broken', text)
+  return new Interrupted(
+    code === KAFKA_ERRORS.messageTooLarge || code === KAFKA_ERRORS.invalidTimestamp ? 'failed' : 'transaction_broken',
+    text,
+  )
 }
 
 /** Sends the first batch of each partition until every one is acknowledged. */

@@ -15,6 +15,7 @@ export const KAFKA_ERRORS = {
   illegalGeneration: 22,
   unknownMemberId: 25,
   rebalanceInProgress: 27,
+  invalidTimestamp: 32,
   outOfOrderSequence: 45,
   duplicateSequence: 46,
   invalidProducerEpoch: 47,

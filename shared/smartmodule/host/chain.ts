@@ -10,6 +10,7 @@ import { openBatchInstance } from './batch-instance.ts'
 import { enterCall, enterStart, leaveCall, stillAlive, type CallWatch } from './call-watch.ts'
 import type { Kernel } from './kernel.ts'
 import { TooManyTraps, type BatchSink, type ChainOutput, type ChainSpec, type Suspects, type SourceBatch, type StepSpec } from './spec.ts'
+import { expectFrames, failUntimely, failUnframed } from './check-output.ts'
 import { addRows, type RowTarget } from './rows.ts'
 import { openSection, slicesByRecord } from './slices.ts'
 import { createVerdicts } from './verdicts.ts'
@@ -71,6 +72,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   async function attempt(section: Uint8Array, count: number, batch: SourceBatch): Promise<void> {
     local.fill(0)
     verdicts.begin()
+    expectFrames(kernel, spec.steps)
     openSection(kernel, section, count, batch, batch.firstDelta)
     for (let step = 0; step < stepCount; step++) {
       currentStep = step
@@ -102,7 +104,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     }
   }
 
-  /** Reframes values when there are no steps, fails records too large for the sink, and makes rows when the sink takes rows. */
+  /** Reframes values when there are no steps, fails records that the sink can't take, and makes rows when the sink takes rows. */
   function finish(recordBytesMax: number, batch: SourceBatch, suspects: Suspects | undefined): void {
     failedNow = 0
     skippedNow = 0
@@ -113,6 +115,8 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
         failAt(at, 'not_framed', 'the value does not start with the schema registry prefix (magic byte 0)')
       }
     }
+    failUnframed(kernel, failAt)
+    if (!spec.rows && fixedTimeOf(batch) < 0n) failUntimely(kernel, batch.baseTimestamp, Date.now(), failAt)
     // The batch header takes 61 bytes, and renumbering may lengthen a record by up to 20.
     const most = recordBytesMax - 81
     if (kernel.currentLargest() > most) {

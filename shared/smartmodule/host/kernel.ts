@@ -6,18 +6,27 @@ export type Kernel = {
   memory: WebAssembly.Memory
   reserve(length: number): number
   openBatch(length: number, count: number, lastDelta: number, firstDelta: number): number
+  /** Before a batch: the step (1, 2, …) whose values must have the frame of this schema id, with something after it; 0 for none. */
+  expectFrame(step: number, schemaId: number): void
   take(length: number, count: number, step: number): number
   currentPtr(): number
   currentLength(): number
   currentCount(): number
   currentDistinct(): number
   currentLargest(): number
+  /** Values of the section last walked that are not framed as they must be. */
+  currentUnframed(): number
+  /** Its earliest and latest timestamps, less the batch's own. */
+  currentEarliest(): bigint
+  currentLatest(): bigint
   deltaOf(ordinal: number): number
   fail(delta: number): number
   run(from: number, most: number): number
   runCount(): number
   positionOf(ordinal: number): number
   findLarger(from: number, most: number): number
+  findUntimely(from: number, earliest: bigint, latest: bigint): number
+  findUnframed(from: number): number
   dropFailed(): number
   hasFailed(): number
   reframe(from: number, schemaId: number): number

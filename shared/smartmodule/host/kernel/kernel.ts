@@ -5,7 +5,7 @@
  * KIP-98 / https://kafka.apache.org/documentation/#record
  */
 import { grow, roomFor } from './bytes'
-import { at, bad, end, readVarint, readVarlong, skipBody } from './reader'
+import { at, bad, end, readVarint, readVarlong, skipBody, valueAt, valueLength } from './reader'
 
 // Growing regions: they never shrink, and are bounded by the largest batch ever seen.
 export let sectionPtr: usize = 0
@@ -26,6 +26,26 @@ export let sectionCount: u32 = 0
 let sectionLargest: u32 = 0
 /** Distinct source records in the current section. */
 let sectionDistinct: u32 = 0
+
+/** The step whose output has the frame of `framedSchemaId` in front of every value, and something after it; 0 for none. */
+let framedStep: i32 = 0
+let framedSchemaId: u32 = 0
+/** Of the current section: values without that frame or with nothing after it, and the range of timestamps, less the batch's own. */
+let sectionUnframed: u32 = 0
+let sectionEarliest: i64 = 0
+let sectionLatest: i64 = 0
+
+/** Sets from which step on values must be framed, and with which schema id. */
+export function expectFrame(step: i32, schemaId: u32): void {
+  framedStep = step
+  framedSchemaId = schemaId
+}
+
+// @ts-ignore: decorator
+@inline
+function isFramed(value: usize, length: i32): bool {
+  return length < 0 || (length > 5 && load<u8>(value) == 0 && load<u32>(value + 1) == bswap<u32>(framedSchemaId))
+}
 
 /** Reserves memory for a section of `length` bytes that the host is about to copy in; returns its address. */
 export function reserve(length: u32): usize {
@@ -79,6 +99,10 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
   let largest: u32 = 0
   let kept: u32 = 0
   let keptFrom: usize = sectionPtr
+  let unframed: u32 = 0
+  let earliest = i64.MAX_VALUE
+  let latest = i64.MIN_VALUE
+  const isFramedStep = step > 0 && step == framedStep
   sawFailed = false
   for (let i: u32 = 0; i < count; i++) {
     const from = at
@@ -87,7 +111,7 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
     const recordEnd = at + (size as usize)
     end = recordEnd
     at++
-    readVarlong()
+    const time = readVarlong()
     const delta = readVarint()
     skipBody(recordEnd)
     if (bad || delta < previous || delta < 0 || (delta as u32) >= marksLength) return -1
@@ -110,6 +134,9 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
       distinct++
     } else return -1
     previous = delta
+    if (time < earliest) earliest = time
+    if (time > latest) latest = time
+    if (isFramedStep && !isFramed(valueAt, valueLength)) unframed++
     const encoded = (at - from) as u32
     if (encoded > largest) largest = encoded
     store<u32>(deltasPtr + ((kept as usize) << 2), delta)
@@ -121,6 +148,9 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
   sectionCount = kept
   sectionLargest = largest
   sectionDistinct = distinct
+  sectionUnframed = unframed
+  sectionEarliest = earliest
+  sectionLatest = latest
   return kept
 }
 
@@ -132,6 +162,9 @@ export function currentLength(): u32 { return sectionLength }
 export function currentCount(): u32 { return sectionCount }
 export function currentDistinct(): u32 { return sectionDistinct }
 export function currentLargest(): u32 { return sectionLargest }
+export function currentUnframed(): u32 { return sectionUnframed }
+export function currentEarliest(): i64 { return sectionEarliest }
+export function currentLatest(): i64 { return sectionLatest }
 
 /** offsetDelta of the `ordinal`-th record of the section last walked, -1 when there is none. */
 export function deltaOf(ordinal: u32): i32 {
@@ -205,6 +238,38 @@ export function findLarger(from: u32, most: u32): i32 {
     const size = readVarint()
     at += size
     if (at - start > (most as usize)) return stopBehind(i)
+  }
+  return -1
+}
+
+/** Ordinal of the first record from `from` on whose timestamp, less the batch's own, is not in the range; -1 when there is none. */
+export function findUntimely(from: u32, earliest: i64, latest: i64): i32 {
+  at = sectionPtr + resumePosition(from)
+  end = sectionPtr + sectionLength
+  for (let i = from; i < sectionCount; i++) {
+    const size = readVarint()
+    const recordEnd = at + (size as usize)
+    at++
+    const time = readVarlong()
+    at = recordEnd
+    if (time < earliest || time > latest) return stopBehind(i)
+  }
+  return -1
+}
+
+/** Ordinal of the first record from `from` on whose value is not framed as `expectFrame` says; -1 when there is none. */
+export function findUnframed(from: u32): i32 {
+  at = sectionPtr + resumePosition(from)
+  end = sectionPtr + sectionLength
+  for (let i = from; i < sectionCount; i++) {
+    const size = readVarint()
+    const recordEnd = at + (size as usize)
+    at++
+    readVarlong()
+    readVarint()
+    skipBody(recordEnd)
+    at = recordEnd
+    if (!isFramed(valueAt, valueLength)) return stopBehind(i)
   }
   return -1
 }

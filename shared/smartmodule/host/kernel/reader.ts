@@ -50,12 +50,21 @@ export function skipBytes(stop: usize, least: i32): void {
   else if (length > 0) at += length
 }
 
+/** Address and length of the value that `skipBody` passed last; the length of null is -1. */
+export let valueAt: usize = 0
+export let valueLength: i32 = 0
+
 /** Skips key, value and headers of a record that ends at `stop`; sets `bad` unless they end exactly there. */
 // @ts-ignore: decorator
 @inline
 export function skipBody(stop: usize): void {
   skipBytes(stop, -1)
-  if (!bad) skipBytes(stop, -1)
+  if (!bad) {
+    valueLength = readVarint()
+    valueAt = at
+    if (valueLength < -1 || (valueLength > 0 && (valueLength as usize) > stop - at)) bad = true
+    else if (valueLength > 0) at += valueLength
+  }
   const headers = bad ? 0 : readVarint()
   for (let i = 0; i < headers && !bad; i++) {
     skipBytes(stop, 0)

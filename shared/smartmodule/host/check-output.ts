@@ -1,0 +1,46 @@
+/**
+ * What a topic's consumers or its broker would choke on is the failure of the record that it was made from: a value without the sink's
+ * frame or without anything behind it, a timestamp that the broker refuses. HOT: work per batch; per record only where one is at fault.
+ */
+import { FRAMING_BYTES } from '../../model/framing.ts'
+import type { Kernel } from './kernel.ts'
+import type { StepSpec } from './spec.ts'
+
+/**
+ * A broker refuses a batch with a timestamp more than an hour ahead of its clock (`message.timestamp.after.max.ms`, Kafka 4.0); the rest
+ * of the hour is for clocks that differ.
+ */
+const AHEAD_MAX_MS = 55n * 60_000n
+/** A record without a timestamp (RecordBatch.NO_TIMESTAMP). */
+const NO_TIMESTAMP = -1n
+const LONG_MAX = (1n << 63n) - 1n
+
+/** Tells the kernel which frame the values of the chain's last step must have: that of its `output_prefix`, if it has one. */
+export function expectFrames(kernel: Kernel, steps: readonly StepSpec[]): void {
+  const prefix = Buffer.from(steps.at(-1)?.document.output_prefix ?? '', 'base64')
+  if (prefix.length === FRAMING_BYTES) kernel.expectFrame(steps.length, prefix.readInt32BE(1))
+  else kernel.expectFrame(0, 0)
+}
+
+/** Fails the records whose values are not framed as `expectFrames` said. */
+export function failUnframed(kernel: Kernel, failAt: (ordinal: number, code: string, message: string) => void): void {
+  if (kernel.currentUnframed() === 0) return
+  for (let at = kernel.findUnframed(0); at >= 0; at = kernel.findUnframed(at + 1))
+    failAt(at, 'not_framed', 'the value that the SmartModule wrote is empty, or does not start with the prefix of the sink’s schema')
+}
+
+/** Fails the records whose timestamp a broker would refuse at `nowMs`. `baseTimestamp` is that of the batch. */
+export function failUntimely(
+  kernel: Kernel,
+  baseTimestamp: bigint,
+  nowMs: number,
+  failAt: (ordinal: number, code: string, message: string) => void,
+): void {
+  const earliest = NO_TIMESTAMP - baseTimestamp
+  const ahead = BigInt(nowMs) + AHEAD_MAX_MS - baseTimestamp
+  // The kernel takes 64 bits.
+  const latest = ahead > LONG_MAX ? LONG_MAX : ahead
+  if (kernel.currentEarliest() >= earliest && kernel.currentLatest() <= latest) return
+  for (let at = kernel.findUntimely(0, earliest, latest); at >= 0; at = kernel.findUntimely(at + 1, earliest, latest))
+    failAt(at, 'invalid_timestamp', 'the record’s timestamp is negative or more than 55 minutes ahead: the broker would refuse it')
+}
