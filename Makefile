@@ -3,7 +3,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench chaos attack fuzz outage example account docs
+.PHONY: help run test check format bench chaos attack fuzz outage example account suspend quotas docs
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -54,3 +54,9 @@ docs: node_modules/.installed ## write the generated pages: error table, status 
 
 account: node_modules/.installed ## create an account and key: NAME=… TYPE=developer|professional|enterprise; needs the control plane's environment
 	@$(NODE) services/control-plane/create-account.ts "$(NAME)" "$(TYPE)"
+
+suspend: node_modules/.installed ## suspend an account, or, without REASON, end its suspension: ACCOUNT=acc_… REASON=…; needs the control plane's environment
+	@$(NODE) services/control-plane/suspend-account.ts "$(ACCOUNT)" "$(REASON)"
+
+quotas: node_modules/.installed ## replace quotas of an account's type: ACCOUNT=acc_… QUOTAS='{"streams": 100}'; needs the control plane's environment
+	@$(NODE) services/control-plane/set-quotas.ts "$(ACCOUNT)" '$(QUOTAS)'

@@ -5,8 +5,8 @@ export type Service = { name: string; pid(): number | undefined; stop(): Promise
 
 const BACKOFF_MIN_MS = 300
 const BACKOFF_MAX_MS = 10_000
-/** A service that lived this long has recovered. */
-const STEADY_MS = 60_000
+/** A service that lived this long was up: it did not end because it could not start. */
+const STEADY_MS = 3000
 
 export function superviseService(
   name: string,

@@ -1,6 +1,6 @@
 /**
  * The HTTP surface: the middleware order as one list, and one handler per operation under both prefixes.
- * request-id → errors → [authenticate → rate-limit → scope → body → validate → idempotency] → handler
+ * request-id → security headers → errors → [authenticate → rate-limit → scope → body → validate → idempotency → audit] → handler
  */
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
@@ -10,50 +10,70 @@ import { ingestContract } from '../../shared/api/ingest.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
 import { NDJSON } from '../../shared/api/streams.ts'
-import { INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
+import { ERROR_CODES, INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
 import { invalidRequest, notFound, ServiceError, type Detail } from './service-error.ts'
-import { LIMITS } from '../../shared/model/limits.ts'
+import { LIMITS, type Scope } from '../../shared/model/limits.ts'
 import { isStorable } from '../../shared/model/text.ts'
 import type { Attempt, Caller, Deps, Reply } from './deps.ts'
 import { docsPage } from './docs-page.ts'
 import { assertTarget } from './raw-requests.ts'
 import { ingest } from './ingest/ingest.ts'
+import { createAudit, isAudited } from './middleware/audit.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
+import { createClientAddress } from './middleware/client-address.ts'
 import { errors } from './middleware/errors.ts'
 import { withIdempotency } from './middleware/idempotency.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { requestId } from './middleware/request-id.ts'
+import { securityHeaders } from './middleware/security-headers.ts'
 import { assertDigits, assertNesting, validated } from './middleware/validate.ts'
 import type { Operation } from './routes/operation.ts'
 import { elementsOf, nestedOf, parseDocument, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createToken } from './routes/create-token.ts'
 import { OPERATIONS } from './routes/index.ts'
 
-export function createApp(deps: Deps, redis: Redis, options: { prefix: string; tokenRequestsPerMinute: number; now: () => number }): Koa {
+export type AppOptions = { prefix: string; tokenRequestsPerMinute: number; trustedProxies: readonly string[]; now: () => number }
+
+export function createApp(deps: Deps, redis: Redis, options: AppOptions): Koa {
   const app = new Koa({ proxy: false })
   const authenticate = createAuthenticate(deps.db, deps.credentials, options.now)
-  const limits = createRateLimit(redis, options.prefix, options.tokenRequestsPerMinute)
+  const clientAddress = createClientAddress(options.trustedProxies)
+  const addressOf = (ctx: Context): string => clientAddress(ctx.req)
+  const limits = createRateLimit(redis, options.prefix, options.tokenRequestsPerMinute, addressOf)
+  const audit = createAudit(deps, OPERATIONS)
   const router = new Router({ sensitive: true })
   const contracts: Contract[] = [createToken.contract, ingestContract, ...OPERATIONS.map(({ contract }) => contract)]
-  const document = openApiDocument(contracts)
+  const document = Buffer.from(JSON.stringify(openApiDocument(contracts)))
+  const docs = docsPage(contracts)
 
   app.use(requestId)
+  app.use(securityHeaders)
   app.use(errors(deps.log))
   app.use(assertTarget)
-  router.get('/openapi.json', (ctx) => void (ctx.body = document))
-  router.get('/docs', (ctx) => {
+  router.get('/openapi.json', async (ctx) => {
+    await limits.page(ctx)
+    ctx.type = 'json'
+    ctx.body = document
+  })
+  router.get('/docs', async (ctx) => {
+    await limits.page(ctx)
     ctx.type = 'html'
-    ctx.body = docsPage(contracts)
+    ctx.body = docs
   })
 
   for (const prefix of PREFIXES) {
     router.post(`${prefix}${createToken.contract.path}`, async (ctx) => {
-      await limits.address(ctx)
+      await limits.token(ctx)
       await readBody(ctx, createToken.contract)
-      send(ctx, await createToken.handle(deps, { body: ctx.request.body, authorization: ctx.get('Authorization') }))
+      const guarded = <T>(key: string, work: () => Promise<T>) => limits.guarded('secret', key, work)
+      send(ctx, await createToken.handle(deps, { body: ctx.request.body, authorization: ctx.get('Authorization'), guarded }))
     })
     router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
-      send(ctx, await ingest(deps, ctx, ctx.params.pipeline!, (caller) => limits.account(ctx, caller)))
+      const signed = <T>(work: () => Promise<T>) => limits.guarded('signature', addressOf(ctx), work)
+      send(
+        ctx,
+        await ingest(deps, ctx, ctx.params.pipeline!, { signed, pushed: (account, perSecond) => limits.pushed(ctx, account, perSecond) }),
+      )
     })
     for (const operation of OPERATIONS) register(router, prefix, operation)
   }
@@ -62,20 +82,31 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
     const respond = async (ctx: Context): Promise<void> => {
       const caller = { ...(await authenticate(ctx)), ifMatch: ctx.get('If-Match') || undefined }
       await limits.account(ctx, caller)
-      assertScope(contract, caller)
+      const origin = { address: addressOf(ctx), requestId: String(ctx.state.requestId) }
+      const resourceId = (ctx as Context & { params?: Record<string, string> }).params?.id
+      const lacking = lackingScope(contract, caller)
+      if (lacking !== undefined) {
+        if (isAudited(contract)) await audit.refused(contract, caller, origin, resourceId, ERROR_CODES.forbidden.status)
+        throw new ServiceError('forbidden', `the API key lacks the scope ${lacking}`)
+      }
       const records = contract.request.body ? await readBody(ctx, contract) : undefined
       const input = readInput(ctx, contract)
-      const work = (attempt?: Attempt) => handle(deps, records ? { ...caller, records, attempt } : caller, input as never)
+      const handled = (attempt?: Attempt) => handle(deps, records ? { ...caller, records, attempt } : caller, input as never)
+      const work = (attempt?: Attempt) =>
+        isAudited(contract) ? audit.during(contract, caller, origin, resourceId, () => handled(attempt)) : handled(attempt)
       const key = ctx.get('Idempotency-Key')
       const reply =
         contract.isIdempotent && key !== ''
           ? await withIdempotency(
               deps,
-              caller.accountId,
-              key,
-              contract.id,
-              ctx.path.slice(prefix.length),
-              records ? records.bytes.toString('latin1') : input.body,
+              {
+                accountId: caller.accountId,
+                key,
+                operationId: contract.id,
+                path: ctx.path.slice(prefix.length),
+                body: records ? records.bytes.toString('latin1') : input.body,
+                ...(contract.secretMembers ? { secretFor: caller.keyId } : {}),
+              },
               work,
             )
           : await work()
@@ -101,9 +132,8 @@ export function createApp(deps: Deps, redis: Redis, options: { prefix: string; t
   return app
 }
 
-function assertScope(contract: Contract, caller: Caller): void {
-  if (contract.scope === null || caller.scopes.includes(contract.scope)) return
-  throw new ServiceError('forbidden', `the API key lacks the scope ${contract.scope}`)
+function lackingScope({ scope, alsoScopes = [] }: Contract, caller: Caller): Scope | undefined {
+  return (scope === null ? alsoScopes : [scope, ...alsoScopes]).find((each) => !caller.scopes.includes(each))
 }
 
 /** Reads and parses the body by its media type, up to the operation's size limit. Returns raw records if the operation passes them on. */

@@ -132,7 +132,12 @@ const isShared = (warehouse_url !== undefined && !per_account.warehouse) || (buc
 if (isShared && (await countAccounts(db)) > 1)
   log.warn('several accounts share the warehouse or the bucket, and see each other there: WAREHOUSE_PER_ACCOUNT, BUCKET_PER_ACCOUNT')
 
-const app = createApp(deps, redis, { prefix: config.DPS_PREFIX, tokenRequestsPerMinute: config.TOKEN_REQUESTS_PER_MINUTE, now })
+const app = createApp(deps, redis, {
+  prefix: config.DPS_PREFIX,
+  tokenRequestsPerMinute: config.TOKEN_REQUESTS_PER_MINUTE,
+  trustedProxies: config.TRUSTED_PROXIES,
+  now,
+})
 const server = app.listen(config.PORT, config.HOST)
 // Longer than load balancers keep idle connections: a request sent on a connection that we are closing would be lost.
 server.keepAliveTimeout = 65_000

@@ -27,6 +27,7 @@ import { openOperationsServer } from '../../shared/telemetry/operations-server.t
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
 import { registerFleetMetrics, registerTaskMetrics } from './metrics.ts'
 import { createBlame } from './supervisor/blame.ts'
+import { createCpuMeter } from './supervisor/cpu-meter.ts'
 import { openDeclined } from './supervisor/declined.ts'
 import { openDefinitions } from './supervisor/definitions.ts'
 import { openFleet } from './supervisor/fleet.ts'
@@ -40,6 +41,7 @@ const log = createLogger('processor', config.LOG_LEVEL)
 /** Longer than any single turn of the event loop may take. */
 const STILL_MS_MAX = 30_000
 watchLiveness(STILL_MS_MAX)
+const CPU_LOOK_MS = 5000
 const now = () => Date.now()
 const processorId = config.PROCESSOR_ID ?? `processor-${randomUUID()}`
 const names = serviceNames(config.DPS_PREFIX)
@@ -114,7 +116,9 @@ supervisor = openSupervisor({
   onChange: () => observer?.notify(),
 })
 const { observed } = supervisor
-observer = openObserver(cluster, names.observed, observed, now, warn('publishing observations'))
+const meter = createCpuMeter(processorId, now)
+const cpuLooks = setInterval(() => supervisor && meter.look(supervisor.usage()), CPU_LOOK_MS)
+observer = openObserver(cluster, names.observed, observed, meter.counts, now, warn('publishing observations'))
 supervisor.reconcile()
 
 const metrics = new Registry()
@@ -134,6 +138,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => vo
 async function drain(signal: string): Promise<void> {
   log.info({ signal }, 'draining')
   // Leave the fleet first, so that other processors have joined the groups before this one's tasks leave them.
+  clearInterval(cpuLooks)
   supervisor?.drain()
   await fleet.close()
   await supervisor?.close()

@@ -62,6 +62,7 @@ export const createKeyContract = contract({
   scope: 'keys:write',
   isIdempotent: true,
   locatedBy: 201,
+  secretMembers: ['api_secret'],
   request: { body: z.strictObject({ name: Name, scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).optional() }) },
   responses: { 201: ApiKey.extend({ api_key: z.string(), api_secret: z.string() }) },
 })

@@ -100,6 +100,7 @@ export const listDeadLettersContract = contract({
   summary: 'List the dead letters of a pipeline',
   tag: 'Dead letters',
   scope: 'pipelines:read',
+  alsoScopes: ['streams:read'],
   request: { params: Params, query: DeadLetterQuery },
   responses: {
     200: listOf('dead_letters', DeadLetterItem).extend({
@@ -116,6 +117,7 @@ export const getDeadLetterContract = contract({
   summary: 'Get one dead letter',
   tag: 'Dead letters',
   scope: 'pipelines:read',
+  alsoScopes: ['streams:read'],
   request: { params: DeadLetterParams },
   responses: { 200: DeadLetterItem },
 })

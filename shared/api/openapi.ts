@@ -114,7 +114,7 @@ export function refusalsOf({ method, request, isPublic, isConditional, mayConfli
   return [
     400,
     ...(isPublic && !hasBody ? [] : [401]),
-    ...(isPublic ? [] : [403]),
+    403,
     // A public operation does not reveal whether a resource exists: it returns 401 for a wrong signature either way.
     ...(request.params && !isPublic ? [404] : []),
     ...(method === 'GET' && !mayConflict ? [] : [409]),
@@ -137,7 +137,7 @@ const RATE_HEADERS = {
   'X-Request-Id': header('RequestId'),
 }
 /** Errors that can occur before the request is counted, so without rate-limit headers. */
-const UNCOUNTED: ReadonlySet<number> = new Set([401, 431, 500, 503])
+const UNCOUNTED: ReadonlySet<number> = new Set([401, 403, 431, 500, 503])
 
 function operationOf(contract: Contract, components: Components): Json {
   const successes = Object.entries(contract.responses).map(([status, schema]) => [
@@ -166,9 +166,11 @@ function operationOf(contract: Contract, components: Components): Json {
     },
   ])
   const body = bodyOf(contract, components)
+  const scopes = [contract.scope ?? [], contract.alsoScopes ?? []].flat()
   return {
     operationId: contract.id,
     summary: contract.summary,
+    ...(scopes.length > 0 ? { description: `Needs the scope ${scopes.join(' and ')}.` } : {}),
     tags: [contract.tag],
     ...(contract.isPublic ? { security: [] } : {}),
     parameters: parametersOf(contract, components),

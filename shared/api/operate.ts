@@ -159,6 +159,7 @@ export const explainContract = contract({
   summary: 'Run one source record again through the revision that handled it, and report what each step did',
   tag: 'Operation',
   scope: 'pipelines:read',
+  alsoScopes: ['streams:read'],
   mayConflict: true,
   request: {
     params: IdParams,
@@ -187,6 +188,8 @@ export const previewContract = contract({
   summary: 'Run a chain over real records of the source; writes and commits nothing',
   tag: 'Operation',
   scope: 'pipelines:read',
+  alsoScopes: ['streams:read'],
+  isUnaudited: true,
   request: { params: IdParams, body: PreviewRequest.optional() },
   responses: {
     200: z.object({

@@ -14,7 +14,13 @@ export type Contract = {
   summary: string
   tag: string
   scope: Scope | null
+  /** Scopes that it needs beside `scope`. */
+  alsoScopes?: readonly Scope[]
   isPublic?: boolean
+  /** Not in the audit log: it changes nothing, or it only writes records. GETs never are. */
+  isUnaudited?: boolean
+  /** Members of its answer that are shown this once: they are neither logged nor stored in clear. */
+  secretMembers?: readonly string[]
   /** Honours Idempotency-Key; set for POSTs that create or write. */
   isIdempotent?: boolean
   /** Honours If-Match. */

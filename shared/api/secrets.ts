@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { SECRET_NAME } from '../model/secret-name.ts'
 import { isStorable } from '../model/text.ts'
-import { Description, IdParams, ListQuery, listOf } from './common.ts'
+import { Description, IdParams, ListQuery, listOf, Reference } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 const Value = z
@@ -11,12 +11,16 @@ const Value = z
   .max(65_536, 'must have at most 65536 characters')
   .refine(isStorable, 'must not contain NUL or unpaired surrogates')
 
+const HOST = /^(\*\.)?([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])$/
+
 /** A secret without its value. */
 export const SecretItem = z
   .object({
     id: Id,
     name: z.string(),
     description: z.string(),
+    connectors: z.array(z.string()).nullable().describe('Ids or names of the connectors that it is for; null for all'),
+    hosts: z.array(z.string()).nullable().describe('Hosts that it is for; null for all'),
     used_by: z.array(Id).describe('Ids of the pipelines that use the secret'),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -38,6 +42,13 @@ export const createSecretContract = contract({
       name: z.string().regex(SECRET_NAME, 'must be at most 100 letters, digits, dots, dashes and underscores, the first a letter or digit'),
       description: Description.default(''),
       value: Value.meta({ writeOnly: true }),
+      connectors: z.array(Reference).min(1).max(100).optional().describe('Ids or names of the only connectors that may use it'),
+      hosts: z
+        .array(z.string().regex(HOST, 'must be a host name or address, or *. and a domain'))
+        .min(1)
+        .max(100)
+        .optional()
+        .describe('The only hosts that a config with this secret may name; `*.example.com` for all below a domain'),
     }),
   },
   responses: { 201: SecretItem },

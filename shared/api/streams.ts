@@ -240,6 +240,7 @@ export const writeStreamDataContract = contract({
   summary: 'Write records, all or none',
   tag: 'Streams',
   scope: 'streams:write',
+  isUnaudited: true,
   isIdempotent: true,
   consumes: ['application/json', NDJSON],
   passesRecordsOn: true,

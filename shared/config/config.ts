@@ -27,6 +27,16 @@ function isRange(text: string): boolean {
   return rest.length === 0 && most > 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= most))
 }
 
+function rangesOf(text: string, context: z.RefinementCtx): string[] {
+  const ranges = text
+    .split(',')
+    .map((range) => range.trim())
+    .filter(Boolean)
+  for (const range of ranges)
+    if (!isRange(range)) context.addIssue({ code: 'custom', message: `"${range}" is not a range such as 10.20.0.0/16` })
+  return ranges
+}
+
 const Shared = {
   KAFKA_BROKERS: list.describe('addresses of the brokers, comma-separated'),
   KAFKA_TLS: flag.describe('connects to the brokers by TLS'),
@@ -89,13 +99,7 @@ const Shared = {
   ALLOW_PRIVATE_ADDRESSES: z
     .string()
     .default('false')
-    .transform((text, context) => {
-      if (text === 'true') return 'any' as const
-      const ranges = text === 'false' ? [] : text.split(',').map((range) => range.trim())
-      for (const range of ranges)
-        if (!isRange(range)) context.addIssue({ code: 'custom', message: `"${range}" is not a range such as 10.20.0.0/16` })
-      return ranges
-    })
+    .transform((text, context) => (text === 'true' ? ('any' as const) : rangesOf(text === 'false' ? '' : text, context)))
     .describe(
       'addresses that connectors may reach beside public ones: CIDR ranges, comma-separated; `true` allows all, the service’s own included, for a stack on one machine',
     ),
@@ -162,6 +166,13 @@ const ControlPlaneSchema = z.object({
     'processes for uploads, connector checks and previews; as many as cores by default, at least 2',
   ),
   TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe('at `/auth/token`, by address'),
+  TRUSTED_PROXIES: z
+    .string()
+    .default('')
+    .transform(rangesOf)
+    .describe(
+      'addresses of load balancers in front of the API, comma-separated ranges: their X-Forwarded-For tells where a request came from',
+    ),
 })
 
 /** JSON Schemas of both services' settings, for the generated page. */

@@ -3,6 +3,7 @@
  * validate with these schemas; the topics are the only interface between the control plane and the data plane.
  */
 import { z } from 'zod'
+import { ACCOUNT_TYPE_NAMES } from './limits.ts'
 import { SchemaText } from './schema-text.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from './policies.ts'
 
@@ -196,6 +197,18 @@ export function serviceNames(prefix: string) {
 /** The names under one prefix. */
 export type ServiceNames = ReturnType<typeof serviceNames>
 
+/**
+ * What processors know of an account: its type sets its share of the processors' time, which is the least one while it has used more than its
+ * quota; a suspended one runs nothing.
+ */
+export const AccountState = z.object({
+  type: z.enum(ACCOUNT_TYPE_NAMES),
+  is_suspended: z.boolean(),
+  is_over_cpu: z.boolean().default(false),
+})
+/** The validated state of an account. */
+export type AccountState = z.infer<typeof AccountState>
+
 /** Record keys on `dps.definitions`. */
 export const definitionKeys = {
   pipeline: (id: string) => `pipeline/${id}`,
@@ -204,7 +217,18 @@ export const definitionKeys = {
   job: (id: string) => `job/${id}`,
   smartModule: (sha256: string) => `smartmodule/${sha256}`,
   secret: (accountId: string, name: string) => `secret/${accountId}/${name}`,
+  account: (id: string) => `account/${id}`,
 }
+/** What a processor has counted for an account in a clock hour (UTC, as `2026-11-22T19`). */
+export const CpuUse = z.object({ account_id: z.string(), processor_id: z.string(), hour: z.string(), cpu_seconds: z.number() })
+/** A validated count. */
+export type CpuUse = z.infer<typeof CpuUse>
+const CPU_USE = 'cpu/'
+/** The record key of a count on `dps.observed`; a later hour replaces an earlier one. */
+export const cpuUseKey = ({ account_id, processor_id }: CpuUse): string => `${CPU_USE}${account_id}/${processor_id}`
+/** Whether the key on `dps.observed` is a count's. */
+export const isCpuUseKey = (key: string): boolean => key.startsWith(CPU_USE)
+
 /** The record key of a task on `dps.observed`. */
 export const observedKey = (runId: string, task: number): string => `${runId}/${task}`
 

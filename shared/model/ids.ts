@@ -11,6 +11,7 @@ export const ID_PREFIXES = {
   stream: 'st',
   job: 'job',
   secret: 'sec',
+  audit: 'aud',
 } as const
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'

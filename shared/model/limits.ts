@@ -32,8 +32,10 @@ export const LIMITS = {
 
 /** Requests per minute by account type. */
 export const ACCOUNT_TYPES = { developer: 60, professional: 300, enterprise: 1000 } as const
-/** The type of an account, which sets its rate limit. */
+/** The type of an account, which sets its rate limit, its quotas and its share of the processors' time. */
 export type AccountType = keyof typeof ACCOUNT_TYPES
+/** The names of the account types. */
+export const ACCOUNT_TYPE_NAMES = ['developer', 'professional', 'enterprise'] as const satisfies readonly AccountType[]
 
 /** The scopes of API keys. A key created without scopes gets all of them. */
 export const SCOPES = [
@@ -47,8 +49,10 @@ export const SCOPES = [
   'connectors:write',
   'secrets:read',
   'secrets:write',
+  'secrets:use',
   'keys:read',
   'keys:write',
+  'audit:read',
 ] as const
 /** A scope of an API key. */
 export type Scope = (typeof SCOPES)[number]

@@ -3,8 +3,8 @@
  * SIGKILL, and nothing waits for it to agree. Why it ended is known afterwards.
  */
 import { spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { constants, setPriority } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import type { Duplex } from 'node:stream'
 
 /**
@@ -20,6 +20,8 @@ export type WatchedChild = {
   pipe: Duplex
   /** Resident memory in bytes, and CPU seconds since its start; the last known ones where the kernel does not tell. */
   usage(): { rssBytes: number; cpuSeconds: number }
+  /** Sets its share of the processors' time; takes effect within a second. */
+  setNice(nice: number): void
   /** Kills it for something that runs in it. */
   endFor(cause: string): void
   /** Kills it for something that is not its own fault. */
@@ -38,8 +40,8 @@ export type WatchedChildOptions = {
   fds: readonly number[]
   /** It is killed once it takes more resident memory; half of it is its heap. */
   memoryBytesMax: number
-  /** It steps back behind the parent when both want the processor. */
-  isBehind: boolean
+  /** Its share of the processors' time when others want them too: 0 (as its parent) to 19 (what they leave over), see setpriority(2). */
+  nice: number
 }
 
 /** The descriptor of a child's pipe to its parent. */
@@ -71,8 +73,21 @@ function statOf(pid: number): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
+/**
+ * Shares the processors by session where the kernel does (sched(7), autogroup): threads' own values count within their session alone then.
+ * Throws an Error when the kernel refuses, which it does to a second change within 100 ms.
+ */
+function applyNice(pid: number, nice: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/autogroup`, String(nice))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+    for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), nice)
+  }
+}
+
 /** Starts the child. A child that can't be started ends at once, with that cause. */
-export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: WatchedChildOptions): WatchedChild {
+export function startWatchedChild({ main, env, fds, memoryBytesMax, nice }: WatchedChildOptions): WatchedChild {
   let oomBefore = oomKills()
   const heapMib = Math.floor(memoryBytesMax / 2 / 2 ** 20)
   const child = spawn(process.execPath, [...process.execArgv, `--max-old-space-size=${heapMib}`, main], {
@@ -96,9 +111,21 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
     why ??= end
     child.kill('SIGKILL')
   }
+  let wantedNice = nice
+  let setTo: number | undefined
+  function refreshNice(): void {
+    if (wantedNice === setTo) return
+    try {
+      applyNice(pid, wantedNice)
+      setTo = wantedNice
+    } catch {
+      // Tried again with the next look; or it has ended, or this is not Linux.
+    }
+  }
   const endFor = (cause: string) => endAs({ cause, isWanted: false, isBlamed: true })
 
   const timer = setInterval(() => {
+    refreshNice()
     try {
       const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
       // It has been killed and its exit is still to come: why is read then.
@@ -113,7 +140,6 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
   }, MEMORY_LOOK_MS)
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, OOM_SCORE_ADJ)
-    if (isBehind) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
     // Not Linux, or it has ended already.
   }
@@ -152,6 +178,10 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, isBehind }: 
         // It has ended, or this is not Linux.
       }
       return last
+    },
+    setNice(next) {
+      wantedNice = next
+      refreshNice()
     },
     endFor,
     fail: (cause) => endAs({ cause, isWanted: false, isBlamed: false }),

@@ -19,6 +19,8 @@ export type SecretKeys = readonly { kid: string; key: Buffer }[]
 
 /** Encrypts and decrypts secrets. An `owner` is the account and the name of a secret (`ownerOf`). */
 export type SecretBox = {
+  /** False without keys: then nothing can be sealed. */
+  isEnabled: boolean
   seal(owner: string, value: string): Envelope
   /** Returns the value. Throws an Error when the key is unknown, or the envelope has another owner. */
   open(owner: string, envelope: Envelope): string
@@ -58,6 +60,7 @@ export function createSecretBox(keys: SecretKeys): SecretBox {
     return newest
   }
   return {
+    isEnabled: keys.length > 0,
     seal(owner, value) {
       const own = randomBytes(32)
       const { kid, key } = first()

@@ -1,17 +1,20 @@
 /**
- * Every operation of the contract, against everyone who may not use it: no token, a revoked one, a key without the operation's scope, and
- * the ids of another account. A new operation is covered by being in the contract.
+ * Every operation of the contract against everyone who may not use it: each kind of token that is none, each scope by itself and each one
+ * missing, and the ids of another account in the path, the query and the body. A new operation is covered by being in the contract.
  */
+import jwt from 'jsonwebtoken'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Contract } from '../../shared/api/operation.ts'
 import { SCOPES, type Scope } from '../../shared/model/limits.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { anonymous, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { CONTRACTS } from '../harness/contract-check.ts'
+import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 
 const guarded = CONTRACTS.filter(({ isPublic }) => !isPublic)
 const withId = guarded.filter(({ path }) => path.includes('/:id') && !path.startsWith('/connectors'))
+const named = (contracts: readonly Contract[]) => contracts.map((contract) => [contract.id, contract] as const)
 
 /** Bodies that are right in themselves, so that nothing but access can refuse them. */
 const BODIES: Record<string, unknown> = {
@@ -31,69 +34,131 @@ const QUERIES: Record<string, string> = { explainRecord: '?partition=0&offset=0'
 
 let owner: Client
 let stranger: Client
+/** For the many requests with one scope, which count towards its own rate limit. */
+let bystander: Client
+/** The owner's resources. */
 const ids: Record<string, string> = {}
-const byScope = new Map<Scope, { only: Client; without: Client }>()
+/** The stranger's own. */
+const own: Record<string, string> = {}
+const clients = new Map<Client, Map<string, Client>>()
 
 async function keyed(client: Client, scopes: readonly Scope[]): Promise<Client> {
   const { body } = await client.call<{ api_key: string; api_secret: string }>('POST', '/v1/keys', { name: unique('key'), scopes })
   return loggedIn(body)
 }
 
-beforeAll(async () => {
-  owner = await loggedIn(service().accounts.other)
-  stranger = await loggedIn(service().accounts.enterprise)
-  const [source, sink] = [await createStream(owner, { a: 'string' }), await createStream(owner, { a: 'string' })]
-  ids.streams = source.id
-  ids.pipelines = await createPipeline(owner, source.id, [], sink.id, { autostart: false })
-  const made = async (path: string, body: unknown) => (await owner.call<{ id: string }>('POST', `/v1/${path}`, body)).body.id
-  ids.keys = await made('keys', { name: unique('key'), scopes: ['streams:read'] })
-  ids.secrets = await made('secrets', { name: unique('secret'), value: 'x' })
+/** A client of the account with these scopes, made once. */
+async function withScopes(scopes: readonly Scope[], account = stranger): Promise<Client> {
+  const known = clients.get(account) ?? new Map<string, Client>()
+  clients.set(account, known)
+  const key = scopes.toSorted().join()
+  const client = known.get(key) ?? (await keyed(account, scopes))
+  known.set(key, client)
+  return client
+}
+
+const needs = ({ scope, alsoScopes = [] }: Contract): Scope[] => (scope === null ? [...alsoScopes] : [scope, ...alsoScopes])
+
+async function makeRoom(client: Client, into: Record<string, string>): Promise<void> {
+  const [source, sink] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
+  into.streams = source.id
+  into.pipelines = await createPipeline(client, source.id, [], sink.id, { autostart: false })
+  const made = async (path: string, body: unknown) => (await client.call<{ id: string }>('POST', `/v1/${path}`, body)).body.id
+  into.keys = await made('keys', { name: unique('key'), scopes: ['streams:read'] })
+  into.secretName = unique('secret')
+  into.secrets = await made('secrets', { name: into.secretName, value: 'x' })
   const binary = await compileSmartModule(`import { Record } from 'dps'\nexport function filter(record: Record): bool { return true }`)
   const config = { input_format: 'json', output_format: 'json' }
   const wasm_binary = Buffer.from(binary).toString('base64')
-  ids.smartmodules = await made('smartmodules', { name: unique('module'), wasm_binary, config })
-  await owner.call('POST', `/v1/streams/${source.id}/data`, { records: [{ a: 'x' }] })
-  const job = await owner.call<{ job_id: string }>('POST', `/v1/pipelines/${ids.pipelines}/replay`, BODIES.replayPipeline)
-  ids.jobs = job.body.job_id
-  for (const scope of SCOPES)
-    byScope.set(scope, {
-      only: await keyed(stranger, [scope]),
-      without: await keyed(
-        stranger,
-        SCOPES.filter((each) => each !== scope),
-      ),
-    })
+  into.smartmodules = await made('smartmodules', { name: unique('module'), wasm_binary, config })
+  await client.call('POST', `/v1/streams/${source.id}/data`, { records: [{ a: 'x' }] })
+  const job = await client.call<{ job_id: string }>('POST', `/v1/pipelines/${into.pipelines}/replay`, BODIES.replayPipeline)
+  into.jobs = job.body.job_id
+}
+
+beforeAll(async () => {
+  owner = await loggedIn(service().accounts.other)
+  stranger = await loggedIn(service().accounts.enterprise)
+  bystander = (await openAccount('enterprise')).client
+  await Promise.all([makeRoom(owner, ids), makeRoom(stranger, own)])
 })
 
 /** The operation's path, with the ids of the owner's resources. */
-function pathOf({ id: operation, path }: Contract): string {
+function pathOf({ id: operation, path }: Contract, of: Record<string, string> = ids): string {
   const room = path.split('/')[1]!
-  const id = room === 'connectors' ? 'conn_stream' : ids[room]
+  const id = room === 'connectors' ? 'conn_stream' : of[room]
   return `/v1${path.replace(':dead_letter_id', '0-0').replace(':id', id ?? 'unknown')}${QUERIES[operation] ?? ''}`
 }
 
-const ask = (client: Client, contract: Contract) => client.call(contract.method, pathOf(contract), BODIES[contract.id])
+const ask = (client: Client, contract: Contract, of = ids) => client.call(contract.method, pathOf(contract, of), BODIES[contract.id])
+
+/** Tokens that are none, by what is wrong with them. */
+function wrongTokens(): [what: string, token: string | undefined][] {
+  const [kid = '', secret = ''] = service().env.JWT_KEYS!.split(',')[0]!.split(':')
+  const { api_key, account_id } = service().accounts.enterprise
+  const sign = (key: string, more: object = {}, algorithm: 'HS256' | 'HS512' | 'none' = 'HS256') =>
+    jwt.sign({ acc: account_id }, key, {
+      algorithm,
+      keyid: kid,
+      subject: api_key,
+      issuer: 'data-pipeline-service',
+      audience: 'data-pipeline-service-api',
+      expiresIn: 3600,
+      ...more,
+    })
+  return [
+    ['none', undefined],
+    ['no token at all', 'x.y.z'],
+    ['an expired one', sign(secret, { expiresIn: -1 })],
+    ['one signed with another key', sign('0'.repeat(64))],
+    ['one signed with a key that is unknown', sign(secret, { keyid: 'unknown' })],
+    ['one of another issuer', sign(secret, { issuer: 'somebody' })],
+    ['one for another service', sign(secret, { audience: 'somebody' })],
+    ['one with another algorithm', sign(secret, {}, 'HS512')],
+    ['one without a signature', sign('', {}, 'none')],
+    ['one of a key that never was', sign(secret, { subject: 'key_0' })],
+    [
+      'one that names another account than its key',
+      jwt.sign({ acc: service().accounts.other.account_id }, secret, {
+        algorithm: 'HS256',
+        keyid: kid,
+        subject: api_key,
+        issuer: 'data-pipeline-service',
+        audience: 'data-pipeline-service-api',
+        expiresIn: 3600,
+      }),
+    ],
+  ]
+}
 
 describe('every operation', () => {
-  it.each(guarded.map((contract) => [contract.id, contract] as const))('%s answers 401 without a token', async (_id, contract) => {
-    expect((await ask(anonymous(), contract)).status).toBe(401)
+  it.each(named(guarded))('%s answers 401 to every token that is none', async (_id, contract) => {
+    for (const [what, token] of wrongTokens()) {
+      const { status, body } = await ask(anonymous(token), contract)
+      expect([what, status, body.error?.code]).toEqual([what, 401, 'invalid_credentials'])
+    }
   })
 
-  it.each(guarded.map((contract) => [contract.id, contract] as const))(
-    '%s answers 403 to a key without its scope',
-    async (_id, contract) => {
-      const { without } = byScope.get(contract.scope!)!
-      expect((await ask(without, contract)).body.error).toMatchObject({ status: 403, code: 'forbidden' })
-    },
-  )
+  it.each(named(guarded))('%s answers 403 to every key that lacks one of its scopes', async (_id, contract) => {
+    for (const scope of needs(contract)) {
+      const { body } = await ask(await withScopes(SCOPES.filter((each) => each !== scope)), contract, own)
+      expect(body.error).toMatchObject({ status: 403, code: 'forbidden', message: `the API key lacks the scope ${scope}` })
+    }
+  })
 
-  it.each(withId.map((contract) => [contract.id, contract] as const))(
-    '%s answers 404 for what another account has',
-    async (_id, contract) => {
-      const { only } = byScope.get(contract.scope!)!
-      expect((await ask(only, contract)).body.error).toMatchObject({ status: 404, code: 'not_found' })
-    },
-  )
+  it.each(named(guarded))('%s answers 403 to every key with one other scope', async (_id, contract) => {
+    if (contract.scope === null) return
+    for (const scope of SCOPES) {
+      if (needs(contract).length === 1 && contract.scope === scope) continue
+      const { status } = await ask(await withScopes([scope], bystander), contract, own)
+      expect([scope, status]).toEqual([scope, 403])
+    }
+  })
+
+  it.each(named(withId))('%s answers 404 for what another account has', async (_id, contract) => {
+    const { body } = await ask(await withScopes(needs(contract)), contract)
+    expect(body.error).toMatchObject({ status: 404, code: 'not_found' })
+  })
 
   it('leaves everything as it was for the owner', async () => {
     for (const room of ['streams', 'pipelines', 'secrets', 'smartmodules', 'jobs'])
@@ -111,5 +176,58 @@ describe('every operation', () => {
     await stranger.call('DELETE', `/v1/keys/${body.id}`)
     await new Promise((resolve) => setTimeout(resolve, 2500))
     for (const contract of guarded) expect([contract.id, (await ask(revoked, contract)).status]).toEqual([contract.id, 401])
+  })
+})
+
+describe('what another account has', () => {
+  const pipeline = (more: object) => ({
+    name: unique('pipeline'),
+    source: { connector_id: 'conn_stream', config: { stream_id: own.streams } },
+    processors: [],
+    sink: { connector_id: 'conn_log', config: {} },
+    ...more,
+  })
+  const stream = (id: string | undefined) => ({ connector_id: 'conn_stream', config: { stream_id: id } })
+
+  it.each<[what: string, path: string, ask: () => [method: string, path: string, body: unknown]]>([
+    ['its stream as a source', '/source/config/stream_id', () => ['POST', '/v1/pipelines', pipeline({ source: stream(ids.streams) })]],
+    ['its stream as a sink', '/sink/config/stream_id', () => ['POST', '/v1/pipelines', pipeline({ sink: stream(ids.streams) })]],
+    [
+      'its SmartModule',
+      '/processors/0/module_id',
+      () => ['POST', '/v1/pipelines', pipeline({ processors: [{ module_id: ids.smartmodules, config: {} }] })],
+    ],
+    [
+      'its SmartModule in a preview',
+      '/processors/0/module_id',
+      () => [
+        'POST',
+        `/v1/pipelines/${own.pipelines}/preview`,
+        { from: 'earliest', processors: [{ module_id: ids.smartmodules, config: {} }] },
+      ],
+    ],
+    [
+      'its SmartModule in a change',
+      '/processors/0/module_id',
+      () => ['PATCH', `/v1/pipelines/${own.pipelines}`, { processors: [{ module_id: ids.smartmodules, config: {} }] }],
+    ],
+    [
+      'its secret',
+      '/sink/config/connection/$secret',
+      () => [
+        'POST',
+        '/v1/pipelines',
+        pipeline({ sink: { connector_id: 'conn_table', config: { table: 't', connection: { $secret: ids.secretName } } } }),
+      ],
+    ],
+    [
+      'its secret in a check',
+      '/connection/$secret',
+      () => ['POST', '/v1/connectors/table/check', { side: 'sink', config: { table: 't', connection: { $secret: ids.secretName } } }],
+    ],
+  ])('is unknown in a body: %s', async (_what, path, given) => {
+    const { status, body } = await stranger.call<{ details?: { path: string }[] }>(...given())
+    expect([200, 400]).toContain(status)
+    expect((body.error?.details ?? body.details ?? []).map((detail) => detail.path)).toContain(path)
   })
 })

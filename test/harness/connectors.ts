@@ -2,7 +2,7 @@
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import pg from 'pg'
 import { eventually, service, unique, type Client } from './client.ts'
-import { moduleId, type Step } from './pipelines.ts'
+import { moduleId, stopAfterwards, type Step } from './pipelines.ts'
 
 export type Endpoint = { connector_id: string; config: Record<string, unknown> }
 
@@ -29,7 +29,7 @@ export async function connect(
     ...more,
   })
   if (created.status !== 201) throw new Error(`creating a pipeline answered ${created.status}: ${JSON.stringify(created.body)}`)
-  return created.body.pipeline_id
+  return stopAfterwards(client, created.body.pipeline_id)
 }
 
 export function openS3() {

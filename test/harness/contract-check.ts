@@ -1,5 +1,7 @@
 /** Checks every answer that a test gets against its operation's contract, which the OpenAPI document shows to clients. */
 import { isDeepStrictEqual } from 'node:util'
+import * as account from '../../shared/api/account.ts'
+import * as audit from '../../shared/api/audit.ts'
 import * as auth from '../../shared/api/auth.ts'
 import * as connectors from '../../shared/api/connectors.ts'
 import * as deadLetters from '../../shared/api/dead-letters.ts'
@@ -16,6 +18,8 @@ import * as streams from '../../shared/api/streams.ts'
 const isContract = (value: unknown): value is Contract => typeof value === 'object' && value !== null && 'responses' in value
 
 export const CONTRACTS: readonly Contract[] = [
+  account,
+  audit,
   auth,
   connectors,
   deadLetters,

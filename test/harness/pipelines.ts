@@ -1,5 +1,18 @@
 /** Streams and pipelines for tests, created over HTTP as a client would. */
+import { afterAll } from 'vitest'
 import { eventually, unique, type Client } from './client.ts'
+
+const made: { client: Client; id: string }[] = []
+// What a file leaves running would take the processors' time from all files after it.
+afterAll(async () => {
+  await Promise.allSettled(made.splice(0).map(({ client, id }) => client.call('POST', `/v1/pipelines/${id}/stop`)))
+})
+
+/** Stops the pipeline once the tests of the file are over, whatever has become of it by then. */
+export function stopAfterwards(client: Client, id: string): string {
+  made.push({ client, id })
+  return id
+}
 
 export type NewStream = { id: string; topic: string; schema_id: number }
 
@@ -34,7 +47,7 @@ export async function createPipeline(
     ...more,
   })
   if (created.status !== 201) throw new Error(`creating a pipeline answered ${created.status}: ${JSON.stringify(created.body)}`)
-  return created.body.pipeline_id
+  return stopAfterwards(client, created.body.pipeline_id)
 }
 
 export async function waitForStatus(client: Client, pipelineId: string, status: string): Promise<Record<string, unknown>> {

@@ -92,7 +92,7 @@ describe('a runner', () => {
     const seen = (await readAll(own.client, own.to)).map(({ n }) => Number(n)).sort((a, b) => a - b)
     expect(seen).toEqual(Array.from({ length: 500 }, (_, n) => n))
     // Nothing in it was to blame.
-    expect((await own.client.call('GET', `/v1/pipelines/${own.id}/status`)).body.status).toBe('running')
+    await waitForStatus(own.client, own.id, 'running')
   })
 })
 

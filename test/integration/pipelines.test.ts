@@ -71,7 +71,7 @@ describe('a pipeline', () => {
     for (let kills = 0; kills < 3; kills++) {
       const { body } = await client.call<{ tasks: { processor_id: string }[] }>('GET', `/v1/pipelines/${id}/status`)
       // One running processor is killed: the launcher restarts it; meanwhile the group gives its partitions to the other one.
-      const pids = runningProcessors()
+      const pids = await eventually('a processor runs', async () => runningProcessors().length > 0 && runningProcessors())
       killProcess(pids[kills % pids.length]!)
       expect(body.tasks).toBeDefined()
       await new Promise((resolve) => setTimeout(resolve, 1500))

@@ -31,6 +31,7 @@ function setUp() {
     definitions: {
       pipelines: new Map(),
       revision: () => undefined,
+      account: () => undefined,
       secretsOf: () => ({}),
       secretsVersion: () => 0,
       smartModule: () => undefined,
@@ -49,6 +50,7 @@ function setUp() {
     isReady: () => true,
     usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0 }),
     send: (value) => sent.push(value),
+    setNice: () => {},
     drain: () => {},
     kill: () => {},
     ended: new Promise(() => {}),

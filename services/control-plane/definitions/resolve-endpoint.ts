@@ -15,6 +15,7 @@ import type { Use } from '../store/pipelines.ts'
 import { lockSecret } from '../store/secrets.ts'
 import { lockStream, type StreamRow, type StreamSchemaRow } from '../store/streams.ts'
 import { validated } from '../middleware/validate.ts'
+import { secretFault } from './may-use.ts'
 
 type Endpoint = PipelineRequest['source']
 
@@ -70,7 +71,9 @@ export async function resolveEndpoint(
     for (const { name, path } of secretsIn(config)) {
       const secret = await lockSecret(trx, accountId, name)
       if (secret) secretIds.push(secret.id)
-      else details.push({ path: `/${side}/config${path}/$secret`, message: 'is not the name of a secret of this account' })
+      const fault = secret && secretFault(secret, { connector_id, config })
+      if (fault !== undefined) details.push({ path: `/${side}/config${path}/$secret`, message: fault })
+      if (!secret) details.push({ path: `/${side}/config${path}/$secret`, message: 'is not the name of a secret of this account' })
     }
     return {
       kind: 'connector',

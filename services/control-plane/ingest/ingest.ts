@@ -7,11 +7,13 @@ import { LIMITS } from '../../../shared/model/limits.ts'
 import { isStorable } from '../../../shared/model/text.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findAccount } from '../store/accounts.ts'
+import { quotasOfAccount } from '../store/quotas.ts'
 import { findAnyPipeline } from '../store/pipelines.ts'
 import { findSecretByName } from '../store/secrets.ts'
 import { encodeHeaders } from '../../../shared/kafka/protocol/record-batch.ts'
 import { invalidCredentials } from '../credentials.ts'
-import type { Attempt, Caller, Deps, Reply } from '../deps.ts'
+import type { Attempt, Deps, Reply } from '../deps.ts'
+import { assertActive } from '../middleware/authenticate.ts'
 import { withIdempotency } from '../middleware/idempotency.ts'
 import { assertNesting } from '../middleware/validate.ts'
 import { elementsOf, parseDocument, parseLines, type RawRecords } from '../stream-data/raw-records.ts'
@@ -83,18 +85,31 @@ function challengeIn({ values }: RawRecords): string | undefined {
   return type === 'url_verification' && typeof challenge === 'string' ? challenge : undefined
 }
 
-/** `limit` counts the request towards the pipeline's account. Throws 401 for a request that is not signed. */
-export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit: (caller: Caller) => Promise<void>): Promise<Reply> {
-  const body = await readBytes(ctx)
+/** The pipeline that the request is signed for, and its body. Throws 401 for any other request. */
+async function authenticated(deps: Deps, ctx: Context, pipelineId: string) {
   const row = isStorable(pipelineId) ? await findAnyPipeline(deps.db, pipelineId) : undefined
   const source = row?.definition.source
   if (!row || source?.connector_id !== webhookConnector.id || row.status === 'deleting') throw refused()
   const config = WebhookConfig.parse(source.config)
+  const body = await readBytes(ctx)
   const secrets = await secretsOf(deps, row.account_id, config)
   if (!isSigned(body, (name) => ctx.get(name), config, secrets, Date.now())) throw refused()
   const account = await findAccount(deps.db, row.account_id)
   if (!account) throw refused()
-  await limit({ accountId: row.account_id, accountType: account.type, keyId: row.id, scopes: [] })
+  return { row, config, body, account }
+}
+
+/** What `ingest` needs of the limiter: `signed` counts failures by address, `pushed` the request towards its account's quota. */
+export type IngestLimits = {
+  signed<T>(work: () => Promise<T>): Promise<T>
+  pushed(accountId: string, perSecond: number): Promise<void>
+}
+
+/** Throws 401 for a request that is not signed, and 429 before its body is read when its sender had too many of these. */
+export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limits: IngestLimits): Promise<Reply> {
+  const { row, config, body, account } = await limits.signed(() => authenticated(deps, ctx, pipelineId))
+  assertActive(account)
+  await limits.pushed(account.id, quotasOfAccount(account).pushed_requests_per_second)
   const records = await recordsOf(ctx, body)
   const challenge = config.scheme === 'slack' ? challengeIn(records) : undefined
   if (challenge !== undefined) return { status: 200, body: { challenge } }
@@ -107,6 +122,8 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
     await withDeadline(deps.streamData.writeUnchecked(target, records, attempt, keptHeaders(ctx, config)), 'writing the records')
     return { status: 202, body: { records: records.values.length } }
   }
-  const key = ctx.get('Idempotency-Key')
-  return key === '' ? write() : withIdempotency(deps, row.account_id, key, 'ingest', `/ingest/${row.id}`, body.toString('base64'), write)
+  const key = ctx.get('Idempotency-Key') || (config.scheme === 'standard' ? ctx.get('webhook-id') : '')
+  if (key === '') return write()
+  const request = { accountId: row.account_id, key, operationId: 'ingest', path: `/ingest/${row.id}`, body: body.toString('base64') }
+  return withIdempotency(deps, request, write)
 }

@@ -4,7 +4,7 @@ import type { WebhookConfig } from '../../../shared/connectors/webhook/connector
 
 /** A request header's value, '' if it is missing. */
 type HeaderOf = (name: string) => string
-/** The signed bytes, and signatures in hexadecimal of which one must match; undefined if the signed timestamp is missing or too old. */
+/** The signed bytes, and signatures of which one must match; undefined if the signed timestamp is missing or too old. */
 type Signed = { bytes: readonly (string | Buffer)[]; signatures: string[] } | undefined
 
 type Scheme = WebhookConfig['scheme']
@@ -37,7 +37,22 @@ const SCHEMES: Record<Scheme, (body: Buffer, headerOf: HeaderOf, header: string 
     const signature = /^v0=(.*)$/.exec(headerOf(header))?.[1] ?? ''
     return isRecent(seconds, nowMs) ? { bytes: [`v0:${seconds}:`, body], signatures: [signature] } : undefined
   },
+  // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md: several, separated by spaces, during rotation
+  standard: (body, headerOf, header = 'webhook-signature', nowMs) => {
+    const [id, seconds] = [headerOf('webhook-id'), headerOf('webhook-timestamp')]
+    const signatures = headerOf(header)
+      .split(' ')
+      .flatMap((each) => (each.startsWith('v1,') ? [each.slice(3)] : []))
+    return id !== '' && isRecent(seconds, nowMs) ? { bytes: [`${id}.${seconds}.`, body], signatures } : undefined
+  },
 }
+
+/** How a scheme makes its key of the secret, and writes a signature. Standard Webhooks: base64, the secret after `whsec_`. */
+const hex = { keyOf: (secret: string): string | Buffer => secret, encoding: 'hex' } as const
+const base64 = {
+  keyOf: (secret: string) => (secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret)),
+  encoding: 'base64',
+} as const
 
 const SIGNATURES_MAX = 10
 
@@ -51,12 +66,13 @@ export function isSigned(
 ): boolean {
   const signed = SCHEMES[scheme](body, headerOf, header, nowMs)
   if (!signed) return false
+  const { keyOf, encoding } = scheme === 'standard' ? base64 : hex
   return secrets.some((secret) => {
-    const hmac = createHmac('sha256', secret)
+    const hmac = createHmac('sha256', keyOf(secret))
     for (const bytes of signed.bytes) hmac.update(bytes)
-    const wanted = Buffer.from(hmac.digest('hex'))
+    const wanted = Buffer.from(hmac.digest(encoding))
     return signed.signatures.slice(0, SIGNATURES_MAX).some((signature) => {
-      const given = Buffer.from(signature.toLowerCase())
+      const given = Buffer.from(encoding === 'hex' ? signature.toLowerCase() : signature)
       return given.length === wanted.length && timingSafeEqual(given, wanted)
     })
   })

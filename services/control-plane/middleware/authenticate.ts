@@ -4,12 +4,18 @@ import type { Database } from '../store/database.ts'
 import { findActiveKey, type ActiveKey } from '../store/accounts.ts'
 import { invalidCredentials, type Credentials } from '../credentials.ts'
 import type { Caller } from '../deps.ts'
+import { ServiceError } from '../service-error.ts'
 
 const CACHE_MS = 2000
 const CACHE_ENTRIES_MAX = 10_000
 const BEARER = /^Bearer ([\w-]+\.[\w-]+\.[\w-]*)$/i
 
 export type Authenticate = (ctx: Context) => Promise<Caller>
+
+/** Throws 403 for a key of a suspended account. */
+export function assertActive({ suspended_for }: Pick<ActiveKey, 'suspended_for'>): void {
+  if (suspended_for !== null) throw new ServiceError('account_suspended', `the account is suspended: ${suspended_for}`)
+}
 
 export function createAuthenticate(db: Database, credentials: Credentials, now: () => number): Authenticate {
   const cache = new Map<string, { key: Promise<ActiveKey | undefined>; until: number }>()
@@ -33,6 +39,7 @@ export function createAuthenticate(db: Database, credentials: Credentials, now: 
     const { keyId, accountId } = credentials.verifyToken(token)
     const key = await lookUp(keyId)
     if (!key || key.account_id !== accountId) throw invalidCredentials('the access token’s API key has been revoked')
+    assertActive(key)
     return { accountId, accountType: key.account_type, keyId, scopes: key.scopes }
   }
 }

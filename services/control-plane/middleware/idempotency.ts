@@ -4,27 +4,35 @@
  */
 import { ServiceError, invalidRequest } from '../service-error.ts'
 import { claimKey, keepAnswer, keepBegun, markInDoubt, releaseKey } from '../store/idempotency.ts'
+import { Envelope } from '../../../shared/secrets/envelope.ts'
 import type { Attempt, Deps, Reply } from '../deps.ts'
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
+/** `secretFor`: the API key that alone may see the answer, which is stored encrypted then. */
+export type IdempotentRequest = { accountId: string; key: string; operationId: string; path: string; body: unknown; secretFor?: string }
+
 /** Runs `work` once per key. A failed request releases its key, because a retry may succeed. */
 export async function withIdempotency(
-  { db, credentials }: Pick<Deps, 'db' | 'credentials'>,
-  accountId: string,
-  key: string,
-  operationId: string,
-  path: string,
-  body: unknown,
+  { db, credentials, secretBox }: Pick<Deps, 'db' | 'credentials' | 'secretBox'>,
+  { accountId, key, operationId, path, body, secretFor }: IdempotentRequest,
   work: (attempt?: Attempt) => Promise<Reply>,
 ): Promise<Reply> {
   if (!KEY.test(key)) throw invalidRequest([{ path: '/header/Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
+  if (secretFor !== undefined && !secretBox.isEnabled)
+    throw invalidRequest([{ path: '/header/Idempotency-Key', message: 'can’t be given here: the operator has not enabled secrets' }])
   // A keyed hash: a body may contain a secret, which could be guessed from a plain hash.
-  const fingerprint = credentials.hashOf([operationId, path, JSON.stringify(body) ?? ''].join('\n')).toString('hex')
+  const parts = [operationId, path, JSON.stringify(body) ?? '', ...(secretFor === undefined ? [] : [secretFor])]
+  const fingerprint = credentials.hashOf(parts.join('\n')).toString('hex')
+  const owner = `idempotency/${accountId}/${key}`
   const claim = await claimKey(db, accountId, key, fingerprint)
   switch (claim.kind) {
     case 'done':
-      return { ...claim.answer, headers: { ...claim.answer.headers, 'Idempotency-Replayed': 'true' } }
+      return {
+        ...claim.answer,
+        body: claim.isSealed ? JSON.parse(secretBox.open(owner, Envelope.parse(claim.answer.body))) : claim.answer.body,
+        headers: { ...claim.answer.headers, 'Idempotency-Replayed': 'true' },
+      }
     case 'mismatch':
       throw new ServiceError('conflict', 'the Idempotency-Key was already used for a different request')
     case 'in_flight':
@@ -52,7 +60,9 @@ export async function withIdempotency(
         await settle(db, accountId, key).catch(() => {})
         throw error
       }
-      await keepAnswer(db, accountId, key, { status: reply.status, headers: reply.headers ?? {}, body: reply.body })
+      const isSealed = secretFor !== undefined && reply.body !== undefined
+      const kept = isSealed ? secretBox.seal(owner, JSON.stringify(reply.body)) : reply.body
+      await keepAnswer(db, accountId, key, { status: reply.status, headers: reply.headers ?? {}, body: kept }, isSealed)
       return reply
     }
   }

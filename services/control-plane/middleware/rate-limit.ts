@@ -1,33 +1,66 @@
-/** Requests per minute and account, counted in Redis, or in memory while Redis is unreachable. Sets headers on every counted response. */
+/**
+ * Requests per minute by account, by address, and failed ones by what they failed on; counted in Redis, or in memory while Redis is
+ * unreachable. Sets headers on every counted response.
+ */
 import type { Context } from 'koa'
 import type { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { ERROR_CODES } from '../../../shared/errors/codes.ts'
 import { ServiceError } from '../service-error.ts'
 import { ACCOUNT_TYPES, type AccountType } from '../../../shared/model/limits.ts'
 import type { Caller } from '../deps.ts'
 
 const WINDOW_SECONDS = 60
+const PUSH_WINDOW_SECONDS = 10
+
+const exceeded = (what: string, seconds: number): ServiceError =>
+  new ServiceError('rate_limit_exceeded', `${what}, try again in ${seconds} s`, { headers: { 'Retry-After': String(seconds) } })
 
 export type RateLimit = {
   account(ctx: Context, caller: Caller): Promise<void>
   /** Limits the token endpoint, by the client's address. */
-  address(ctx: Context): Promise<void>
+  token(ctx: Context): Promise<void>
+  /** Limits pushed records of an account. `perSecond` is averaged over ten seconds, so that short bursts pass. */
+  pushed(ctx: Context, accountId: string, perSecond: number): Promise<void>
+  /** Limits what needs no token and is no operation, by the client's address. */
+  page(ctx: Context): Promise<void>
+  /**
+   * Runs `work`, whose failure to authenticate counts for the key; throws 429 without running it once there were too many. So guessing is
+   * slow from however many addresses.
+   */
+  guarded<T>(kind: GuardedKind, key: string, work: () => Promise<T>): Promise<T>
 }
 
-export function createRateLimit(redis: Redis, prefix: string, tokenRequestsPerMinute: number): RateLimit {
-  const limiter = (name: string, points: number) =>
+/** Failures per minute: with a secret for one API key, and with a signature from one address. */
+const FAILURES = { secret: 30, signature: 60 } as const
+type GuardedKind = keyof typeof FAILURES
+/** Of `/openapi.json` and `/docs`. */
+const PAGES_PER_MINUTE = 120
+
+/** `addressOf` tells a request's address. */
+export function createRateLimit(
+  redis: Redis,
+  prefix: string,
+  tokenRequestsPerMinute: number,
+  addressOf: (ctx: Context) => string,
+): RateLimit {
+  const limiter = (name: string, points: number, duration = WINDOW_SECONDS) =>
     new RateLimiterRedis({
       storeClient: redis,
       keyPrefix: `${prefix}:rate:${name}`,
       points,
-      duration: WINDOW_SECONDS,
-      insuranceLimiter: new RateLimiterMemory({ keyPrefix: name, points, duration: WINDOW_SECONDS }),
+      duration,
+      insuranceLimiter: new RateLimiterMemory({ keyPrefix: name, points, duration }),
     })
   const byType = Object.fromEntries(Object.entries(ACCOUNT_TYPES).map(([type, points]) => [type, limiter(type, points)])) as Record<
     AccountType,
     RateLimiterRedis
   >
   const tokens = limiter('token', tokenRequestsPerMinute)
+  const pages = limiter('page', PAGES_PER_MINUTE)
+  // Its own limit is out of reach: that of each account is compared.
+  const pushes = limiter('pushed', Number.MAX_SAFE_INTEGER, PUSH_WINDOW_SECONDS)
+  const failures = { secret: limiter('failed-secret', FAILURES.secret), signature: limiter('failed-signature', FAILURES.signature) }
 
   async function consume(ctx: Context, by: RateLimiterRedis, key: string): Promise<void> {
     let result: RateLimiterRes
@@ -39,26 +72,51 @@ export function createRateLimit(redis: Redis, prefix: string, tokenRequestsPerMi
       result = refused
       isExceeded = true
     }
-    const seconds = Math.max(1, Math.ceil(result.msBeforeNext / 1000))
-    const remaining = Math.max(0, result.remainingPoints)
+    const seconds = show(ctx, by.points, WINDOW_SECONDS, result)
+    if (isExceeded) throw exceeded(`the limit of ${by.points} requests per minute is exceeded`, seconds)
+  }
+
+  /** Sets the headers; returns the seconds until the count starts over. */
+  function show(ctx: Context, limit: number, window: number, { consumedPoints, msBeforeNext }: RateLimiterRes): number {
+    const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000))
+    const remaining = Math.max(0, limit - consumedPoints)
     ctx.set({
-      'X-RateLimit-Limit': String(by.points),
+      'X-RateLimit-Limit': String(limit),
       'X-RateLimit-Remaining': String(remaining),
       'X-RateLimit-Reset': String(seconds),
       // draft-ietf-httpapi-ratelimit-headers-10
-      'RateLimit-Policy': `"default";q=${by.points};w=${WINDOW_SECONDS}`,
+      'RateLimit-Policy': `"default";q=${limit};w=${window}`,
       RateLimit: `"default";r=${remaining};t=${seconds}`,
     })
-    if (isExceeded)
-      throw new ServiceError(
-        'rate_limit_exceeded',
-        `the limit of ${by.points} requests per minute is exceeded, try again in ${seconds} s`,
-        { headers: { 'Retry-After': String(seconds) } },
-      )
+    return seconds
+  }
+
+  async function pushed(ctx: Context, accountId: string, perSecond: number): Promise<void> {
+    const limit = perSecond * PUSH_WINDOW_SECONDS
+    const result = await pushes.consume(accountId)
+    const seconds = show(ctx, limit, PUSH_WINDOW_SECONDS, result)
+    if (result.consumedPoints > limit) throw exceeded(`the quota pushed_requests_per_second is ${perSecond}, which is exceeded`, seconds)
+  }
+
+  async function guarded<T>(kind: GuardedKind, key: string, work: () => Promise<T>): Promise<T> {
+    const by = failures[kind]
+    const known = await by.get(key)
+    if (known && known.consumedPoints >= by.points)
+      throw exceeded('there were too many failed attempts', Math.max(1, Math.ceil(known.msBeforeNext / 1000)))
+    try {
+      return await work()
+    } catch (error) {
+      // Refused by the limiter too once it is over, which changes nothing here.
+      if (error instanceof ServiceError && error.status === ERROR_CODES.invalid_credentials.status) await by.consume(key).catch(() => {})
+      throw error
+    }
   }
 
   return {
     account: (ctx, caller) => consume(ctx, byType[caller.accountType], caller.accountId),
-    address: (ctx) => consume(ctx, tokens, ctx.ip),
+    token: (ctx) => consume(ctx, tokens, addressOf(ctx)),
+    page: (ctx) => consume(ctx, pages, addressOf(ctx)),
+    pushed,
+    guarded,
   }
 }

@@ -1,7 +1,7 @@
 /** `dps.observed` → Postgres: what tasks report, and the statuses that result; rows and position in one database transaction. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { openTail, type Tail, type TailRecord } from '../../../shared/kafka/tail.ts'
-import { ObservedTask, taskNumbersOf } from '../../../shared/model/definition.ts'
+import { CpuUse, isCpuUseKey, ObservedTask, taskNumbersOf } from '../../../shared/model/definition.ts'
 import { statusFrom } from '../../../shared/model/pipeline-status.ts'
 import type { Queryable } from '../store/database.ts'
 import {
@@ -15,6 +15,7 @@ import {
   setProjectorPosition,
   updatePipeline,
 } from '../store/pipelines.ts'
+import { saveCpuUse } from '../store/cpu-use.ts'
 import { quarantineVersions } from '../store/smartmodules.ts'
 import type { Deps } from '../deps.ts'
 import { projectJob } from '../jobs/jobs.ts'
@@ -22,14 +23,23 @@ import { publishDefinition } from '../publisher/enqueue.ts'
 
 const NAME = 'observed'
 
-function parse({ value }: TailRecord): ObservedTask[] {
-  if (value === null) return []
+function parseJson(bytes: Buffer): unknown {
   try {
-    const parsed = ObservedTask.safeParse(JSON.parse(value.toString('utf8')))
-    return parsed.success ? [parsed.data] : []
+    return JSON.parse(bytes.toString('utf8'))
   } catch {
-    return []
+    return undefined
   }
+}
+
+function parse({ value }: TailRecord): ObservedTask[] {
+  const parsed = ObservedTask.safeParse(value && parseJson(value))
+  return parsed.success ? [parsed.data] : []
+}
+
+function cpuUseIn({ key, value }: TailRecord): CpuUse[] {
+  if (value === null || !isCpuUseKey(key)) return []
+  const parsed = CpuUse.safeParse(parseJson(value))
+  return parsed.success ? [parsed.data] : []
 }
 
 async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void> {
@@ -81,6 +91,7 @@ export async function startProjector(
         // Another control plane may be ahead: older reports must not overwrite what it has projected, however long this one was suspended.
         const position = await lockProjectorPosition(trx, NAME)
         const tasks = records.filter(({ offset }) => offset >= position).flatMap(parse)
+        for (const use of records.filter(({ offset }) => offset >= position).flatMap(cpuUseIn)) await saveCpuUse(trx, use)
         const ids = [...new Set(tasks.map(({ pipeline_id }) => pipeline_id))].sort()
         const pipelineIds = ids.filter((id) => !id.startsWith('job_'))
         const endedJobs: Projected['endedJobs'] = []

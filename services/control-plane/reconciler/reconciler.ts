@@ -4,6 +4,8 @@
  */
 import { ADVISORY_LOCKS, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { applyCpuQuotas } from './cpu-quotas.ts'
+import { deleteOldAudit } from '../store/audit.ts'
 import { deleteOldKeys } from '../store/idempotency.ts'
 import { listUnfinishedPipelines, updatePipeline } from '../store/pipelines.ts'
 import { listUnfinishedStreams, updateStream } from '../store/streams.ts'
@@ -65,7 +67,9 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await settleUnfinishedJobs(deps)
       await keepOffsets(Date.now()).catch(warn('offsets are not kept'))
       await trimIntakes(Date.now()).catch(warn('intake topics are not trimmed'))
+      await applyCpuQuotas(deps, new Date()).catch(warn('CPU quotas are not looked at'))
       await deleteOldKeys(db)
+      await deleteOldAudit(db)
       // Not awaited: a slow registry must not hold up the rest.
       following ??= followAdoptedStreams()
         .catch((error: unknown) => log.warn({ reason: String(error) }, 'reconciler: adopted streams can’t be checked now'))

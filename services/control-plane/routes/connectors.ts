@@ -15,6 +15,7 @@ import { checkEndpoint } from '../definitions/check-endpoint.ts'
 import type { Deps } from '../deps.ts'
 import { listReply } from './list-reply.ts'
 import { operation } from './operation.ts'
+import { assertMayUse, secretFault } from '../definitions/may-use.ts'
 import { resolveConfig } from '../definitions/resolve-endpoint.ts'
 
 const show = (connector: Connector) => {
@@ -70,9 +71,11 @@ async function examine(
   if (!sides.includes(meant)) throw invalidRequest([{ path: '/side', message: `the connector is not a ${meant}` }])
   const details: Detail[] = []
   const resolved = resolveConfig(meant, { connector_id: id, config }, details, '')
-  for (const { name, path } of secretsIn(resolved))
-    if (!(await findSecretByName(db, accountId, name)))
-      details.push({ path: `/config${path}/$secret`, message: 'is not the name of a secret of this account' })
+  for (const { name, path } of secretsIn(resolved)) {
+    const secret = await findSecretByName(db, accountId, name)
+    const fault = secret ? secretFault(secret, { connector_id: id, config: resolved }) : 'is not the name of a secret of this account'
+    if (fault !== undefined) details.push({ path: `/config${path}/$secret`, message: fault })
+  }
   return { side: meant, config: resolved, details: details.map(({ path, message }) => ({ path: path.replace(/^\/config/, ''), message })) }
 }
 
@@ -82,7 +85,10 @@ export const validateConnectorOperation = operation(validateConnectorContract, a
   return { status: 200, body: { valid, details, ...(valid ? { config } : {}) } }
 })
 
-export const checkConnectorOperation = operation(checkConnectorContract, async (deps, { accountId }, { params, body }) => {
+export const checkConnectorOperation = operation(checkConnectorContract, async (deps, caller, { params, body }) => {
+  const { accountId } = caller
+  // Only secrets: a check reads and writes no records.
+  assertMayUse(caller, { sink: { connector_id: '', config: body.config } })
   const from = performance.now()
   const { side, config, details } = await examine(deps, accountId, params.id, body)
   const faults =

@@ -4,9 +4,15 @@ import { invalidRequest } from '../service-error.ts'
 import { findActiveKey } from '../store/accounts.ts'
 import { invalidCredentials, TOKEN_SECONDS } from '../credentials.ts'
 import type { Deps, Reply } from '../deps.ts'
+import { assertActive } from '../middleware/authenticate.ts'
 import { validated } from '../middleware/validate.ts'
 
-type TokenInput = { body: unknown; authorization: string }
+type TokenInput = {
+  body: unknown
+  authorization: string
+  /** Counts failures with a key, and refuses when there were too many. */
+  guarded<T>(key: string, work: () => Promise<T>): Promise<T>
+}
 
 /** RFC 6749 §2.3.1: HTTP Basic with the key as user and the secret as password, both form-encoded. */
 function fromBasic(authorization: string): { key: string; secret: string } | undefined {
@@ -20,7 +26,7 @@ function fromBasic(authorization: string): { key: string; secret: string } | und
   }
 }
 
-function credentialsOf({ body, authorization }: TokenInput): { key: string; secret: string } {
+function credentialsOf({ body, authorization }: Pick<TokenInput, 'body' | 'authorization'>): { key: string; secret: string } {
   const form = typeof body === 'object' && body !== null && 'grant_type' in body ? TokenRequest.options[1] : TokenRequest.options[0]
   const result = validated(form, body)
   if ('details' in result) throw invalidRequest(result.details)
@@ -32,14 +38,21 @@ function credentialsOf({ body, authorization }: TokenInput): { key: string; secr
   return basic
 }
 
+const KEY_CHARACTERS_MAX = 70
+const KEY_ID = /^key_[0-9a-z]{1,64}$/
+
 export const createToken = {
   contract: createTokenContract,
   async handle({ db, credentials }: Deps, input: TokenInput): Promise<Reply> {
     const { key, secret } = credentialsOf(input)
-    const row = /^key_[0-9a-z]{1,64}$/.test(key) ? await findActiveKey(db, key) : undefined
-    // An unknown key takes as long as a wrong secret.
-    const isRight = credentials.matches(secret, row?.secret_hash ?? Buffer.alloc(32))
-    if (!row || !isRight) throw invalidCredentials('the API key or secret is wrong')
+    const row = await input.guarded(key.slice(0, KEY_CHARACTERS_MAX), async () => {
+      const found = KEY_ID.test(key) ? await findActiveKey(db, key) : undefined
+      // An unknown key takes as long as a wrong secret.
+      const isRight = credentials.matches(secret, found?.secret_hash ?? Buffer.alloc(32))
+      if (!found || !isRight) throw invalidCredentials('the API key or secret is wrong')
+      return found
+    })
+    assertActive(row)
     return {
       status: 200,
       body: { access_token: credentials.signToken(row.id, row.account_id), token_type: 'Bearer', expires_in: TOKEN_SECONDS },

@@ -1,5 +1,7 @@
 /** Every operation that requires a token, in the order of the docs. A new operation is a new file and a line here. */
 import type { Operation } from './operation.ts'
+import { getAccountOperation } from './account.ts'
+import { listAuditOperation } from './audit.ts'
 import { checkConnectorOperation, getConnectorOperation, listConnectorsOperation, validateConnectorOperation } from './connectors.ts'
 import { getDeadLetterOperation, listDeadLettersOperation, redriveOperation } from './dead-letters.ts'
 import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs.ts'
@@ -25,9 +27,11 @@ import { getStreamData, writeStreamData } from './streams/stream-data.ts'
 import { deleteStreamOperation, getStreamOperation, listStreamsOperation } from './streams/streams.ts'
 
 export const OPERATIONS: readonly Operation[] = [
+  getAccountOperation,
   listKeysOperation,
   createKeyOperation,
   deleteKeyOperation,
+  listAuditOperation,
   listSmartModulesOperation,
   deploySmartModule,
   getSmartModuleOperation,

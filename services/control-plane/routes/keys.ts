@@ -3,7 +3,8 @@ import { createKeyContract, deleteKeyContract, listKeysContract } from '../../..
 import { notFound, ServiceError } from '../service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import { SCOPES } from '../../../shared/model/limits.ts'
-import { insertKey, listKeys, revokeKey, type KeyRow } from '../store/accounts.ts'
+import { insertKey, listKeys, listKeysWith, lockAccount, revokeKey, type KeyRow } from '../store/accounts.ts'
+import { assertQuotas } from '../store/quotas.ts'
 import { listReply } from './list-reply.ts'
 import { orNameTaken } from './name-taken.ts'
 import { operation } from './operation.ts'
@@ -22,7 +23,11 @@ export const createKeyOperation = operation(createKeyContract, async ({ db, cred
   const row = await orNameTaken(
     'key',
     body.name,
-    insertKey(db, { id: newId('key'), account_id: caller.accountId, name: body.name, scopes, secret_hash: credentials.hashOf(secret) }),
+    db.transaction(async (trx) => {
+      await assertQuotas(trx, caller.accountId, { keys: 1 })
+      const hash = credentials.hashOf(secret)
+      return insertKey(trx, { id: newId('key'), account_id: caller.accountId, name: body.name, scopes, secret_hash: hash })
+    }),
   )
   return {
     status: 201,
@@ -32,6 +37,13 @@ export const createKeyOperation = operation(createKeyContract, async ({ db, cred
 })
 
 export const deleteKeyOperation = operation(deleteKeyContract, async ({ db }, caller, { params }) => {
-  if (!(await revokeKey(db, caller.accountId, params.id))) throw notFound('the key')
+  await db.transaction(async (trx) => {
+    // Two requests could otherwise delete the last two keys.
+    await lockAccount(trx, caller.accountId)
+    const makers = await listKeysWith(trx, caller.accountId, 'keys:write')
+    if (makers.length === 1 && makers[0]!.id === params.id)
+      throw new ServiceError('conflict', 'the key is the last one that can make keys (keys:write): create another one first')
+    if (!(await revokeKey(trx, caller.accountId, params.id))) throw notFound('the key')
+  })
   return { status: 204 }
 })

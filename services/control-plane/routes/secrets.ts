@@ -6,7 +6,8 @@ import {
   listSecretsContract,
   updateSecretContract,
 } from '../../../shared/api/secrets.ts'
-import { notFound, ServiceError } from '../service-error.ts'
+import { findConnector } from '../../../shared/connectors/catalogue.ts'
+import { invalidRequest, notFound, ServiceError } from '../service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { type Queryable } from '../store/database.ts'
@@ -21,29 +22,38 @@ import {
   updateSecret,
   type SecretRow,
 } from '../store/secrets.ts'
+import { assertQuotas } from '../store/quotas.ts'
 import { publishDefinition } from '../publisher/enqueue.ts'
 import { assertIfMatch, etagOf, listReply } from './list-reply.ts'
 import { orNameTaken } from './name-taken.ts'
 import { operation } from './operation.ts'
 
-const show = ({ id, name, description, created_at, updated_at }: SecretRow, used_by: string[]) => ({
-  id,
-  name,
-  description,
+const show = (row: SecretRow, used_by: string[]) => ({
+  id: row.id,
+  name: row.name,
+  description: row.description,
+  connectors: row.allowed_connectors,
+  hosts: row.allowed_hosts,
   used_by,
-  created_at,
-  updated_at,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
 })
 
 export const createSecretOperation = operation(
   createSecretContract,
   async ({ db, secretBox, notifyPublisher }, { accountId }, { body }) => {
-    const { name, description, value } = body
+    const { name, description, value, connectors, hosts } = body
+    const unknown = (connectors ?? []).findIndex((each) => findConnector(each) === undefined)
+    if (unknown >= 0) throw invalidRequest([{ path: `/connectors/${unknown}`, message: 'is not the id or name of a connector' }])
     const envelope = secretBox.seal(ownerOf(accountId, name), value)
+    const bounds = { allowed_connectors: connectors ?? null, allowed_hosts: hosts ?? null }
     const row = await orNameTaken(
       'secret',
       name,
-      db.transaction((trx) => insertSecret(trx, { id: newId('secret'), account_id: accountId, name, description, envelope })),
+      db.transaction(async (trx) => {
+        await assertQuotas(trx, accountId, { secrets: 1 })
+        return insertSecret(trx, { id: newId('secret'), account_id: accountId, name, description, envelope, ...bounds })
+      }),
     )
     notifyPublisher()
     return { status: 201, body: show(row, []), headers: { Location: `/secrets/${row.id}` } }

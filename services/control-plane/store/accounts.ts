@@ -1,10 +1,24 @@
 /** Accounts and their API keys. Secrets are stored as keyed hashes only. */
+import { definitionKeys, type AccountState } from '../../../shared/model/definition.ts'
+import type { Quotas } from '../../../shared/model/quotas.ts'
 import type { AccountType, Scope } from '../../../shared/model/limits.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
 /** A row of `accounts`. */
-export type AccountRow = { id: string; name: string; type: AccountType; created_at: Date }
+export type AccountRow = {
+  id: string
+  name: string
+  type: AccountType
+  created_at: Date
+  suspended_at: Date | null
+  /** Why, as the account's users are told. */
+  suspended_for: string | null
+  /** What replaces the quotas of its type. */
+  quotas: unknown
+  /** The clock hour in which it used more CPU time than it may. */
+  over_cpu_hour: string | null
+}
 /** A row of `api_keys`. */
 export type KeyRow = {
   id: string
@@ -16,8 +30,8 @@ export type KeyRow = {
   revoked_at: Date | null
 }
 
-/** A key that is not revoked, with its account's type. */
-export type ActiveKey = KeyRow & { account_type: AccountType }
+/** A key that is not revoked, with its account's type, and why the account is suspended. */
+export type ActiveKey = KeyRow & { account_type: AccountType; suspended_for: string | null }
 
 /** How many accounts there are. */
 export async function countAccounts(db: Queryable): Promise<number> {
@@ -25,9 +39,47 @@ export async function countAccounts(db: Queryable): Promise<number> {
   return Number(row?.count ?? 0)
 }
 
-/** Stores an account. */
-export async function insertAccount(db: Queryable, account: Omit<AccountRow, 'created_at'>): Promise<void> {
+/** Stores an account, also in the outbox. */
+export async function insertAccount(db: Queryable, account: Pick<AccountRow, 'id' | 'name' | 'type'>): Promise<void> {
   await db('accounts').insert(account)
+  await enqueueAccount(db, { ...account, suspended_for: null, over_cpu_hour: null })
+}
+
+/** Suspends the account for a reason, or, with null, ends its suspension. False when there is no such account. */
+export async function suspendAccount(db: Queryable, id: string, reason: string | null): Promise<boolean> {
+  const [row] = await db('accounts')
+    .where({ id })
+    .update({ suspended_at: reason === null ? null : db.fn.now(), suspended_for: reason })
+    .returning('*')
+  if (row) await enqueueAccount(db, row)
+  return row !== undefined
+}
+
+/** Sets the hour in which the account used more CPU time than it may, or null once that hour is over. */
+export async function setOverCpuHour(db: Queryable, id: string, hour: string | null): Promise<void> {
+  const [row] = await db('accounts').where({ id }).update({ over_cpu_hour: hour }).returning('*')
+  if (row) await enqueueAccount(db, row)
+}
+
+/** Accounts that have used more CPU time than they may, in whatever hour. */
+export async function listOverCpu(db: Queryable): Promise<AccountRow[]> {
+  return db('accounts').whereNotNull('over_cpu_hour')
+}
+
+/** Replaces quotas of the account's type. False when there is no such account. */
+export async function setQuotas(db: Queryable, id: string, quotas: Partial<Quotas>): Promise<boolean> {
+  return (
+    (await db('accounts')
+      .where({ id })
+      .update({ quotas: JSON.stringify(quotas) })) > 0
+  )
+}
+
+type Known = Pick<AccountRow, 'id' | 'type' | 'suspended_for' | 'over_cpu_hour'>
+
+async function enqueueAccount(db: Queryable, { id, type, suspended_for, over_cpu_hour }: Known): Promise<void> {
+  const state: AccountState = { type, is_suspended: suspended_for !== null, is_over_cpu: over_cpu_hour !== null }
+  await db('outbox').insert({ key: definitionKeys.account(id), value: Buffer.from(JSON.stringify(state)) })
 }
 
 /** The stored key. Throws a unique violation when an active key of the account has the same name. */
@@ -47,12 +99,23 @@ export async function findActiveKey(db: Queryable, id: string): Promise<ActiveKe
     .join('accounts', 'accounts.id', 'api_keys.account_id')
     .where('api_keys.id', id)
     .whereNull('revoked_at')
-    .first('api_keys.*', 'accounts.type as account_type')
+    .first('api_keys.*', 'accounts.type as account_type', 'accounts.suspended_for')
 }
 
 /** A page of the account's active keys. */
 export async function listKeys(db: Queryable, accountId: string, page: PageRequest): Promise<Page<KeyRow>> {
   return findPage(db('api_keys').where({ account_id: accountId }).whereNull('revoked_at').select('*'), page)
+}
+
+/** Locks the account until the transaction ends: changes that depend on what it has follow each other. */
+export async function lockAccount(trx: Queryable, id: string): Promise<AccountRow | undefined> {
+  // Not `forUpdate`, which would hold up inserts of rows that refer to the account.
+  return trx('accounts').where({ id }).forNoKeyUpdate().first()
+}
+
+/** The account's active keys that have the scope. */
+export async function listKeysWith(db: Queryable, accountId: string, scope: Scope): Promise<KeyRow[]> {
+  return db('api_keys').where({ account_id: accountId }).whereNull('revoked_at').whereRaw('? = ANY (scopes)', [scope])
 }
 
 /** False when the account has no such active key. */

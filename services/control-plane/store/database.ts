@@ -7,6 +7,7 @@ import * as streamSchemas from './migrations/0004-stream-schemas.ts'
 import * as adoptedStreams from './migrations/0005-adopted-streams.ts'
 import * as fencing from './migrations/0006-fencing.ts'
 import * as streamIndex from './migrations/0007-stream-index.ts'
+import * as accounts from './migrations/0008-accounts.ts'
 
 /** A pool of connections to Postgres. */
 export type Database = Knex
@@ -23,6 +24,7 @@ const MIGRATIONS = [
   { name: '0005-adopted-streams', migration: adoptedStreams },
   { name: '0006-fencing', migration: fencing },
   { name: '0007-stream-index', migration: streamIndex },
+  { name: '0008-accounts', migration: accounts },
 ]
 
 /** A pool of at most `connectionsMax` connections. A query waits at most 5 s for a free one. */

@@ -6,7 +6,11 @@ export type KeptAnswer = { status: number; headers: Record<string, string>; body
 /** The producer and the partition of a write, so that the broker recognises a repeat as the same write. */
 export type Begun = { producer_id: string; epoch: number; partition: number }
 /** The result of a claim; `begun` is set if an earlier request under the key ended with an unknown result. */
-export type Claim = { kind: 'new'; begun?: Begun } | { kind: 'mismatch' } | { kind: 'in_flight' } | { kind: 'done'; answer: KeptAnswer }
+export type Claim =
+  | { kind: 'new'; begun?: Begun }
+  | { kind: 'mismatch' }
+  | { kind: 'in_flight' }
+  | { kind: 'done'; answer: KeptAnswer; isSealed: boolean }
 
 /** A claim without a response can be taken over after this time, because its holder has died. */
 const IN_FLIGHT_SECONDS = 60
@@ -37,14 +41,19 @@ export async function claimKey(db: Queryable, accountId: string, key: string, fi
   }
   return row.status === null
     ? { kind: 'in_flight' }
-    : { kind: 'done', answer: { status: row.status, headers: row.headers, body: row.body } }
+    : { kind: 'done', answer: { status: row.status, headers: row.headers, body: row.body }, isSealed: row.is_sealed }
 }
 
-/** Stores the response of the request that holds the key. */
-export async function keepAnswer(db: Queryable, accountId: string, key: string, answer: KeptAnswer): Promise<void> {
+/** Stores the response of the request that holds the key; `isSealed`: its body is an encrypted one. */
+export async function keepAnswer(db: Queryable, accountId: string, key: string, answer: KeptAnswer, isSealed: boolean): Promise<void> {
   await db('idempotency_keys')
     .where({ account_id: accountId, key })
-    .update({ status: answer.status, headers: JSON.stringify(answer.headers), body: JSON.stringify(answer.body ?? null) })
+    .update({
+      status: answer.status,
+      headers: JSON.stringify(answer.headers),
+      body: JSON.stringify(answer.body ?? null),
+      is_sealed: isSealed,
+    })
 }
 
 /** Stores what a write begins with, before its first byte is sent. Throws an Error when the key was released before. */

@@ -11,6 +11,9 @@ export type SecretRow = {
   name: string
   description: string
   envelope: Envelope
+  /** Ids or names of the connectors, and hosts (`*.` for all below one), that it is for; null for all. */
+  allowed_connectors: string[] | null
+  allowed_hosts: string[] | null
   created_at: Date
   updated_at: Date
 }

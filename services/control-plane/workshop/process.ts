@@ -15,12 +15,14 @@ export type WorkshopProcess = {
 
 /** Sixteen steps of the largest modules, on their way in and compiled. */
 const MEMORY_BYTES_MAX = 1536 << 20
+/** Behind the control plane, beside the runners. */
+const NICE = 5
 const LINE_BYTES_MAX = 64 << 20
 const MAIN = join(import.meta.dirname, 'main.ts')
 
 /** `env` is its whole environment. */
 export function startWorkshopProcess(env: Record<string, string>): WorkshopProcess {
-  const child = startWatchedChild({ main: MAIN, env, fds: [], memoryBytesMax: MEMORY_BYTES_MAX, isBehind: true })
+  const child = startWatchedChild({ main: MAIN, env, fds: [], memoryBytesMax: MEMORY_BYTES_MAX, nice: NICE })
   const ready = Promise.withResolvers<void>()
   let onAnswer: (value: { answer: Answer } | { progress: Progress }) => void = () => {}
   const lines = openLines<FromWorkshop, unknown>({

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
 import { Envelope, ownerOf, type SecretBox } from '../../../shared/secrets/envelope.ts'
-import { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { AccountState, PipelineDefinition } from '../../../shared/model/definition.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { parseJson } from './parse-json.ts'
 import type { Secret } from '../channel/protocol.ts'
@@ -13,6 +13,8 @@ export type Definitions = {
   pipelines: ReadonlyMap<string, PipelineDefinition>
   /** One revision of a pipeline as JSON; undefined when it is not kept. */
   revision(pipelineId: string, revision: number): string | undefined
+  /** What is known of the account; undefined for one that was not published yet. */
+  account(id: string): AccountState | undefined
   /** The accounts' secrets by owner, decrypted where there is a key. */
   secretsOf(accounts: ReadonlySet<string>): Record<string, Secret>
   /** Grows whenever a secret was changed. */
@@ -35,6 +37,7 @@ export function openDefinitions(
   const revisions = new Map<string, Buffer>()
   const binaries = new Map<string, Buffer>()
   const secrets = new Map<string, Envelope>()
+  const accounts = new Map<string, AccountState>()
   let secretsVersion = 0
 
   function apply(key: string, value: Buffer | null): void {
@@ -63,6 +66,13 @@ export function openDefinitions(
         if (value === null) secrets.delete(id)
         else if (parsed.success) secrets.set(id, parsed.data)
         else onError(new Error(`the secret ${id} can't be parsed`))
+        return
+      }
+      case 'account': {
+        const parsed = AccountState.safeParse(value && parseJson(value))
+        if (value === null) accounts.delete(id)
+        else if (parsed.success) accounts.set(id, parsed.data)
+        else onError(new Error(`the account ${id} can't be parsed`))
         return
       }
       case 'smartmodule':
@@ -99,10 +109,11 @@ export function openDefinitions(
     pipelines,
     caughtUp: tail.caughtUp,
     revision: (pipelineId, revision) => revisions.get(`${pipelineId}/${revision}`)?.toString('utf8'),
-    secretsOf(accounts) {
+    account: (id) => accounts.get(id),
+    secretsOf(of) {
       const found: Record<string, Secret> = {}
       for (const [owner, envelope] of secrets) {
-        if (![...accounts].some((account) => owner.startsWith(ownerOf(account, '')))) continue
+        if (![...of].some((account) => owner.startsWith(ownerOf(account, '')))) continue
         try {
           found[owner] = { value: secretBox.open(owner, envelope) }
         } catch (error) {

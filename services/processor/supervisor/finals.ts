@@ -59,10 +59,10 @@ export function createFinals({ processorId, pipelines, holds, isMine, now }: Fin
         }
       }
     },
-    /** All of this processor's tasks of a run that has failed. */
-    failed: (definition: PipelineDefinition, reason: string): ObservedTask[] =>
+    /** All of this processor's tasks of a run that must not run, but for those that a runner still has. */
+    idle: (definition: PipelineDefinition, status: 'stopped' | 'failed', reason: string): ObservedTask[] =>
       taskNumbersOf(definition)
-        .filter((index) => isMine(definition, index))
-        .map((index) => idle(definition, index, 'failed', reason)),
+        .filter((index) => isMine(definition, index) && !holds(observedKey(runIdOf(definition), index)))
+        .map((index) => idle(definition, index, status, reason)),
   }
 }

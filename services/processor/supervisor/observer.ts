@@ -1,12 +1,13 @@
 /** Reports this processor's tasks to the control plane on `dps.observed`: changes at once, progress every two seconds. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
-import { observedKey, type ObservedTask } from '../../../shared/model/definition.ts'
+import { cpuUseKey, observedKey, type CpuUse, type ObservedTask } from '../../../shared/model/definition.ts'
 
 export type Observer = { /** Something changed: publish soon. */ notify(): void; close(): Promise<void> }
 
 const PROGRESS_MS = 2000
 const SOON_MS = 50
+const CPU_USE_MS = 60_000
 /** Below the broker's default batch limit of 1 MiB. */
 const BATCH_BYTES_MAX = 500_000
 
@@ -16,12 +17,15 @@ export function openObserver(
   cluster: Cluster,
   topic: string,
   collect: () => ObservedTask[],
+  /** CPU seconds by account, reported once a minute. */
+  cpuUse: () => CpuUse[],
   now: () => number,
   onError: (error: Error) => void,
 ): Observer {
   const connections = cluster.openConnections('observer')
   /** By key, the last published report without its time: an unchanged task is not reported again. */
   const published = new Map<string, string>()
+  let cpuUseAt = now() + CPU_USE_MS
   let soon: NodeJS.Timeout | undefined
   let publishing: Promise<void> | undefined
 
@@ -34,6 +38,10 @@ export function openObserver(
       const fingerprint = JSON.stringify({ ...task, at: '' })
       if (published.get(key) !== fingerprint) waiting.push({ key, fingerprint, value: Buffer.from(JSON.stringify(task)) })
     }
+    if (now() >= cpuUseAt) {
+      cpuUseAt = now() + CPU_USE_MS
+      for (const use of cpuUse()) waiting.push({ key: cpuUseKey(use), fingerprint: '', value: Buffer.from(JSON.stringify(use)) })
+    }
     for (const key of published.keys()) if (!keys.has(key)) published.delete(key)
     while (waiting.length > 0) {
       let bytes = 0
@@ -44,7 +52,7 @@ export function openObserver(
 
   async function send(part: Report[]): Promise<void> {
     await appendRecords(cluster, connections, topic, part, now())
-    for (const { key, fingerprint } of part) published.set(key, fingerprint)
+    for (const { key, fingerprint } of part) if (fingerprint !== '') published.set(key, fingerprint)
   }
 
   function run(): Promise<void> {

@@ -75,6 +75,8 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
       return runner
     },
     has: (taskKey: string): boolean => tasks.has(taskKey),
+    /** The only account whose runs it has had; undefined where there are several. */
+    account: (): string | undefined => (accounts.size === 1 ? [...accounts][0] : undefined),
     isEmpty: (): boolean => tasks.size === 0,
     reports: (): ObservedTask[] => [...tasks.values()].flatMap(({ last }) => (last ? [last] : [])),
     use(given: RunnerProcess): void {

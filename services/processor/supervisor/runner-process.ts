@@ -15,6 +15,8 @@ export type RunnerProcess = {
   isReady(): boolean
   usage(): { rssBytes: number; cpuSeconds: number; lanes: number }
   send(value: ToRunner): void
+  /** Its share of the processors' time, see `WatchedChild`. */
+  setNice(nice: number): void
   /** Lets it finish its rounds, and kills it when that takes too long. */
   drain(): void
   kill(): void
@@ -36,6 +38,9 @@ const NEEDS_PER_SECOND_MAX = 200
 const START_MAX_S = 60
 /** Below the ten seconds that an operator's stop waits before it kills. */
 const DRAIN_MAX_MS = 8000
+
+/** Of one that starts: it takes nothing from those that run. */
+const NICE_MAX = 19
 
 const MAIN = join(import.meta.dirname, '..', 'runner', 'main.ts')
 
@@ -75,6 +80,7 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
       isReady: () => false,
       usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0 }),
       send: nothing,
+      setNice: nothing,
       drain: nothing,
       kill: nothing,
       ended: Promise.resolve(end),
@@ -84,7 +90,7 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
 
 function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerProcessOptions): RunnerProcess {
   const notesFd = openNotesFile()
-  const child = withFile(notesFd, () => startWatchedChild({ main: MAIN, env, fds: [notesFd], memoryBytesMax, isBehind: false }))
+  const child = withFile(notesFd, () => startWatchedChild({ main: MAIN, env, fds: [notesFd], memoryBytesMax, nice: NICE_MAX }))
   let ready = false
   let missed = 0
   let seconds = 0
@@ -121,6 +127,7 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
     isReady: () => ready,
     usage: () => ({ ...child.usage(), lanes }),
     send: (value) => lines.send(value),
+    setNice: child.setNice,
     drain() {
       child.dismiss()
       lines.send({ type: 'drain' })

@@ -16,12 +16,14 @@ export type Runners = {
   /** Whether a runner may still have the task. */
   holds(taskKey: string): boolean
   /** For the metrics. */
-  usage(): { group: string; pid: number; rssBytes: number; cpuSeconds: number; lanes: number }[]
+  usage(): { group: string; account: string | undefined; pid: number; rssBytes: number; cpuSeconds: number; lanes: number }[]
   close(): Promise<void>
 }
 
 export type RunnersOptions = Pick<RunnerProcessOptions, 'settings' | 'env' | 'memoryBytesMax' | 'now'> &
   Pick<RunnerGroupOptions, 'definitions' | 'connectorDefaults' | 'onTaskEnded' | 'onDeclined' | 'onChange' | 'onFreed'> & {
+    /** The share of the processors' time that a group's runner has, see `WatchedChild`. */
+    niceOf(group: string, placement: Placement): number
     /** A runner has ended that was to go on. */
     onEnd(group: string, runs: PipelineDefinition[], end: RunnerEnd): void
     log(level: 'info' | 'warn', message: string, fields: object): void
@@ -128,6 +130,7 @@ export function openRunners(options: RunnersOptions): Runners {
       const placement = placements.get(group.name)
       if (!group.runner && placement && group.startAt <= now() && starting() < STARTING_MAX) take(group)
       group.tell(placement ?? new Map())
+      if (placement) group.runner?.setNice(options.niceOf(group.name, placement))
       endIdle(group, placement)
     }
     for (const name of ends.keys()) if (recentEnds(name).length === 0) ends.delete(name)
@@ -144,7 +147,8 @@ export function openRunners(options: RunnersOptions): Runners {
       const keys = new Set(reported.map(({ pipeline_id, task }) => observedKey(pipeline_id, task)))
       return [...reported, ...[...orphans].flatMap(([key, last]) => (keys.has(key) ? [] : [last]))]
     },
-    usage: () => [...served].map(([runner, { name }]) => ({ group: name, pid: runner.pid, ...runner.usage() })),
+    usage: () =>
+      [...served].map(([runner, group]) => ({ group: group.name, account: group.account(), pid: runner.pid, ...runner.usage() })),
     async close() {
       closed = true
       spare?.kill()

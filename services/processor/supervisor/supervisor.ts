@@ -8,6 +8,7 @@ import type { Blame } from './blame.ts'
 import type { Declined } from './declined.ts'
 import { createFinals } from './finals.ts'
 import type { Fleet } from './fleet.ts'
+import { niceOf } from './nice.ts'
 import { placeTask } from './placement.ts'
 import type { Placement } from './runner-group.ts'
 import type { RunnerEnd } from './runner-process.ts'
@@ -48,6 +49,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   const runners = openRunners({
     ...options,
     onEnd,
+    niceOf: (group, placement) => niceOf(group, placement, definitions),
     onTaskEnded: (last) => finals.onTaskEnded(last),
     onDeclined,
     onFreed: () => reconcile(),
@@ -59,6 +61,8 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     const members = declined.eligible(fleet.members(), runId, index, definition.attempt, definition.revision)
     return placeTask(members, runId, index) === processorId
   }
+
+  const isSuspended = ({ account_id }: PipelineDefinition): boolean => definitions.account(account_id)?.is_suspended === true
 
   function onEnd(group: string, runs: PipelineDefinition[], { cause, isBlamed, notes }: RunnerEnd): void {
     if (!isBlamed) return
@@ -81,7 +85,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   function placements(): Map<string, Placement> {
     const groups = new Map<string, Map<string, { definition: PipelineDefinition; tasks: readonly number[] }>>()
     for (const [runId, definition] of pipelines) {
-      if (definition.desired === 'stopped' || verdicts.of(definition) !== undefined) continue
+      if (definition.desired === 'stopped' || isSuspended(definition) || verdicts.of(definition) !== undefined) continue
       // A task that has failed or finished stays so until the next attempt, whichever runner it would be in.
       const tasks = taskNumbersOf(definition).filter((index) => isMine(definition, index) && !finals.isSettled(definition, index))
       if (tasks.length === 0) continue
@@ -104,16 +108,19 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   }
   const timer = setInterval(reconcile, PASS_MS)
 
-  function failed(): ObservedTask[] {
+  /** Reports of tasks that are wanted and must not run. */
+  function withheld(): ObservedTask[] {
     return [...pipelines.values()].flatMap((definition) => {
-      const reason = definition.desired === 'stopped' ? undefined : verdicts.of(definition)
-      return reason === undefined ? [] : finals.failed(definition, reason)
+      if (definition.desired === 'stopped') return []
+      const reason = verdicts.of(definition)
+      if (reason !== undefined) return finals.idle(definition, 'failed', reason)
+      return isSuspended(definition) ? finals.idle(definition, 'stopped', 'the account is suspended') : []
     })
   }
 
   return {
     reconcile,
-    observed: () => [...finals.reports(), ...failed(), ...runners.reports()],
+    observed: () => [...finals.reports(), ...withheld(), ...runners.reports()],
     usage: runners.usage,
     drain() {
       draining = true

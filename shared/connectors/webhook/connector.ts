@@ -8,10 +8,10 @@ const UNTOLD = new Set(['authorization', 'cookie', 'proxy-authorization'])
 
 export const WebhookConfig = z.strictObject({
   scheme: z
-    .enum(['hmac', 'github', 'stripe', 'slack'])
+    .enum(['hmac', 'github', 'stripe', 'slack', 'standard'])
     .default('hmac')
     .describe(
-      'how the sender signs: hmac is HMAC-SHA-256 of the body, in hexadecimal, with or without "sha256=" before it; stripe and slack also sign the time, which must be within five minutes of the service’s clock',
+      'how the sender signs: hmac is HMAC-SHA-256 of the body, in hexadecimal, with or without "sha256=" before it; stripe, slack and standard (Standard Webhooks) also sign the time, which must be within five minutes of the service’s clock; standard signs an id too, and a request with the same id is written once',
     )
     .meta({ title: 'Scheme' }),
   secret: Secret.describe('key with which the sender signs').meta({ title: 'Secret' }),

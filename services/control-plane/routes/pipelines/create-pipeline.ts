@@ -7,12 +7,14 @@ import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { findStream, schemasOf } from '../../store/streams.ts'
 import { insertPipeline, updatePipeline, type PipelineRow, type Use } from '../../store/pipelines.ts'
+import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
 import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
+import { assertMayUse } from '../../definitions/may-use.ts'
 import { checkEndpoint } from '../../definitions/check-endpoint.ts'
 import {
   connectorIdOf,
@@ -139,6 +141,7 @@ async function store(
       }),
     }
     const uses: Use[] = [...usesOf([source, sink]), ...steps.map((step): Use => ({ kind: 'smartmodule', used_id: step.module_id }))]
+    await assertQuotas(trx, caller.accountId, { pipelines: 1, tasks: body.tasks })
     return insertPipeline(
       trx,
       {
@@ -174,6 +177,7 @@ async function assertReachable(deps: Deps, caller: Caller, body: PipelineRequest
 }
 
 export const createPipeline = operation(createPipelineContract, async (deps, caller, { body, query }) => {
+  assertMayUse(caller, body)
   const id = newId('pipeline')
   if (query.check === 'true' && [body.source, body.sink].some((endpoint) => connectorIdOf(endpoint) !== streamConnector.id)) {
     // Examine first: a request with other faults must not cause connections. Connecting takes longer than a transaction may.

@@ -4,8 +4,10 @@ import { invalidRequest, notFound, ServiceError, type Detail } from '../../servi
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { transition } from '../../../../shared/model/pipeline-status.ts'
 import { lockPipeline, replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
+import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
+import { assertMayUse } from '../../definitions/may-use.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { orNameTaken } from '../name-taken.ts'
@@ -46,6 +48,7 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
     const { definition } = row
     if (request.tasks > definition.source_partitions && definition.source_partitions > 0)
       details.push({ path: '/tasks', message: `must be at most ${definition.source_partitions}, the source's partition count` })
+    await assertQuotas(trx, caller.accountId, { tasks: request.tasks - definition.tasks })
     let steps = definition.steps
     if (asked.processors) {
       const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
@@ -81,6 +84,7 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
 }
 
 export const updatePipelineOperation = operation(updatePipelineContract, async (deps, caller, { params, query, body }) => {
+  assertMayUse(caller, body.sink ? { sink: body.sink } : {})
   if (body.sink && query.check === 'true') await assertSinkReachable(deps, caller, params.id, body.sink)
   const row = await orNameTaken('pipeline', body.name, change(deps, caller, params.id, body))
   deps.notifyPublisher()

@@ -14,6 +14,7 @@ import {
   updateDescription,
   type VersionRow,
 } from '../../store/smartmodules.ts'
+import { assertQuotas } from '../../store/quotas.ts'
 import { operation } from '../operation.ts'
 
 function decodeBinary(text: string): Buffer {
@@ -61,6 +62,9 @@ export const deploySmartModule = operation(deploySmartModuleContract, async ({ d
   try {
     return await db.transaction(async (trx) => {
       const known = await lockSmartModule(trx, caller.accountId, body.name)
+      const versions = known ? await listVersions(trx, known.id) : []
+      const more = { smartmodules: known ? 0 : 1, smartmodule_bytes: binary.length }
+      await assertQuotas(trx, caller.accountId, more, versions.length)
       const row =
         known ??
         (await insertSmartModule(trx, {
@@ -71,7 +75,6 @@ export const deploySmartModule = operation(deploySmartModuleContract, async ({ d
           status: 'deployed',
         }))
       if (known && body.description !== undefined) await updateDescription(trx, known.id, body.description)
-      const versions = await listVersions(trx, row.id)
       const version = nextVersion(versions, body.version)
       const { input_format, output_format, ...config } = body.config
       await insertVersion(

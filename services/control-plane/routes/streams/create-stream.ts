@@ -3,6 +3,8 @@ import { createStreamContract, STREAM_DEFAULTS, type StreamRequest } from '../..
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { insertStream, updateStream, type NewStream } from '../../store/streams.ts'
+import type { Transaction } from '../../store/database.ts'
+import { assertQuotas } from '../../store/quotas.ts'
 import type { Deps } from '../../deps.ts'
 import { finishStream, undoStream } from '../../reconciler/streams.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
@@ -44,7 +46,11 @@ export const createStream = operation(createStreamContract, async (deps, caller,
   const { name, description, key } = body
   const described = await describe(deps, caller.accountId, id, body)
   const fresh = { id, account_id: caller.accountId, name, description, key_field: key ?? null, status: 'creating' as const, ...described }
-  const row = await orNameTaken('stream', name, insertStream(db, fresh))
+  const insert = async (trx: Transaction) => {
+    await assertQuotas(trx, caller.accountId, { streams: 1, partitions: described.partitions })
+    return insertStream(trx, fresh)
+  }
+  const row = await orNameTaken('stream', name, db.transaction(insert))
   try {
     await withDeadline(finishStream(deps, row), 'creating the stream')
   } catch (error) {

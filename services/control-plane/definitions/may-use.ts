@@ -1,0 +1,50 @@
+/** Which streams and secrets a request may put into a pipeline: what its key is for, and what a secret is for. */
+import { findConnector } from '../../../shared/connectors/catalogue.ts'
+import { secretsIn } from '../../../shared/connectors/secret.ts'
+import { streamConnector } from '../../../shared/connectors/stream/connector.ts'
+import type { Scope } from '../../../shared/model/limits.ts'
+import { ServiceError } from '../service-error.ts'
+import type { SecretRow } from '../store/secrets.ts'
+import type { Caller } from '../deps.ts'
+
+type Endpoint = { connector_id: string; config: unknown }
+
+/** Throws 403 naming the first scope that the key lacks: for streams that are read and written, and for secrets. */
+export function assertMayUse({ scopes }: Pick<Caller, 'scopes'>, endpoints: Partial<Record<'source' | 'sink', Endpoint>>): void {
+  const { source, sink } = endpoints
+  const isStream = (endpoint: Endpoint | undefined) => endpoint && findConnector(endpoint.connector_id)?.id === streamConnector.id
+  const needed: [scope: Scope, why: string][] = []
+  if (isStream(source)) needed.push(['streams:read', 'to read a stream'])
+  if (isStream(sink)) needed.push(['streams:write', 'to write into a stream'])
+  if (secretsIn([source?.config, sink?.config]).length > 0) needed.push(['secrets:use', 'to use a secret'])
+  const missing = needed.find(([scope]) => !scopes.includes(scope))
+  if (missing) throw new ServiceError('forbidden', `the API key lacks the scope ${missing[0]}, which is needed ${missing[1]}`)
+}
+
+/** `host:port` as connectors take it. */
+const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+):\d{1,5}$/i
+
+/** The hosts that a config names, in URLs and as `host:port`; those inside of secrets are not known. */
+function hostsIn(value: unknown): string[] {
+  if (typeof value === 'string') {
+    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && URL.canParse(value)) return [new URL(value).hostname.toLowerCase()]
+    const host = HOST_AND_PORT.exec(value)?.[1]
+    return host === undefined ? [] : [host.toLowerCase()]
+  }
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(hostsIn) : []
+}
+
+const isHost = (host: string, allowed: string): boolean =>
+  allowed.startsWith('*.') ? host.endsWith(allowed.slice(1).toLowerCase()) : host === allowed.toLowerCase()
+
+/** Why the secret can't be used in this config; undefined when it can. */
+export function secretFault(
+  { allowed_connectors, allowed_hosts }: Pick<SecretRow, 'allowed_connectors' | 'allowed_hosts'>,
+  { connector_id, config }: Endpoint,
+): string | undefined {
+  const connector = findConnector(connector_id)
+  if (allowed_connectors && !allowed_connectors.some((each) => each === connector?.id || each === connector?.name))
+    return `is a secret for ${allowed_connectors.join(', ')} only`
+  const beyond = allowed_hosts && hostsIn(config).find((host) => !allowed_hosts.some((allowed) => isHost(host, allowed)))
+  return beyond ? `is a secret for ${allowed_hosts.join(', ')} only, and the config names ${beyond}` : undefined
+}

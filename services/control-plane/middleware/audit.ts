@@ -1,0 +1,118 @@
+/**
+ * Writes the audit log: an entry before a request changes anything, completed with its outcome. An entry without one tells of a request
+ * whose process died. A resource is shown as its GET shows it, which never includes a secret's value.
+ */
+import { newId } from '../../../shared/model/ids.ts'
+import type { Contract } from '../../../shared/api/operation.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { ServiceError } from '../service-error.ts'
+import { completeAudit, insertAudit } from '../store/audit.ts'
+import type { Caller, Deps, Reply } from '../deps.ts'
+
+/** Where a request came from. */
+export type Origin = { address: string; requestId: string }
+
+/** Whether requests of the operation are in the audit log. */
+export const isAudited = ({ method, isUnaudited }: Contract): boolean => method !== 'GET' && isUnaudited !== true
+
+type Body = Record<string, unknown>
+
+const isBody = (value: unknown): value is Body =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array)
+
+/** The answer without the members that are shown only once. */
+function withoutSecrets({ secretMembers = [] }: Contract, body: unknown): Body | null {
+  if (!isBody(body)) return null
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !secretMembers.includes(name)))
+}
+
+/** The id of what an answer created. */
+function idIn(body: unknown): string | null {
+  if (!isBody(body)) return null
+  const { id, pipeline_id, job_id } = body
+  return [id, job_id, pipeline_id].find((each): each is string => typeof each === 'string') ?? null
+}
+
+/** An operation as far as it is needed to show a resource. */
+type Shows = { contract: Contract; handle(deps: Deps, caller: Caller, input: never): Promise<Reply> }
+
+export type Audit = ReturnType<typeof createAudit>
+
+export function createAudit(deps: Deps, operations: readonly Shows[]) {
+  /** The operation that shows the resource which another one is about: `GET /pipelines/:id` for `POST /pipelines/:id/stop`. */
+  const getters = new Map(
+    operations.flatMap((each) =>
+      each.contract.method === 'GET' && /^\/[a-z-]+\/:id$/.test(each.contract.path) ? [[each.contract.path, each]] : [],
+    ),
+  )
+
+  /** Undefined where there is no such operation, or the resource does not exist. */
+  async function shown(contract: Contract, caller: Caller, id: string): Promise<unknown> {
+    const getter = getters.get(/^\/[^/]+\/:id/.exec(contract.path)?.[0] ?? '')
+    try {
+      const { ifMatch: _ifMatch, ...reader } = caller
+      return (await getter?.handle(deps, reader, { params: { id }, query: {}, body: undefined } as never))?.body
+    } catch (error) {
+      if (error instanceof ServiceError && error.status < 500) return undefined
+      throw error
+    }
+  }
+
+  return {
+    /** Logs a request that was refused before it could do anything. */
+    async refused(contract: Contract, caller: Caller, { address, requestId }: Origin, resourceId: string | undefined, status: number) {
+      const { accountId: account_id, keyId: actor } = caller
+      const entry = {
+        id: newId('audit'),
+        account_id,
+        actor,
+        operation: contract.id,
+        resource_id: resourceId ?? null,
+        address,
+        request_id: requestId,
+      }
+      await insertAudit(deps.db, { ...entry, status, before: null, after: null })
+    },
+    /** Runs `work`, which may change the resource of this id, between the two halves of an entry. */
+    async during(
+      contract: Contract,
+      caller: Caller,
+      { address, requestId }: Origin,
+      resourceId: string | undefined,
+      work: () => Promise<Reply>,
+    ): Promise<Reply> {
+      const { accountId: account_id, keyId: actor } = caller
+      const id = newId('audit')
+      const resource = resourceId ?? null
+      const before = resourceId === undefined ? undefined : await shown(contract, caller, resourceId)
+      const entry = {
+        id,
+        account_id,
+        actor,
+        operation: contract.id,
+        resource_id: resource,
+        address,
+        request_id: requestId,
+        before,
+        after: null,
+      }
+      await insertAudit(deps.db, { ...entry, status: null })
+      const complete = (status: number, resource_id: string | null, after: unknown) =>
+        completeAudit(deps.db, id, { status, resource_id, after }).catch((error: unknown) =>
+          deps.log.error({ id, status, reason: reasonOf(error) }, 'an entry of the audit log was not completed'),
+        )
+      try {
+        const reply = await work()
+        const subject = resource ?? idIn(reply.body)
+        const after = resourceId === undefined ? reply.body : await shown(contract, caller, resourceId).catch(() => undefined)
+        await complete(reply.status, subject, withoutSecrets(contract, after))
+        return reply
+      } catch (error) {
+        // What is not refused may have happened in part.
+        const status = error instanceof ServiceError ? error.status : 500
+        await complete(status, resource, null)
+        throw error
+      }
+    },
+  }
+}

@@ -1,0 +1,33 @@
+/** The address that a request came from, behind proxies that the operator trusts. */
+import type { IncomingMessage } from 'node:http'
+import { BlockList, isIP } from 'node:net'
+
+/** Of the form that IPv4 has on an IPv6 socket (RFC 4291 §2.5.5.2). */
+const MAPPED = /^::ffff:(?=\d+\.)/i
+
+const plain = (address: string): string => address.trim().replace(MAPPED, '')
+
+/**
+ * Returns a function for the client's address: the last one of X-Forwarded-For that is not a trusted proxy's own. What a client itself
+ * wrote into that header stands before it, and is not believed.
+ */
+export function createClientAddress(trustedProxies: readonly string[]): (request: IncomingMessage) => string {
+  const trusted = new BlockList()
+  for (const range of trustedProxies) {
+    const [address = '', bits] = range.split('/')
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
+    trusted.addSubnet(address, Number(bits ?? (family === 'ipv4' ? 32 : 128)), family)
+  }
+  const isTrusted = (address: string): boolean => isIP(address) !== 0 && trusted.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
+
+  return ({ socket, headers }) => {
+    let address = plain(socket.remoteAddress ?? '')
+    const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',').map(plain)
+    while (isTrusted(address)) {
+      const next = forwarded.pop()
+      if (next === undefined || isIP(next) === 0) break
+      address = next
+    }
+    return address
+  }
+}

@@ -1,0 +1,26 @@
+/** The caller's own account: its quotas and what it uses of them. */
+import { getAccountContract } from '../../../shared/api/account.ts'
+import { ACCOUNT_TYPES } from '../../../shared/model/limits.ts'
+import { QUOTA_NAMES, type QuotaName } from '../../../shared/model/quotas.ts'
+import { findAccount } from '../store/accounts.ts'
+import { cpuSecondsOf, hourOf } from '../store/cpu-use.ts'
+import { countUse, quotasOfAccount } from '../store/quotas.ts'
+import { notFound } from '../service-error.ts'
+import { operation } from './operation.ts'
+
+export const getAccountOperation = operation(getAccountContract, async ({ db }, { accountId }) => {
+  const account = await findAccount(db, accountId)
+  if (!account) throw notFound('the account')
+  const limits = quotasOfAccount(account)
+  const used: Partial<Record<QuotaName, number>> = {
+    ...(await countUse(db, accountId)),
+    cpu_seconds_per_hour: await cpuSecondsOf(db, accountId, hourOf(new Date())),
+  }
+  const { id, name, type, created_at } = account
+  const names = Object.keys(QUOTA_NAMES) as QuotaName[]
+  const quotas = Object.fromEntries(names.map((each) => [each, { limit: limits[each], used: used[each] ?? null }])) as Record<
+    QuotaName,
+    { limit: number; used: number | null }
+  >
+  return { status: 200, body: { id, name, type, created_at, requests_per_minute: ACCOUNT_TYPES[type], quotas } }
+})

@@ -1,0 +1,22 @@
+/**
+ * Replaces quotas of an account's type: `set-quotas.ts ACCOUNT '{"streams": 100}'` with the control plane's environment. `{}` gives it the
+ * quotas of its type again. What it has already stays.
+ */
+import { loadControlPlaneConfig } from '../../shared/config/config.ts'
+import { QuotaChanges } from '../../shared/model/quotas.ts'
+import { setQuotas } from './store/accounts.ts'
+import { openDatabase } from './store/database.ts'
+
+const [accountId, text = ''] = process.argv.slice(2)
+if (!accountId || text === '') {
+  process.stderr.write(`usage: set-quotas.ts ACCOUNT '{"streams": 100}'\n`)
+  process.exit(2)
+}
+const quotas = QuotaChanges.parse(JSON.parse(text))
+const db = openDatabase(loadControlPlaneConfig().DATABASE_URL, 1)
+try {
+  if (!(await setQuotas(db, accountId, quotas))) throw new Error(`there is no account ${accountId}`)
+  process.stdout.write(`${JSON.stringify({ account_id: accountId, quotas })}\n`)
+} finally {
+  await db.destroy()
+}

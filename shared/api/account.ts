@@ -1,0 +1,31 @@
+/** Contract for the caller's own account. */
+import { z } from 'zod'
+import { ACCOUNT_TYPE_NAMES } from '../model/limits.ts'
+import { QUOTA_NAMES, type QuotaName } from '../model/quotas.ts'
+import { contract, Id, Timestamp } from './operation.ts'
+
+const Quota = z.object({ limit: z.number().int(), used: z.number().nullable().describe('null for rates that are not counted') })
+const quotas = Object.fromEntries(Object.entries(QUOTA_NAMES).map(([name, meaning]) => [name, Quota.describe(meaning)]))
+
+/** `GET /account`: returns 200 with the account, its limits, and how much of them it uses. */
+export const getAccountContract = contract({
+  id: 'getAccount',
+  method: 'GET',
+  path: '/account',
+  summary: 'The account, its quotas, and how much of them it uses',
+  tag: 'Authentication',
+  scope: null,
+  request: {},
+  responses: {
+    200: z
+      .object({
+        id: Id,
+        name: z.string(),
+        type: z.enum(ACCOUNT_TYPE_NAMES),
+        created_at: Timestamp,
+        requests_per_minute: z.number().int(),
+        quotas: z.object(quotas as Record<QuotaName, typeof Quota>),
+      })
+      .meta({ id: 'Account' }),
+  },
+})
