@@ -35,6 +35,7 @@ export async function installBuiltIns(db: Database, cacheFolder: string): Promis
           input_format: 'json',
           output_format: 'json',
           config: { parameters },
+          source: null,
         },
         binary,
       )

@@ -2,7 +2,7 @@
 import { ERROR_CODES, type ErrorCode } from '../../shared/errors/codes.ts'
 
 /** One fault of a request; `path` is a JSON pointer (RFC 6901) into the body, or /query/<name>, /path/<name>, /header/<name>. */
-export type Detail = { path: string; message: string }
+export type Detail = { path: string; message: string; /** In a source, from 1. */ line?: number; column?: number }
 
 /** Optional parts of a ServiceError; `status` replaces the status of the code. */
 export type ServiceErrorOptions = {

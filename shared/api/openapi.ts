@@ -199,7 +199,12 @@ const ERROR: Json = {
           items: {
             type: 'object',
             required: ['path', 'message'],
-            properties: { path: { type: 'string', description: 'JSON pointer (RFC 6901) to the fault' }, message: { type: 'string' } },
+            properties: {
+              path: { type: 'string', description: 'JSON pointer (RFC 6901) to the fault' },
+              message: { type: 'string' },
+              line: { type: 'integer', description: 'In a source, from 1' },
+              column: { type: 'integer', description: 'In a source, from 1' },
+            },
           },
         },
       },

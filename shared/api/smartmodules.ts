@@ -1,6 +1,7 @@
 /** Contracts for SmartModules: deploy, list, read, delete. */
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
+import { isStorable } from '../model/text.ts'
 import { SMARTMODULE_KINDS } from '../model/smartmodule-kind.ts'
 import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
@@ -22,25 +23,70 @@ const DeployConfig = z.strictObject({
   parameters: z.record(z.string(), z.unknown()).optional().describe('JSON Schema for the config of a step that uses the SmartModule'),
 })
 
+/** A SmartModule as its author wrote it: one file that imports the SDK alone. */
+const Source = z
+  .strictObject({
+    language: z.literal('typescript'),
+    code: z
+      .string()
+      .min(1, 'must not be empty')
+      .max(LIMITS.smartmodule_source_characters_max, `must have at most ${LIMITS.smartmodule_source_characters_max} characters`)
+      .refine(isStorable, 'must not contain NUL or unpaired surrogates'),
+  })
+  .meta({ id: 'SmartModuleSource' })
+
+/** `POST /smartmodules/compile`: returns 200 with what is wrong with a source, or the size of what it becomes. */
+export const compileSmartModuleContract = contract({
+  id: 'compileSmartModule',
+  method: 'POST',
+  path: '/smartmodules/compile',
+  summary: 'Compile a source without deploying it; says line and column of what is wrong',
+  tag: 'SmartModules',
+  scope: 'smartmodules:write',
+  isUnaudited: true,
+  request: { body: z.strictObject({ source: Source }) },
+  responses: {
+    200: z.object({
+      ok: z.boolean(),
+      details: z.array(
+        z.object({
+          path: z.literal('/source/code'),
+          message: z.string(),
+          line: z.number().int().optional().describe('From 1; missing where it is not at one place'),
+          column: z.number().int().optional().describe('From 1'),
+        }),
+      ),
+      bytes: z.number().int().optional(),
+      sha256: z.string().optional(),
+    }),
+  },
+})
+
 /** `POST /smartmodules`: returns 201 with the id and the version of the deployed SmartModule. */
 export const deploySmartModuleContract = contract({
   id: 'deploySmartModule',
   method: 'POST',
   path: '/smartmodules',
-  summary: 'Deploy a WebAssembly SmartModule; under an existing name it becomes the next version',
+  summary: 'Deploy a SmartModule, as WebAssembly or as a source; under an existing name it becomes the next version',
   tag: 'SmartModules',
   scope: 'smartmodules:write',
   isIdempotent: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
   locatedBy: 201,
   request: {
-    body: z.strictObject({
-      name: Name,
-      description: Description.optional(),
-      version: Version.optional(),
-      wasm_binary: z.string().min(1, 'must not be empty'),
-      config: DeployConfig.default({ input_format: 'json', output_format: 'json' }),
-    }),
+    body: z
+      .strictObject({
+        name: Name,
+        description: Description.optional(),
+        version: Version.optional(),
+        wasm_binary: z.string().min(1, 'must not be empty').optional().describe('WebAssembly in base64; either this or `source`'),
+        source: Source.optional(),
+        config: DeployConfig.default({ input_format: 'json', output_format: 'json' }),
+      })
+      .refine(({ wasm_binary, source }) => (wasm_binary === undefined) !== (source === undefined), {
+        path: ['wasm_binary'],
+        message: 'either this or source is required, and not both',
+      }),
   },
   responses: { 201: z.object({ id: Id, name: z.string(), status: z.string(), version: z.string() }) },
 })
@@ -74,6 +120,10 @@ export const getSmartModuleContract = contract({
       sha256: z.string(),
       bytes: z.number().int(),
       built_in: z.boolean(),
+      source: z
+        .object({ language: z.literal('typescript'), code: z.string() })
+        .optional()
+        .describe('Where the newest version was deployed as a source'),
       config: z.record(z.string(), z.unknown()),
     }),
   },

@@ -16,18 +16,47 @@ const AUTHOR_FUNCTIONS = {
   arrayMap: '(author.arrayMap(record), Verdict.Drop)',
 } as const
 
-/** Thrown when a source can't be compiled; `message` is the compiler's own text, or says which export is expected. */
-export class SmartModuleCompileError extends Error {}
+/** What is wrong with a source; line and column count from 1, and are missing where it is not at one place. */
+export type CompileFault = { message: string; line?: number; column?: number }
+
+/** Thrown when a source can't be compiled, with what is wrong with it: the compiler's own texts, or which export is expected. */
+export class SmartModuleCompileError extends Error {
+  readonly faults: CompileFault[]
+  constructor(faults: CompileFault[]) {
+    super(faults.map(({ message, line, column }) => (line === undefined ? message : `${line}:${column}: ${message}`)).join('\n'))
+    this.faults = faults
+  }
+}
+
+/** The source without its comments and texts, in which a word is a word of the language. */
+const bareOf = (source: string): string =>
+  source.replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, ' ')
+
+/** The names that a source exports, by `export function …` or `export { … as … }`. */
+function exportsOf(source: string): Set<string> {
+  const bare = bareOf(source)
+  const functions = [...bare.matchAll(/\bexport\s+(?:function|const)\s+(\w+)/g)].map(([, name]) => name!)
+  const listed = [...bare.matchAll(/\bexport\s*\{([^}]*)\}/g)].flatMap(([, list]) =>
+    list!.split(',').map((each) =>
+      each
+        .trim()
+        .split(/\s+as\s+/)
+        .at(-1)!,
+    ),
+  )
+  return new Set([...functions, ...listed])
+}
 
 /** The entry that connects the author's exports to the SDK. Throws unless exactly one of the author's functions is exported. */
 function entryFor(source: string): string {
-  const exported = (name: string) => new RegExp(`^\\s*export\\s+function\\s+${name}\\b`, 'm').test(source)
-  const kinds = Object.keys(AUTHOR_FUNCTIONS).filter(exported)
+  const exported = exportsOf(source)
+  const kinds = Object.keys(AUTHOR_FUNCTIONS).filter((name) => exported.has(name))
   const [kind] = kinds
   if (kinds.length !== 1 || kind === undefined || !(kind in AUTHOR_FUNCTIONS)) {
-    throw new SmartModuleCompileError(
-      `a SmartModule exports exactly one of ${Object.keys(AUTHOR_FUNCTIONS).join(', ')}; found ${kinds.length === 0 ? 'none' : kinds.join(', ')}`,
-    )
+    const found = kinds.length === 0 ? 'none' : kinds.join(', ')
+    throw new SmartModuleCompileError([
+      { message: `a SmartModule exports exactly one of ${Object.keys(AUTHOR_FUNCTIONS).join(', ')}; found ${found}` },
+    ])
   }
   const call = AUTHOR_FUNCTIONS[kind as keyof typeof AUTHOR_FUNCTIONS]
   return `
@@ -37,7 +66,7 @@ import * as author from './module'
 export const dps_abi_1: i32 = 1
 export function dps_alloc(length: i32): usize { return alloc(length) }
 export function dps_init(ptr: usize, length: i32): usize {
-  return init(ptr, length, (config: Config): void => { ${exported('init') ? 'author.init(config)' : ''} })
+  return init(ptr, length, (config: Config): void => { ${exported.has('init') ? 'author.init(config)' : ''} })
 }
 export function dps_process(ptr: usize, length: i32, count: i32, partition: i32, baseOffset: i64, baseTimestamp: i64, maxTimestamp: i64, attributes: i32): usize {
   return process(ptr, length, count, baseOffset, (attributes & 8) != 0 ? maxTimestamp : baseTimestamp, (attributes & 8) != 0, (record: Record): Verdict => ${call})
@@ -82,13 +111,39 @@ async function assemble(files: Map<string, string>, options: string[]): Promise<
   // The compiler is 10 MB of JavaScript: loaded only when something is compiled.
   const { default: asc } = await import('assemblyscript/asc')
   let binary: Uint8Array<ArrayBuffer> | undefined
+  const found: Diagnostic[] = []
   const { error, stderr } = await asc.main(['entry.ts', '--outFile', 'module.wasm', ...options], {
+    reportDiagnostic: (diagnostic: unknown) => void found.push(diagnostic as Diagnostic),
     readFile: (name) => files.get(name.replace(/^\.\//, '')) ?? null,
     writeFile: (name, content) => {
       if (name === 'module.wasm' && typeof content !== 'string') binary = new Uint8Array(content)
     },
     listFiles: () => [],
   })
-  if (error || !binary) throw new SmartModuleCompileError(stderr.toString() || error?.message || 'the compiler wrote nothing')
-  return binary
+  if (!error && binary) return binary
+  const errors = found.filter(({ category }) => category === ERROR)
+  // What has no type because of an error before it is only a consequence.
+  const causes = errors.filter(({ message }) => !message.endsWith("on type 'auto'."))
+  const faults = (causes.length > 0 ? causes : errors).map((each) => faultOf(each, files))
+  if (faults.length > 0) throw new SmartModuleCompileError(faults.slice(0, FAULTS_MAX))
+  throw new SmartModuleCompileError([{ message: stderr.toString() || error?.message || 'the compiler wrote nothing' }])
+}
+
+/** A diagnostic of AssemblyScript's compiler; `start` is an offset in its source. */
+type Diagnostic = { category: number; message: string; range: { start: number; source: { normalizedPath: string } } | null }
+
+/** AssemblyScript's DiagnosticCategory.Error; 2 is a warning. */
+const ERROR = 3
+const FAULTS_MAX = 50
+
+/** The fault, with its place where that is in the author's own source. */
+function faultOf({ message: text, range }: Diagnostic, files: ReadonlyMap<string, string>): CompileFault {
+  // The SDK's classes by the names that the author knows.
+  const message = text.replaceAll(/~lib\/dps\/\w+\//g, '')
+  const name = range?.source.normalizedPath
+  if (name === 'entry.ts') return { message: `the exported function has not the form that the SDK expects: ${message}` }
+  const source = name === 'module.ts' ? files.get(name) : undefined
+  if (source === undefined || !range) return { message: name === undefined ? message : `${message} (in ${name})` }
+  const before = source.slice(0, range.start).split('\n')
+  return { message, line: before.length, column: before.at(-1)!.length + 1 }
 }

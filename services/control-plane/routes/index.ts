@@ -18,6 +18,7 @@ import {
 } from './pipelines/pipelines.ts'
 import { resetOffsetsOperation } from './pipelines/reset-offsets.ts'
 import { updatePipelineOperation } from './pipelines/update-pipeline.ts'
+import { compileSmartModule } from './smartmodules/compile-smartmodule.ts'
 import { deploySmartModule } from './smartmodules/deploy-smartmodule.ts'
 import { deleteSmartModuleOperation, getSmartModuleOperation, listSmartModulesOperation } from './smartmodules/smartmodules.ts'
 import { createSecretOperation, deleteSecretOperation, getSecretOperation, listSecretsOperation, updateSecretOperation } from './secrets.ts'
@@ -33,6 +34,7 @@ export const OPERATIONS: readonly Operation[] = [
   deleteKeyOperation,
   listAuditOperation,
   listSmartModulesOperation,
+  compileSmartModule,
   deploySmartModule,
   getSmartModuleOperation,
   deleteSmartModuleOperation,

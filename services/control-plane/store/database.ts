@@ -8,6 +8,7 @@ import * as adoptedStreams from './migrations/0005-adopted-streams.ts'
 import * as fencing from './migrations/0006-fencing.ts'
 import * as streamIndex from './migrations/0007-stream-index.ts'
 import * as accounts from './migrations/0008-accounts.ts'
+import * as sources from './migrations/0009-sources.ts'
 
 /** A pool of connections to Postgres. */
 export type Database = Knex
@@ -25,6 +26,7 @@ const MIGRATIONS = [
   { name: '0006-fencing', migration: fencing },
   { name: '0007-stream-index', migration: streamIndex },
   { name: '0008-accounts', migration: accounts },
+  { name: '0009-sources', migration: sources },
 ]
 
 /** A pool of at most `connectionsMax` connections. A query waits at most 5 s for a free one. */

@@ -1,4 +1,5 @@
 /** SmartModules, their immutable versions, and the content-addressed binaries. */
+import { definitionKeys } from '../../../shared/model/definition.ts'
 import { createHash } from 'node:crypto'
 import type { ExtismFunction, SmartModuleKind } from '../../../shared/model/smartmodule-kind.ts'
 import type { Queryable } from './database.ts'
@@ -18,10 +19,14 @@ export type VersionRow = {
   output_format: string
   config: Record<string, unknown>
   bytes: number
+  /** What it was made of, if it was deployed as a source. */
+  source: SmartModuleSource | null
   created_at: Date
 }
+/** A source as its author wrote it. */
+export type SmartModuleSource = { language: 'typescript'; code: string }
 /** A SmartModule with its newest version. */
-export type CurrentSmartModule = SmartModuleRow & Omit<VersionRow, 'smartmodule_id' | 'created_at'>
+export type CurrentSmartModule = SmartModuleRow & Omit<VersionRow, 'smartmodule_id' | 'created_at' | 'source'>
 
 /** The SHA-256 hash of a binary, in hex. */
 export const sha256Of = (binary: Uint8Array): string => createHash('sha256').update(binary).digest('hex')
@@ -81,8 +86,11 @@ export async function insertVersion(db: Queryable, version: Omit<VersionRow, 'cr
   await db('smartmodule_binaries')
     .insert({ sha256: version.sha256, content: Buffer.from(binary) })
     .onConflict('sha256')
-    .ignore()
-  await db('smartmodule_versions').insert({ ...version, config: JSON.stringify(version.config), bytes: binary.length })
+    // Written again, so that it is locked: `sweepBinaries` may be about to delete it.
+    .merge({ content: Buffer.from(binary) })
+  const { config, source } = version
+  const row = { ...version, config: JSON.stringify(config), source: source && JSON.stringify(source), bytes: binary.length }
+  await db('smartmodule_versions').insert(row)
 }
 
 /** All versions of a SmartModule, newest first. */
@@ -121,6 +129,20 @@ export async function quarantineVersions(db: Queryable, accountId: string, sha25
 /** Sets a quarantined SmartModule to `deployed` again. */
 export async function liftQuarantine(db: Queryable, id: string): Promise<void> {
   await db('smartmodules').where({ id, status: 'quarantined' }).update({ status: 'deployed' })
+}
+
+/** Deletes binaries that nothing uses any more, and puts tombstones for those that were published into the outbox. */
+export async function sweepBinaries(trx: Queryable): Promise<void> {
+  const { rows } = await trx.raw(
+    `DELETE FROM smartmodule_binaries b
+    WHERE NOT EXISTS (SELECT 1 FROM smartmodule_versions WHERE sha256 = b.sha256)
+      AND NOT EXISTS (SELECT 1 FROM pipeline_revisions WHERE definition::text LIKE '%' || b.sha256 || '%')
+      AND NOT EXISTS (SELECT 1 FROM pipelines WHERE definition::text LIKE '%' || b.sha256 || '%')
+      AND NOT EXISTS (SELECT 1 FROM jobs WHERE definition::text LIKE '%' || b.sha256 || '%')
+    RETURNING sha256, is_published`,
+  )
+  for (const { sha256, is_published } of rows)
+    if (is_published) await trx('outbox').insert({ key: definitionKeys.smartModule(sha256), value: null })
 }
 
 /** Deletes a SmartModule and its versions. */

@@ -65,6 +65,8 @@ export type JobEndpoint = z.infer<typeof Endpoint>
 const Job = z.discriminatedUnion('task', [
   /** `parameters`: the JSON Schema that comes with the upload. */
   z.object({ task: z.literal('inspect'), binary: Bytes, parameters: z.unknown().optional() }),
+  /** A source in TypeScript, to be compiled against the SDK. */
+  z.object({ task: z.literal('compile'), code: z.string() }),
   /** A dry run only checks the configs. */
   z.object({ task: z.literal('start'), steps: z.array(Step), isDryRun: z.boolean() }),
   z.object({ task: z.literal('trace'), kernel: Bytes, steps: z.array(Step), sinkSchemaId: z.number(), records: z.array(Input) }),
@@ -77,6 +79,9 @@ const Fault = z.object({ path: z.string(), message: z.string() })
 
 const Answer = z.union([
   z.object({ inspected: z.object({ kind: Kind, extismFunction: ExtismFunction.optional(), binary: Bytes }) }),
+  z.object({ compiled: Bytes }),
+  /** What is wrong with a source. */
+  z.object({ uncompiled: z.array(z.object({ message: z.string(), line: z.number().optional(), column: z.number().optional() })) }),
   z.object({ started: z.literal(true) }),
   /** All records were traced; what they did came as progress. */
   z.object({ traced: z.literal(true) }),

@@ -3,6 +3,7 @@ import { flushCompileCache } from 'node:module'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { openParent } from '../../../shared/processes/parent.ts'
 import { ENDED_ITSELF } from '../../../shared/processes/watched-child.ts'
+import { compileSmartModule, SmartModuleCompileError } from '../../../shared/smartmodule/compile.ts'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import { openBatchInstance } from '../../../shared/smartmodule/host/batch-instance.ts'
 import { openExtismInstance } from '../../../shared/smartmodule/host/extism-instance.ts'
@@ -30,6 +31,16 @@ function inspect(upload: Uint8Array, parameters: unknown): Answer {
   return { inspected }
 }
 
+/** The compiler is 10 MB of JavaScript: loaded only when something is compiled. */
+async function compile(code: string): Promise<Answer> {
+  try {
+    return { compiled: await compileSmartModule(code) }
+  } catch (error) {
+    if (error instanceof SmartModuleCompileError) return { uncompiled: error.faults }
+    throw error
+  }
+}
+
 async function start(steps: JobStep[], isDryRun: boolean): Promise<Answer> {
   const faults = steps.flatMap(({ parameters, document }) =>
     configFaults(parameters, document.config).map((fault) => ({ ...fault, step: document.step })),
@@ -48,6 +59,8 @@ async function answerTo(job: Job): Promise<Answer> {
   switch (job.task) {
     case 'inspect':
       return inspect(job.binary, job.parameters)
+    case 'compile':
+      return compile(job.code)
     case 'start':
       return start(job.steps, job.isDryRun)
     case 'trace': {

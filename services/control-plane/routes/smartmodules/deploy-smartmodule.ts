@@ -15,6 +15,7 @@ import {
   type VersionRow,
 } from '../../store/smartmodules.ts'
 import { assertQuotas } from '../../store/quotas.ts'
+import { compiled } from './compile-smartmodule.ts'
 import { operation } from '../operation.ts'
 
 function decodeBinary(text: string): Buffer {
@@ -52,7 +53,8 @@ function nextVersion(versions: VersionRow[], asked: string | undefined): string 
 }
 
 export const deploySmartModule = operation(deploySmartModuleContract, async ({ db, workshop }, caller, { body }) => {
-  const upload = decodeBinary(body.wasm_binary)
+  const { source } = body
+  const upload = source ? await compiled(workshop, caller.accountId, source.code) : decodeBinary(body.wasm_binary ?? '')
   const answer = await workshop.run(caller.accountId, { task: 'inspect', binary: upload, parameters: body.config.parameters }, DEADLINES)
   if ('parameters' in answer) throw invalidRequest([{ path: '/config/parameters', message: `is not a JSON Schema: ${answer.parameters}` }])
   if (!('inspected' in answer))
@@ -63,7 +65,7 @@ export const deploySmartModule = operation(deploySmartModuleContract, async ({ d
     return await db.transaction(async (trx) => {
       const known = await lockSmartModule(trx, caller.accountId, body.name)
       const versions = known ? await listVersions(trx, known.id) : []
-      const more = { smartmodules: known ? 0 : 1, smartmodule_bytes: binary.length }
+      const more = { smartmodules: known ? 0 : 1, smartmodule_bytes: binary.length + JSON.stringify([body.config, source ?? null]).length }
       await assertQuotas(trx, caller.accountId, more, versions.length)
       const row =
         known ??
@@ -89,6 +91,7 @@ export const deploySmartModule = operation(deploySmartModuleContract, async ({ d
           input_format,
           output_format,
           config,
+          source: source ?? null,
         },
         binary,
       )

@@ -4,6 +4,7 @@ import { notFound, ServiceError } from '../../service-error.ts'
 import {
   deleteSmartModuleRow,
   findSmartModule,
+  findVersion,
   listSmartModules,
   type CurrentSmartModule,
   lockSmartModuleForDeletion,
@@ -22,9 +23,19 @@ export const getSmartModuleOperation = operation(getSmartModuleContract, async (
   const row = await findSmartModule(db, caller.accountId, params.id)
   if (!row) throw notFound('the SmartModule')
   const { status, kind, sha256, bytes, account_id, config, input_format, output_format } = row
+  const source = (await findVersion(db, row.id, row.version))?.source
   return {
     status: 200,
-    body: { ...show(row), status, kind, sha256, bytes, built_in: account_id === null, config: { input_format, output_format, ...config } },
+    body: {
+      ...show(row),
+      status,
+      kind,
+      sha256,
+      bytes,
+      built_in: account_id === null,
+      config: { input_format, output_format, ...config },
+      ...(source ? { source } : {}),
+    },
     headers: etagOf(row, `-${row.version}`),
   }
 })

@@ -1,0 +1,32 @@
+/** Compiles sources of SmartModules, in a workshop: a source may make the compiler run or grow without end. */
+import { compileSmartModuleContract } from '../../../../shared/api/smartmodules.ts'
+import { invalidRequest } from '../../service-error.ts'
+import { sha256Of } from '../../store/smartmodules.ts'
+import type { Workshop } from '../../workshop/workshop.ts'
+import { operation } from '../operation.ts'
+
+/** Of the compiler, which takes most of a second to load. */
+const DEADLINES = { cpuMs: 8000, wallMs: 30_000 }
+const PATH = '/source/code'
+
+type Compiled = { binary: Uint8Array } | { details: { path: typeof PATH; message: string; line?: number; column?: number }[] }
+
+async function compile(workshop: Workshop, accountId: string, code: string): Promise<Compiled> {
+  const answer = await workshop.run(accountId, { task: 'compile', code }, DEADLINES)
+  if ('compiled' in answer) return { binary: answer.compiled }
+  if ('uncompiled' in answer) return { details: answer.uncompiled.map((fault) => ({ path: PATH, ...fault })) }
+  return { details: [{ path: PATH, message: `could not be compiled: ${'refused' in answer ? answer.refused : 'no answer'}` }] }
+}
+
+/** The binary of a source. Throws 400 with line and column of everything that is wrong. */
+export async function compiled(workshop: Workshop, accountId: string, code: string): Promise<Buffer> {
+  const result = await compile(workshop, accountId, code)
+  if ('details' in result) throw invalidRequest(result.details)
+  return Buffer.from(result.binary)
+}
+
+export const compileSmartModule = operation(compileSmartModuleContract, async ({ workshop }, { accountId }, { body }) => {
+  const result = await compile(workshop, accountId, body.source.code)
+  if ('details' in result) return { status: 200, body: { ok: false, details: result.details } }
+  return { status: 200, body: { ok: true, details: [], bytes: result.binary.length, sha256: sha256Of(result.binary) } }
+})

@@ -1,0 +1,110 @@
+/** SmartModules deployed as sources: what is wrong with one is named by line and column, and what is right runs. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { createPipeline, createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+const WRONG = `import { Record, Path, numberOf, Kind } from 'dps'
+
+const amount = new Path('amount')
+
+export function filter(record: Record): bool {
+  const slice = record.fnd(amount)
+  return slice.kind == Kind.Number && numberOf(slice.start, slice.end) > 100
+}
+`
+const RIGHT = WRONG.replace('fnd', 'find')
+const source = (code: string) => ({ language: 'typescript', code })
+type Fault = { path: string; message: string; line?: number; column?: number }
+type Compiled = { ok: boolean; details: Fault[]; bytes?: number; sha256?: string }
+const compile = async (code: string) => (await client.call<Compiled>('POST', '/v1/smartmodules/compile', { source: source(code) })).body
+
+describe('a source', () => {
+  it('is compiled with line and column of what is wrong, then deployed, shown, and run', async () => {
+    const wrong = await compile(WRONG)
+    expect(wrong).toMatchObject({ ok: false, details: [{ path: '/source/code', line: 6, column: 24 }] })
+    expect(wrong.details.map(({ message }) => message)).toEqual(["Property 'fnd' does not exist on type 'Record'."])
+    const refused = await client.call<{ error: { details: Fault[] } }>('POST', '/v1/smartmodules', {
+      name: unique('m'),
+      source: source(WRONG),
+    })
+    expect([refused.status, refused.body.error?.details]).toEqual([400, wrong.details])
+
+    const right = await compile(RIGHT)
+    expect(right).toMatchObject({ ok: true, details: [], bytes: expect.any(Number) })
+    const name = unique('m')
+    const made = await client.call<{ id: string }>('POST', '/v1/smartmodules', { name, source: source(RIGHT) })
+    expect(made.status).toBe(201)
+    const shown = (await client.call('GET', `/v1/smartmodules/${made.body.id}`)).body
+    expect(shown).toMatchObject({ source: source(RIGHT), sha256: right.sha256, bytes: right.bytes, kind: 'batch' })
+
+    const [from, to] = [await createStream(client, { amount: 'number' }), await createStream(client, { amount: 'number' })]
+    await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+    await write(client, from.id, [{ amount: 50 }, { amount: 150 }, { amount: 101 }])
+    await waitForTotal(client, to.id, 2)
+    expect((await readAll(client, to.id)).map((record) => record.amount).toSorted()).toEqual([101, 150])
+  })
+
+  it.each<[what: string, code: string, message: RegExp, line: number | undefined]>([
+    [
+      'no function of the SDK',
+      `export function keep(): bool { return true }`,
+      /exports exactly one of filter, map, filterMap, arrayMap; found none/,
+      undefined,
+    ],
+    [
+      'two of them',
+      `import { Record } from 'dps'\nexport function filter(r: Record): bool { return true }\nexport function map(r: Record): void {}`,
+      /found filter, map/,
+      undefined,
+    ],
+    [
+      'one in a comment',
+      `// export function filter(r: Record): bool\n/* export function map() */ const x = "export function map"`,
+      /found none/,
+      undefined,
+    ],
+    [
+      'another form than the SDK’s',
+      `export function filter(a: i32, b: i32): bool { return true }`,
+      /not the form that the SDK expects/,
+      undefined,
+    ],
+    [
+      'an import of a file',
+      `import { x } from './secrets'\nimport { Record } from 'dps'\nexport function filter(r: Record): bool { return x }`,
+      /not found/,
+      1,
+    ],
+    ['an import that is no export', `import { Rekord } from 'dps'\nexport function filter(r: Rekord): bool { return true }`, /Rekord/, 1],
+    ['a brace too few', `import { Record } from 'dps'\nexport function filter(r: Record): bool {\n  return true`, /expected/, 3],
+    ['nothing but words', `this is no program`, /./, undefined],
+  ])('that has %s is refused with a sentence', async (_what, code, message, line) => {
+    const { ok, details } = await compile(code)
+    expect(ok).toBe(false)
+    expect(details.map((each) => each.message).join('\n')).toMatch(message)
+    if (line !== undefined) expect(details[0]!.line).toBe(line)
+  })
+
+  it('may export its function by another name', async () => {
+    const code = `import { Record } from 'dps'\nfunction keep(r: Record): bool { return true }\nexport { keep as filter }`
+    expect(await compile(code)).toMatchObject({ ok: true })
+  })
+
+  it('that makes the compiler run without end is given up', { timeout: 60_000 }, async () => {
+    const code = `import { Record } from 'dps'\nclass A<T> { static f(): i32 { return A<A<A<T>>>.f() + A<A<T>>.f() } }\nexport function filter(r: Record): bool { return A<i32>.f() > 0 }`
+    const { ok, details } = await compile(code)
+    expect([ok, details.length > 0]).toEqual([false, true])
+    expect(await compile(RIGHT)).toMatchObject({ ok: true })
+  })
+
+  it('and a binary are not both taken, nor neither', async () => {
+    const neither = await client.call('POST', '/v1/smartmodules', { name: unique('m') })
+    const both = await client.call('POST', '/v1/smartmodules', { name: unique('m'), source: source(RIGHT), wasm_binary: 'AAAA' })
+    for (const { status, body } of [neither, both]) expect([status, body.error!.details![0]!.path]).toEqual([400, '/wasm_binary'])
+  })
+})
