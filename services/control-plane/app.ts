@@ -65,11 +65,11 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): Koa {
     router.post(`${prefix}${createToken.contract.path}`, async (ctx) => {
       await limits.token(ctx)
       await readBody(ctx, createToken.contract)
-      const guarded = <T>(key: string, work: () => Promise<T>) => limits.guarded('secret', key, work)
+      const guarded = <T>(key: string, work: () => Promise<T>) => limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
       send(ctx, await createToken.handle(deps, { body: ctx.request.body, authorization: ctx.get('Authorization'), guarded }))
     })
     router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
-      const signed = <T>(work: () => Promise<T>) => limits.guarded('signature', addressOf(ctx), work)
+      const signed = <T>(work: () => Promise<T>) => limits.guarded('signature', `${ctx.params.pipeline} ${addressOf(ctx)}`, work)
       send(
         ctx,
         await ingest(deps, ctx, ctx.params.pipeline!, { signed, pushed: (account, perSecond) => limits.pushed(ctx, account, perSecond) }),
@@ -83,7 +83,8 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): Koa {
       const caller = { ...(await authenticate(ctx)), ifMatch: ctx.get('If-Match') || undefined }
       await limits.account(ctx, caller)
       const origin = { address: addressOf(ctx), requestId: String(ctx.state.requestId) }
-      const resourceId = (ctx as Context & { params?: Record<string, string> }).params?.id
+      const { id } = (ctx as Context & { params?: Record<string, string> }).params ?? {}
+      const resourceId = id !== undefined && isStorable(id) ? id : undefined
       const lacking = lackingScope(contract, caller)
       if (lacking !== undefined) {
         if (isAudited(contract)) await audit.refused(contract, caller, origin, resourceId, ERROR_CODES.forbidden.status)

@@ -6,7 +6,8 @@ import { loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { newId } from '../../shared/model/ids.ts'
 import { ACCOUNT_TYPES, SCOPES, type AccountType, type Scope } from '../../shared/model/limits.ts'
 import { insertAccount, insertKey } from './store/accounts.ts'
-import { migrate, openDatabase } from './store/database.ts'
+import { logOperator } from './store/audit.ts'
+import { migrate, openDatabase, type Queryable } from './store/database.ts'
 import { createCredentials } from './credentials.ts'
 
 const [name, type, ...flags] = process.argv.slice(2)
@@ -20,9 +21,9 @@ const credentials = createCredentials({ jwtKeys: config.JWT_KEYS, secretHashKey:
 const db = openDatabase(config.DATABASE_URL, 1)
 const accountId = newId('account')
 
-async function makeKey(keyName: string, scopes: Scope[]): Promise<{ api_key: string; api_secret: string }> {
+async function makeKey(trx: Queryable, keyName: string, scopes: Scope[]): Promise<{ api_key: string; api_secret: string }> {
   const secret = credentials.newSecret()
-  const row = await insertKey(db, {
+  const row = await insertKey(trx, {
     id: newId('key'),
     account_id: accountId,
     name: keyName,
@@ -34,14 +35,13 @@ async function makeKey(keyName: string, scopes: Scope[]): Promise<{ api_key: str
 
 try {
   await migrate(db)
-  await insertAccount(db, { id: accountId, name, type })
-  const key = await makeKey('first key', [...SCOPES])
-  const readOnly = flags.includes('--read-only')
-    ? await makeKey(
-        'read only',
-        SCOPES.filter((scope) => scope.endsWith(':read')),
-      )
-    : undefined
+  const [key, readOnly] = await db.transaction(async (trx) => {
+    await insertAccount(trx, { id: accountId, name, type })
+    await logOperator(trx, accountId, 'createAccount', { name, type })
+    const first = await makeKey(trx, 'first key', [...SCOPES])
+    const reading = SCOPES.filter((scope) => scope.endsWith(':read'))
+    return [first, flags.includes('--read-only') ? await makeKey(trx, 'read only', reading) : undefined]
+  })
   process.stdout.write(`${JSON.stringify({ account_id: accountId, ...key, ...(readOnly ? { read_only: readOnly } : {}) })}\n`)
 } finally {
   await db.destroy()

@@ -5,6 +5,7 @@
 import { loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { QuotaChanges } from '../../shared/model/quotas.ts'
 import { setQuotas } from './store/accounts.ts'
+import { logOperator } from './store/audit.ts'
 import { openDatabase } from './store/database.ts'
 
 const [accountId, text = ''] = process.argv.slice(2)
@@ -15,7 +16,10 @@ if (!accountId || text === '') {
 const quotas = QuotaChanges.parse(JSON.parse(text))
 const db = openDatabase(loadControlPlaneConfig().DATABASE_URL, 1)
 try {
-  if (!(await setQuotas(db, accountId, quotas))) throw new Error(`there is no account ${accountId}`)
+  await db.transaction(async (trx) => {
+    if (!(await setQuotas(trx, accountId, quotas))) throw new Error(`there is no account ${accountId}`)
+    await logOperator(trx, accountId, 'setQuotas', quotas)
+  })
   process.stdout.write(`${JSON.stringify({ account_id: accountId, quotas })}\n`)
 } finally {
   await db.destroy()

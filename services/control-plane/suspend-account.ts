@@ -3,8 +3,7 @@
  * pushed records are refused within seconds, and its pipelines stop where they are; without a reason they go on from there.
  */
 import { loadControlPlaneConfig } from '../../shared/config/config.ts'
-import { newId } from '../../shared/model/ids.ts'
-import { insertAudit } from './store/audit.ts'
+import { logOperator } from './store/audit.ts'
 import { suspendAccount } from './store/accounts.ts'
 import { openDatabase } from './store/database.ts'
 
@@ -17,9 +16,7 @@ const db = openDatabase(loadControlPlaneConfig().DATABASE_URL, 1)
 try {
   const isKnown = await db.transaction(async (trx) => {
     if (!(await suspendAccount(trx, accountId, reason || null))) return false
-    const operation = reason ? 'suspendAccount' : 'resumeAccount'
-    const by = { id: newId('audit'), account_id: accountId, actor: 'operator', operation, resource_id: accountId, address: null }
-    await insertAudit(trx, { ...by, request_id: newId('audit'), status: 200, before: null, after: reason ? { reason } : null })
+    await logOperator(trx, accountId, reason ? 'suspendAccount' : 'resumeAccount', reason ? { reason } : null)
     return true
   })
   if (!isKnown) throw new Error(`there is no account ${accountId}`)

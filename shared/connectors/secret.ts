@@ -19,6 +19,6 @@ export type Secret = z.output<typeof Secret>
 export function secretsIn(value: unknown, path = ''): { name: string; path: string }[] {
   if (typeof value !== 'object' || value === null) return []
   const named = (value as Record<string, unknown>).$secret
-  if (typeof named === 'string') return [{ name: named, path }]
+  if (typeof named === 'string' && Object.keys(value).length === 1) return [{ name: named, path }]
   return Object.entries(value).flatMap(([key, member]) => secretsIn(member, `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`))
 }

@@ -74,15 +74,26 @@ function statOf(pid: number): string[] {
 }
 
 /**
- * Shares the processors by session where the kernel does (sched(7), autogroup): threads' own values count within their session alone then.
- * Throws an Error when the kernel refuses, which it does to a second change within 100 ms.
+ * Sets the share of the child's session (sched(7), autogroup). Throws an Error when the kernel refuses, which it does to a second change
+ * within 100 ms.
  */
-function applyNice(pid: number, nice: number): void {
+function applyToSession(pid: number, nice: number): void {
   try {
     writeFileSync(`/proc/${pid}/autogroup`, String(nice))
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+  }
+}
+
+/**
+ * Sets the share of each of the child's threads. It counts where sessions don't: without autogroups, and in a container whose CPU time is
+ * limited. Only a process with CAP_SYS_NICE may lower the value again.
+ */
+function applyToThreads(pid: number, nice: number): void {
+  try {
     for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), nice)
+  } catch {
+    // It stays as it is, or the child has ended.
   }
 }
 
@@ -116,7 +127,7 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, nice }: Watc
   function refreshNice(): void {
     if (wantedNice === setTo) return
     try {
-      applyNice(pid, wantedNice)
+      applyToSession(pid, wantedNice)
       setTo = wantedNice
     } catch {
       // Tried again with the next look; or it has ended, or this is not Linux.
@@ -180,6 +191,7 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, nice }: Watc
       return last
     },
     setNice(next) {
+      if (next !== wantedNice) applyToThreads(pid, next)
       wantedNice = next
       refreshNice()
     },

@@ -28,7 +28,9 @@ export function openProtobuf({ text, references }: SchemaText): Codec {
     fields: Object.fromEntries(type.fieldsArray.map((field) => [field.name, `${typeNameOf(protobuf, field)}?`])),
     toJson(value) {
       if (value[0] !== FIRST_MESSAGE) throw new Error('the value is not of the first message of its schema')
-      const record = type.toObject(type.decode(value.subarray(1)), { longs: String, bytes: String, enums: String, defaults: true })
+      const message = type.decode(value.subarray(1))
+      assertBounded(type, message, EXPANSION * value.length + EXPANSION_FLOOR)
+      const record = type.toObject(message, { longs: String, bytes: String, enums: String, defaults: true })
       return JSON.stringify(exact.has(type) ? shown(type, record, exact) : record, asFinite)
     },
     fromJson(json) {
@@ -40,6 +42,27 @@ export function openProtobuf({ text, references }: SchemaText): Codec {
       return Buffer.concat([Buffer.from([FIRST_MESSAGE]), type.encode(type.fromObject(members)).finish()])
     },
   }
+}
+
+/**
+ * How many bytes of JSON a value may become, per byte and at least: each message has a member for every field of its type, so that a list of
+ * empty ones, of two bytes each, could become gigabytes.
+ */
+const EXPANSION = 64
+const EXPANSION_FLOOR = 8 << 20
+
+/** Throws when the members of the message and of those in it, with their names, take more than so many bytes; returns what is left. */
+function assertBounded(type: Type, message: object, bytesLeft: number): number {
+  let left = bytesLeft
+  for (const field of type.fieldsArray) {
+    left -= field.name.length + 8
+    if (left < 0) throw new Error('the value would become too much JSON, because its messages have many fields that it does not set')
+    const inner = field.resolvedType && 'fieldsArray' in field.resolvedType ? field.resolvedType : undefined
+    const held: unknown = Object.hasOwn(message, field.name) ? (message as Record<string, unknown>)[field.name] : undefined
+    if (!inner || typeof held !== 'object' || held === null) continue
+    for (const each of field.repeated || field.map ? Object.values(held) : [held]) left = assertBounded(inner, each as object, left)
+  }
+  return left
 }
 
 const messageOf = (protobuf: Protobuf, field: Field): Type | undefined =>

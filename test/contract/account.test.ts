@@ -1,4 +1,6 @@
 /** The account itself: quotas, the audit log, keys, what secrets are for, and what is stored of answers that hold secrets. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES, type Scope } from '../../shared/model/limits.ts'
@@ -86,7 +88,7 @@ describe('quotas', () => {
       secrets: { limit: 1, used: 1 },
       keys: { limit: 2, used: 2 },
       smartmodules: { limit: 1, used: 1 },
-      smartmodule_bytes: { used: 2 * binary.length },
+      smartmodule_bytes: { used: expect.any(Number) },
     })
     // What is given back can be used again.
     await client.call('DELETE', `/v1/pipelines/${id}`)
@@ -125,7 +127,7 @@ describe('the audit log', () => {
     await client.call('PATCH', `/v1/secrets/${secret.body.id}`, { value: 'hidden-value-2' })
     const key = await client.call<NewKey>('POST', '/v1/keys', { name: unique('k') })
     await client.call('DELETE', `/v1/streams/${id}`)
-    const entries = await log(client)
+    const entries = (await log(client)).filter(({ actor }) => actor !== 'operator')
     expect(entries.map(({ operation }) => operation)).toEqual([
       'deleteStream',
       'createKey',
@@ -183,7 +185,7 @@ describe('the audit log', () => {
   it('is the account’s own', async () => {
     const [one, other] = [await openAccount('enterprise'), await openAccount('enterprise')]
     await createStream(one.client, { n: 'integer' })
-    expect(await log(other.client)).toEqual([])
+    expect((await log(other.client)).map(({ operation }) => operation)).toEqual(['createAccount'])
   })
 })
 
@@ -308,5 +310,81 @@ describe('every response', () => {
     expect(headers.get('content-security-policy')).toContain("default-src 'none'")
     expect(headers.get('strict-transport-security')).toMatch(/max-age=\d{7,}/)
     expect(headers.get('cache-control')).toBe('no-store')
+  })
+})
+
+describe('a secret for one host', () => {
+  const bearer = (name: string) => ({ kind: 'bearer', token: { $secret: name } })
+
+  it('goes nowhere else by a check, a change, a hidden name or an empty host', async () => {
+    const { client } = await openAccount('enterprise')
+    const name = unique('s')
+    await client.call('POST', '/v1/secrets', { name, value: 'x', hosts: ['api.example.com'] })
+    const received: string[] = []
+    const evil = createServer((request, response) => {
+      received.push(String(request.headers.authorization))
+      response.end()
+    })
+    await once(evil.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(evil.address() as { port: number }).port}/`
+    const checked = await client.call<{ ok: boolean }>('POST', '/v1/connectors/http/check', {
+      side: 'sink',
+      config: { url, auth: bearer(name) },
+    })
+    expect(checked.body.ok).toBe(false)
+    const made = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines?check=false', {
+      name: unique('p'),
+      source: { connector_id: 'conn_generator', config: { records_max: 1 } },
+      processors: [],
+      sink: { connector_id: 'http', config: { url } },
+      autostart: false,
+    })
+    const sink = { connector_id: 'http', config: { url, auth: bearer(name) } }
+    const changed = await client.call('PATCH', `/v1/pipelines/${made.body.pipeline_id}?check=true`, { sink })
+    expect([changed.status, changed.body.error?.details?.[0]?.path]).toEqual([400, '/sink/config/auth/token/$secret'])
+    const configs = [
+      {
+        url: 'https://api.example.com/',
+        headers: { 'X-A': 'a:///' },
+        auth: { kind: 'oauth2', token_url: 'https://evil.com/', client_id: 'c', client_secret: { $secret: name } },
+      },
+      { url: 'https://evil.com/', headers: { $secret: 'another', 'X-T': { $secret: name } } },
+      { url: ' https://evil.com/', auth: bearer(name) },
+    ]
+    for (const config of configs) {
+      const { body } = await client.call<{ valid: boolean }>('POST', '/v1/connectors/http/validate', { side: 'sink', config })
+      expect([config, body.valid]).toEqual([config, false])
+    }
+    expect(received).toEqual([])
+    evil.close()
+  })
+})
+
+describe('a replay into a stream', () => {
+  it('needs streams:write', async () => {
+    const { client } = await openAccount('enterprise')
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id)
+    const { client: writer } = await keyed(client, ['pipelines:read', 'pipelines:write'])
+    const refused = await writer.call('POST', `/v1/pipelines/${id}/replay`, { from: 'earliest', to: 'latest', sink: { stream_id: to.id } })
+    expect(refused.body.error).toMatchObject({ code: 'forbidden', message: expect.stringContaining('streams:write') })
+  })
+})
+
+describe('an account with an odd config', () => {
+  it('is counted and shown like any other', async () => {
+    const { client } = await openAccount('enterprise')
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const body = {
+      name: `x "tasks": 99`,
+      source: endpoint(from.id),
+      processors: [{ module_id: 'dps/map-fields', config: { set: { a: '\u0000', tasks: 7 } } }],
+      sink: endpoint(to.id),
+      tasks: 3,
+    }
+    const made = await client.call('POST', '/v1/pipelines', body)
+    expect(made.status).toBe(201)
+    const { quotas } = (await client.call<{ quotas: Record<string, { used: number }> }>('GET', '/v1/account')).body
+    expect(quotas.tasks!.used).toBe(3)
   })
 })

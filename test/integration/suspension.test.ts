@@ -60,7 +60,7 @@ describe('a suspended account', () => {
       expect((await readAll(client, to.id)).map(({ n }) => Number(n)).toSorted((a, b) => a - b)).toEqual(numbers(0, 200).map(({ n }) => n))
       expect((await pushed()).status).toBe(202)
       const { entries } = (await client.call<{ entries: { operation: string; actor: string }[] }>('GET', '/v1/audit?actor=operator')).body
-      expect(entries.map(({ operation }) => operation)).toEqual(['resumeAccount', 'suspendAccount'])
+      expect(entries.map(({ operation }) => operation)).toEqual(['resumeAccount', 'suspendAccount', 'createAccount'])
       for (const each of [id, hook]) await client.call('POST', `/v1/pipelines/${each}/stop`)
     },
   )

@@ -228,3 +228,24 @@ describe('what a schema refers to', () => {
     ).rejects.toThrow(SchemaRefused)
   })
 })
+
+describe('a Protobuf value of many empty messages', () => {
+  const names = Array.from({ length: 500 }, (_, index) => `int32 a_field_with_a_rather_long_name_${index} = ${index + 1};`)
+  const codec = openCodec('protobuf', {
+    text: `syntax = "proto3"; message M { repeated B b = 1; } message B { ${names.join(' ')} }`,
+    references: [],
+  })
+  const listOf = (count: number) => Buffer.concat([Buffer.from([0]), Buffer.from('0a00'.repeat(count), 'hex')])
+
+  it('is shown with the fields that they do not set, as long as that is not too much', () => {
+    const { b } = JSON.parse(codec.toJson(listOf(100))) as { b: Record<string, number>[] }
+    expect(b).toHaveLength(100)
+    expect(Object.values(b[99]!)).toEqual(Array.from({ length: 500 }, () => 0))
+  })
+
+  it('is refused before four kilobytes become hundreds of megabytes', () => {
+    const from = performance.now()
+    expect(() => codec.toJson(listOf(100_000))).toThrow('too much JSON')
+    expect(performance.now() - from).toBeLessThan(1000)
+  })
+})

@@ -10,6 +10,7 @@ import { tableConnector } from '../../../shared/connectors/table/connector.ts'
 import { unavailable, type Detail } from '../service-error.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findSecretByName } from '../store/secrets.ts'
+import { secretFaults } from './may-use.ts'
 import type { JobEndpoint } from '../workshop/jobs.ts'
 import type { Deps } from '../deps.ts'
 
@@ -89,6 +90,8 @@ export async function checkEndpoint(
   at: string,
 ): Promise<Detail[]> {
   if (!findConnector(endpoint.connector_id)?.[side]?.check) return []
+  const beyond = await secretFaults(deps.db, accountId, endpoint)
+  if (beyond.length > 0) return beyond.map(({ path, message }) => ({ path: `${at}${path}`, message }))
   const job = { task: 'check', endpoint: await jobEndpoint(deps, accountId, side, endpoint, 'check'), withinMs: TIMEOUT_MS } as const
   const answer = await deps.workshop.run(accountId, job, CHECK)
   const faults =

@@ -3,8 +3,9 @@ import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'
 import { streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import type { Scope } from '../../../shared/model/limits.ts'
-import { ServiceError } from '../service-error.ts'
-import type { SecretRow } from '../store/secrets.ts'
+import { ServiceError, type Detail } from '../service-error.ts'
+import type { Queryable } from '../store/database.ts'
+import { findSecretByName, type SecretRow } from '../store/secrets.ts'
 import type { Caller } from '../deps.ts'
 
 type Endpoint = { connector_id: string; config: unknown }
@@ -27,11 +28,12 @@ const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+):\d{1,5}$/i
 /** The hosts that a config names, in URLs and as `host:port`; those inside of secrets are not known. */
 function hostsIn(value: unknown): string[] {
   if (typeof value === 'string') {
-    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && URL.canParse(value)) return [new URL(value).hostname.toLowerCase()]
-    const host = HOST_AND_PORT.exec(value)?.[1]
-    return host === undefined ? [] : [host.toLowerCase()]
+    const host = (URL.canParse(value) && new URL(value).hostname) || HOST_AND_PORT.exec(value)?.[1]
+    return host ? [host.toLowerCase()] : []
   }
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(hostsIn) : []
+  if (typeof value !== 'object' || value === null) return []
+  // Headers go where the request goes.
+  return Object.entries(value).flatMap(([name, member]) => (name === 'headers' ? [] : hostsIn(member)))
 }
 
 const isHost = (host: string, allowed: string): boolean =>
@@ -46,5 +48,18 @@ export function secretFault(
   if (allowed_connectors && !allowed_connectors.some((each) => each === connector?.id || each === connector?.name))
     return `is a secret for ${allowed_connectors.join(', ')} only`
   const beyond = allowed_hosts && hostsIn(config).find((host) => !allowed_hosts.some((allowed) => isHost(host, allowed)))
-  return beyond ? `is a secret for ${allowed_hosts.join(', ')} only, and the config names ${beyond}` : undefined
+  return allowed_hosts && beyond !== undefined
+    ? `is a secret for ${allowed_hosts.join(', ')} only, and the config names ${beyond}`
+    : undefined
+}
+
+/** What is wrong with the secrets that the config names, with pointers into it. */
+export async function secretFaults(db: Queryable, accountId: string, endpoint: Endpoint): Promise<Detail[]> {
+  const faults: Detail[] = []
+  for (const { name, path } of secretsIn(endpoint.config)) {
+    const secret = await findSecretByName(db, accountId, name)
+    const fault = secret ? secretFault(secret, endpoint) : 'is not the name of a secret of this account'
+    if (fault !== undefined) faults.push({ path: `${path}/$secret`, message: fault })
+  }
+  return faults
 }

@@ -122,7 +122,9 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
     await withDeadline(deps.streamData.writeUnchecked(target, records, attempt, keptHeaders(ctx, config)), 'writing the records')
     return { status: 202, body: { records: records.values.length } }
   }
-  const key = ctx.get('Idempotency-Key') || (config.scheme === 'standard' ? ctx.get('webhook-id') : '')
+  // A sender may use the same id for several pipelines.
+  const message = config.scheme === 'standard' ? `${row.id}/${ctx.get('webhook-id')}` : ''
+  const key = ctx.get('Idempotency-Key') || message
   if (key === '') return write()
   const request = { accountId: row.account_id, key, operationId: 'ingest', path: `/ingest/${row.id}`, body: body.toString('base64') }
   return withIdempotency(deps, request, write)

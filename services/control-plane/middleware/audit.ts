@@ -2,6 +2,7 @@
  * Writes the audit log: an entry before a request changes anything, completed with its outcome. An entry without one tells of a request
  * whose process died. A resource is shown as its GET shows it, which never includes a secret's value.
  */
+import { createHash } from 'node:crypto'
 import { newId } from '../../../shared/model/ids.ts'
 import type { Contract } from '../../../shared/api/operation.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
@@ -20,10 +21,22 @@ type Body = Record<string, unknown>
 const isBody = (value: unknown): value is Body =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array)
 
+/** Of a resource as it is kept in an entry: what is larger is told by its hash. */
+const SNAPSHOT_BYTES_MAX = 8 << 10
+
+/** The resource as an entry keeps it. */
+function snapshotOf(body: unknown): Body | null {
+  if (!isBody(body)) return null
+  const text = JSON.stringify(body)
+  if (text.length <= SNAPSHOT_BYTES_MAX) return body
+  const { id, name } = body
+  return { id, name, left_out: { characters: text.length, sha256: createHash('sha256').update(text).digest('hex') } }
+}
+
 /** The answer without the members that are shown only once. */
 function withoutSecrets({ secretMembers = [] }: Contract, body: unknown): Body | null {
   if (!isBody(body)) return null
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !secretMembers.includes(name)))
+  return snapshotOf(Object.fromEntries(Object.entries(body).filter(([name]) => !secretMembers.includes(name))))
 }
 
 /** The id of what an answer created. */
@@ -84,7 +97,7 @@ export function createAudit(deps: Deps, operations: readonly Shows[]) {
       const { accountId: account_id, keyId: actor } = caller
       const id = newId('audit')
       const resource = resourceId ?? null
-      const before = resourceId === undefined ? undefined : await shown(contract, caller, resourceId)
+      const before = resourceId === undefined ? null : snapshotOf(await shown(contract, caller, resourceId))
       const entry = {
         id,
         account_id,

@@ -31,7 +31,7 @@ export type RateLimit = {
   guarded<T>(kind: GuardedKind, key: string, work: () => Promise<T>): Promise<T>
 }
 
-/** Failures per minute: with a secret for one API key, and with a signature from one address. */
+/** Failures per minute and address: with a secret for one API key, and with a signature for one pipeline. */
 const FAILURES = { secret: 30, signature: 60 } as const
 type GuardedKind = keyof typeof FAILURES
 /** Of `/openapi.json` and `/docs`. */

@@ -1,5 +1,5 @@
 /** Who has used more CPU time in this clock hour than the quota allows gets what other accounts leave over, until the hour ends. */
-import { findAccount, listOverCpu, setOverCpuHour } from '../store/accounts.ts'
+import { listOverCpu, lockAccount, setOverCpuHour } from '../store/accounts.ts'
 import { deleteOldCpuUse, hourOf, listCpuUse } from '../store/cpu-use.ts'
 import { quotasOfAccount } from '../store/quotas.ts'
 import type { Deps } from '../deps.ts'
@@ -7,11 +7,16 @@ import type { Deps } from '../deps.ts'
 /** Compares what was reported with the quotas, and tells the processors of accounts for which that changed. */
 export async function applyCpuQuotas({ db, notifyPublisher }: Pick<Deps, 'db' | 'notifyPublisher'>, now: Date): Promise<void> {
   const hour = hourOf(now)
-  for (const account of await listOverCpu(db)) if (account.over_cpu_hour !== hour) await setOverCpuHour(db, account.id, null)
-  for (const { account_id, cpu_seconds } of await listCpuUse(db, hour)) {
-    const account = await findAccount(db, account_id)
-    if (!account || account.over_cpu_hour === hour || cpu_seconds <= quotasOfAccount(account).cpu_seconds_per_hour) continue
-    await setOverCpuHour(db, account_id, hour)
+  const used = new Map((await listCpuUse(db, hour)).map(({ account_id, cpu_seconds }) => [account_id, cpu_seconds]))
+  const before = new Set((await listOverCpu(db)).map(({ id }) => id))
+  for (const id of new Set([...before, ...used.keys()])) {
+    await db.transaction(async (trx) => {
+      const account = await lockAccount(trx, id)
+      if (!account) return
+      const isOver = (used.get(id) ?? 0) > quotasOfAccount(account).cpu_seconds_per_hour
+      const overHour = isOver ? hour : null
+      if (account.over_cpu_hour !== overHour) await setOverCpuHour(trx, id, overHour)
+    })
   }
   await deleteOldCpuUse(db, hourOf(new Date(now.getTime() - KEPT_MS)))
   notifyPublisher()

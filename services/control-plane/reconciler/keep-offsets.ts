@@ -3,6 +3,7 @@
  * `offsets.retention.minutes` (seven days), and a pipeline without a position fails. So they are committed again, unchanged, twice a day.
  */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { listSuspendedJobs } from '../store/jobs.ts'
 import { listIdlePipelines, lockPipeline } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { oncePerInterval } from './once-per-interval.ts'
@@ -21,14 +22,15 @@ export async function keepOffset(cluster: Cluster, definition: { group_id: strin
 export const createOffsetKeeper = ({ db, cluster, names, log }: Pick<Deps, 'db' | 'cluster' | 'names' | 'log'>) =>
   oncePerInterval(
     EVERY_MS,
-    () => listIdlePipelines(db),
+    async () => [...(await listIdlePipelines(db)), ...(await listSuspendedJobs(db))],
     ({ id, definition }) =>
       db
         .transaction(async (trx) => {
           // The lock keeps `POST …/offsets` out between the read and the commit.
-          await lockPipeline(trx, id)
+          await lockPipeline(trx, definition.pipeline_id)
           await keepOffset(cluster, definition)
-          if (definition.source) await keepOffset(cluster, { group_id: names.intakeGroup(id), source_topic: definition.source_topic })
+          if (definition.source && !definition.job)
+            await keepOffset(cluster, { group_id: names.intakeGroup(id), source_topic: definition.source_topic })
         })
         .catch((error: unknown) => log.debug({ id, reason: String(error) }, 'offsets were not committed again')),
   )

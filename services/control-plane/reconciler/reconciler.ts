@@ -4,6 +4,8 @@
  */
 import { ADVISORY_LOCKS, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { createBinarySweeper } from './sweep-binaries.ts'
+import { createDeadLetterTrimmer } from './trim-dead-letters.ts'
 import { applyCpuQuotas } from './cpu-quotas.ts'
 import { deleteOldAudit } from '../store/audit.ts'
 import { deleteOldKeys } from '../store/idempotency.ts'
@@ -29,6 +31,8 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   const followAdoptedStreams = createAdoptedFollower(deps)
   const keepOffsets = createOffsetKeeper(deps)
   const trimIntakes = createIntakeTrimmer(deps)
+  const trimDeadLetters = createDeadLetterTrimmer(deps)
+  const sweepBinaries = createBinarySweeper(deps)
   let following: Promise<void> | undefined
   let closed = false
 
@@ -67,6 +71,8 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await settleUnfinishedJobs(deps)
       await keepOffsets(Date.now()).catch(warn('offsets are not kept'))
       await trimIntakes(Date.now()).catch(warn('intake topics are not trimmed'))
+      await trimDeadLetters(Date.now()).catch(warn('dead letters are not trimmed'))
+      await sweepBinaries(Date.now()).catch(warn('binaries are not swept'))
       await applyCpuQuotas(deps, new Date()).catch(warn('CPU quotas are not looked at'))
       await deleteOldKeys(db)
       await deleteOldAudit(db)

@@ -4,6 +4,7 @@ import { ACCOUNT_TYPES } from '../../../shared/model/limits.ts'
 import { QUOTA_NAMES, type QuotaName } from '../../../shared/model/quotas.ts'
 import { findAccount } from '../store/accounts.ts'
 import { cpuSecondsOf, hourOf } from '../store/cpu-use.ts'
+import { countDeadLetterBytes } from '../store/dead-letter-upkeep.ts'
 import { countUse, quotasOfAccount } from '../store/quotas.ts'
 import { notFound } from '../service-error.ts'
 import { operation } from './operation.ts'
@@ -14,6 +15,7 @@ export const getAccountOperation = operation(getAccountContract, async ({ db }, 
   const limits = quotasOfAccount(account)
   const used: Partial<Record<QuotaName, number>> = {
     ...(await countUse(db, accountId)),
+    dead_letter_bytes: await countDeadLetterBytes(db, accountId),
     cpu_seconds_per_hour: await cpuSecondsOf(db, accountId, hourOf(new Date())),
   }
   const { id, name, type, created_at } = account

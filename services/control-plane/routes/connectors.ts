@@ -8,14 +8,12 @@ import {
 } from '../../../shared/api/connectors.ts'
 import { CONNECTORS, findConnector } from '../../../shared/connectors/catalogue.ts'
 import { kindOf, type Connector } from '../../../shared/connectors/connector.ts'
-import { secretsIn } from '../../../shared/connectors/secret.ts'
 import { invalidRequest, notFound, type Detail } from '../service-error.ts'
-import { findSecretByName } from '../store/secrets.ts'
 import { checkEndpoint } from '../definitions/check-endpoint.ts'
 import type { Deps } from '../deps.ts'
 import { listReply } from './list-reply.ts'
 import { operation } from './operation.ts'
-import { assertMayUse, secretFault } from '../definitions/may-use.ts'
+import { assertMayUse, secretFaults } from '../definitions/may-use.ts'
 import { resolveConfig } from '../definitions/resolve-endpoint.ts'
 
 const show = (connector: Connector) => {
@@ -71,11 +69,8 @@ async function examine(
   if (!sides.includes(meant)) throw invalidRequest([{ path: '/side', message: `the connector is not a ${meant}` }])
   const details: Detail[] = []
   const resolved = resolveConfig(meant, { connector_id: id, config }, details, '')
-  for (const { name, path } of secretsIn(resolved)) {
-    const secret = await findSecretByName(db, accountId, name)
-    const fault = secret ? secretFault(secret, { connector_id: id, config: resolved }) : 'is not the name of a secret of this account'
-    if (fault !== undefined) details.push({ path: `/config${path}/$secret`, message: fault })
-  }
+  for (const { path, message } of await secretFaults(db, accountId, { connector_id: id, config: resolved }))
+    details.push({ path: `/config${path}`, message })
   return { side: meant, config: resolved, details: details.map(({ path, message }) => ({ path: path.replace(/^\/config/, ''), message })) }
 }
 

@@ -1,4 +1,6 @@
 /** Lists, reads and cancels jobs; replay starts one. */
+import { streamConnector } from '../../../shared/connectors/stream/connector.ts'
+import { assertMayUse } from '../definitions/may-use.ts'
 import { cancelJobContract, getJobContract, listJobsContract, replayContract } from '../../../shared/api/jobs.ts'
 import { notFound, ServiceError } from '../service-error.ts'
 import { findJob, listJobs, type JobRow } from '../store/jobs.ts'
@@ -55,6 +57,7 @@ export const cancelJobOperation = operation(cancelJobContract, async (deps, call
 })
 
 export const replayOperation = operation(replayContract, async (deps, caller, { params, body }) => {
+  if (body?.sink) assertMayUse(caller, { sink: { connector_id: streamConnector.id, config: body.sink } })
   const pipeline = await getPipeline(deps, caller, params.id)
   const job = await replay(deps, pipeline, body ?? { from: 'earliest', to: 'latest' })
   return { status: 202, body: showJob(job), headers: { Location: `/jobs/${job.id}` } }

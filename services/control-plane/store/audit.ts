@@ -1,4 +1,5 @@
 /** The audit log. The database itself refuses to change or to delete an entry that is complete, until it is a year old. */
+import { newId } from '../../../shared/model/ids.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
@@ -22,6 +23,13 @@ const textOf = (value: unknown): string | null => (value === undefined || value 
 /** Stores an entry; without a status it is completed later. */
 export async function insertAudit(db: Queryable, entry: Omit<AuditRow, 'created_at'>): Promise<void> {
   await db('audit_log').insert({ ...entry, before: textOf(entry.before), after: textOf(entry.after) })
+}
+
+/** Stores what an operator did to an account, from the command line. */
+export async function logOperator(db: Queryable, accountId: string, operation: string, after: unknown): Promise<void> {
+  const [id, request_id] = [newId('audit'), newId('audit')]
+  const entry = { id, account_id: accountId, actor: 'operator', operation, resource_id: accountId, address: null, request_id }
+  await insertAudit(db, { ...entry, status: 200, before: null, after })
 }
 
 /** Completes an entry. */

@@ -66,9 +66,21 @@ export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): P
   return db('jobs').where({ pipeline_id: pipelineId }).whereIn('status', UNFINISHED)
 }
 
-/** Jobs that have not ended, at most 50: the next pass takes the rest. */
+/** Jobs that have not ended, at most 50: the next pass takes the rest. Those of suspended accounts stand still and are left out. */
 export async function listUnfinishedJobs(db: Queryable): Promise<JobRow[]> {
-  return db('jobs').whereIn('status', UNFINISHED).orderBy('updated_at').limit(50)
+  return db('jobs')
+    .whereIn('status', UNFINISHED)
+    .whereNotIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
+    .orderBy('updated_at')
+    .limit(50)
+}
+
+/** Jobs of suspended accounts, which go on when the suspension ends. */
+export async function listSuspendedJobs(db: Queryable): Promise<Pick<JobRow, 'id' | 'definition'>[]> {
+  return db('jobs')
+    .whereIn('status', UNFINISHED)
+    .whereIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
+    .select('id', 'definition')
 }
 
 /** The changed job. */

@@ -147,9 +147,12 @@ export async function deleteObserved(db: Queryable, pipelineId: string): Promise
   await db('observed_tasks').where({ pipeline_id: pipelineId }).delete()
 }
 
-/** Pipelines that have committed positions but no running tasks, so that their positions could expire. */
+/** Pipelines that have committed positions but no running tasks, so that their positions could expire; also those of suspended accounts. */
 export async function listIdlePipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
-  return db('pipelines').whereIn('status', ['created', 'stopped', 'failed']).select('id', 'definition')
+  return db('pipelines')
+    .whereIn('status', ['created', 'stopped', 'failed'])
+    .orWhereIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
+    .select('id', 'definition')
 }
 
 /** Pipelines with an external source, and so with an intake topic. */

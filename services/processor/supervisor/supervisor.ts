@@ -114,7 +114,9 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       if (definition.desired === 'stopped') return []
       const reason = verdicts.of(definition)
       if (reason !== undefined) return finals.idle(definition, 'failed', reason)
-      return isSuspended(definition) ? finals.idle(definition, 'stopped', 'the account is suspended') : []
+      if (!isSuspended(definition)) return []
+      // What has failed or finished stays so.
+      return finals.idle(definition, 'stopped', 'the account is suspended').filter(({ task }) => !finals.isSettled(definition, task))
     })
   }
 

@@ -12,6 +12,8 @@ const HeaderName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be the name of a header')
   .refine((name) => !RESERVED.has(name.toLowerCase()), 'is set by the service itself')
+  // It would look like a reference to a secret.
+  .refine((name) => name !== '$secret', 'must not be $secret')
 const RESERVED = new Set([
   'host',
   'content-length',

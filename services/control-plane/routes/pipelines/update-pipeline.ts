@@ -48,7 +48,6 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
     const { definition } = row
     if (request.tasks > definition.source_partitions && definition.source_partitions > 0)
       details.push({ path: '/tasks', message: `must be at most ${definition.source_partitions}, the source's partition count` })
-    await assertQuotas(trx, caller.accountId, { tasks: request.tasks - definition.tasks })
     let steps = definition.steps
     if (asked.processors) {
       const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
@@ -72,6 +71,8 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
       steps: withPolicies(steps, request.processors, request.on_error),
       ...(await sinkOf(trx, row, request, asked, steps)),
     }
+    // Last, as everywhere: what locks the account holds all other locks already.
+    await assertQuotas(trx, caller.accountId, { tasks: request.tasks - definition.tasks })
     // The sink gets its config and the fields when it is opened: a change of either needs a new start.
     const isOpenedAnew = asked.sink !== undefined || JSON.stringify(next.sink?.fields) !== JSON.stringify(definition.sink?.fields)
     return publishRevision(trx, row, next, {

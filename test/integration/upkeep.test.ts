@@ -1,0 +1,106 @@
+/** What goes by itself: dead letters beyond their quotas, binaries that nothing uses. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { trimDeadLetters } from '../../services/control-plane/reconciler/trim-dead-letters.ts'
+import { openDatabase, type Database } from '../../services/control-plane/store/database.ts'
+import { sweepBinaries } from '../../services/control-plane/store/smartmodules.ts'
+import { createKafka, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { eventually, service, unique, type Client } from '../harness/client.ts'
+import { lettersOf as letterPage } from '../harness/connectors.ts'
+import { filterOverN } from '../harness/modules.ts'
+import { openAccount, setQuotas } from '../harness/operator.ts'
+import { createPipeline, createStream, waitForTotal, write } from '../harness/pipelines.ts'
+
+let db: Database
+let admin: KafkaAdmin
+beforeAll(async () => {
+  db = openDatabase(service().databaseUrl, 2)
+  admin = createKafka(service().brokers, 'upkeep').admin()
+  await admin.connect()
+})
+afterAll(async () => {
+  await admin.disconnect()
+  await db.destroy()
+})
+
+const lettersOf = async (client: Client, id: string) => (await letterPage(client, id)).dead_letters
+
+const upload = async (code: string) => ({
+  wasm_binary: Buffer.from(await compileSmartModule(code)).toString('base64'),
+  config: { input_format: 'json', output_format: 'json' },
+})
+
+describe('dead letters', () => {
+  it('go beyond the account’s quota, the oldest first, and the others can still be redriven', async () => {
+    const { account, client } = await openAccount('enterprise')
+    const [from, to] = [await createStream(client, { n: 'integer' }, { partitions: 1 }), await createStream(client, { n: 'integer' })]
+    const name = unique('failing')
+    await client.call('POST', '/v1/smartmodules', { name, ...(await upload(filterOverN(`record.fail('no')\n  return true`))) })
+    const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+    for (let n = 0; n < 10; n++) await write(client, from.id, [{ n }])
+    await eventually('ten dead letters', async () => (await lettersOf(client, id)).length === 10)
+    const trim = () => trimDeadLetters({ db, withAdmin: (work) => work(admin) }, account.account_id)
+    await trim()
+    expect(await lettersOf(client, id)).toHaveLength(10)
+
+    type Shown = { quotas: Record<string, { used: number }> }
+    const used = (await client.call<Shown>('GET', '/v1/account')).body.quotas.dead_letter_bytes!.used
+    await setQuotas(account.account_id, { dead_letter_bytes: Math.floor(used * 0.45) })
+    await trim()
+    const left = await lettersOf(client, id)
+    expect(left.map(({ offset }) => Number(offset)).toSorted((a, b) => a - b)).toEqual([6, 7, 8, 9])
+    const topic = `${service().env.DPS_PREFIX}.${account.account_id}.${id}.dead-letters`
+    expect(Number((await admin.fetchTopicOffsets(topic))[0]!.low)).toBeGreaterThan(0)
+
+    const fixed = { version: '2.0.0', ...(await upload(filterOverN('return true'))) }
+    await client.call('POST', '/v1/smartmodules', { name, ...fixed })
+    await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [{ module_id: name, config: {} }] })
+    const redriven = await client.call<{ count: number }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {})
+    expect([redriven.status, redriven.body.count]).toEqual([202, 4])
+    await waitForTotal(client, to.id, 4)
+
+    await write(client, from.id, [{ n: 100 }])
+    await setQuotas(account.account_id, { dead_letter_days: 0 })
+    await eventually('the redrive is over', async () => {
+      await trim()
+      return (await client.call<{ quotas: Shown['quotas'] }>('GET', '/v1/account')).body.quotas.dead_letter_bytes!.used === 0
+    })
+  })
+})
+
+describe('a binary', () => {
+  it('goes once no version, revision or job uses it, and can be uploaded again', async () => {
+    const { client } = await openAccount('enterprise')
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const name = unique('short-lived')
+    const body = { name, ...(await upload(filterOverN(`return value > ${Date.now() % 1_000_000}`))) }
+    const { sha256 } = await deployed()
+    async function deployed() {
+      const made = await client.call<{ id: string }>('POST', '/v1/smartmodules', body)
+      return (await client.call<{ id: string; sha256: string }>('GET', `/v1/smartmodules/${made.body.id}`)).body
+    }
+    const isThere = async () => {
+      await db.transaction((trx) => sweepBinaries(trx))
+      return (await db('smartmodule_binaries').where({ sha256 })).length === 1
+    }
+    const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+    expect(await isThere()).toBe(true)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    await eventually('the pipeline is gone', async () => (await client.call('GET', `/v1/pipelines/${id}`)).status === 404)
+    expect(await isThere()).toBe(true)
+    expect(
+      (
+        await client.call(
+          'DELETE',
+          `/v1/smartmodules/${(await client.call<{ modules: { id: string }[] }>('GET', `/v1/smartmodules?name=${name}`)).body.modules[0]!.id}`,
+        )
+      ).status,
+    ).toBe(204)
+    await eventually('the binary is gone', async () => !(await isThere()))
+    // Published anew: processors have forgotten it.
+    await deployed()
+    await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+    await write(client, from.id, [{ n: 2_000_000 }])
+    await waitForTotal(client, to.id, 1)
+  })
+})
