@@ -3,7 +3,9 @@ import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { isStorable } from '../model/text.ts'
 import { SMARTMODULE_KINDS } from '../model/smartmodule-kind.ts'
-import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
+import { Description, IdParams, ListQuery, listOf, Name, Reference } from './common.ts'
+import { Trace } from './operate.ts'
+import { StreamPlace } from './pipelines.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 /** Formats of the values that a SmartModule reads and writes. */
@@ -58,6 +60,62 @@ export const compileSmartModuleContract = contract({
       ),
       bytes: z.number().int().optional(),
       sha256: z.string().optional(),
+    }),
+  },
+})
+
+/** A step to try: a SmartModule of the account by id or name, or one that is not deployed yet. */
+const TrialStep = z
+  .strictObject({
+    module_id: Reference.optional(),
+    version: Version.optional(),
+    source: Source.optional(),
+    wasm_binary: z.string().min(1, 'must not be empty').optional(),
+    input_format: z.enum(FORMATS).default('json'),
+    output_format: z.enum(FORMATS).default('json'),
+    config: z.record(z.string(), z.unknown()).default({}),
+  })
+  .refine((step) => [step.module_id, step.source, step.wasm_binary].filter((each) => each !== undefined).length === 1, {
+    path: ['module_id'],
+    message: 'either this, source or wasm_binary is required, and not more than one',
+  })
+
+const TrialRecord = z.strictObject({
+  key: z.string().nullable().default(null),
+  value: z.unknown().describe('Any JSON value; null is a record without a value'),
+  headers: z.record(z.string(), z.string()).default({}),
+  timestamp: z.iso.datetime({ offset: true }).optional().describe('The time of the request by default'),
+})
+
+/** `POST /smartmodules/test`: returns 200 with what each step makes of each record; nothing is deployed or written. */
+export const testSmartModuleContract = contract({
+  id: 'testSmartModule',
+  method: 'POST',
+  path: '/smartmodules/test',
+  summary: 'Run records, given or of a stream, through steps that need not be deployed; writes nothing',
+  tag: 'SmartModules',
+  scope: 'smartmodules:read',
+  isUnaudited: true,
+  bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
+  request: {
+    body: z
+      .strictObject({
+        processors: z.array(TrialStep).min(1).max(LIMITS.chain_steps_max),
+        records: z.array(TrialRecord).min(1).max(LIMITS.preview_records_max).optional(),
+        stream_id: Reference.optional(),
+        from: StreamPlace.default('latest').describe('Of a stream: where to start reading; `latest` reads the newest records'),
+        partition: z.number().int().min(0).max(100_000).optional(),
+        limit: z.number().int().min(1).max(LIMITS.preview_records_max).default(10),
+      })
+      .refine(({ records, stream_id }) => (records === undefined) !== (stream_id === undefined), {
+        path: ['records'],
+        message: 'either this or stream_id is required, and not both',
+      }),
+  },
+  responses: {
+    200: z.object({
+      records: z.array(Trace),
+      truncated: z.literal(true).optional().describe('There are fewer records than requested, because they reached a size limit'),
     }),
   },
 })

@@ -136,15 +136,33 @@ export const usesOf = (endpoints: readonly ResolvedEndpoint[]): Use[] =>
       : each.secretIds.map((used_id): Use => ({ kind: 'secret', used_id })),
   )
 
-/** Built-in SmartModules that leave a record's members as they are, except for one that they may add. */
-const KEEPS_FIELDS = new Set(['dps/filter', 'dps/text-classifier'])
+type Fields = Record<string, string>
+type StepConfig = PipelineDefinition['steps'][number]['config']
+
+/** The stream's type of what `dps/cast` makes of a field; any value where something else may stay. */
+function castTypeOf(asked: unknown): string {
+  const { type, on_empty, on_failure } = typeof asked === 'object' && asked !== null ? (asked as Record<string, unknown>) : { type: asked }
+  if (on_failure === 'keep' || (on_empty === 'keep' && type !== 'string')) return 'any'
+  return `${type === 'timestamp' ? 'datetime' : String(type)}?`
+}
+
+/** What each built-in SmartModule does to the types of members; after any other one they are not known. */
+const FIELDS_BEHIND: Record<string, (fields: Fields, config: StepConfig) => Fields> = {
+  'dps/filter': (fields) => fields,
+  'dps/text-classifier': (fields, { output_field }) =>
+    typeof output_field === 'string' ? { ...fields, [output_field]: 'string' } : fields,
+  'dps/cast': (fields, config) => {
+    const asked = (config.fields ?? {}) as Record<string, unknown>
+    return Object.fromEntries(
+      Object.entries(fields).map(([name, type]) => [name, Object.hasOwn(asked, name) ? castTypeOf(asked[name]) : type]),
+    )
+  },
+}
 
 /** The types of records' members after the chain; undefined if they are not known, or if a step may change them in any way. */
-export function fieldsBehind(source: ResolvedEndpoint, steps: PipelineDefinition['steps']): Record<string, string> | undefined {
-  const fields = source.kind === 'stream' ? source.stream.schema : source.fields
-  if (!fields || !steps.every(({ name }) => KEEPS_FIELDS.has(name))) return undefined
-  const added = steps.flatMap(({ config }) => (typeof config.output_field === 'string' ? [[config.output_field, 'string'] as const] : []))
-  return { ...fields, ...Object.fromEntries(added) }
+export function fieldsBehind(source: ResolvedEndpoint, steps: PipelineDefinition['steps']): Fields | undefined {
+  const before = source.kind === 'stream' ? source.stream.schema : source.fields
+  return steps.reduce<Fields | undefined>((fields, { name, config }) => fields && FIELDS_BEHIND[name]?.(fields, config), before)
 }
 
 /**

@@ -104,6 +104,7 @@ export async function chainFaults(
   { id, account_id }: Owned,
   steps: ResolvedStep[],
   isDryRun: boolean,
+  binaries: ReadonlyMap<string, Uint8Array> = new Map(),
 ): Promise<Detail[]> {
   const answer =
     steps.length === 0
@@ -116,7 +117,7 @@ export async function chainFaults(
             steps: await Promise.all(
               steps.map(
                 async ({ definition: { sha256, kind, extism_function, config, input_format, output_format }, parameters, index }) => ({
-                  binary: new Uint8Array(await getBinary(db, sha256)),
+                  binary: binaries.get(sha256) ?? new Uint8Array(await getBinary(db, sha256)),
                   kind,
                   ...(extism_function ? { extismFunction: extism_function } : {}),
                   parameters,

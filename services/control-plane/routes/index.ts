@@ -19,6 +19,7 @@ import {
 import { resetOffsetsOperation } from './pipelines/reset-offsets.ts'
 import { updatePipelineOperation } from './pipelines/update-pipeline.ts'
 import { compileSmartModule } from './smartmodules/compile-smartmodule.ts'
+import { testSmartModule } from './smartmodules/test-smartmodule.ts'
 import { deploySmartModule } from './smartmodules/deploy-smartmodule.ts'
 import { deleteSmartModuleOperation, getSmartModuleOperation, listSmartModulesOperation } from './smartmodules/smartmodules.ts'
 import { createSecretOperation, deleteSecretOperation, getSecretOperation, listSecretsOperation, updateSecretOperation } from './secrets.ts'
@@ -35,6 +36,7 @@ export const OPERATIONS: readonly Operation[] = [
   listAuditOperation,
   listSmartModulesOperation,
   compileSmartModule,
+  testSmartModule,
   deploySmartModule,
   getSmartModuleOperation,
   deleteSmartModuleOperation,

@@ -21,11 +21,14 @@ const TIME_MAX_MS = 8.64e15
 /** The time limit for all records together. */
 const DEADLINES = { cpuMs: 6000, wallMs: 15_000 }
 
-async function jobSteps(db: Queryable, chain: Chain): Promise<JobStep[]> {
+/** Binaries that are not stored, by SHA-256 hash. */
+export type Binaries = ReadonlyMap<string, Uint8Array>
+
+async function jobSteps(db: Queryable, chain: Chain, binaries: Binaries): Promise<JobStep[]> {
   const { pipeline_id, steps } = chain
   return Promise.all(
     steps.map(async ({ sha256, kind, extism_function, config, input_format, output_format }, index) => ({
-      binary: new Uint8Array(await getBinary(db, sha256)),
+      binary: binaries.get(sha256) ?? new Uint8Array(await getBinary(db, sha256)),
       kind,
       ...(extism_function ? { extismFunction: extism_function } : {}),
       parameters: undefined,
@@ -58,6 +61,7 @@ export async function traceThrough(
   { db, cacheFolder, workshop }: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
   chain: Chain,
   found: SourceRecord[],
+  binaries: Binaries = new Map(),
 ): Promise<Trace[]> {
   const decode = chain.source_codec && openValueDecoder(chain.source_codec)
   const records = found.map((record) => asJson(record, decode))
@@ -67,7 +71,7 @@ export async function traceThrough(
     {
       task: 'trace',
       kernel: await kernelBinary(cacheFolder),
-      steps: await jobSteps(db, chain),
+      steps: await jobSteps(db, chain, binaries),
       sinkSchemaId: chain.sink_schema_id,
       records: records.map(({ partition, offset, timestamp, record: { key, value, headers } }) => ({
         partition,

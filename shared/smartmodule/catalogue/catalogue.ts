@@ -6,6 +6,7 @@ import { compileCached } from '../compile-cache.ts'
 export type BuiltIn = { name: string; version: string; description: string; parameters: Record<string, unknown> }
 
 const fieldName = { type: 'string', minLength: 1 }
+const castType = { enum: ['integer', 'decimal', 'number', 'boolean', 'date', 'timestamp', 'string'] }
 const fieldNames = { type: 'array', items: fieldName }
 
 /** All built-ins. A step's config is checked against `parameters` when a pipeline is created. */
@@ -39,6 +40,51 @@ export const BUILT_INS: readonly BuiltIn[] = [
         uppercase: fieldNames,
         lowercase: fieldNames,
         trim: fieldNames,
+      },
+    },
+  },
+  {
+    name: 'dps/cast',
+    version: '1.0.0',
+    description: 'Makes numbers, booleans, dates and times of texts, as files and forms have them, field by field.',
+    parameters: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['fields'],
+      properties: {
+        fields: {
+          type: 'object',
+          minProperties: 1,
+          description: 'field to its type, or to an object of options; dotted paths reach nested fields',
+          additionalProperties: {
+            anyOf: [
+              castType,
+              {
+                type: 'object',
+                additionalProperties: false,
+                required: ['type'],
+                properties: {
+                  type: castType,
+                  format: {
+                    type: 'string',
+                    minLength: 1,
+                    maxLength: 100,
+                    description: 'of a date or timestamp, for example DD.MM.YYYY HH:mm; unix; unix_ms',
+                  },
+                  decimal_point: { type: 'string', description: 'one character (default: .)' },
+                  thousands: { type: 'string', description: 'one character between groups of three digits (default: none)' },
+                  true: { type: 'array', items: { type: 'string' }, description: 'texts that are true, in any case' },
+                  false: { type: 'array', items: { type: 'string' }, description: 'texts that are false, in any case' },
+                  on_empty: { enum: ['null', 'absent', 'keep', 'fail'], description: 'what becomes of an empty text (default: null)' },
+                  on_failure: {
+                    enum: ['fail', 'null', 'absent', 'keep'],
+                    description: 'what becomes of a value that can’t be cast (default: fail)',
+                  },
+                },
+              },
+            ],
+          },
+        },
       },
     },
   },

@@ -4,10 +4,8 @@ import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from
 import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
 import { listLedger, listRevisions } from '../../store/pipelines.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
-import { fitting } from '../../trace/source-records.ts'
-import { traceThrough, type SourceRecord } from '../../trace/trace.ts'
-import type { TopicLayout } from '../../../../shared/kafka/cluster.ts'
-import type { Deps } from '../../deps.ts'
+import { chooseRecords } from '../../trace/choose-records.ts'
+import { traceThrough } from '../../trace/trace.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 import { assertChainStarts, resolveSteps } from '../../definitions/resolve-steps.ts'
@@ -71,42 +69,10 @@ export const preview = operation(previewContract, async (deps, caller, { params,
   const named = typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
   const partitions = partition === undefined ? named : [partition]
   const start = from === 'latest' ? undefined : await resolvePlace(deps.cluster, layout, from, '/from')
-  const { records, isCut } = await choose(deps, layout, partitions, start, limit, PREVIEW_BYTES_MAX / (1 + steps.length))
+  const { records, isCut } = await chooseRecords(deps, layout, partitions, start, limit, PREVIEW_BYTES_MAX / (1 + steps.length))
   const traces = await traceThrough(deps, { ...pipeline.definition, steps }, records)
   return { status: 200, body: { pipeline_id: pipeline.id, records: traces, ...(isCut ? { truncated: true as const } : {}) } }
 })
 
 /** Limit for the records and what the steps make of them, which stay in memory until the response is built. */
 const PREVIEW_BYTES_MAX = 8 << 20
-/** How many partitions a preview reads at the same time. */
-const READ_AT_ONCE = 8
-
-/** The first `limit` records from `start` on, or the newest if there is no `start`, oldest first. `isCut`: not all of them fit. */
-async function choose(
-  { sourceReader }: Deps,
-  layout: TopicLayout,
-  partitions: number[],
-  start: ReadonlyMap<number, bigint> | undefined,
-  limit: number,
-  bytesMax: number,
-): Promise<{ records: SourceRecord[]; isCut: boolean }> {
-  let records: SourceRecord[] = []
-  let isCut = false
-  for (let next = 0; next < partitions.length; next += READ_AT_ONCE) {
-    const some = partitions.slice(next, next + READ_AT_ONCE)
-    const read = await Promise.all(
-      some.map((each) =>
-        start ? sourceReader.from(layout, each, start.get(each) ?? 0n, limit) : sourceReader.newest(layout, each, limit),
-      ),
-    )
-    const ordered = inOrder([...records, ...read.flatMap((each) => each.records)])
-    const wanted = start ? ordered.slice(0, limit) : ordered.slice(-limit)
-    records = fitting(wanted, bytesMax, start ? 'first' : 'last')
-    isCut ||= records.length < wanted.length || (records.length < limit && read.some((each) => each.isCut))
-  }
-  return { records, isCut }
-}
-
-/** Oldest first. */
-const inOrder = (records: SourceRecord[]): SourceRecord[] =>
-  records.toSorted((a, b) => Number(a.timestamp - b.timestamp) || a.partition - b.partition || Number(a.offset - b.offset))

@@ -18,10 +18,10 @@ async function compile(workshop: Workshop, accountId: string, code: string): Pro
   return { details: [{ path: PATH, message: `could not be compiled: ${'refused' in answer ? answer.refused : 'no answer'}` }] }
 }
 
-/** The binary of a source. Throws 400 with line and column of everything that is wrong. */
-export async function compiled(workshop: Workshop, accountId: string, code: string): Promise<Buffer> {
+/** The binary of a source. Throws 400 with line and column of everything that is wrong; pointers begin with `at`. */
+export async function compiled(workshop: Workshop, accountId: string, code: string, at: string): Promise<Buffer> {
   const result = await compile(workshop, accountId, code)
-  if ('details' in result) throw invalidRequest(result.details)
+  if ('details' in result) throw invalidRequest(result.details.map((fault) => ({ ...fault, path: `${at}${fault.path}` })))
   return Buffer.from(result.binary)
 }
 

@@ -1,8 +1,7 @@
 /** Upload → inspection in a workshop → an immutable, content-addressed version. An existing name gets its next version. */
 import { deploySmartModuleContract } from '../../../../shared/api/smartmodules.ts'
-import { invalidRequest, ServiceError } from '../../service-error.ts'
+import { ServiceError } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
-import { SMARTMODULE_LIMITS } from '../../../../shared/smartmodule/abi.ts'
 import { isUniqueViolation } from '../../store/database.ts'
 import {
   insertSmartModule,
@@ -10,25 +9,12 @@ import {
   liftQuarantine,
   listVersions,
   lockSmartModule,
-  sha256Of,
   updateDescription,
   type VersionRow,
 } from '../../store/smartmodules.ts'
 import { assertQuotas } from '../../store/quotas.ts'
-import { compiled } from './compile-smartmodule.ts'
+import { inspectUpload } from './upload.ts'
 import { operation } from '../operation.ts'
-
-function decodeBinary(text: string): Buffer {
-  const binary = Buffer.from(text, 'base64')
-  // Node skips characters that are not base64: a text is valid only if encoding it again gives the same text.
-  if (binary.toString('base64') !== text) throw invalidRequest([{ path: '/wasm_binary', message: 'is not base64' }])
-  if (binary.length > SMARTMODULE_LIMITS.file_bytes_max)
-    throw invalidRequest([{ path: '/wasm_binary', message: `is larger than ${SMARTMODULE_LIMITS.file_bytes_max >> 20} MiB` }])
-  return binary
-}
-
-/** Of the inspection. */
-const DEADLINES = { cpuMs: 2000, wallMs: 10_000 }
 
 const numbers = (version: string): number[] => version.split('.').map(Number)
 const isNewer = (a: string, b: string): boolean => {
@@ -53,19 +39,18 @@ function nextVersion(versions: VersionRow[], asked: string | undefined): string 
 }
 
 export const deploySmartModule = operation(deploySmartModuleContract, async ({ db, workshop }, caller, { body }) => {
-  const { source } = body
-  const upload = source ? await compiled(workshop, caller.accountId, source.code) : decodeBinary(body.wasm_binary ?? '')
-  const answer = await workshop.run(caller.accountId, { task: 'inspect', binary: upload, parameters: body.config.parameters }, DEADLINES)
-  if ('parameters' in answer) throw invalidRequest([{ path: '/config/parameters', message: `is not a JSON Schema: ${answer.parameters}` }])
-  if (!('inspected' in answer))
-    throw invalidRequest([{ path: '/wasm_binary', message: 'refused' in answer ? answer.refused : 'could not be examined' }])
-  const { kind, extismFunction, binary } = answer.inspected
-  const sha256 = sha256Of(binary)
+  const { source = null, wasm_binary } = body
+  const { kind, extismFunction, binary, sha256 } = await inspectUpload(
+    workshop,
+    caller.accountId,
+    { source, wasm_binary },
+    body.config.parameters,
+  )
   try {
     return await db.transaction(async (trx) => {
       const known = await lockSmartModule(trx, caller.accountId, body.name)
       const versions = known ? await listVersions(trx, known.id) : []
-      const more = { smartmodules: known ? 0 : 1, smartmodule_bytes: binary.length + JSON.stringify([body.config, source ?? null]).length }
+      const more = { smartmodules: known ? 0 : 1, smartmodule_bytes: binary.length + JSON.stringify([body.config, source]).length }
       await assertQuotas(trx, caller.accountId, more, versions.length)
       const row =
         known ??
@@ -91,7 +76,7 @@ export const deploySmartModule = operation(deploySmartModuleContract, async ({ d
           input_format,
           output_format,
           config,
-          source: source ?? null,
+          source,
         },
         binary,
       )

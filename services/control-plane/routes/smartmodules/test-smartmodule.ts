@@ -1,0 +1,100 @@
+/** Runs records through steps that need not be deployed: sources, binaries, or SmartModules of the account. */
+import type { z } from 'zod'
+import { testSmartModuleContract } from '../../../../shared/api/smartmodules.ts'
+import { frame } from '../../../../shared/model/framing.ts'
+import { ON_ERROR_DEFAULT } from '../../../../shared/model/policies.ts'
+import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
+import { assertMayUse } from '../../definitions/may-use.ts'
+import { sourceCodecOf } from '../../definitions/resolve-endpoint.ts'
+import { chainFaults, resolveSteps, type ResolvedStep } from '../../definitions/resolve-steps.ts'
+import { resolvePlace } from '../../definitions/stream-places.ts'
+import { invalidRequest, unavailable, type Detail } from '../../service-error.ts'
+import { findStream, schemasOf } from '../../store/streams.ts'
+import { chooseRecords } from '../../trace/choose-records.ts'
+import { traceThrough, type SourceRecord } from '../../trace/trace.ts'
+import type { Caller, Deps } from '../../deps.ts'
+import { operation } from '../operation.ts'
+import { inspectUpload } from './upload.ts'
+
+type Body = z.output<typeof testSmartModuleContract.request.body>
+
+/** Limit for the records and what the steps make of them, which stay in memory until the response is built. */
+const BYTES_MAX = 8 << 20
+/** What a trace names a step by that has no SmartModule. */
+const UNDEPLOYED = { module_id: '', version: '', on_error: ON_ERROR_DEFAULT, changes_keys: false }
+
+/** The steps, with the binaries of those that are not deployed. Throws 400 naming what can't be used. */
+async function resolveTrial({ db, workshop }: Deps, { accountId }: Caller, processors: Body['processors']) {
+  const binaries = new Map<string, Uint8Array>()
+  const steps: ResolvedStep[] = []
+  const details: Detail[] = []
+  for (const [index, { module_id, version, source, wasm_binary, config, input_format, output_format }] of processors.entries()) {
+    if (module_id !== undefined) {
+      const found: Detail[] = []
+      const entry = { module_id, config, changes_keys: false, ...(version === undefined ? {} : { version }) }
+      const [step] = await resolveSteps(db, accountId, [entry], found)
+      details.push(...found.map(({ path, message }) => ({ path: path.replace('/processors/0', `/processors/${index}`), message })))
+      if (step) steps.push({ ...step, index, definition: { ...step.definition, on_error: ON_ERROR_DEFAULT } })
+      continue
+    }
+    const upload = { source: source ?? null, wasm_binary }
+    const { kind, extismFunction, binary, sha256 } = await inspectUpload(workshop, accountId, upload, undefined, `/processors/${index}`)
+    binaries.set(sha256, binary)
+    const name = source ? 'source' : 'wasm_binary'
+    const own = { ...UNDEPLOYED, name, sha256, kind, ...(extismFunction ? { extism_function: extismFunction } : {}) }
+    steps.push({ index, parameters: undefined, definition: { ...own, config, input_format, output_format } })
+  }
+  return { steps, binaries, details }
+}
+
+/** Records of a request as a topic would hold them. */
+function givenRecords(records: NonNullable<Body['records']>): SourceRecord[] {
+  const now = Date.now()
+  return records.map(({ key, value, headers, timestamp }, index) => ({
+    partition: 0,
+    offset: BigInt(index),
+    timestamp: BigInt(timestamp === undefined ? now : Date.parse(timestamp)),
+    record: {
+      offsetDelta: 0,
+      timestampDelta: 0n,
+      key: key === null ? null : Buffer.from(key),
+      value: value === null || value === undefined ? null : frame(0, JSON.stringify(value)),
+      headers: Object.entries(headers).map(([name, text]): [string, Buffer] => [name, Buffer.from(text)]),
+    },
+  }))
+}
+
+async function streamRecords(deps: Deps, caller: Caller, body: Body, streamId: string) {
+  assertMayUse(caller, { source: { connector_id: streamConnector.id, config: {} } })
+  const stream = await findStream(deps.db, caller.accountId, streamId)
+  if (stream?.status !== 'active') throw invalidRequest([{ path: '/stream_id', message: 'is not the id of an active stream' }])
+  const layout = await deps.cluster.describeTopic(stream.topic)
+  if (!layout) throw unavailable('the stream’s topic')
+  const { from, partition, limit, processors } = body
+  if (partition !== undefined && partition >= layout.leaders.length)
+    throw invalidRequest([{ path: '/partition', message: `must be below ${layout.leaders.length}, the stream’s partition count` }])
+  const named = typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
+  const start = from === 'latest' ? undefined : await resolvePlace(deps.cluster, layout, from, '/from')
+  const partitions = partition === undefined ? named : [partition]
+  const chosen = await chooseRecords(deps, layout, partitions, start, limit, BYTES_MAX / (1 + processors.length))
+  return { ...chosen, codec: sourceCodecOf(stream, await schemasOf(deps.db, stream.id)) }
+}
+
+export const testSmartModule = operation(testSmartModuleContract, async (deps, caller, { body }) => {
+  const { steps, binaries, details } = await resolveTrial(deps, caller, body.processors)
+  const owner = { id: 'test', account_id: caller.accountId }
+  details.push(...(await chainFaults(deps, owner, steps, details.length > 0, binaries)))
+  if (details.length > 0) throw invalidRequest(details)
+  const { records, isCut, codec } = body.records
+    ? { records: givenRecords(body.records), isCut: false, codec: {} }
+    : await streamRecords(deps, caller, body, body.stream_id ?? '')
+  const chain = {
+    account_id: caller.accountId,
+    pipeline_id: 'test',
+    steps: steps.map(({ definition }) => definition),
+    sink_schema_id: 0,
+    ...codec,
+  }
+  const traces = await traceThrough(deps, chain, records, binaries)
+  return { status: 200, body: { records: traces, ...(isCut ? { truncated: true as const } : {}) } }
+})

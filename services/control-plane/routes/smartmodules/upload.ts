@@ -1,0 +1,44 @@
+/** What an account sends as a SmartModule, a source or a binary: compiled, and inspected, in a workshop. */
+import type { ExtismFunction, SmartModuleKind } from '../../../../shared/model/smartmodule-kind.ts'
+import { SMARTMODULE_LIMITS } from '../../../../shared/smartmodule/abi.ts'
+import { invalidRequest } from '../../service-error.ts'
+import { sha256Of, type SmartModuleSource } from '../../store/smartmodules.ts'
+import type { Workshop } from '../../workshop/workshop.ts'
+import { compiled } from './compile-smartmodule.ts'
+
+/** Of the inspection. */
+const DEADLINES = { cpuMs: 2000, wallMs: 10_000 }
+
+/** One of the two. */
+export type Upload = { source: SmartModuleSource | null; wasm_binary: string | undefined }
+/** A SmartModule that may be stored and run; `binary` has the limits of memory and tables in it. */
+export type Inspected = { kind: SmartModuleKind; extismFunction: ExtismFunction | undefined; binary: Uint8Array; sha256: string }
+
+function decodeBinary(text: string, at: string): Buffer {
+  const binary = Buffer.from(text, 'base64')
+  // Node skips characters that are not base64: a text is valid only if encoding it again gives the same text.
+  if (binary.toString('base64') !== text) throw invalidRequest([{ path: `${at}/wasm_binary`, message: 'is not base64' }])
+  if (binary.length > SMARTMODULE_LIMITS.file_bytes_max)
+    throw invalidRequest([{ path: `${at}/wasm_binary`, message: `is larger than ${SMARTMODULE_LIMITS.file_bytes_max >> 20} MiB` }])
+  return binary
+}
+
+/** Throws 400 with what is wrong; pointers begin with `at`. `parameters`: the JSON Schema that comes with it. */
+export async function inspectUpload(
+  workshop: Workshop,
+  accountId: string,
+  { source, wasm_binary = '' }: Upload,
+  parameters: unknown,
+  at = '',
+): Promise<Inspected> {
+  const upload = source ? await compiled(workshop, accountId, source.code, at) : decodeBinary(wasm_binary, at)
+  const answer = await workshop.run(accountId, { task: 'inspect', binary: upload, parameters }, DEADLINES)
+  if ('parameters' in answer)
+    throw invalidRequest([{ path: `${at}/config/parameters`, message: `is not a JSON Schema: ${answer.parameters}` }])
+  if (!('inspected' in answer))
+    throw invalidRequest([
+      { path: `${at}/${source ? 'source/code' : 'wasm_binary'}`, message: 'refused' in answer ? answer.refused : 'could not be examined' },
+    ])
+  const { kind, extismFunction, binary } = answer.inspected
+  return { kind, extismFunction, binary, sha256: sha256Of(binary) }
+}

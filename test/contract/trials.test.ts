@@ -1,0 +1,121 @@
+/** SmartModules tried before they are deployed: over given records, and over those of a stream; nothing is written. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
+import { createStream, write, type Page } from '../harness/pipelines.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+const source = (code: string) => ({ language: 'typescript', code })
+const DOUBLE = `import { Record, Path, Segment, Kind, numberOf } from 'dps'
+const n = new Path('n')
+const name = new Segment('twice')
+export function map(record: Record): void {
+  const slice = record.find(n)
+  if (slice.kind != Kind.Number) return record.fail('n is no number')
+  record.setText(name, (numberOf(slice.start, slice.end) * 2).toString())
+}
+`
+type Step = { module: string; outcome: string; out: { value: { json: unknown } }[]; error: { code: string; message: string } | null }
+type Traced = {
+  records: {
+    outcome: string
+    reason: string
+    input: { value: { json: unknown } }
+    outputs: { key: unknown; value: { json: unknown } | null }[]
+    steps: Step[]
+  }[]
+}
+const trial = (body: object, by = client) => by.call<Traced>('POST', '/v1/smartmodules/test', body)
+const outputs = ({ records }: Traced) => records.map((record) => record.outputs.map(({ value }) => value?.json))
+
+describe('a trial', () => {
+  it('shows what sources and deployed SmartModules make of given records, step by step', async () => {
+    const cast = { module_id: 'dps/cast', config: { fields: { n: 'integer' } } }
+    const keep = { module_id: 'dps/filter@1.0.0', config: { field: 'n', operator: 'gt', value: 2 } }
+    const { status, body } = await trial({
+      processors: [cast, { source: source(DOUBLE) }, keep],
+      records: [{ key: 'a', value: { n: '3' } }, { value: { n: '1' } }, { value: { n: 'x' } }, { value: null }, { value: { m: 1 } }],
+    })
+    expect(status).toBe(200)
+    expect(body.records.map(({ outcome }) => outcome)).toEqual(['delivered', 'filtered', 'dead_letter', 'delivered', 'dead_letter'])
+    expect(outputs(body)[0]).toEqual([{ n: 3, twice: '6.0' }])
+    expect(body.records[0]!.steps.map(({ module, outcome }) => [module, outcome])).toEqual([
+      ['dps/cast', 'changed'],
+      ['source', 'changed'],
+      ['dps/filter', 'passed'],
+    ])
+    expect(body.records[2]!.steps[0]!.error!.message).toBe('the field n is not an integer: "x"')
+    expect(body.records[4]!.steps[1]!.error!.message).toBe('n is no number')
+  })
+
+  it('reads the last records of a stream, and writes nothing', async () => {
+    const { id } = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    await write(
+      client,
+      id,
+      Array.from({ length: 30 }, (_, n) => ({ n })),
+    )
+    const { body } = await trial({ processors: [{ source: source(DOUBLE) }], stream_id: id, limit: 3 })
+    expect(outputs(body)).toEqual([[{ n: 27, twice: '54.0' }], [{ n: 28, twice: '56.0' }], [{ n: 29, twice: '58.0' }]])
+    const early = await trial({
+      processors: [{ source: source(DOUBLE) }],
+      stream_id: id,
+      from: { offsets: { 0: 5 } },
+      partition: 0,
+      limit: 1,
+    })
+    expect(outputs(early.body)).toEqual([[{ n: 5, twice: '10.0' }]])
+    expect((await client.call<Page>('GET', `/v1/streams/${id}/data?limit=1`)).body.pagination.total).toBe(30)
+  })
+
+  it('names what is wrong: the line of a source, a config, an unknown SmartModule, a record too few', async () => {
+    const records = [{ value: { n: 1 } }]
+    const paths = async (body: object) => {
+      const answer = await trial(body)
+      expect(answer.status).toBe(400)
+      return answer.body.error!.details!.map(({ path }) => path)
+    }
+    const wrong = await trial({
+      processors: [
+        { module_id: 'dps/filter', config: { field: 'n', operator: 'exists' } },
+        { source: source(DOUBLE.replace('find', 'fnd')) },
+      ],
+      records,
+    })
+    expect(wrong.body.error!.details).toMatchObject([{ path: '/processors/1/source/code', line: 5 }])
+    expect(await paths({ processors: [{ module_id: 'dps/filter', config: { operator: 'eq' } }], records })).toEqual([
+      '/processors/0/config',
+    ])
+    expect(await paths({ processors: [{ module_id: 'dps/cast', config: { fields: { a: 'int' } } }], records })).not.toEqual([])
+    expect(await paths({ processors: [{ source: source(DOUBLE) }, { module_id: 'nothing' }], records })).toEqual([
+      '/processors/1/module_id',
+    ])
+    expect(await paths({ processors: [{ source: source(DOUBLE) }] })).toEqual(['/records'])
+    expect(await paths({ processors: [{ source: source(DOUBLE) }], stream_id: 'st_unknown' })).toEqual(['/stream_id'])
+    expect(await paths({ processors: [{}], records })).toEqual(['/processors/0/module_id'])
+  })
+
+  it('ends with what is known of a source that never returns', { timeout: 60_000 }, async () => {
+    const code = `import { Record } from 'dps'\nexport function filter(record: Record): bool {\n  while (record.offset == 1) {}\n  return true\n}`
+    const { status, body } = await trial({ processors: [{ source: source(code) }], records: [{ value: 1 }, { value: 2 }, { value: 3 }] })
+    expect(status).toBe(200)
+    expect(body.records.map(({ outcome }) => outcome)).toEqual(['delivered', 'dead_letter'])
+    expect(body.records[1]!.steps[0]!.error!.code).toBe('module_timeout')
+  })
+
+  it('needs streams:read for a stream, and sees no other account’s', async () => {
+    const { id } = await createStream(client, { n: 'integer' })
+    const { client: other } = await openAccount('enterprise')
+    const body = { processors: [{ source: source(DOUBLE) }], stream_id: id }
+    expect((await trial(body, other)).status).toBe(400)
+    const key = await client.call<{ api_key: string; api_secret: string }>('POST', '/v1/keys', {
+      name: unique('k'),
+      scopes: ['smartmodules:read'],
+    })
+    expect((await trial(body, await loggedIn(key.body))).status).toBe(403)
+  })
+})
