@@ -80,6 +80,9 @@ const TrialStep = z
     message: 'either this, source or wasm_binary is required, and not more than one',
   })
 
+/** Sources and binaries in one request: each takes a workshop for a while. */
+const TRIAL_UPLOADS_MAX = 4
+
 const TrialRecord = z.strictObject({
   key: z.string().nullable().default(null),
   value: z.unknown().describe('Any JSON value; null is a record without a value'),
@@ -100,7 +103,14 @@ export const testSmartModuleContract = contract({
   request: {
     body: z
       .strictObject({
-        processors: z.array(TrialStep).min(1).max(LIMITS.chain_steps_max),
+        processors: z
+          .array(TrialStep)
+          .min(1)
+          .max(LIMITS.chain_steps_max)
+          .refine(
+            (steps) => steps.filter(({ module_id }) => module_id === undefined).length <= TRIAL_UPLOADS_MAX,
+            `must have at most ${TRIAL_UPLOADS_MAX} that are not deployed`,
+          ),
         records: z.array(TrialRecord).min(1).max(LIMITS.preview_records_max).optional(),
         stream_id: Reference.optional(),
         from: StreamPlace.default('latest').describe('Of a stream: where to start reading; `latest` reads the newest records'),

@@ -126,7 +126,7 @@ async function assemble(files: Map<string, string>, options: string[]): Promise<
   const causes = errors.filter(({ message }) => !message.endsWith("on type 'auto'."))
   const faults = (causes.length > 0 ? causes : errors).map((each) => faultOf(each, files))
   if (faults.length > 0) throw new SmartModuleCompileError(faults.slice(0, FAULTS_MAX))
-  throw new SmartModuleCompileError([{ message: stderr.toString() || error?.message || 'the compiler wrote nothing' }])
+  throw new SmartModuleCompileError([{ message: shortened(stderr.toString() || error?.message || 'the compiler wrote nothing') }])
 }
 
 /** A diagnostic of AssemblyScript's compiler; `start` is an offset in its source. */
@@ -135,11 +135,15 @@ type Diagnostic = { category: number; message: string; range: { start: number; s
 /** AssemblyScript's DiagnosticCategory.Error; 2 is a warning. */
 const ERROR = 3
 const FAULTS_MAX = 50
+/** The compiler names types in full, which may take megabytes. */
+const MESSAGE_MAX = 500
+
+const shortened = (text: string): string => (text.length <= MESSAGE_MAX ? text : `${text.slice(0, MESSAGE_MAX)}…`)
 
 /** The fault, with its place where that is in the author's own source. */
 function faultOf({ message: text, range }: Diagnostic, files: ReadonlyMap<string, string>): CompileFault {
   // The SDK's classes by the names that the author knows.
-  const message = text.replaceAll(/~lib\/dps\/\w+\//g, '')
+  const message = shortened(text.slice(0, 10 * MESSAGE_MAX).replaceAll(/~lib\/dps\/\w+\//g, ''))
   const name = range?.source.normalizedPath
   if (name === 'entry.ts') return { message: `the exported function has not the form that the SDK expects: ${message}` }
   const source = name === 'module.ts' ? files.get(name) : undefined

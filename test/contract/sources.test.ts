@@ -102,6 +102,22 @@ describe('a source', () => {
     expect(await compile(RIGHT)).toMatchObject({ ok: true })
   })
 
+  it('that becomes too large is refused, and what is wrong with one is told briefly', { timeout: 60_000 }, async () => {
+    const names = 'A'.repeat(2200)
+    const types = [
+      `type T0 = P<${names}, ${names}>`,
+      ...Array.from({ length: 11 }, (_, index) => `type T${index + 1} = P<T${index}, T${index}>`),
+    ]
+    const code = (use: string) => `import { Record } from 'dps'\nclass ${names} {}\nclass P<X, Y> {}\n${types.join('\n')}\n${use}`
+    const large = await compile(
+      code('export function filter(record: Record): bool { return nameof<T11>().charCodeAt(<i32>record.offset) > 3 }'),
+    )
+    expect(large).toMatchObject({ ok: false, details: [{ path: '/source/code' }] })
+    const wrong = await compile(code('export function filter(record: Record): bool { let x: T8 = record; return true }'))
+    expect(wrong.ok).toBe(false)
+    expect(JSON.stringify(wrong).length).toBeLessThan(2000)
+  })
+
   it('and a binary are not both taken, nor neither', async () => {
     const neither = await client.call('POST', '/v1/smartmodules', { name: unique('m') })
     const both = await client.call('POST', '/v1/smartmodules', { name: unique('m'), source: source(RIGHT), wasm_binary: 'AAAA' })

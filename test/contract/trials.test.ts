@@ -88,7 +88,7 @@ describe('a trial', () => {
     })
     expect(wrong.body.error!.details).toMatchObject([{ path: '/processors/1/source/code', line: 5 }])
     expect(await paths({ processors: [{ module_id: 'dps/filter', config: { operator: 'eq' } }], records })).toEqual([
-      '/processors/0/config',
+      '/processors/0/config/field',
     ])
     expect(await paths({ processors: [{ module_id: 'dps/cast', config: { fields: { a: 'int' } } }], records })).not.toEqual([])
     expect(await paths({ processors: [{ source: source(DOUBLE) }, { module_id: 'nothing' }], records })).toEqual([
@@ -97,6 +97,7 @@ describe('a trial', () => {
     expect(await paths({ processors: [{ source: source(DOUBLE) }] })).toEqual(['/records'])
     expect(await paths({ processors: [{ source: source(DOUBLE) }], stream_id: 'st_unknown' })).toEqual(['/stream_id'])
     expect(await paths({ processors: [{}], records })).toEqual(['/processors/0/module_id'])
+    expect(await paths({ processors: Array.from({ length: 5 }, () => ({ source: source(DOUBLE) })), records })).toEqual(['/processors'])
   })
 
   it('ends with what is known of a source that never returns', { timeout: 60_000 }, async () => {
@@ -116,6 +117,10 @@ describe('a trial', () => {
       name: unique('k'),
       scopes: ['smartmodules:read'],
     })
-    expect((await trial(body, await loggedIn(key.body))).status).toBe(403)
+    const reader = await loggedIn(key.body)
+    expect((await trial(body, reader)).body.error!.message).toContain('smartmodules:write')
+    const deployed = { processors: [{ module_id: 'dps/filter', config: { field: 'n', operator: 'exists' } }] }
+    expect((await trial({ ...deployed, stream_id: id }, reader)).body.error!.message).toContain('streams:read')
+    expect((await trial({ ...deployed, records: [{ value: { n: 1 } }] }, reader)).status).toBe(200)
   })
 })

@@ -4,6 +4,7 @@ import { trimDeadLetters } from '../../services/control-plane/reconciler/trim-de
 import { openDatabase, type Database } from '../../services/control-plane/store/database.ts'
 import { sweepBinaries } from '../../services/control-plane/store/smartmodules.ts'
 import { createKafka, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
+import { createLogger } from '../../shared/telemetry/log.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
 import { lettersOf as letterPage } from '../harness/connectors.ts'
@@ -39,7 +40,7 @@ describe('dead letters', () => {
     const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
     for (let n = 0; n < 10; n++) await write(client, from.id, [{ n }])
     await eventually('ten dead letters', async () => (await lettersOf(client, id)).length === 10)
-    const trim = () => trimDeadLetters({ db, withAdmin: (work) => work(admin) }, account.account_id)
+    const trim = () => trimDeadLetters({ db, withAdmin: (work) => work(admin), log: createLogger('upkeep', 'silent') }, account.account_id)
     await trim()
     expect(await lettersOf(client, id)).toHaveLength(10)
 

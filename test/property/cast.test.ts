@@ -60,6 +60,7 @@ describe('a number', () => {
       failed,
     ])
     expect(await cast({ type: 'integer', thousands: ' ' }, '1 000 000', '10 00')).toEqual(['1000000', failed])
+    expect(await cast({ type: 'integer', thousands: '.' }, '1.000')).toEqual(['1000'])
   })
 
   it('is the one that JavaScript reads', async () => {
@@ -93,6 +94,7 @@ describe('a boolean', () => {
       failed,
     ])
     expect(await cast({ type: 'boolean', true: ['Ja'], false: ['nein', ''] }, 'JA', 'Nein', 'true')).toEqual(['true', 'false', failed])
+    expect(await cast({ type: 'boolean', true: ['ДА'], false: ['нет'] }, 'ДА', 'нет')).toEqual(['true', 'false'])
   })
 })
 
@@ -241,6 +243,9 @@ describe('a config', () => {
     [{ a: { type: 'decimal', thousands: '00' } }, /one character/],
     [{ a: { type: 'integer', on_empty: 'zero' } }, /on_empty must be one of/],
     [{ a: { type: 'integer', tpye: 'x' } }, /tpye is not an option/],
+    [{ a: { type: 'date', format: "''" } }, /format is empty/],
+    [{ a: { type: 'date', format: "YYYY'" } }, /quote that is not closed/],
+    [{ a: { type: 'date', format: 'MMMM D, YYYY' } }, /has MMMM, which is no part/],
   ])('like %j is refused with a sentence', async (fields, message) => {
     await expect(openTestChain([{ name: 'dps/cast', config: { fields } }])).rejects.toThrow(message)
   })

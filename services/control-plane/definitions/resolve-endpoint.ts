@@ -153,16 +153,21 @@ const FIELDS_BEHIND: Record<string, (fields: Fields, config: StepConfig) => Fiel
     typeof output_field === 'string' ? { ...fields, [output_field]: 'string' } : fields,
   'dps/cast': (fields, config) => {
     const asked = (config.fields ?? {}) as Record<string, unknown>
-    return Object.fromEntries(
-      Object.entries(fields).map(([name, type]) => [name, Object.hasOwn(asked, name) ? castTypeOf(asked[name]) : type]),
-    )
+    const typeOf = (name: string, type: string): string => {
+      if (Object.hasOwn(asked, name)) return castTypeOf(asked[name])
+      const isWithin = type.startsWith('array') && Object.keys(asked).some((path) => path.startsWith(`${name}.`))
+      return isWithin ? 'any' : type
+    }
+    return Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, typeOf(name, type)]))
   },
 }
 
 /** The types of records' members after the chain; undefined if they are not known, or if a step may change them in any way. */
 export function fieldsBehind(source: ResolvedEndpoint, steps: PipelineDefinition['steps']): Fields | undefined {
   const before = source.kind === 'stream' ? source.stream.schema : source.fields
-  return steps.reduce<Fields | undefined>((fields, { name, config }) => fields && FIELDS_BEHIND[name]?.(fields, config), before)
+  // By own names alone: an account may name a SmartModule `constructor`.
+  const behind = (name: string) => (Object.hasOwn(FIELDS_BEHIND, name) ? FIELDS_BEHIND[name] : undefined)
+  return steps.reduce<Fields | undefined>((fields, { name, config }) => fields && behind(name)?.(fields, config), before)
 }
 
 /**

@@ -22,7 +22,7 @@ export const createDeadLetterTrimmer = (deps: TrimDeps) =>
   )
 
 /** Trims the dead letters of one account to its quotas. */
-export async function trimDeadLetters({ db, withAdmin }: Pick<TrimDeps, 'db' | 'withAdmin'>, accountId: string): Promise<void> {
+export async function trimDeadLetters({ db, withAdmin, log }: TrimDeps, accountId: string): Promise<void> {
   const account = await findAccount(db, accountId)
   if (!account) return
   const { dead_letter_bytes, dead_letter_days } = quotasOfAccount(account)
@@ -30,12 +30,16 @@ export async function trimDeadLetters({ db, withAdmin }: Pick<TrimDeps, 'db' | '
   for (const [pipelineId, own] of Map.groupBy(trims, ({ pipeline_id }) => pipeline_id)) {
     const topic = (await findAnyPipeline(db, pipelineId))?.definition.dead_letter_topic
     if (topic === undefined) continue
-    const partitions = own.map(({ letter_partition: partition, from: offset }) => ({ partition, offset }))
+    // Rows first: a redrive that comes between the two finds the topic still whole.
+    const partitions = await db.transaction(async (trx) => {
+      const kept: { partition: number; offset: string }[] = []
+      for (const trim of own) kept.push({ partition: trim.letter_partition, offset: await deleteTrimmed(trx, trim) })
+      return kept
+    })
     await withAdmin(async (admin) => {
       // kafkajs 2.2.4 only knows the leaders of topics that it was asked about before.
       await admin.fetchTopicOffsets(topic)
       await admin.deleteTopicRecords({ topic, partitions })
-    })
-    for (const trim of own) await deleteTrimmed(db, trim)
+    }).catch((error: unknown) => log.warn({ id: pipelineId, reason: String(error) }, 'a dead-letter topic was not trimmed'))
   }
 }

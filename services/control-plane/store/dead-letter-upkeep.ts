@@ -34,13 +34,15 @@ export async function listTrims(db: Queryable, id: string, bytes: number, days: 
   return rows
 }
 
-/** Deletes the rows before what is kept. */
-export async function deleteTrimmed(db: Queryable, { pipeline_id, letter_partition, from }: Trim): Promise<void> {
-  await db('dead_letters')
-    .where({ pipeline_id, letter_partition })
-    .where('letter_offset', '<', from)
-    .whereNot('status', 'redriving')
-    .delete()
+/**
+ * Deletes the rows before what is kept, in the caller's transaction; returns the first offset that the topic must keep, because a redrive
+ * may have taken some of them meanwhile.
+ */
+export async function deleteTrimmed(trx: Queryable, { pipeline_id, letter_partition, from }: Trim): Promise<string> {
+  const before = () => trx('dead_letters').where({ pipeline_id, letter_partition }).where('letter_offset', '<', from)
+  await before().whereNot('status', 'redriving').delete()
+  const first = await before().min({ offset: 'letter_offset' }).first()
+  return String(first?.offset ?? from)
 }
 
 /** Accounts that have dead letters. */

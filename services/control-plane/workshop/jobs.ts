@@ -81,7 +81,9 @@ const Answer = z.union([
   z.object({ inspected: z.object({ kind: Kind, extismFunction: ExtismFunction.optional(), binary: Bytes }) }),
   z.object({ compiled: Bytes }),
   /** What is wrong with a source. */
-  z.object({ uncompiled: z.array(z.object({ message: z.string(), line: z.number().optional(), column: z.number().optional() })) }),
+  z.object({
+    uncompiled: z.array(z.object({ message: z.string().max(1000), line: z.number().optional(), column: z.number().optional() })),
+  }),
   z.object({ started: z.literal(true) }),
   /** All records were traced; what they did came as progress. */
   z.object({ traced: z.literal(true) }),

@@ -4,7 +4,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { openParent } from '../../../shared/processes/parent.ts'
 import { ENDED_ITSELF } from '../../../shared/processes/watched-child.ts'
 import { compileSmartModule, SmartModuleCompileError } from '../../../shared/smartmodule/compile.ts'
-import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
+import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import { openBatchInstance } from '../../../shared/smartmodule/host/batch-instance.ts'
 import { openExtismInstance } from '../../../shared/smartmodule/host/extism-instance.ts'
 import { checkEndpoint, disposeEndpoint } from './endpoints.ts'
@@ -34,7 +34,9 @@ function inspect(upload: Uint8Array, parameters: unknown): Answer {
 /** The compiler is 10 MB of JavaScript: loaded only when something is compiled. */
 async function compile(code: string): Promise<Answer> {
   try {
-    return { compiled: await compileSmartModule(code) }
+    const compiled = await compileSmartModule(code)
+    if (compiled.length <= SMARTMODULE_LIMITS.file_bytes_max) return { compiled }
+    return { uncompiled: [{ message: `what it compiles to is larger than ${SMARTMODULE_LIMITS.file_bytes_max >> 20} MiB` }] }
   } catch (error) {
     if (error instanceof SmartModuleCompileError) return { uncompiled: error.faults }
     throw error

@@ -195,8 +195,15 @@ const READ: Record<number, (reader: Reader, shape: Working) => void> = {
     each(reader, 'imports', MOST.imports, () => {
       const [module, name] = [reader.name(), reader.name()]
       const kind = KINDS[reader.byte()]
-      if (kind === 'function') shape.functions.push(typeIndex(reader, shape))
-      else if (kind === undefined) throw new InspectionError('the module imports something of an unknown kind')
+      if (kind === 'function') {
+        const type = typeIndex(reader, shape)
+        // The host's functions take and give numbers, at most one of them back; V8 would only find out when they are called.
+        if (shape.arities[type]!.results > 1 || shape.types[type]!.includes('ref'))
+          throw new InspectionError(
+            `the module imports ${shownName(module)}.${shownName(name)} as a function of another type than the host's`,
+          )
+        shape.functions.push(type)
+      } else if (kind === undefined) throw new InspectionError('the module imports something of an unknown kind')
       // An import of any other kind is refused, so what it says is not read.
       else throw new InspectionError(`the module imports ${shownName(module)}.${shownName(name)} (${kind}), which is not allowed`)
       shape.imports.push({ module, name, kind })

@@ -40,7 +40,6 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
   const pool = openPool(count, () => startWorkshopProcess(env))
   return {
     async run(accountId, job, { cpuMs, wallMs }, onProgress) {
-      const line = packed(job)
       const process = await pool.acquire(accountId)
       let isGood = false
       let timer: NodeJS.Timeout | undefined
@@ -57,7 +56,8 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
           if (isBlamed) answered.resolve({ refused: `its process ended: ${cause}` })
           else answered.reject(unavailable('a process for the request', new Error(cause)))
         })
-        process.send(line, (value) => {
+        // Packed only now: a job that waits must not hold its bytes twice.
+        process.send(packed(job), (value) => {
           if ('progress' in value) return onProgress?.(value.progress)
           isGood = true
           answered.resolve(value.answer)

@@ -8,7 +8,7 @@ import { assertMayUse } from '../../definitions/may-use.ts'
 import { sourceCodecOf } from '../../definitions/resolve-endpoint.ts'
 import { chainFaults, resolveSteps, type ResolvedStep } from '../../definitions/resolve-steps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
-import { invalidRequest, unavailable, type Detail } from '../../service-error.ts'
+import { invalidRequest, ServiceError, unavailable, type Detail } from '../../service-error.ts'
 import { findStream, schemasOf } from '../../store/streams.ts'
 import { chooseRecords } from '../../trace/choose-records.ts'
 import { traceThrough, type SourceRecord } from '../../trace/trace.ts'
@@ -20,14 +20,25 @@ type Body = z.output<typeof testSmartModuleContract.request.body>
 
 /** Limit for the records and what the steps make of them, which stay in memory until the response is built. */
 const BYTES_MAX = 8 << 20
+/** Of all binaries that come with one request. */
+const UPLOAD_BYTES_MAX = 16 << 20
 /** What a trace names a step by that has no SmartModule. */
 const UNDEPLOYED = { module_id: '', version: '', on_error: ON_ERROR_DEFAULT, changes_keys: false }
+
+/** Throws 403 for a key that may not upload what the request holds, or not read the stream that it names. */
+function assertMayTry(caller: Caller, { processors, stream_id }: Body): void {
+  const isUpload = processors.some(({ module_id }) => module_id === undefined)
+  if (isUpload && !caller.scopes.includes('smartmodules:write'))
+    throw new ServiceError('forbidden', 'the API key lacks the scope smartmodules:write, which is needed to try an upload')
+  if (stream_id !== undefined) assertMayUse(caller, { source: { connector_id: streamConnector.id, config: {} } })
+}
 
 /** The steps, with the binaries of those that are not deployed. Throws 400 naming what can't be used. */
 async function resolveTrial({ db, workshop }: Deps, { accountId }: Caller, processors: Body['processors']) {
   const binaries = new Map<string, Uint8Array>()
   const steps: ResolvedStep[] = []
   const details: Detail[] = []
+  let bytes = 0
   for (const [index, { module_id, version, source, wasm_binary, config, input_format, output_format }] of processors.entries()) {
     if (module_id !== undefined) {
       const found: Detail[] = []
@@ -40,6 +51,9 @@ async function resolveTrial({ db, workshop }: Deps, { accountId }: Caller, proce
     const upload = { source: source ?? null, wasm_binary }
     const { kind, extismFunction, binary, sha256 } = await inspectUpload(workshop, accountId, upload, undefined, `/processors/${index}`)
     binaries.set(sha256, binary)
+    bytes += binary.length
+    if (bytes > UPLOAD_BYTES_MAX)
+      throw invalidRequest([{ path: `/processors/${index}`, message: `the uploads have more than ${UPLOAD_BYTES_MAX >> 20} MiB together` }])
     const name = source ? 'source' : 'wasm_binary'
     const own = { ...UNDEPLOYED, name, sha256, kind, ...(extismFunction ? { extism_function: extismFunction } : {}) }
     steps.push({ index, parameters: undefined, definition: { ...own, config, input_format, output_format } })
@@ -65,7 +79,6 @@ function givenRecords(records: NonNullable<Body['records']>): SourceRecord[] {
 }
 
 async function streamRecords(deps: Deps, caller: Caller, body: Body, streamId: string) {
-  assertMayUse(caller, { source: { connector_id: streamConnector.id, config: {} } })
   const stream = await findStream(deps.db, caller.accountId, streamId)
   if (stream?.status !== 'active') throw invalidRequest([{ path: '/stream_id', message: 'is not the id of an active stream' }])
   const layout = await deps.cluster.describeTopic(stream.topic)
@@ -81,6 +94,7 @@ async function streamRecords(deps: Deps, caller: Caller, body: Body, streamId: s
 }
 
 export const testSmartModule = operation(testSmartModuleContract, async (deps, caller, { body }) => {
+  assertMayTry(caller, body)
   const { steps, binaries, details } = await resolveTrial(deps, caller, body.processors)
   const owner = { id: 'test', account_id: caller.accountId }
   details.push(...(await chainFaults(deps, owner, steps, details.length > 0, binaries)))

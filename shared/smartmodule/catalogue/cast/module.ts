@@ -66,11 +66,22 @@ function readTexts(start: usize, end: usize): ArrayBuffer[] {
   let p = skipSpace(start + 1, end)
   while (load<u8>(p) == 34) {
     const after = closeOf(p + 1) + 1
-    list.push(String.UTF8.encode(textOf(p, after).toLowerCase()))
+    list.push(lowered(textOf(p, after)))
     p = skipSpace(after, end)
     if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
   }
   return list
+}
+
+/** The text with its ASCII letters in lower case, as `isIn` compares it. */
+function lowered(text: string): ArrayBuffer {
+  const bytes = String.UTF8.encode(text)
+  const p = changetype<usize>(bytes)
+  for (let i = 0; i < bytes.byteLength; i++) {
+    const c = load<u8>(p + i)
+    if ((c as u32) - 65 < 26) store<u8>(p + i, c | 32)
+  }
+  return bytes
 }
 
 function one(text: string): u32 {
@@ -158,7 +169,7 @@ function readField(name: string, from: usize, to: usize): void {
   }
   const isAbsent = field.onEmpty == Otherwise.Absent || field.onFailure == Otherwise.Absent
   if (isAbsent && field.path.segments.length > 1) problem = 'config.fields.' + name + ': only top-level fields can become absent'
-  if (field.decimalPoint == field.thousands) problem = 'config.fields.' + name + ': decimal_point and thousands must differ'
+  if (field.decimalPoint == field.thousands && field.type != Type.Integer) problem = 'config.fields.' + name + ': decimal_point and thousands must differ'
   const isTime = field.type == Type.Date || field.type == Type.Timestamp
   if (field.format.length > 0 && !isTime) problem = 'config.fields.' + name + '.format is for dates and timestamps'
   if (field.format.length > 0 && problem.length == 0) {
@@ -237,7 +248,7 @@ function isIn(list: ArrayBuffer[], p: usize, end: usize): bool {
     let isSame = true
     for (let k: usize = 0; k < length && isSame; k++) {
       const c = load<u8>(p + k)
-      isSame = (c - 65 < 26 ? c | 32 : c) == load<u8>(own + k)
+      isSame = ((c as u32) - 65 < 26 ? c | 32 : c) == load<u8>(own + k)
     }
     if (isSame) return true
   }

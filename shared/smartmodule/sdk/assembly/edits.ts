@@ -1,5 +1,6 @@
 /** Several changes of one record, written in one pass: everything between the changed values stays byte for byte. */
-import { keyEnd, keyStart, memberCount, valueEnd } from './json'
+import { keyEnd, keyEscaped, keyStart, memberCount, valueEnd } from './json'
+import { textOf } from './text'
 import { Record, Writer } from './record'
 
 /** Per edit of the record: where its value starts and ends, where the new one is in `values`, its length, and the member to leave out. */
@@ -38,14 +39,18 @@ function splice(writer: Writer, copied: usize, stop: usize, next: i32): i32 {
   return next
 }
 
+function isSameName(a: i32, b: i32): bool {
+  if (keyEscaped(a) || keyEscaped(b)) return textOf(keyStart(a) - 1, keyEnd(a) + 1) == textOf(keyStart(b) - 1, keyEnd(b) + 1)
+  const length = keyEnd(a) - keyStart(a)
+  return keyEnd(b) - keyStart(b) == length && memory.compare(keyStart(a), keyStart(b), length) == 0
+}
+
 function isLeftOut(member: i32): bool {
   for (let i = 0; i < editCount; i++) {
     const other = edits[i * EDIT_WORDS + 4]
     if (other == NO_MEMBER) continue
     // An earlier member of the same name would take its place.
-    const length = keyEnd(member) - keyStart(member)
-    const isSame = keyEnd(other as i32) - keyStart(other as i32) == length && memory.compare(keyStart(other as i32), keyStart(member), length) == 0
-    if (isSame) return true
+    if (isSameName(other as i32, member)) return true
   }
   return false
 }

@@ -56,6 +56,10 @@ export function tokensOf(format: string): i32[] {
         if (format.substr(i, WORDS[w].length) != WORDS[w]) continue
         used = WORDS[w].length
         tokens.push(WORD_TOKENS[w])
+        if (i + used < format.length && format.charCodeAt(i + used) == format.charCodeAt(i + used - 1)) {
+          formatProblem = 'has ' + format.substr(i, used + 1) + ', which is no part of a time'
+          return []
+        }
       }
     }
     if (used == 0) {
@@ -69,8 +73,8 @@ export function tokensOf(format: string): i32[] {
     }
     i += used
   }
-  formatProblem = 'is empty'
-  return tokens
+  formatProblem = isQuoted ? 'has a quote that is not closed' : 'is empty'
+  return isQuoted ? [] : tokens
 }
 
 // The time that was read last.
@@ -112,7 +116,8 @@ function readZone(p: usize, end: usize): bool {
   const hours = digits(p + 1, end, 2, 2)
   if (hours < 0 || hours > 23) return false
   let minutes = 0
-  if (stopped < end) {
+  const isMore = stopped < end && (load<u8>(stopped) == 58 || (load<u8>(stopped) as u32) - 48 < 10)
+  if (isMore) {
     const from = load<u8>(stopped) == 58 ? stopped + 1 : stopped
     minutes = digits(from, end, 2, 2)
     if (minutes < 0 || minutes > 59) return false
