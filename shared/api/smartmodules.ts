@@ -171,6 +171,8 @@ export const listSmartModulesContract = contract({
   responses: { 200: listOf('modules', SmartModuleItem) },
 })
 
+const SourceShown = z.object({ language: z.literal('typescript'), code: z.string() })
+
 /** `GET /smartmodules/:id`: returns 200 with one SmartModule and the details of its newest version. */
 export const getSmartModuleContract = contract({
   id: 'getSmartModule',
@@ -188,11 +190,57 @@ export const getSmartModuleContract = contract({
       sha256: z.string(),
       bytes: z.number().int(),
       built_in: z.boolean(),
-      source: z
-        .object({ language: z.literal('typescript'), code: z.string() })
-        .optional()
-        .describe('Where the newest version was deployed as a source'),
+      source: SourceShown.optional().describe('Where the newest version was deployed as a source'),
       config: z.record(z.string(), z.unknown()),
+    }),
+  },
+})
+
+/** One version of a SmartModule, as lists show it. */
+export const SmartModuleVersion = z
+  .object({
+    version: z.string(),
+    kind: z.enum(SMARTMODULE_KINDS),
+    sha256: z.string(),
+    bytes: z.number().int(),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'SmartModuleVersion' })
+
+/** `GET /smartmodules/:id/versions`: returns 200 with a page of the versions, the newest first. */
+export const listVersionsContract = contract({
+  id: 'listSmartModuleVersions',
+  method: 'GET',
+  path: '/smartmodules/:id/versions',
+  summary: 'List the versions of a SmartModule, the newest first',
+  tag: 'SmartModules',
+  scope: 'smartmodules:read',
+  request: {
+    params: IdParams,
+    query: ListQuery.omit({ status: true, name: true, sort: true }).extend({
+      sort: z.enum(['created_at', '-created_at']).default('-created_at'),
+    }),
+  },
+  responses: { 200: listOf('versions', SmartModuleVersion) },
+})
+
+/** `GET /smartmodules/:id/versions/:version`: returns 200 with the version's config and source, on request with its binary. */
+export const getVersionContract = contract({
+  id: 'getSmartModuleVersion',
+  method: 'GET',
+  path: '/smartmodules/:id/versions/:version',
+  summary: 'Get one version of a SmartModule, with its source, or its binary',
+  tag: 'SmartModules',
+  scope: 'smartmodules:read',
+  request: {
+    params: IdParams.extend({ version: z.string() }),
+    query: z.object({ binary: z.enum(['true', 'false']).default('false').describe('`true` adds `wasm_binary`') }),
+  },
+  responses: {
+    200: SmartModuleVersion.extend({
+      config: z.record(z.string(), z.unknown()),
+      source: SourceShown.optional(),
+      wasm_binary: z.string().optional().describe('In base64'),
     }),
   },
 })

@@ -87,7 +87,10 @@ beforeAll(async () => {
 function pathOf({ id: operation, path }: Contract, of: Record<string, string> = ids): string {
   const room = path.split('/')[1]!
   const id = room === 'connectors' ? 'conn_stream' : of[room]
-  return `/v1${path.replace(':dead_letter_id', '0-0').replace(':id', id ?? 'unknown')}${QUERIES[operation] ?? ''}`
+  return `/v1${path
+    .replace(':dead_letter_id', '0-0')
+    .replace(':version', '1.0.0')
+    .replace(':id', id ?? 'unknown')}${QUERIES[operation] ?? ''}`
 }
 
 const ask = (client: Client, contract: Contract, of = ids) => client.call(contract.method, pathOf(contract, of), BODIES[contract.id])

@@ -1,4 +1,5 @@
 /** SmartModules deployed as sources: what is wrong with one is named by line and column, and what is right runs. */
+import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
@@ -22,6 +23,31 @@ const source = (code: string) => ({ language: 'typescript', code })
 type Fault = { path: string; message: string; line?: number; column?: number }
 type Compiled = { ok: boolean; details: Fault[]; bytes?: number; sha256?: string }
 const compile = async (code: string) => (await client.call<Compiled>('POST', '/v1/smartmodules/compile', { source: source(code) })).body
+
+describe('the versions of a SmartModule', () => {
+  it('are listed, the newest first, and each is shown with its own source, config and binary', async () => {
+    const name = unique('m')
+    const codes = [5, 10, 15].map((least) => RIGHT.replace('> 100', `> ${least}`))
+    let id = ''
+    for (const code of codes)
+      ({ id } = (await client.call<{ id: string }>('POST', '/v1/smartmodules', { name, source: source(code) })).body)
+    type Version = { version: string; sha256: string; bytes: number; source?: { code: string }; config: object; wasm_binary?: string }
+    const list = async (query = '') =>
+      (await client.call<{ versions: Version[]; total: number; next_cursor?: string }>('GET', `/v1/smartmodules/${id}/versions${query}`))
+        .body
+    expect((await list()).versions.map(({ version }) => version)).toEqual(['1.0.2', '1.0.1', '1.0.0'])
+    const first = await list('?page_size=2')
+    expect([first.total, first.versions.length]).toEqual([3, 2])
+    expect((await list(`?page_size=2&cursor=${first.next_cursor}`)).versions.map(({ version }) => version)).toEqual(['1.0.0'])
+    const get = (version: string, query = '') => client.call<Version>('GET', `/v1/smartmodules/${id}/versions/${version}${query}`)
+    const { body: second } = await get('1.0.1', '?binary=true')
+    expect(second).toMatchObject({ version: '1.0.1', source: source(codes[1]!), config: { input_format: 'json', output_format: 'json' } })
+    const binary = Buffer.from(second.wasm_binary!, 'base64')
+    expect([binary.length, createHash('sha256').update(binary).digest('hex')]).toEqual([second.bytes, second.sha256])
+    expect((await get('1.0.0')).body.wasm_binary).toBeUndefined()
+    expect((await get('9.9.9')).status).toBe(404)
+  })
+})
 
 describe('a source', () => {
   it('is compiled with line and column of what is wrong, then deployed, shown, and run', async () => {

@@ -36,7 +36,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     return async () => {}
   }
   const say = (line: string) => process.stdout.write(`${line}\n`)
-  launched = await launch({ processors: 2, say, prefix: `test${process.pid}`, env: { LOG_LEVEL: 'info' } })
+  launched = await launch({
+    processors: 2,
+    say,
+    prefix: `test${process.pid}`,
+    env: { LOG_LEVEL: 'info', TOKEN_REQUESTS_PER_MINUTE: '2000' },
+  })
   const stop = () => void launched?.close().then(() => process.exit(1))
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)

@@ -149,6 +149,11 @@ function castTypeOf(asked: unknown): string {
 /** What each built-in SmartModule does to the types of members; after any other one they are not known. */
 const FIELDS_BEHIND: Record<string, (fields: Fields, config: StepConfig) => Fields> = {
   'dps/filter': (fields) => fields,
+  'dps/redact': (fields, config) => {
+    const hidden = (config.fields ?? {}) as Record<string, unknown>
+    const left = Object.entries(fields).filter(([name]) => hidden[name] !== 'drop')
+    return Object.fromEntries(left.map(([name, type]) => [name, hidden[name] === 'mask' || hidden[name] === 'hash' ? 'string' : type]))
+  },
   'dps/text-classifier': (fields, { output_field }) =>
     typeof output_field === 'string' ? { ...fields, [output_field]: 'string' } : fields,
   'dps/cast': (fields, config) => {

@@ -21,7 +21,13 @@ import { updatePipelineOperation } from './pipelines/update-pipeline.ts'
 import { compileSmartModule } from './smartmodules/compile-smartmodule.ts'
 import { testSmartModule } from './smartmodules/test-smartmodule.ts'
 import { deploySmartModule } from './smartmodules/deploy-smartmodule.ts'
-import { deleteSmartModuleOperation, getSmartModuleOperation, listSmartModulesOperation } from './smartmodules/smartmodules.ts'
+import {
+  deleteSmartModuleOperation,
+  getSmartModuleOperation,
+  getVersionOperation,
+  listSmartModulesOperation,
+  listVersionsOperation,
+} from './smartmodules/smartmodules.ts'
 import { createSecretOperation, deleteSecretOperation, getSecretOperation, listSecretsOperation, updateSecretOperation } from './secrets.ts'
 import { createStream } from './streams/create-stream.ts'
 import { updateStreamOperation } from './streams/update-stream.ts'
@@ -39,6 +45,8 @@ export const OPERATIONS: readonly Operation[] = [
   testSmartModule,
   deploySmartModule,
   getSmartModuleOperation,
+  listVersionsOperation,
+  getVersionOperation,
   deleteSmartModuleOperation,
   listConnectorsOperation,
   getConnectorOperation,

@@ -98,6 +98,14 @@ export async function listVersions(db: Queryable, smartModuleId: string): Promis
   return db('smartmodule_versions').where({ smartmodule_id: smartModuleId }).orderBy('ordinal', 'desc')
 }
 
+/** A page of the versions of a SmartModule. */
+export async function listVersionsPage(db: Queryable, smartModuleId: string, page: PageRequest): Promise<Page<VersionRow>> {
+  const named = db.raw(`'v_' || ordinal AS id, version AS name`)
+  const query = db('smartmodule_versions').where({ smartmodule_id: smartModuleId })
+  // Pages need an id and a name.
+  return findPage<VersionRow & { id: string; name: string }>(db.select('*').from(query.select('*', named).as('versions')), page)
+}
+
 /** The binary with this SHA-256 hash. Throws an Error when it is missing. */
 export async function getBinary(db: Queryable, sha256: string): Promise<Buffer> {
   const row = await db('smartmodule_binaries').where({ sha256 }).first('content')

@@ -89,6 +89,25 @@ export const BUILT_INS: readonly BuiltIn[] = [
     },
   },
   {
+    name: 'dps/redact',
+    version: '1.0.0',
+    description: 'Hides fields, and e-mail addresses, card numbers and IBANs in texts: masked, or as pseudonyms.',
+    parameters: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        fields: {
+          type: 'object',
+          additionalProperties: { enum: ['mask', 'hash', 'null', 'drop'] },
+          description: 'field to what becomes of it; dotted paths reach nested fields',
+        },
+        detect: { type: 'array', items: { enum: ['email', 'card', 'iban'] }, description: 'what to look for in all texts' },
+        found: { enum: ['mask', 'hash'], description: 'what becomes of it (default: mask)' },
+        key: { type: 'string', minLength: 16, description: 'of pseudonyms: the same value has the same one under the same key' },
+      },
+    },
+  },
+  {
     name: 'dps/text-classifier',
     version: '1.0.0',
     description: 'Labels a text field: with its sentiment by a lexicon, or with your own labels by keywords or examples.',

@@ -1,13 +1,22 @@
 /** Lists, reads and deletes SmartModules. */
-import { deleteSmartModuleContract, getSmartModuleContract, listSmartModulesContract } from '../../../../shared/api/smartmodules.ts'
+import {
+  deleteSmartModuleContract,
+  getSmartModuleContract,
+  getVersionContract,
+  listSmartModulesContract,
+  listVersionsContract,
+} from '../../../../shared/api/smartmodules.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import {
   deleteSmartModuleRow,
   findSmartModule,
   findVersion,
+  getBinary,
+  listVersionsPage,
   listSmartModules,
   type CurrentSmartModule,
   lockSmartModuleForDeletion,
+  type VersionRow,
 } from '../../store/smartmodules.ts'
 import { listUsers } from '../../store/streams.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
@@ -37,6 +46,31 @@ export const getSmartModuleOperation = operation(getSmartModuleContract, async (
       ...(source ? { source } : {}),
     },
     headers: etagOf(row, `-${row.version}`),
+  }
+})
+
+const showVersion = ({ version, kind, sha256, bytes, created_at }: VersionRow) => ({ version, kind, sha256, bytes, created_at })
+
+export const listVersionsOperation = operation(listVersionsContract, async ({ db }, caller, { params, query }) => {
+  const row = await findSmartModule(db, caller.accountId, params.id)
+  if (!row) throw notFound('the SmartModule')
+  return listReply('versions', await listVersionsPage(db, row.id, query), query, showVersion)
+})
+
+export const getVersionOperation = operation(getVersionContract, async ({ db }, caller, { params, query }) => {
+  const row = await findSmartModule(db, caller.accountId, params.id)
+  const version = row && (await findVersion(db, row.id, params.version))
+  if (!version) throw notFound('the version')
+  const { config, input_format, output_format, source } = version
+  const wasm_binary = query.binary === 'true' ? (await getBinary(db, version.sha256)).toString('base64') : undefined
+  return {
+    status: 200,
+    body: {
+      ...showVersion(version),
+      config: { input_format, output_format, ...config },
+      ...(source ? { source } : {}),
+      ...(wasm_binary === undefined ? {} : { wasm_binary }),
+    },
   }
 })
 
