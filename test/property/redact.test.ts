@@ -22,6 +22,13 @@ describe('a field', () => {
     })
   })
 
+  it('is hidden in every place that has its name, also where a name is repeated', async () => {
+    const config = { fields: { a: 'mask', 'c.d': 'mask', f: 'drop' } }
+    const document = '{"a":"s1","\\u0061":"s2","a":null,"c.d":"s3","c":{"d":"s4","d":"s5"},"c":{"d":["s6"]},"f":"s7","f":"s8"}'
+    const shown = await one(config, document)
+    expect(shown).toBe('{"a":"***","\\u0061":"***","a":null,"c.d":"***","c":{"d":"***","d":"***"},"c":{"d":"***"}}')
+  })
+
   it('has the HMAC-SHA-256 of its text as its pseudonym, under any key', async () => {
     const key = fc.string({ minLength: 16, maxLength: 150 }).filter((each) => Buffer.byteLength(each) >= 16)
     await fc.assert(
@@ -97,6 +104,24 @@ describe('what looks like one', () => {
   ])('one and is %s stays', async (_what, text) => {
     const document = JSON.stringify({ text, n: 4111111111111111 })
     expect(await one({ detect: ['card', 'iban', 'email'] }, document)).toBe(document)
+  })
+
+  it.each([
+    ['a card and digits behind it', '4111 1111 1111 1111 123 and 4111111111111111 12/27', '*** 123 and *** 12/27'],
+    ['two cards', '4111111111111111 4111111111111111', '*** ***'],
+    ['an address and a word behind it', 'john@doe.com-thanks, john@doe.com.2, j@a.xn--p1ai.', '***-thanks, ***.2, ***.'],
+    ['an address behind a card', '4111111111111111-john@doe.com', '******'],
+  ])('one is hidden that is %s', async (_what, text, hidden) => {
+    expect(JSON.parse((await one({ detect: ['card', 'email'] }, JSON.stringify({ text })))!)).toEqual({ text: hidden })
+  })
+
+  it('one is hidden in a large text too', async () => {
+    const chain = await openTestChain([{ name: 'dps/redact', config: { detect: ['email'] } }], {}, 8 << 20)
+    const text = `${'x '.repeat(2_500_000)}john@doe.com`
+    const { values, failures } = await chain.run([JSON.stringify({ text })])
+    expect(failures).toEqual([])
+    // Compared here: a difference of megabytes is no message.
+    expect(values[0] === JSON.stringify({ text: text.replace('john@doe.com', '***') })).toBe(true)
   })
 
   it('one is not there in most records, which stay byte for byte', async () => {

@@ -1,6 +1,6 @@
 /** Dead letters beyond an account's quotas are deleted, the oldest first, from the topic and from its projection; looked at once an hour. */
 import { findAccount } from '../store/accounts.ts'
-import { deleteTrimmed, listTrims, listWithDeadLetters } from '../store/dead-letter-upkeep.ts'
+import { deleteTrimmed, listKept, listTrims, listWithDeadLetters } from '../store/dead-letter-upkeep.ts'
 import { findAnyPipeline } from '../store/pipelines.ts'
 import { quotasOfAccount } from '../store/quotas.ts'
 import type { Deps } from '../deps.ts'
@@ -27,19 +27,19 @@ export async function trimDeadLetters({ db, withAdmin, log }: TrimDeps, accountI
   if (!account) return
   const { dead_letter_bytes, dead_letter_days } = quotasOfAccount(account)
   const trims = await listTrims(db, accountId, dead_letter_bytes, dead_letter_days)
-  for (const [pipelineId, own] of Map.groupBy(trims, ({ pipeline_id }) => pipeline_id)) {
+  for (const trim of trims) await db.transaction((trx) => deleteTrimmed(trx, trim))
+  // Compared with the topics each time, so that what a broker did not do once is done the next time.
+  const kept = await listKept(db, accountId)
+  for (const [pipelineId, own] of Map.groupBy(kept, ({ pipeline_id }) => pipeline_id)) {
     const topic = (await findAnyPipeline(db, pipelineId))?.definition.dead_letter_topic
     if (topic === undefined) continue
-    // Rows first: a redrive that comes between the two finds the topic still whole.
-    const partitions = await db.transaction(async (trx) => {
-      const kept: { partition: number; offset: string }[] = []
-      for (const trim of own) kept.push({ partition: trim.letter_partition, offset: await deleteTrimmed(trx, trim) })
-      return kept
-    })
     await withAdmin(async (admin) => {
-      // kafkajs 2.2.4 only knows the leaders of topics that it was asked about before.
-      await admin.fetchTopicOffsets(topic)
-      await admin.deleteTopicRecords({ topic, partitions })
+      // Also because kafkajs 2.2.4 only knows the leaders of topics that it was asked about before.
+      const lows = new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, low }) => [partition, BigInt(low)]))
+      const partitions = own
+        .filter(({ letter_partition, from }) => BigInt(from) > (lows.get(letter_partition) ?? 0n))
+        .map(({ letter_partition: partition, from: offset }) => ({ partition, offset }))
+      if (partitions.length > 0) await admin.deleteTopicRecords({ topic, partitions })
     }).catch((error: unknown) => log.warn({ id: pipelineId, reason: String(error) }, 'a dead-letter topic was not trimmed'))
   }
 }

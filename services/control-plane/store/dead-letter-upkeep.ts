@@ -34,21 +34,31 @@ export async function listTrims(db: Queryable, id: string, bytes: number, days: 
   return rows
 }
 
-/**
- * Deletes the rows before what is kept, in the caller's transaction; returns the first offset that the topic must keep, because a redrive
- * may have taken some of them meanwhile.
- */
-export async function deleteTrimmed(trx: Queryable, { pipeline_id, letter_partition, from }: Trim): Promise<string> {
+/** Deletes the rows before what is kept, in the caller's transaction, but none behind one that a redrive has taken meanwhile. */
+export async function deleteTrimmed(trx: Queryable, { pipeline_id, letter_partition, from }: Trim): Promise<void> {
   const before = () => trx('dead_letters').where({ pipeline_id, letter_partition }).where('letter_offset', '<', from)
-  await before().whereNot('status', 'redriving').delete()
-  const first = await before().min({ offset: 'letter_offset' }).first()
-  return String(first?.offset ?? from)
+  const rows = await before().orderBy('letter_offset').select('letter_offset', 'status').forUpdate()
+  const taken = rows.find(({ status }: { status: string }) => status === 'redriving')
+  await before()
+    .where('letter_offset', '<', taken?.letter_offset ?? from)
+    .delete()
 }
 
-/** Accounts that have dead letters. */
+/** The first offset of each partition that the account's dead-letter topics must keep: of its first row, or of what is still to be projected. */
+export async function listKept(db: Queryable, id: string): Promise<Trim[]> {
+  const { rows } = await db.raw(
+    `SELECT p.pipeline_id, p.partition AS letter_partition, coalesce(min(d.letter_offset), p.next_offset)::text AS "from"
+    FROM dead_letter_positions p LEFT JOIN dead_letters d ON d.pipeline_id = p.pipeline_id AND d.letter_partition = p.partition
+    WHERE p.${OWN} GROUP BY p.pipeline_id, p.partition, p.next_offset`,
+    { id },
+  )
+  return rows
+}
+
+/** Accounts that have, or have had, dead letters. */
 export async function listWithDeadLetters(db: Queryable): Promise<string[]> {
   const { rows } = await db.raw(
-    'SELECT DISTINCT account_id FROM pipelines p WHERE EXISTS (SELECT 1 FROM dead_letters WHERE pipeline_id = p.id)',
+    'SELECT DISTINCT account_id FROM pipelines p WHERE EXISTS (SELECT 1 FROM dead_letter_positions WHERE pipeline_id = p.id)',
   )
   return rows.map(({ account_id }: { account_id: string }) => account_id)
 }

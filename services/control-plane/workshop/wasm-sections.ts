@@ -198,7 +198,7 @@ const READ: Record<number, (reader: Reader, shape: Working) => void> = {
       if (kind === 'function') {
         const type = typeIndex(reader, shape)
         // The host's functions take and give numbers, at most one of them back; V8 would only find out when they are called.
-        if (shape.arities[type]!.results > 1 || shape.types[type]!.includes('ref'))
+        if (shape.arities[type]!.results > 1 || /ref|v128/.test(shape.types[type]!))
           throw new InspectionError(
             `the module imports ${shownName(module)}.${shownName(name)} as a function of another type than the host's`,
           )

@@ -1,5 +1,5 @@
 /** dps/redact: hides fields, and what in texts looks like an e-mail address, a card number or an IBAN: masked, or as a pseudonym. */
-import { Config, Kind, Path, Record, Segment, Slice, Writer, closeOf, escapeTo, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, unescape, valueEnd, valueStart } from 'dps'
+import { Config, Kind, Path, Record, Segment, Writer, closeOf, escapeTo, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, unescape, valueEnd, valueStart } from 'dps'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
 import { hmac, setKey } from 'dps/sha256'
 
@@ -132,13 +132,30 @@ function emailAt(p: usize, from: usize, end: usize): usize {
   let at = p
   while (at < end && isLocal(load<u8>(at))) at++
   if (at == p || at >= end || load<u8>(at) != 64) return 0
-  let q = at + 1
-  while (q < end && isHost(load<u8>(q))) q++
-  while (q > at + 1 && (load<u8>(q - 1) == 46 || load<u8>(q - 1) == 45)) q--
-  // The last label: two letters or more behind a dot.
-  let dot = q
-  while (dot > at + 1 && isLetter(load<u8>(dot - 1))) dot--
-  return q - dot >= 2 && dot > at + 2 && load<u8>(dot - 1) == 46 ? q : 0
+  // The longest name of a host that ends in a label of letters alone, or in one of punycode.
+  let found: usize = 0
+  let label = at + 1
+  let dots = 0
+  let isWord = true
+  for (let q = at + 1; q <= end; q++) {
+    const c: u32 = q < end ? load<u8>(q) : 0
+    const isPart = isHost(c)
+    if (!isPart || c == 46 || c == 45) {
+      const length = q - label
+      const isPunycode = length > 4 && (load<u32>(label) | 0x2020) == 0x2d2d6e78
+      if (dots > 0 && ((isWord && length >= 2) || (isPunycode && c != 45))) found = q
+      if (!isPart) return found
+      if (c == 46) {
+        if (length == 0) return found
+        dots++
+        label = q + 1
+        isWord = true
+        continue
+      }
+    }
+    if (!isLetter(c)) isWord = false
+  }
+  return found
 }
 
 /** 13 to 19 digits, in groups or not, whose last one is right by Luhn's rule (ISO/IEC 7812-1). */
@@ -163,13 +180,14 @@ function cardAt(p: usize, from: usize, end: usize): usize {
         odd += doubled
       }
       digits++
-      last = ++q
+      q++
+      const isEnd = q >= end || !(isDigit(load<u8>(q)) || isLetter(load<u8>(q)))
+      // The longest one that is right: more digits may follow behind a space.
+      if (isEnd && digits >= 13 && digits <= 19 && (digits % 2 == 0 ? even : odd) % 10 == 0) last = q
     } else if ((c == 32 || c == 45) && q + 1 < end && isDigit(load<u8>(q + 1))) q++
     else break
   }
-  if (digits < 13 || digits > 19 || (last < end && isLetter(load<u8>(last)))) return 0
-  const sum = digits % 2 == 0 ? even : odd
-  return sum % 10 == 0 ? last : 0
+  return last
 }
 
 /** Two letters, two digits and 11 to 30 letters or digits, in groups or not, that are right by ISO 13616 (a rest of 1 by 97). */
@@ -225,7 +243,8 @@ function writeText(start: usize, end: usize, writer: Writer): bool {
   let copied = from
   let hasFound = false
   for (let p = from; p < stop; ) {
-    const after = findingAt(p, from, stop)
+    // What stands directly behind a finding begins anew.
+    const after = findingAt(p, copied, stop)
     if (after == 0) {
       p++
       continue
@@ -233,6 +252,10 @@ function writeText(start: usize, end: usize, writer: Writer): bool {
     if (!hasFound) writer.byte(34)
     hasFound = true
     putEscaped(copied, p, writer)
+    if (writer.length > OUTPUT_MAX) {
+      isTooLarge = true
+      return false
+    }
     if (isHashed) {
       writer.room(64)
       writer.at = hmac(p, after - p, writer.at)
@@ -246,10 +269,20 @@ function writeText(start: usize, end: usize, writer: Writer): bool {
   return true
 }
 
+/** In pieces: room is made for the longest escapes. */
 function putEscaped(start: usize, end: usize, writer: Writer): void {
-  writer.room((end - start) * 6)
-  writer.at = escapeTo(start, end, writer.at)
+  while (start < end) {
+    const stop = min(start + PIECE, end)
+    writer.room((stop - start) * 6)
+    writer.at = escapeTo(start, stop, writer.at)
+    start = stop
+  }
 }
+
+const PIECE: usize = 4096
+/** Pseudonyms are longer than what they hide, and memory is bounded. */
+const OUTPUT_MAX: usize = 8 << 20
+let isTooLarge = false
 
 /** Writes the whole value with its texts redacted, and what is no text as it is. True when anything was found. */
 function writeRedacted(start: usize, end: usize, writer: Writer): bool {
@@ -276,30 +309,42 @@ function writeRedacted(start: usize, end: usize, writer: Writer): bool {
 
 const scratch = new Writer()
 
-function memberOf(name: Segment): i32 {
-  for (let i = memberCount - 1; i >= 0; i--) if (name.matches(keyStart(i), keyEnd(i), keyEscaped(i))) return i
-  return -1
+/** Hides the field's values in an object or array from the path's segment `depth` on; a name that is repeated names all its values. */
+function hideBelow(field: Field, depth: i32, start: usize, end: usize): void {
+  if (depth == field.path.segments.length) return hideValue(field, start, end, NO_MEMBER)
+  const segment = field.path.segments[depth]
+  const kind = kindAt(start)
+  if (kind != Kind.Object && kind != Kind.Array) return
+  let p = skipSpace(start + 1, end)
+  for (let index = 0; load<u8>(p) != 125 && load<u8>(p) != 93; index++) {
+    let isNamed = index == segment.index
+    if (kind == Kind.Object) {
+      const close = closeOf(p + 1)
+      isNamed = segment.matches(p + 1, close, hasBackslash(p + 1, close))
+      p = skipSpace(skipSpace(close + 1, end) + 1, end)
+    }
+    const after = skipChecked(p)
+    if (isNamed) hideBelow(field, depth + 1, p, after)
+    p = skipSpace(after, end)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
+  }
 }
 
-function hideField(field: Field, record: Record): void {
-  const member = memberOf(field.literal)
-  let start: usize = 0
-  let end: usize = 0
-  if (member >= 0) {
-    start = valueStart(member)
-    end = valueEnd(member)
-  } else {
-    if (field.path.segments.length < 2) return
-    const slice: Slice = record.find(field.path)
-    if (slice.kind == Kind.Missing) return
-    start = slice.start
-    end = slice.end
-  }
-  if (field.action == Action.Drop) return addEdit(start, end, 0, 0, member as usize)
+function hideValue(field: Field, start: usize, end: usize, member: usize): void {
+  if (field.action == Action.Drop) return addEdit(start, end, 0, 0, member)
   if (kindAt(start) == Kind.Null) return
   const from = values.length
   hide(field.action, start, end, values)
   addEdit(start, end, from, values.length - from, NO_MEMBER)
+}
+
+/** Hides a field wherever it is: under its whole name, or along its path. */
+function hideField(field: Field, record: Record): void {
+  const isPath = field.path.segments.length > 1
+  for (let i = 0; i < memberCount; i++) {
+    if (field.literal.matches(keyStart(i), keyEnd(i), keyEscaped(i))) hideValue(field, valueStart(i), valueEnd(i), i as usize)
+    else if (isPath && field.path.segments[0].matches(keyStart(i), keyEnd(i), keyEscaped(i))) hideBelow(field, 1, valueStart(i), valueEnd(i))
+  }
 }
 
 export function map(record: Record): void {
@@ -311,5 +356,8 @@ export function map(record: Record): void {
   }
   if (!hasEmail && !hasCard && !hasIban) return
   const writer = record.writer()
-  if (writeRedacted(record.start, record.end, writer)) record.commit(writer)
+  isTooLarge = false
+  const hasFound = writeRedacted(record.start, record.end, writer)
+  if (isTooLarge) record.fail('the record would become too large with all that is to be hidden in it')
+  else if (hasFound) record.commit(writer)
 }

@@ -1,6 +1,6 @@
 /** Several changes of one record, written in one pass: everything between the changed values stays byte for byte. */
 import { keyEnd, keyEscaped, keyStart, memberCount, valueEnd } from './json'
-import { textOf } from './text'
+import { unescape } from './text'
 import { Record, Writer } from './record'
 
 /** Per edit of the record: where its value starts and ends, where the new one is in `values`, its length, and the member to leave out. */
@@ -13,6 +13,11 @@ export const values = new Writer()
 
 /** Adds an edit in the order of the record's bytes; one inside of another is left out. */
 export function addEdit(start: usize, end: usize, from: usize, length: usize, member: usize): void {
+  if ((editCount + 1) * EDIT_WORDS > edits.length) {
+    const more = new StaticArray<usize>(edits.length * 2 + EDIT_WORDS)
+    memory.copy(changetype<usize>(more), changetype<usize>(edits), edits.length * sizeof<usize>())
+    edits = more
+  }
   let i = editCount
   while (i > 0 && edits[(i - 1) * EDIT_WORDS] > start) {
     for (let k = 0; k < EDIT_WORDS; k++) edits[i * EDIT_WORDS + k] = edits[(i - 1) * EDIT_WORDS + k]
@@ -40,7 +45,15 @@ function splice(writer: Writer, copied: usize, stop: usize, next: i32): i32 {
 }
 
 function isSameName(a: i32, b: i32): bool {
-  if (keyEscaped(a) || keyEscaped(b)) return textOf(keyStart(a) - 1, keyEnd(a) + 1) == textOf(keyStart(b) - 1, keyEnd(b) + 1)
+  if (keyEscaped(a) || keyEscaped(b)) {
+    const first = heap.alloc(keyEnd(a) - keyStart(a) + 8)
+    const second = heap.alloc(keyEnd(b) - keyStart(b) + 8)
+    const size = unescape(keyStart(a), keyEnd(a), first) - first
+    const isSame = unescape(keyStart(b), keyEnd(b), second) - second == size && memory.compare(first, second, size) == 0
+    heap.free(first)
+    heap.free(second)
+    return isSame
+  }
   const length = keyEnd(a) - keyStart(a)
   return keyEnd(b) - keyStart(b) == length && memory.compare(keyStart(a), keyStart(b), length) == 0
 }
