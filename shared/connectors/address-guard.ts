@@ -51,6 +51,12 @@ function listOf(ranges: readonly string[], family: 'ipv4' | 'ipv6'): BlockList {
   return list
 }
 
+/** Returns whether an address is in one of the CIDR ranges. */
+export function openRanges(ranges: readonly string[]): (address: string) => boolean {
+  const [v4, v6] = [listOf(ranges, 'ipv4'), listOf(ranges, 'ipv6')]
+  return (address) => (isIP(address) === 4 ? v4.check(address, 'ipv4') : isIP(address) === 6 && v6.check(address, 'ipv6'))
+}
+
 const refusedV4 = listOf(REFUSED_V4, 'ipv4')
 const globalV6 = listOf(GLOBAL_V6, 'ipv6')
 const refusedV6 = listOf(REFUSED_V6, 'ipv6')

@@ -10,6 +10,9 @@ export function isoOf(timeMs: number): string {
   return text
 }
 
+/** The clock hour (UTC) of a time in milliseconds since 1970, as `2026-11-22T19`. */
+export const hourOf = (timeMs: number): string => isoOf(timeMs).slice(0, 'YYYY-MM-DDTHH'.length)
+
 /** The RFC 3339 text of `units` since 1970, 10^`digits` of them per second. Throws an Error outside the years 0000 to 9999. */
 export function instantOf(units: bigint, digits: 3 | 6 | 9): string {
   const perSecond = 10n ** BigInt(digits)

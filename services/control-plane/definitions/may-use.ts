@@ -39,11 +39,10 @@ function hostsIn(value: unknown): string[] {
 const isHost = (host: string, allowed: string): boolean =>
   allowed.startsWith('*.') ? host.endsWith(allowed.slice(1).toLowerCase()) : host === allowed.toLowerCase()
 
-/** Why the secret can't be used in this config; undefined when it can. */
-export function secretFault(
-  { allowed_connectors, allowed_hosts }: Pick<SecretRow, 'allowed_connectors' | 'allowed_hosts'>,
-  { connector_id, config }: Endpoint,
-): string | undefined {
+/** Why the secret can't be used in this config, or that there is none; undefined when it can. */
+export function secretFault(secret: SecretRow | undefined, { connector_id, config }: Endpoint): string | undefined {
+  if (!secret) return 'is not the name of a secret of this account'
+  const { allowed_connectors, allowed_hosts } = secret
   const connector = findConnector(connector_id)
   if (allowed_connectors && !allowed_connectors.some((each) => each === connector?.id || each === connector?.name))
     return `is a secret for ${allowed_connectors.join(', ')} only`
@@ -57,8 +56,7 @@ export function secretFault(
 export async function secretFaults(db: Queryable, accountId: string, endpoint: Endpoint): Promise<Detail[]> {
   const faults: Detail[] = []
   for (const { name, path } of secretsIn(endpoint.config)) {
-    const secret = await findSecretByName(db, accountId, name)
-    const fault = secret ? secretFault(secret, endpoint) : 'is not the name of a secret of this account'
+    const fault = secretFault(await findSecretByName(db, accountId, name), endpoint)
     if (fault !== undefined) faults.push({ path: `${path}/$secret`, message: fault })
   }
   return faults

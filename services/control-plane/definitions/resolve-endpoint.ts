@@ -71,9 +71,8 @@ export async function resolveEndpoint(
     for (const { name, path } of secretsIn(config)) {
       const secret = await lockSecret(trx, accountId, name)
       if (secret) secretIds.push(secret.id)
-      const fault = secret && secretFault(secret, { connector_id, config })
+      const fault = secretFault(secret, { connector_id, config })
       if (fault !== undefined) details.push({ path: `/${side}/config${path}/$secret`, message: fault })
-      if (!secret) details.push({ path: `/${side}/config${path}/$secret`, message: 'is not the name of a secret of this account' })
     }
     return {
       kind: 'connector',

@@ -46,6 +46,17 @@ function idIn(body: unknown): string | null {
   return [id, job_id, pipeline_id].find((each): each is string => typeof each === 'string') ?? null
 }
 
+/** What an entry says of its request. */
+const entryOf = (contract: Contract, caller: Caller, { address, requestId }: Origin, resourceId: string | undefined) => ({
+  id: newId('audit'),
+  account_id: caller.accountId,
+  actor: caller.keyId,
+  operation: contract.id,
+  resource_id: resourceId ?? null,
+  address,
+  request_id: requestId,
+})
+
 /** An operation as far as it is needed to show a resource. */
 type Shows = { contract: Contract; handle(deps: Deps, caller: Caller, input: never): Promise<Reply> }
 
@@ -73,43 +84,21 @@ export function createAudit(deps: Deps, operations: readonly Shows[]) {
 
   return {
     /** Logs a request that was refused before it could do anything. */
-    async refused(contract: Contract, caller: Caller, { address, requestId }: Origin, resourceId: string | undefined, status: number) {
-      const { accountId: account_id, keyId: actor } = caller
-      const entry = {
-        id: newId('audit'),
-        account_id,
-        actor,
-        operation: contract.id,
-        resource_id: resourceId ?? null,
-        address,
-        request_id: requestId,
-      }
-      await insertAudit(deps.db, { ...entry, status, before: null, after: null })
+    async refused(contract: Contract, caller: Caller, origin: Origin, resourceId: string | undefined, status: number) {
+      await insertAudit(deps.db, { ...entryOf(contract, caller, origin, resourceId), status, before: null, after: null })
     },
     /** Runs `work`, which may change the resource of this id, between the two halves of an entry. */
     async during(
       contract: Contract,
       caller: Caller,
-      { address, requestId }: Origin,
+      origin: Origin,
       resourceId: string | undefined,
       work: () => Promise<Reply>,
     ): Promise<Reply> {
-      const { accountId: account_id, keyId: actor } = caller
-      const id = newId('audit')
-      const resource = resourceId ?? null
+      const entry = entryOf(contract, caller, origin, resourceId)
+      const { id, resource_id: resource } = entry
       const before = resourceId === undefined ? null : snapshotOf(await shown(contract, caller, resourceId))
-      const entry = {
-        id,
-        account_id,
-        actor,
-        operation: contract.id,
-        resource_id: resource,
-        address,
-        request_id: requestId,
-        before,
-        after: null,
-      }
-      await insertAudit(deps.db, { ...entry, status: null })
+      await insertAudit(deps.db, { ...entry, status: null, before, after: null })
       const complete = (status: number, resource_id: string | null, after: unknown) =>
         completeAudit(deps.db, id, { status, resource_id, after }).catch((error: unknown) =>
           deps.log.error({ id, status, reason: reasonOf(error) }, 'an entry of the audit log was not completed'),

@@ -1,6 +1,7 @@
 /** The address that a request came from, behind proxies that the operator trusts. */
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
+import { openRanges } from '../../../shared/connectors/address-guard.ts'
 
 /** Of the form that IPv4 has on an IPv6 socket (RFC 4291 §2.5.5.2). */
 const MAPPED = /^::ffff:(?=\d+\.)/i
@@ -12,13 +13,7 @@ const plain = (address: string): string => address.trim().replace(MAPPED, '')
  * wrote into that header stands before it, and is not believed.
  */
 export function createClientAddress(trustedProxies: readonly string[]): (request: IncomingMessage) => string {
-  const trusted = new BlockList()
-  for (const range of trustedProxies) {
-    const [address = '', bits] = range.split('/')
-    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
-    trusted.addSubnet(address, Number(bits ?? (family === 'ipv4' ? 32 : 128)), family)
-  }
-  const isTrusted = (address: string): boolean => isIP(address) !== 0 && trusted.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
+  const isTrusted = openRanges(trustedProxies)
 
   return ({ socket, headers }) => {
     let address = plain(socket.remoteAddress ?? '')

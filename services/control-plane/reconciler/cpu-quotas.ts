@@ -1,12 +1,13 @@
 /** Who has used more CPU time in this clock hour than the quota allows gets what other accounts leave over, until the hour ends. */
 import { listOverCpu, lockAccount, setOverCpuHour } from '../store/accounts.ts'
-import { deleteOldCpuUse, hourOf, listCpuUse } from '../store/cpu-use.ts'
+import { hourOf } from '../../../shared/model/times.ts'
+import { deleteOldCpuUse, listCpuUse } from '../store/cpu-use.ts'
 import { quotasOfAccount } from '../store/quotas.ts'
 import type { Deps } from '../deps.ts'
 
 /** Compares what was reported with the quotas, and tells the processors of accounts for which that changed. */
-export async function applyCpuQuotas({ db, notifyPublisher }: Pick<Deps, 'db' | 'notifyPublisher'>, now: Date): Promise<void> {
-  const hour = hourOf(now)
+export async function applyCpuQuotas({ db, notifyPublisher }: Pick<Deps, 'db' | 'notifyPublisher'>, nowMs: number): Promise<void> {
+  const hour = hourOf(nowMs)
   const used = new Map((await listCpuUse(db, hour)).map(({ account_id, cpu_seconds }) => [account_id, cpu_seconds]))
   const before = new Set((await listOverCpu(db)).map(({ id }) => id))
   for (const id of new Set([...before, ...used.keys()])) {
@@ -18,7 +19,7 @@ export async function applyCpuQuotas({ db, notifyPublisher }: Pick<Deps, 'db' | 
       if (account.over_cpu_hour !== overHour) await setOverCpuHour(trx, id, overHour)
     })
   }
-  await deleteOldCpuUse(db, hourOf(new Date(now.getTime() - KEPT_MS)))
+  await deleteOldCpuUse(db, hourOf(nowMs - KEPT_MS))
   notifyPublisher()
 }
 

@@ -73,7 +73,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await trimIntakes(Date.now()).catch(warn('intake topics are not trimmed'))
       await trimDeadLetters(Date.now()).catch(warn('dead letters are not trimmed'))
       await sweepBinaries(Date.now()).catch(warn('binaries are not swept'))
-      await applyCpuQuotas(deps, new Date()).catch(warn('CPU quotas are not looked at'))
+      await applyCpuQuotas(deps, Date.now()).catch(warn('CPU quotas are not looked at'))
       await deleteOldKeys(db)
       await deleteOldAudit(db)
       // Not awaited: a slow registry must not hold up the rest.

@@ -3,7 +3,8 @@ import { getAccountContract } from '../../../shared/api/account.ts'
 import { ACCOUNT_TYPES } from '../../../shared/model/limits.ts'
 import { QUOTA_NAMES, type QuotaName } from '../../../shared/model/quotas.ts'
 import { findAccount } from '../store/accounts.ts'
-import { cpuSecondsOf, hourOf } from '../store/cpu-use.ts'
+import { hourOf } from '../../../shared/model/times.ts'
+import { cpuSecondsOf } from '../store/cpu-use.ts'
 import { countDeadLetterBytes } from '../store/dead-letter-upkeep.ts'
 import { countUse, quotasOfAccount } from '../store/quotas.ts'
 import { notFound } from '../service-error.ts'
@@ -16,7 +17,7 @@ export const getAccountOperation = operation(getAccountContract, async ({ db }, 
   const used: Partial<Record<QuotaName, number>> = {
     ...(await countUse(db, accountId)),
     dead_letter_bytes: await countDeadLetterBytes(db, accountId),
-    cpu_seconds_per_hour: await cpuSecondsOf(db, accountId, hourOf(new Date())),
+    cpu_seconds_per_hour: await cpuSecondsOf(db, accountId, hourOf(Date.now())),
   }
   const { id, name, type, created_at } = account
   const names = Object.keys(QUOTA_NAMES) as QuotaName[]

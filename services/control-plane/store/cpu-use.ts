@@ -2,9 +2,6 @@
 import type { CpuUse } from '../../../shared/model/definition.ts'
 import type { Queryable } from './database.ts'
 
-/** The clock hour of a time, as `2026-11-22T19`. */
-export const hourOf = (time: Date): string => time.toISOString().slice(0, 'YYYY-MM-DDTHH'.length)
-
 /** Stores what one processor has counted in one hour; a lower count is an older report. */
 export async function saveCpuUse(db: Queryable, { account_id, processor_id, hour, cpu_seconds }: CpuUse): Promise<void> {
   await db('cpu_use')

@@ -1,5 +1,8 @@
 /** Which records of a topic a preview or a test shows. */
+import type { StreamPlace } from '../../../shared/api/pipelines.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
+import { resolvePlace } from '../definitions/stream-places.ts'
+import { invalidRequest } from '../service-error.ts'
 import type { Deps } from '../deps.ts'
 import { fitting } from './source-records.ts'
 import type { SourceRecord } from './trace.ts'
@@ -7,15 +10,29 @@ import type { SourceRecord } from './trace.ts'
 /** How many partitions a preview reads at the same time. */
 const READ_AT_ONCE = 8
 
-/** The first `limit` records from `start` on, or the newest if there is no `start`, oldest first. `isCut`: not all of them fit. */
+/** Limit for the records and what the steps make of them, which stay in memory until the response is built. */
+const BYTES_MAX = 8 << 20
+
+/** The partitions to read. Throws 400 for one that the topic of `whose` does not have. */
+export function partitionsAsked(layout: TopicLayout, from: StreamPlace, partition: number | undefined, whose: string): number[] {
+  const count = layout.leaders.length
+  if (partition !== undefined && partition >= count)
+    throw invalidRequest([{ path: '/partition', message: `must be below ${count}, the ${whose}’s partition count` }])
+  if (partition !== undefined) return [partition]
+  return typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
+}
+
+/** The first `limit` records from a place on, or the newest for `latest`, oldest first. `isCut`: not all of them fit beside what steps make. */
 export async function chooseRecords(
-  { sourceReader }: Pick<Deps, 'sourceReader'>,
+  { cluster, sourceReader }: Pick<Deps, 'cluster' | 'sourceReader'>,
   layout: TopicLayout,
   partitions: number[],
-  start: ReadonlyMap<number, bigint> | undefined,
+  from: StreamPlace,
   limit: number,
-  bytesMax: number,
+  stepCount: number,
 ): Promise<{ records: SourceRecord[]; isCut: boolean }> {
+  const start = from === 'latest' ? undefined : await resolvePlace(cluster, layout, from, '/from')
+  const bytesMax = BYTES_MAX / (1 + stepCount)
   let records: SourceRecord[] = []
   let isCut = false
   for (let next = 0; next < partitions.length; next += READ_AT_ONCE) {

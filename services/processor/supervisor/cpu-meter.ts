@@ -1,4 +1,5 @@
 /** Counts the CPU seconds of each account's runners by clock hour, from what the kernel says of their processes. */
+import { hourOf } from '../../../shared/model/times.ts'
 import type { CpuUse } from '../../../shared/model/definition.ts'
 
 /** One runner: undefined `account` where several accounts share it, whose time can't be told apart. */
@@ -14,7 +15,7 @@ export function createCpuMeter(processorId: string, now: () => number) {
   return {
     /** Adds what was used since the last look. */
     look(runners: readonly RunnerUse[]): void {
-      const current = new Date(now()).toISOString().slice(0, 'YYYY-MM-DDTHH'.length)
+      const current = hourOf(now())
       if (current !== hour) {
         hour = current
         counts = new Map()

@@ -3,8 +3,7 @@ import { explainContract, previewContract } from '../../../../shared/api/operate
 import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from '../../service-error.ts'
 import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
 import { listLedger, listRevisions } from '../../store/pipelines.ts'
-import { resolvePlace } from '../../definitions/stream-places.ts'
-import { chooseRecords } from '../../trace/choose-records.ts'
+import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
 import { traceThrough } from '../../trace/trace.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
@@ -55,8 +54,7 @@ export const preview = operation(previewContract, async (deps, caller, { params,
   const { from, limit, partition, processors } = body ?? { from: 'latest' as const, limit: 10 }
   const layout = await deps.cluster.describeTopic(pipeline.definition.source_topic)
   if (!layout) throw unavailable('the source’s topic')
-  if (partition !== undefined && partition >= layout.leaders.length)
-    throw invalidRequest([{ path: '/partition', message: `must be below ${layout.leaders.length}, the source’s partition count` }])
+  const partitions = partitionsAsked(layout, from, partition, 'source')
   const steps =
     processors === undefined
       ? pipeline.definition.steps
@@ -66,13 +64,7 @@ export const preview = operation(previewContract, async (deps, caller, { params,
           await assertChainStarts(deps, pipeline, resolved, details)
           return resolved.map((step) => step.definition)
         })()
-  const named = typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
-  const partitions = partition === undefined ? named : [partition]
-  const start = from === 'latest' ? undefined : await resolvePlace(deps.cluster, layout, from, '/from')
-  const { records, isCut } = await chooseRecords(deps, layout, partitions, start, limit, PREVIEW_BYTES_MAX / (1 + steps.length))
+  const { records, isCut } = await chooseRecords(deps, layout, partitions, from, limit, steps.length)
   const traces = await traceThrough(deps, { ...pipeline.definition, steps }, records)
   return { status: 200, body: { pipeline_id: pipeline.id, records: traces, ...(isCut ? { truncated: true as const } : {}) } }
 })
-
-/** Limit for the records and what the steps make of them, which stay in memory until the response is built. */
-const PREVIEW_BYTES_MAX = 8 << 20

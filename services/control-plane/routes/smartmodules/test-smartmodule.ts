@@ -7,10 +7,9 @@ import { streamConnector } from '../../../../shared/connectors/stream/connector.
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { sourceCodecOf } from '../../definitions/resolve-endpoint.ts'
 import { chainFaults, resolveSteps, type ResolvedStep } from '../../definitions/resolve-steps.ts'
-import { resolvePlace } from '../../definitions/stream-places.ts'
 import { invalidRequest, ServiceError, unavailable, type Detail } from '../../service-error.ts'
 import { findStream, schemasOf } from '../../store/streams.ts'
-import { chooseRecords } from '../../trace/choose-records.ts'
+import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
 import { traceThrough, type SourceRecord } from '../../trace/trace.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { operation } from '../operation.ts'
@@ -18,8 +17,6 @@ import { inspectUpload } from './upload.ts'
 
 type Body = z.output<typeof testSmartModuleContract.request.body>
 
-/** Limit for the records and what the steps make of them, which stay in memory until the response is built. */
-const BYTES_MAX = 8 << 20
 /** Of all binaries that come with one request. */
 const UPLOAD_BYTES_MAX = 16 << 20
 /** What a trace names a step by that has no SmartModule. */
@@ -84,12 +81,8 @@ async function streamRecords(deps: Deps, caller: Caller, body: Body, streamId: s
   const layout = await deps.cluster.describeTopic(stream.topic)
   if (!layout) throw unavailable('the stream’s topic')
   const { from, partition, limit, processors } = body
-  if (partition !== undefined && partition >= layout.leaders.length)
-    throw invalidRequest([{ path: '/partition', message: `must be below ${layout.leaders.length}, the stream’s partition count` }])
-  const named = typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
-  const start = from === 'latest' ? undefined : await resolvePlace(deps.cluster, layout, from, '/from')
-  const partitions = partition === undefined ? named : [partition]
-  const chosen = await chooseRecords(deps, layout, partitions, start, limit, BYTES_MAX / (1 + processors.length))
+  const partitions = partitionsAsked(layout, from, partition, 'stream')
+  const chosen = await chooseRecords(deps, layout, partitions, from, limit, processors.length)
   return { ...chosen, codec: sourceCodecOf(stream, await schemasOf(deps.db, stream.id)) }
 }
 
