@@ -4,20 +4,34 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { KERNEL_FILES, compileKernel, compileSmartModule } from './compile.ts'
 
 const ROOM = import.meta.dirname
 
-async function inputHash(source: string, kind: string): Promise<string> {
+async function inputHash(source: string, others: ReadonlyMap<string, string>, kind: string): Promise<string> {
   const hash = createHash('sha256')
     .update(kind)
     .update(source)
     .update(await readFile(join(ROOM, 'compile.ts')))
+  for (const [name, content] of others) hash.update(name).update(content)
   for (const name of KERNEL_FILES) hash.update(await readFile(join(ROOM, 'host', 'kernel', name)))
   const sdk = join(ROOM, 'sdk', 'assembly')
   for (const name of (await readdir(sdk)).sort()) hash.update(name).update(await readFile(join(sdk, name)))
   return hash.digest('hex')
+}
+
+/** The other files that a built-in is made of: those of its folder, and of each folder beside it that it imports from. */
+export async function filesBeside(sourceFile: string): Promise<Map<string, string>> {
+  const own = dirname(sourceFile)
+  const source = await readFile(sourceFile, 'utf8')
+  const folders = new Set(['.', ...[...source.matchAll(/ from '(\.\.\/\w+)\//g)].map(([, folder]) => folder!)])
+  const found = new Map<string, string>()
+  for (const folder of folders) {
+    const names = (await readdir(join(own, folder))).filter((name) => name.endsWith('.ts') && name !== basename(sourceFile)).sort()
+    for (const name of names) found.set(folder === '.' ? name : `${folder}/${name}`, await readFile(join(own, folder, name), 'utf8'))
+  }
+  return found
 }
 
 /**
@@ -31,11 +45,12 @@ export async function compileCached(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const source = await readFile(sourceFile, 'utf8')
   const folder = join(cacheFolder, 'smartmodules')
-  const file = join(folder, `${await inputHash(source, kind)}.wasm`)
+  const others = kind === 'kernel' ? new Map<string, string>() : await filesBeside(sourceFile)
+  const file = join(folder, `${await inputHash(source, others, kind)}.wasm`)
   try {
     return new Uint8Array(await readFile(file))
   } catch {
-    const binary = await (kind === 'kernel' ? compileKernel() : compileSmartModule(source))
+    const binary = await (kind === 'kernel' ? compileKernel() : compileSmartModule(source, others))
     await mkdir(folder, { recursive: true })
     const temporary = `${file}.${randomUUID()}`
     await writeFile(temporary, binary)

@@ -69,7 +69,7 @@ export function dps_init(ptr: usize, length: i32): usize {
   return init(ptr, length, (config: Config): void => { ${exported.has('init') ? 'author.init(config)' : ''} })
 }
 export function dps_process(ptr: usize, length: i32, count: i32, partition: i32, baseOffset: i64, baseTimestamp: i64, maxTimestamp: i64, attributes: i32): usize {
-  return process(ptr, length, count, baseOffset, (attributes & 8) != 0 ? maxTimestamp : baseTimestamp, (attributes & 8) != 0, (record: Record): Verdict => ${call})
+  return process(ptr, length, count, partition, baseOffset, (attributes & 8) != 0 ? maxTimestamp : baseTimestamp, (attributes & 8) != 0, (record: Record): Verdict => ${call})
 }
 `
 }
@@ -83,14 +83,14 @@ const SMARTMODULE_OPTIONS = ['--runtime', 'minimal', '-O3', '--enable', 'simd', 
 const KERNEL_OPTIONS = ['--runtime', 'minimal', '-O3', '--enable', 'simd', '--maximumMemory', '16384']
 
 /**
- * The WebAssembly binary of one source text, which can import only the SDK and AssemblyScript's own library, no files of the repository.
- * Throws SmartModuleCompileError with the compiler's messages.
+ * The WebAssembly binary of one source text, which can import only the SDK and AssemblyScript's own library, no files of the repository;
+ * a built-in also its other files, by their names. Throws SmartModuleCompileError with the compiler's messages.
  */
-export async function compileSmartModule(source: string): Promise<Uint8Array<ArrayBuffer>> {
-  const files = new Map([
-    ['entry.ts', entryFor(source)],
-    ['module.ts', source],
-  ])
+export async function compileSmartModule(
+  source: string,
+  others: ReadonlyMap<string, string> = new Map(),
+): Promise<Uint8Array<ArrayBuffer>> {
+  const files = new Map([...others, ['entry.ts', entryFor(source)], ['module.ts', source]])
   for (const name of ['index', 'abi', 'edits', 'json', 'lexicon', 'path', 'record', 'sha256', 'text', 'time']) {
     files.set(`node_modules/dps/${name}.ts`, await readFile(join(SDK, `${name}.ts`), 'utf8'))
   }

@@ -135,45 +135,6 @@ export const usesOf = (endpoints: readonly ResolvedEndpoint[]): Use[] =>
       : each.secretIds.map((used_id): Use => ({ kind: 'secret', used_id })),
   )
 
-type Fields = Record<string, string>
-type StepConfig = PipelineDefinition['steps'][number]['config']
-
-/** The stream's type of what `dps/cast` makes of a field; any value where something else may stay. */
-function castTypeOf(asked: unknown): string {
-  const { type, on_empty, on_failure } = typeof asked === 'object' && asked !== null ? (asked as Record<string, unknown>) : { type: asked }
-  if (on_failure === 'keep' || (on_empty === 'keep' && type !== 'string')) return 'any'
-  return `${type === 'timestamp' ? 'datetime' : String(type)}?`
-}
-
-/** What each built-in SmartModule does to the types of members; after any other one they are not known. */
-const FIELDS_BEHIND: Record<string, (fields: Fields, config: StepConfig) => Fields> = {
-  'dps/filter': (fields) => fields,
-  'dps/redact': (fields, config) => {
-    const hidden = (config.fields ?? {}) as Record<string, unknown>
-    const left = Object.entries(fields).filter(([name]) => hidden[name] !== 'drop')
-    return Object.fromEntries(left.map(([name, type]) => [name, hidden[name] === 'mask' || hidden[name] === 'hash' ? 'string' : type]))
-  },
-  'dps/text-classifier': (fields, { output_field }) =>
-    typeof output_field === 'string' ? { ...fields, [output_field]: 'string' } : fields,
-  'dps/cast': (fields, config) => {
-    const asked = (config.fields ?? {}) as Record<string, unknown>
-    const typeOf = (name: string, type: string): string => {
-      if (Object.hasOwn(asked, name)) return castTypeOf(asked[name])
-      const isWithin = type.startsWith('array') && Object.keys(asked).some((path) => path.startsWith(`${name}.`))
-      return isWithin ? 'any' : type
-    }
-    return Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, typeOf(name, type)]))
-  },
-}
-
-/** The types of records' members after the chain; undefined if they are not known, or if a step may change them in any way. */
-export function fieldsBehind(source: ResolvedEndpoint, steps: PipelineDefinition['steps']): Fields | undefined {
-  const before = source.kind === 'stream' ? source.stream.schema : source.fields
-  // By own names alone: an account may name a SmartModule `constructor`.
-  const behind = (name: string) => (Object.hasOwn(FIELDS_BEHIND, name) ? FIELDS_BEHIND[name] : undefined)
-  return steps.reduce<Fields | undefined>((fields, { name, config }) => fields && behind(name)?.(fields, config), before)
-}
-
 /**
  * The source, with a key added to its config if the sink needs an order: objects of a bucket are read in parallel, and of several records
  * that change one row the last must win.

@@ -6,6 +6,7 @@ import { compileCached } from '../compile-cache.ts'
 export type BuiltIn = { name: string; version: string; description: string; parameters: Record<string, unknown> }
 
 const fieldName = { type: 'string', minLength: 1 }
+const expression = { type: 'string', minLength: 1, maxLength: 10_000 }
 const castType = { enum: ['integer', 'decimal', 'number', 'boolean', 'date', 'timestamp', 'string'] }
 const fieldNames = { type: 'array', items: fieldName }
 
@@ -14,12 +15,14 @@ export const BUILT_INS: readonly BuiltIn[] = [
   {
     name: 'dps/filter',
     version: '1.0.0',
-    description: 'Keeps the records whose field satisfies the comparison.',
+    description: 'Keeps the records whose field satisfies the comparison, or for which the expression is true.',
     parameters: {
       type: 'object',
       additionalProperties: false,
-      required: ['field', 'operator'],
+      if: { required: ['expression'] },
+      else: { required: ['field', 'operator'] },
       properties: {
+        expression: { ...expression, description: 'instead of field, operator and value: a condition in CEL, as in dps/cel' },
         field: { ...fieldName, description: 'dotted path of the field, for example customer.address.city' },
         operator: { enum: ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'contains', 'starts_with', 'ends_with', 'exists'] },
         value: { description: 'value to compare with; an array for `in`; for `exists`, true (default) or false' },
@@ -40,6 +43,24 @@ export const BUILT_INS: readonly BuiltIn[] = [
         uppercase: fieldNames,
         lowercase: fieldNames,
         trim: fieldNames,
+      },
+    },
+  },
+  {
+    name: 'dps/cel',
+    version: '1.0.0',
+    description: 'Filters, changes and multiplies records by expressions (CEL, cel.dev).',
+    parameters: {
+      type: 'object',
+      additionalProperties: false,
+      minProperties: 1,
+      properties: {
+        filter: { ...expression, description: 'records for which this is true are kept' },
+        set: { type: 'object', additionalProperties: expression, description: 'top-level field to the expression that it becomes' },
+        emit: {
+          anyOf: [expression, { type: 'array', minItems: 1, maxItems: 100, items: expression }],
+          description: 'what becomes of the record: one expression whose list has the new values, or an array of one expression for each',
+        },
       },
     },
   },

@@ -10,15 +10,8 @@ import { addUses, replaceUses, type PipelineRow } from '../../store/pipelines.ts
 import { checkEndpoint } from '../../definitions/check-endpoint.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
-import {
-  connectorIdOf,
-  fieldsBehind,
-  orderedForSink,
-  resolveConfig,
-  resolveEndpoint,
-  sinkPartOf,
-  usesOf,
-} from '../../definitions/resolve-endpoint.ts'
+import { fieldsBehind } from '../../definitions/fields-behind.ts'
+import { connectorIdOf, orderedForSink, resolveConfig, resolveEndpoint, sinkPartOf, usesOf } from '../../definitions/resolve-endpoint.ts'
 
 type Endpoint = PipelineRequest['sink']
 

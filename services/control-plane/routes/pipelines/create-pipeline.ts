@@ -16,9 +16,9 @@ import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { checkEndpoint } from '../../definitions/check-endpoint.ts'
+import { fieldsBehind } from '../../definitions/fields-behind.ts'
 import {
   connectorIdOf,
-  fieldsBehind,
   orderedForSink,
   resolveConfig,
   resolveEndpoint,

@@ -1,5 +1,8 @@
-/** dps/filter: keeps the records whose field satisfies the configured comparison. */
+/** dps/filter: keeps the records whose field satisfies the configured comparison, or for which an expression (CEL) is true. */
 import { compareNumbers, Config, Kind, Path, Record, Slice, kindAt, numberOf, skipChecked, skipSpace, textOf, unescape } from 'dps'
+import { holds } from '../cel/holds'
+import { Node } from '../cel/node'
+import { allowRoots, compile, problem } from '../cel/parser'
 
 const enum Operator { Eq, Ne, Gt, Gte, Lt, Lte, In, Contains, StartsWith, EndsWith, Exists }
 const NAMES: string[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'contains', 'starts_with', 'ends_with', 'exists']
@@ -11,6 +14,7 @@ class Operand {
   bytes: ArrayBuffer = new ArrayBuffer(0)
 }
 
+let expression: Node | null = null
 let path: Path = new Path('')
 let operator: Operator = Operator.Eq
 let operands: Operand[] = []
@@ -45,6 +49,16 @@ function operandOf(start: usize, end: usize, kind: Kind): Operand {
 }
 
 export function init(config: Config): void {
+  expression = null
+  const given = config.get('expression')
+  if (given.kind != Kind.Missing) {
+    const shown = config.text('expression')
+    allowRoots()
+    expression = compile(shown, true)
+    if (problem.length > 0) config.refuse('config.expression: ' + problem)
+    if (config.get('field').kind != Kind.Missing || config.get('operator').kind != Kind.Missing) config.refuse('config.expression stands alone: leave field and operator out')
+    return
+  }
   path = new Path(config.text('field'))
   const name = config.text('operator')
   const index = NAMES.indexOf(name)
@@ -157,6 +171,7 @@ function contains(slice: Slice, operand: Operand): bool {
 }
 
 export function filter(record: Record): bool {
+  if (expression !== null) return holds(record, expression!)
   const slice = record.find(path)
   const kind = slice.kind
   if (operator == Operator.Exists) return (kind != Kind.Missing) == wantExists

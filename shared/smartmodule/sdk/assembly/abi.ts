@@ -200,12 +200,13 @@ function failRecord(ordinal: i32): void {
 }
 
 /** Runs the author's function over a records section. Returns the result block. */
-export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, baseTimestamp: i64, logAppendTime: bool, author: (record: Record) => Verdict): usize {
+export function process(ptr: usize, length: i32, count: i32, partition: i32, baseOffset: i64, baseTimestamp: i64, logAppendTime: bool, author: (record: Record) => Verdict): usize {
   out.clear()
   errors.clear()
   outCount = 0
   errorCount = 0
   out.room(length + 64)
+  record.partition = partition
   at = ptr
   for (let i = 0; i < count; i++) {
     // Between records only globals hold references: the only safe moment to collect an author's garbage.
@@ -235,6 +236,7 @@ export function process(ptr: usize, length: i32, count: i32, baseOffset: i64, ba
     }
     emitHeaders = value + valueLength
     emitHeadersEnd = next
+    record.headersStart = emitHeaders
     at = next
     record.failure = null
     record.timestamp = logAppendTime ? baseTimestamp : baseTimestamp + emitTime

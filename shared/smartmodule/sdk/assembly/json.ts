@@ -71,6 +71,18 @@ function utf8(p: usize, end: usize): usize {
   return p + 4
 }
 
+/** Whether the bytes are well-formed UTF-8. */
+export function isUtf8(p: usize, end: usize): bool {
+  while (p < end) {
+    if (load<u8>(p) < 0x80) p++
+    else {
+      p = utf8(p, end)
+      if (p == 0) return false
+    }
+  }
+  return true
+}
+
 /** The closing quote of the string whose content starts at `p`, 0 when malformed. Sets `escaped`. Reads up to 15 bytes past `end`. */
 function scanString(p: usize, end: usize): usize {
   const quote = i8x16.splat(34)

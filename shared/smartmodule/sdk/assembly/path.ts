@@ -68,7 +68,7 @@ export function findPath(path: Path, into: Slice): bool {
   let start = valueStart(first)
   let end = valueEnd(first)
   for (let i = 1; i < path.segments.length; i++) {
-    if (!descend(start, path.segments[i], into)) return false
+    if (!findIn(start, path.segments[i], into)) return false
     start = into.start
     end = into.end
   }
@@ -78,7 +78,8 @@ export function findPath(path: Path, into: Slice): bool {
   return true
 }
 
-function descend(p: usize, segment: Segment, into: Slice): bool {
+/** Fills `into` with the member, or the item, of the checked object or array at `p`; its kind is left out. */
+export function findIn(p: usize, segment: Segment, into: Slice): bool {
   const kind = kindAt(p)
   into.kind = Kind.Missing
   if (kind == Kind.Array) {

@@ -1,5 +1,5 @@
 /** The record an author's function sees: one object for all records, its bytes valid until the function returns. */
-import { Kind, memberCount, parse, refusal, valueEnd, valueStart } from './json'
+import { Kind, isUtf8, memberCount, parse, refusal, valueEnd, valueStart } from './json'
 import { escapeTo } from './text'
 import { Path, Segment, Slice, findMember, findPath } from './path'
 
@@ -69,8 +69,19 @@ export class Record {
   /** Key bytes; `keyLength` is -1 for a null key. */
   keyStart: usize = 0
   keyLength: i32 = -1
+  /** Milliseconds since 1970. */
   timestamp: i64 = 0
+  partition: i32 = 0
   offset: i64 = 0
+  /** The headers as the record has them: their count, then each with its name and value (KIP-82). */
+  headersStart: usize = 0
+  /** Set by `nextHeader`; the value's length is -1 for a null one. */
+  headerStart: usize = 0
+  headerLength: i32 = 0
+  headerValueStart: usize = 0
+  headerValueLength: i32 = -1
+  private headersLeft: i32 = 0
+  private headersAt: usize = 0
   /** Set by `fail`. */
   failure: string | null = null
   failureCode: u32 = 0
@@ -90,6 +101,37 @@ export class Record {
     this.failure = message
     this.failureCode = code
   }
+
+  /** Starts with the first header; then `while (record.nextHeader())`. */
+  openHeaders(): void {
+    this.headersAt = this.headersStart
+    this.headersLeft = this.varint()
+  }
+
+  nextHeader(): bool {
+    if (this.headersLeft <= 0) return false
+    this.headersLeft--
+    this.headerLength = this.varint()
+    this.headerStart = this.headersAt
+    this.headersAt += this.headerLength
+    this.headerValueLength = this.varint()
+    this.headerValueStart = this.headersAt
+    if (this.headerValueLength > 0) this.headersAt += this.headerValueLength
+    return true
+  }
+
+  private varint(): i32 {
+    let result: u32 = 0
+    for (let shift: u32 = 0; ; shift += 7) {
+      const byte: u32 = load<u8>(this.headersAt++)
+      result |= (byte & 127) << shift
+      if (byte < 128) break
+    }
+    return ((result >>> 1) as i32) ^ -((result & 1) as i32)
+  }
+
+  /** Whether these bytes, of a key or a header, are text: keys and headers may be anything. */
+  isText(start: usize, length: i32): bool { return isUtf8(start, start + length) }
 
   /** A writer for a whole new value; call `commit` when it is complete. */
   writer(): Writer {

@@ -255,7 +255,7 @@ function monthAt(p: usize, end: usize): i32 {
 }
 
 /** Days since 1970-01-01 of the proleptic Gregorian calendar. */
-function daysOf(y: i32, m: i32, d: i32): i64 {
+export function daysOf(y: i32, m: i32, d: i32): i64 {
   const shifted = (m <= 2 ? y - 1 : y) as i64
   const era = (shifted >= 0 ? shifted : shifted - 399) / 400
   const ofEra = shifted - era * 400
@@ -286,6 +286,12 @@ function takeSeconds(seconds: i64): bool {
   year = ofCalendar as i32
   return ofCalendar >= 0 && ofCalendar <= 9999
 }
+
+/** Sets the date that `civilYear` and its neighbours give, of seconds since 1970; false outside of the years 0 to 9999. */
+export function setCivil(seconds: i64): bool { return takeSeconds(seconds) }
+export function civilYear(): i32 { return year }
+export function civilMonth(): i32 { return month }
+export function civilDay(): i32 { return day }
 
 function putDigits(writer: Writer, value: u32, width: i32): void {
   writer.room(width)

@@ -1,0 +1,308 @@
+/** Evaluates a compiled expression over the current record. Errors are values: `&&`, `||`, `all` and `exists` may not need them. */
+import { Kind, Record } from 'dps'
+import { arithmetic, minus } from './arithmetic'
+import { NO_ORDER, UNORDERED, compare, isSame } from './compare'
+import { comprehension } from './comprehension'
+import { call } from './functions'
+import { entryOf, fieldOf, fromJson, itemsOf } from './json'
+import { extreme } from './math'
+import { Node, Op, Root } from './node'
+import { LOCALS_MAX } from './parser'
+import {
+  FALSE,
+  K,
+  NONE,
+  NULL,
+  TRUE,
+  Value,
+  bytesAt,
+  fail,
+  isTooMuch,
+  noOverload,
+  ofBool,
+  ofInt,
+  ofList,
+  ofMap,
+  ofOptional,
+  ofTimestamp,
+  startWork,
+  stringOf,
+  tooMuch,
+} from './value'
+
+export const locals: StaticArray<Value> = new StaticArray<Value>(LOCALS_MAX + 2).fill(NULL)
+/** Values of the names that a test has bound, by their ids from `Root.Bound` on. */
+export let bound: Value[] = []
+let record: Record | null = null
+/** The record's value and headers, once something has asked for them. */
+let whole: Value | null = null
+let headers: Value | null = null
+
+/** Starts with another record. */
+export function look(at: Record): void {
+  record = at
+  whole = null
+  headers = null
+  startWork()
+}
+
+/** What the whole expression gives: an error where it took more than a record's share, whatever else it came to. */
+export function result(node: Node): Value {
+  const value = evaluate(node)
+  return isTooMuch(0) ? tooMuch() : value
+}
+
+export function evaluate(node: Node): Value {
+  if (isTooMuch(1)) return tooMuch()
+  switch (node.op) {
+    case Op.Const:
+      return node.value!
+    case Op.Local:
+      return locals[node.id]
+    case Op.Variable:
+      return variable(node.id)
+    case Op.Field: {
+      const slice = record!.find(node.path!)
+      return slice.kind == Kind.Missing ? noSuchKey(node.name) : fromJson(slice.start, slice.end)
+    }
+    case Op.Select:
+      return select(evaluate(node.args[0]), node)
+    case Op.Has:
+      return has(node)
+    case Op.Index:
+      return index(evaluate(node.args[0]), evaluate(node.args[1]), node.flag)
+    case Op.List:
+      return listOf(node)
+    case Op.Map:
+      return mapOf(node)
+    case Op.And:
+      return both(node, FALSE)
+    case Op.Or:
+      return both(node, TRUE)
+    case Op.Not: {
+      const value = evaluate(node.args[0])
+      return value.kind == K.Bool ? ofBool(value.n == 0) : value.kind == K.Error ? value : noOverload('!_', value)
+    }
+    case Op.Minus:
+      return minus(evaluate(node.args[0]))
+    case Op.Condition: {
+      const condition = evaluate(node.args[0])
+      if (condition.kind == K.Bool) return evaluate(node.args[condition.n != 0 ? 1 : 2])
+      return condition.kind == K.Error ? condition : noOverload('_?_:_', condition)
+    }
+    case Op.Call:
+      return callOf(node)
+    case Op.Greatest:
+    case Op.Least:
+      return extremeOf(node)
+    default:
+      return node.op >= Op.All ? comprehension(node) : binary(node)
+  }
+}
+
+function noSuchKey(name: string): Value {
+  return fail('no such key: ' + name)
+}
+
+function variable(id: i32): Value {
+  if (id >= Root.Bound) return bound[id - Root.Bound]
+  const from = record!
+  if (id == Root.Value) {
+    if (whole === null) whole = fromJson(from.start, from.end)
+    return whole!
+  }
+  if (id == Root.Key)
+    return from.keyLength < 0
+      ? NULL
+      : bytesAt(from.isText(from.keyStart, from.keyLength) ? K.String : K.Bytes, from.keyStart, from.keyLength)
+  if (id == Root.Offset) return ofInt(from.offset)
+  if (id == Root.Partition) return ofInt(from.partition)
+  if (id == Root.Timestamp) {
+    const rest = from.timestamp % 1000
+    return ofTimestamp(from.timestamp / 1000 - (rest < 0 ? 1 : 0), ((rest < 0 ? rest + 1000 : rest) * 1000000) as i32)
+  }
+  if (headers === null) headers = headersOf(from)
+  return headers!
+}
+
+/** Header names to their last values: texts, or bytes where they are no UTF-8. */
+function headersOf(from: Record): Value {
+  const keys: Value[] = []
+  const items: Value[] = []
+  from.openHeaders()
+  while (from.nextHeader()) {
+    keys.push(bytesAt(K.String, from.headerStart, from.headerLength))
+    items.push(
+      from.headerValueLength < 0
+        ? NULL
+        : bytesAt(
+            from.isText(from.headerValueStart, from.headerValueLength) ? K.String : K.Bytes,
+            from.headerValueStart,
+            from.headerValueLength,
+          ),
+    )
+  }
+  // The last of several with one name counts, as everywhere in Kafka.
+  const lastKeys: Value[] = []
+  const lastItems: Value[] = []
+  for (let i = 0; i < keys.length; i++) {
+    let isLast = true
+    for (let k = i + 1; k < keys.length && isLast; k++) isLast = !isSame(keys[i], keys[k])
+    if (!isLast) continue
+    lastKeys.push(keys[i])
+    lastItems.push(items[i])
+  }
+  return ofMap(lastKeys, lastItems)
+}
+
+function select(target: Value, node: Node): Value {
+  if (target.kind == K.Optional) {
+    if (target.items === null) return NONE
+    return optionalField(target.items![0], node)
+  }
+  if (target.kind == K.Error) return target
+  if (node.flag) return optionalField(target, node)
+  if (target.kind != K.Map) return noOverload('_.' + node.name, target)
+  const found = fieldOf(target, node.segment!)
+  return found === null ? noSuchKey(node.name) : found
+}
+
+function optionalField(target: Value, node: Node): Value {
+  if (target.kind != K.Map) return noOverload('_.?' + node.name, target)
+  const found = fieldOf(target, node.segment!)
+  return found === null ? NONE : ofOptional(found)
+}
+
+function has(node: Node): Value {
+  let target = evaluate(node.args[0])
+  if (target.kind == K.Optional) {
+    if (target.items === null) return FALSE
+    target = target.items![0]
+  }
+  if (target.kind == K.Error) return target
+  return target.kind == K.Map ? ofBool(fieldOf(target, node.segment!) !== null) : noOverload('has', target)
+}
+
+function index(target: Value, at: Value, isOptional: bool): Value {
+  if (target.kind == K.Error) return target
+  if (at.kind == K.Error) return at
+  if (target.kind == K.Optional) {
+    if (target.items === null) return NONE
+    return index(target.items![0], at, true)
+  }
+  let found: Value | null = null
+  if (target.kind == K.List) {
+    const items = itemsOf(target)
+    let place: i64 = -1
+    if (at.kind == K.Int) place = at.n
+    else if (at.kind == K.Uint) place = at.n < 0 ? i64.MAX_VALUE : at.n
+    else if (at.kind == K.Double && Math.trunc(at.d) == at.d) place = at.d as i64
+    else return noOverload('_[_]', target, at)
+    if (place >= 0 && place < (items.length as i64)) found = items[place as i32]
+    else if (!isOptional) return fail('index out of bounds: ' + place.toString())
+  } else if (target.kind == K.Map) {
+    if (isTooMuch(itemsOf(target).length)) return tooMuch()
+    found = entryOf(target, at)
+    if (found === null && !isOptional) return noSuchKey(at.kind == K.String ? stringOf(at) : at.n.toString())
+  } else return noOverload('_[_]', target, at)
+  if (found === null) return NONE
+  return isOptional ? ofOptional(found) : found
+}
+
+function listOf(node: Node): Value {
+  if (isTooMuch(2)) return tooMuch()
+  const items: Value[] = []
+  for (let i = 0; i < node.args.length; i++) {
+    const value = evaluate(node.args[i])
+    if (value.kind == K.Error) return value
+    if (!node.optionals[i]) items.push(value)
+    else if (value.kind != K.Optional) return noOverload('[?_]', value)
+    else if (value.items !== null) items.push(value.items![0])
+  }
+  return ofList(items)
+}
+
+function mapOf(node: Node): Value {
+  if (isTooMuch(3)) return tooMuch()
+  const keys: Value[] = []
+  const items: Value[] = []
+  const map = ofMap(keys, items)
+  for (let i = 0; i < node.args.length; i += 2) {
+    const key = evaluate(node.args[i])
+    if (key.kind == K.Error) return key
+    const isKey = key.kind == K.Int || key.kind == K.Uint || key.kind == K.Bool || key.kind == K.String
+    if (!isKey) return fail('unsupported key type')
+    let value = evaluate(node.args[i + 1])
+    if (value.kind == K.Error) return value
+    if (node.optionals[i / 2]) {
+      if (value.kind != K.Optional) return noOverload('{?_:_}', value)
+      if (value.items === null) continue
+      value = value.items![0]
+    }
+    if (entryOf(map, key) !== null) return fail('repeated key in a map')
+    keys.push(key)
+    items.push(value)
+  }
+  return map
+}
+
+/** `&&` and `||`: one side that decides is enough, whatever the other one is. */
+function both(node: Node, deciding: Value): Value {
+  const left = evaluate(node.args[0])
+  if (left == deciding || (left.kind == K.Bool && left.n == deciding.n)) return deciding
+  const right = evaluate(node.args[1])
+  if (right == deciding || (right.kind == K.Bool && right.n == deciding.n)) return deciding
+  if (left.kind == K.Bool && right.kind == K.Bool) return left
+  if (left.kind == K.Error) return left
+  if (right.kind == K.Error) return right
+  return noOverload(node.op == Op.And ? '_&&_' : '_||_', left, right)
+}
+
+function binary(node: Node): Value {
+  const a = evaluate(node.args[0])
+  if (a.kind == K.Error) return a
+  const b = evaluate(node.args[1])
+  if (b.kind == K.Error) return b
+  const op = node.op
+  if (op <= Op.Modulo) return arithmetic(op, a, b)
+  if (op == Op.Equal) return ofBool(isSame(a, b))
+  if (op == Op.NotEqual) return ofBool(!isSame(a, b))
+  if (op == Op.In) return isIn(a, b)
+  const order = compare(a, b)
+  if (order == NO_ORDER) return noOverload(op <= Op.LessEqual ? '_<_' : '_>_', a, b)
+  if (order == UNORDERED) return FALSE
+  return ofBool(op == Op.Less ? order < 0 : op == Op.LessEqual ? order <= 0 : op == Op.Greater ? order > 0 : order >= 0)
+}
+
+function isIn(a: Value, target: Value): Value {
+  if (target.kind != K.List && target.kind != K.Map) return noOverload('_in_', a, target)
+  const items = itemsOf(target)
+  if (isTooMuch(items.length)) return tooMuch()
+  if (target.kind == K.Map) return ofBool(entryOf(target, a) !== null)
+  for (let i = 0; i < items.length; i++) if (isSame(items[i], a)) return TRUE
+  return FALSE
+}
+
+function callOf(node: Node): Value {
+  const args = node.args
+  const count = args.length
+  const a = count > 0 ? evaluate(args[0]) : NULL
+  if (a.kind == K.Error) return a
+  const b = count > 1 ? evaluate(args[1]) : NULL
+  if (b.kind == K.Error) return b
+  const c = count > 2 ? evaluate(args[2]) : NULL
+  if (c.kind == K.Error) return c
+  const d = count > 3 ? evaluate(args[3]) : NULL
+  return d.kind == K.Error ? d : call(node, count, a, b, c, d)
+}
+
+function extremeOf(node: Node): Value {
+  const values: Value[] = []
+  for (let i = 0; i < node.args.length; i++) {
+    const value = evaluate(node.args[i])
+    if (value.kind == K.Error) return value
+    values.push(value)
+  }
+  const isList = values.length == 1 && values[0].kind == K.List
+  return extreme(node.name, node.op == Op.Greatest, isList ? itemsOf(values[0]) : values)
+}

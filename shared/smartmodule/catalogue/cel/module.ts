@@ -1,0 +1,154 @@
+/** dps/cel: filters, changes and multiplies records by expressions of the Common Expression Language (cel.dev). */
+import { Config, Kind, Record, Segment, Writer, closeOf, emit, findMember, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
+import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
+import { look, result } from './evaluate'
+import { itemsOf, putJson } from './json'
+import { holds } from './holds'
+import { Node } from './node'
+import { allowRoots, compile, problem } from './parser'
+import { K, Value, stringOf, typeNameOf } from './value'
+
+class Assignment {
+  name: Segment
+  shown: string
+  node: Node
+  constructor(name: string, node: Node) {
+    this.name = new Segment(name)
+    this.shown = 'set.' + name
+    this.node = node
+  }
+}
+
+let condition: Node | null = null
+let assignments: Assignment[] = []
+/** Each makes a record; one alone that is a list makes a record of each of its items. */
+let outputs: Node[] = []
+let isList: bool = false
+
+function compiled(config: Config, where: string, start: usize, end: usize): Node | null {
+  if (kindAt(start) != Kind.String) {
+    config.refuse(where + ' must be an expression, as text')
+    return null
+  }
+  const node = compile(textOf(start, end), true)
+  if (problem.length > 0) config.refuse(where + ': ' + problem)
+  return node
+}
+
+export function init(config: Config): void {
+  condition = null
+  assignments = []
+  outputs = []
+  allowRoots()
+  const filter = config.get('filter')
+  if (filter.kind != Kind.Missing) condition = compiled(config, 'config.filter', filter.start, filter.end)
+  const set = config.get('set')
+  if (set.kind == Kind.Object) readAssignments(config, set.start, set.end)
+  else if (set.kind != Kind.Missing) config.refuse('config.set must be an object of field: expression')
+  const given = config.get('emit')
+  isList = given.kind == Kind.String
+  if (isList) {
+    const node = compiled(config, 'config.emit', given.start, given.end)
+    if (node !== null) outputs.push(node)
+  } else if (given.kind == Kind.Array) readOutputs(config, given.start, given.end)
+  else if (given.kind != Kind.Missing) config.refuse('config.emit must be an expression, or an array of expressions')
+  roomForEdits(assignments.length)
+  if (condition === null && assignments.length == 0 && outputs.length == 0) config.refuse('config needs filter, set or emit')
+}
+
+function readAssignments(config: Config, start: usize, end: usize): void {
+  let p = skipSpace(start + 1, end)
+  while (load<u8>(p) == 34) {
+    const close = closeOf(p + 1) + 1
+    const name = textOf(p, close)
+    p = skipSpace(skipSpace(close, end) + 1, end)
+    const after = skipChecked(p)
+    const node = compiled(config, 'config.set.' + name, p, after)
+    if (node !== null) assignments.push(new Assignment(name, node))
+    p = skipSpace(after, end)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
+  }
+}
+
+function readOutputs(config: Config, start: usize, end: usize): void {
+  let p = skipSpace(start + 1, end)
+  for (let i = 0; load<u8>(p) != 93; i++) {
+    const after = skipChecked(p)
+    const node = compiled(config, 'config.emit[' + i.toString() + ']', p, after)
+    if (node !== null) outputs.push(node)
+    p = skipSpace(after, end)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
+  }
+}
+
+/** Writes a value's JSON; false where it has none, and the record has failed then. */
+function write(record: Record, out: Writer, where: string, value: Value): bool {
+  const wrong = value.kind == K.Error ? value : putJson(out, value)
+  if (wrong === null) return true
+  record.fail(where + ': ' + (wrong.kind == K.Error ? stringOf(wrong) : 'a ' + typeNameOf(wrong) + ' is no JSON'))
+  return false
+}
+
+/** The values of all assignments are of the record as it came; none sees another's change. */
+function assign(record: Record): bool {
+  if (record.kind != Kind.Object) {
+    record.fail('set: the value is not a JSON object')
+    return false
+  }
+  clearEdits()
+  let close = record.end - 1
+  while (load<u8>(close) != 125) close--
+  let isFirst = memberCount == 0
+  for (let i = 0; i < assignments.length; i++) {
+    const name = assignments[i].name
+    const member = findMember(name)
+    const from = values.length
+    if (member < 0) {
+      if (!isFirst) values.byte(44)
+      isFirst = false
+      values.quoted(changetype<usize>(name.bytes), name.length)
+      values.byte(58)
+    }
+    if (!write(record, values, assignments[i].shown, result(assignments[i].node))) return false
+    if (member < 0) addEdit(close, close, from, values.length - from, NO_MEMBER)
+    else addEdit(valueStart(member), valueEnd(member), from, values.length - from, NO_MEMBER)
+  }
+  writeEdits(record)
+  return true
+}
+
+const written = new Writer()
+
+/** Emits the value as a record; a null makes none. */
+function put(record: Record, value: Value): bool {
+  if (value.kind == K.Null || (value.kind == K.Optional && value.items === null)) return true
+  written.clear()
+  if (!write(record, written, 'emit', value)) return false
+  emit(written.start, written.at)
+  return true
+}
+
+export function arrayMap(record: Record): void {
+  if (condition === null) look(record)
+  else if (!holds(record, condition!)) return
+  if (assignments.length > 0) {
+    if (!assign(record)) return
+    if (outputs.length > 0) {
+      record.parse()
+      look(record)
+    }
+  }
+  if (outputs.length == 0) {
+    emit(record.start, record.end)
+    return
+  }
+  for (let i = 0; i < outputs.length; i++) {
+    const value = result(outputs[i])
+    if (!isList || value.kind != K.List) {
+      if (!put(record, value)) return
+      continue
+    }
+    const items = itemsOf(value)
+    for (let k = 0; k < items.length; k++) if (!put(record, items[k])) return
+  }
+}

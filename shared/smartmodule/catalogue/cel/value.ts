@@ -1,0 +1,155 @@
+/** What an expression computes with. A value lives until the next record: garbage is collected between records alone. */
+
+export const enum K { Null, Bool, Int, Uint, Double, String, Bytes, List, Map, Timestamp, Duration, Type, Optional, Error }
+
+const TYPE_NAMES: string[] = [
+  'null_type', 'bool', 'int', 'uint', 'double', 'string', 'bytes', 'list', 'map', 'google.protobuf.Timestamp', 'google.protobuf.Duration', 'type',
+  'optional_type', 'error',
+]
+
+export class Value {
+  kind: K
+  /** The bits of a bool, int or uint; a timestamp's seconds since 1970; a duration's nanoseconds. */
+  n: i64 = 0
+  /** Of a timestamp, beyond its seconds. */
+  nanos: i32 = 0
+  d: f64 = 0
+  /** UTF-8 of a string, a type's name or an error's message; the bytes of a bytes value. */
+  ptr: usize = 0
+  length: usize = 0
+  /** Keeps the bytes of a constant alive. */
+  owner: ArrayBuffer | null = null
+  /** Of a list; of a map, beside its keys; of an optional, its value. Null for JSON that nobody has looked into yet (`json.ts`). */
+  items: Value[] | null = null
+  keys: Value[] | null = null
+  /** The JSON that it was read from, written again as it is. */
+  jsonStart: usize = 0
+  jsonEnd: usize = 0
+  constructor(kind: K) { this.kind = kind }
+}
+
+export const NULL: Value = new Value(K.Null)
+export const TRUE: Value = constantBool(true)
+export const FALSE: Value = constantBool(false)
+export const NONE: Value = new Value(K.Optional)
+
+function constantBool(yes: bool): Value {
+  const value = new Value(K.Bool)
+  value.n = yes ? 1 : 0
+  return value
+}
+
+// @ts-ignore: decorator
+@inline
+export function ofBool(yes: bool): Value { return yes ? TRUE : FALSE }
+
+/** Numbers and pieces of the record are used again with the next record: making objects would be a third of a small expression's time. */
+const POOL: StaticArray<Value> = new StaticArray<Value>(128).fill(NULL)
+for (let i = 0; i < POOL.length; i++) POOL[i] = new Value(K.Null)
+/** All are in use while constants are made, which must last. */
+let used: i32 = POOL.length
+
+function fresh(kind: K): Value {
+  if (used >= POOL.length) return new Value(kind)
+  const value = unchecked(POOL[used++])
+  value.kind = kind
+  value.jsonStart = 0
+  return value
+}
+
+/** What is made from now on lasts. */
+export function makeConstants(): void { used = POOL.length }
+
+export function ofInt(n: i64): Value {
+  const value = fresh(K.Int)
+  value.n = n
+  return value
+}
+
+export function ofUint(n: u64): Value {
+  const value = fresh(K.Uint)
+  value.n = n as i64
+  return value
+}
+
+export function ofDouble(d: f64): Value {
+  const value = fresh(K.Double)
+  value.d = d
+  return value
+}
+
+/** Bytes that something else keeps. */
+export function bytesAt(kind: K, ptr: usize, length: usize): Value {
+  const value = fresh(kind)
+  value.ptr = ptr
+  value.length = length
+  return value
+}
+
+export function owned(kind: K, bytes: ArrayBuffer): Value {
+  const value = new Value(kind)
+  value.ptr = changetype<usize>(bytes)
+  value.length = bytes.byteLength
+  value.owner = bytes
+  return value
+}
+
+export function ofText(content: string): Value { return owned(K.String, String.UTF8.encode(content)) }
+export function ofType(name: string): Value { return owned(K.Type, String.UTF8.encode(name)) }
+export function fail(message: string): Value { return owned(K.Error, String.UTF8.encode(message)) }
+export function stringOf(value: Value): string { return String.UTF8.decodeUnsafe(value.ptr, value.length) }
+
+export function ofList(items: Value[]): Value {
+  const value = new Value(K.List)
+  value.items = items
+  return value
+}
+
+export function ofMap(keys: Value[], items: Value[]): Value {
+  const value = new Value(K.Map)
+  value.keys = keys
+  value.items = items
+  return value
+}
+
+export function ofTimestamp(seconds: i64, nanos: i32): Value {
+  const value = new Value(K.Timestamp)
+  value.n = seconds
+  value.nanos = nanos
+  return value
+}
+
+export function ofDuration(nanos: i64): Value {
+  const value = new Value(K.Duration)
+  value.n = nanos
+  return value
+}
+
+export function ofOptional(inner: Value): Value {
+  const value = new Value(K.Optional)
+  value.items = [inner]
+  return value
+}
+
+export function typeNameOf(value: Value): string { return TYPE_NAMES[value.kind as i32] }
+
+/** The function has no form for these types. */
+export function noOverload(name: string, a: Value | null = null, b: Value | null = null): Value {
+  let types = a === null ? '' : typeNameOf(a)
+  if (b !== null) types += ', ' + typeNameOf(b)
+  return fail('no such overload: ' + name + '(' + types + ')')
+}
+
+/** Work for one record, in evaluated nodes and compared items. Each may leave 100 bytes of garbage, of an instance's 64 MiB. */
+const STEPS_MAX: i32 = 400000
+let steps: i32 = 0
+export function startWork(): void {
+  steps = 0
+  used = 0
+}
+/** True when the record has had its share. */
+export function isTooMuch(more: i32): bool {
+  steps += more
+  return steps > STEPS_MAX
+}
+export function tooMuch(): Value { return fail('the expression takes more than 400,000 steps for one record') }
