@@ -69,6 +69,23 @@ export const PipelineRequest = z
   })
   .meta({ id: 'PipelineRequest' })
 
+const Share = z.number().min(0).max(1)
+/** Body that starts a canary. */
+export const CanaryRequest = z
+  .strictObject({
+    step: z.number().int().min(1).max(LIMITS.chain_steps_max).describe('Counts from 1'),
+    version: Reference.describe('Of the step’s SmartModule'),
+    config: Config.optional().describe('The running one by default'),
+    shadow: z.literal(true).default(true).describe('It runs beside the step; what it makes is compared, and not delivered'),
+    max_failing: Share.default(0).describe(
+      'Rolled back when it fails more than this share of the records that the running version handles',
+    ),
+    max_differing: Share.default(1).describe('Rolled back when more than this share of the records differs'),
+  })
+  .meta({ id: 'CanaryRequest' })
+/** A validated canary with its defaults filled in. */
+export type CanaryRequest = z.output<typeof CanaryRequest>
+
 /** Body that changes a pipeline: members left out keep their values. The source and the sink's connector can't change. */
 export const PipelineChange = z
   .strictObject({
@@ -80,6 +97,13 @@ export const PipelineChange = z
     on_error: OnErrorRequest.optional(),
     failure_threshold: FailureThreshold.optional(),
     on_lost_position: OnLostPosition.optional(),
+    canary: CanaryRequest.nullable()
+      .optional()
+      .describe('Another version of a step to compare with the running one; null ends the comparison'),
+  })
+  .refine(({ canary, ...others }) => canary === undefined || Object.keys(others).length === 0, {
+    path: ['canary'],
+    message: 'stands alone: change other members in a request of their own',
   })
   .meta({ id: 'PipelineChange' })
 /** Source and sink of a stored request; its other members are ignored. */

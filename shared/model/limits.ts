@@ -22,6 +22,9 @@ export const LIMITS = {
   /** Separate ranges of offsets in one redrive. */
   job_ranges_max: 50_000,
   preview_records_max: 100,
+  compare_records_max: 500,
+  /** Canaries that one pass compares; the others follow in the next one. */
+  canaries_per_pass: 20,
   /** A dead letter that was redriven this often is not redriven again. */
   redrives_max: 10,
   details_max: 100,

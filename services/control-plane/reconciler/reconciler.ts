@@ -4,6 +4,7 @@
  */
 import { ADVISORY_LOCKS, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { compareCanaries } from './compare-canaries.ts'
 import { createBinarySweeper } from './sweep-binaries.ts'
 import { createDeadLetterTrimmer } from './trim-dead-letters.ts'
 import { applyCpuQuotas } from './cpu-quotas.ts'
@@ -34,6 +35,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   const trimDeadLetters = createDeadLetterTrimmer(deps)
   const sweepBinaries = createBinarySweeper(deps)
   let following: Promise<void> | undefined
+  let comparing: Promise<void> | undefined
   let closed = false
 
   async function attempt(what: string, id: string, work: () => Promise<void>): Promise<void> {
@@ -76,7 +78,10 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await applyCpuQuotas(deps, Date.now()).catch(warn('CPU quotas are not looked at'))
       await deleteOldKeys(db)
       await deleteOldAudit(db)
-      // Not awaited: a slow registry must not hold up the rest.
+      // Not awaited: a slow SmartModule or registry must not hold up the rest.
+      comparing ??= compareCanaries(deps)
+        .catch(warn('canaries are not compared'))
+        .finally(() => (comparing = undefined))
       following ??= followAdoptedStreams()
         .catch((error: unknown) => log.warn({ reason: String(error) }, 'reconciler: adopted streams can’t be checked now'))
         .finally(() => (following = undefined))
@@ -93,7 +98,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
     async close() {
       closed = true
       await loop
-      await following
+      await Promise.all([following, comparing])
     },
   }
 }

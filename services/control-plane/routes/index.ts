@@ -16,9 +16,11 @@ import {
   listPipelinesOperation,
   pipelineActions,
 } from './pipelines/pipelines.ts'
+import { getCanary, promoteCanary } from './pipelines/canary.ts'
 import { resetOffsetsOperation } from './pipelines/reset-offsets.ts'
 import { updatePipelineOperation } from './pipelines/update-pipeline.ts'
 import { compileSmartModule } from './smartmodules/compile-smartmodule.ts'
+import { compareVersions } from './smartmodules/compare-versions.ts'
 import { testSmartModule } from './smartmodules/test-smartmodule.ts'
 import { deploySmartModule } from './smartmodules/deploy-smartmodule.ts'
 import {
@@ -47,6 +49,7 @@ export const OPERATIONS: readonly Operation[] = [
   getSmartModuleOperation,
   listVersionsOperation,
   getVersionOperation,
+  compareVersions,
   deleteSmartModuleOperation,
   listConnectorsOperation,
   getConnectorOperation,
@@ -66,6 +69,8 @@ export const OPERATIONS: readonly Operation[] = [
   getLedger,
   explain,
   preview,
+  getCanary,
+  promoteCanary,
   listDeadLettersOperation,
   redriveOperation,
   getDeadLetterOperation,

@@ -25,7 +25,9 @@ export function configFaults(parameters: unknown, config: unknown): ConfigFault[
   if (typeof parameters !== 'object' || parameters === null) return []
   const validate = addFormats.default(new Ajv.Ajv({ strict: false, allErrors: true, logger: false })).compile(parameters)
   if (validate(config)) return []
-  return (validate.errors ?? []).slice(0, FAULTS_MAX).map(({ instancePath, message, params }) => {
+  // An `if` that fails is there beside what its `then` or `else` found.
+  const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if')
+  return errors.slice(0, FAULTS_MAX).map(({ instancePath, message, params }) => {
     const member = params.missingProperty ?? params.additionalProperty
     const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
     return {

@@ -3,6 +3,7 @@ import { updatePipelineContract, type PipelineRequest } from '../../../../shared
 import { invalidRequest, notFound, ServiceError, type Detail } from '../../service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { transition } from '../../../../shared/model/pipeline-status.ts'
+import { deleteCanary } from '../../store/canaries.ts'
 import { lockPipeline, replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
@@ -12,6 +13,7 @@ import { getPipeline } from '../get-pipeline.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
+import { changeCanary } from './change-canary.ts'
 import { showPipeline } from './pipelines.ts'
 import { assertSinkReachable, sinkOf } from './change-sink.ts'
 import { chainFaults, resolveSteps, withPolicies } from '../../definitions/resolve-steps.ts'
@@ -27,7 +29,8 @@ const makesRevision = ({ processors, sink, tasks, on_error, failure_threshold, o
 /** A new attempt runs a failed pipeline again, so its status becomes `starting`. */
 const afterFailure = ({ status }: PipelineRow) => (status === 'failed' ? ({ status: 'starting', status_reason: null } as const) : {})
 
-async function change(deps: Deps, caller: Caller, id: string, asked: Change): Promise<PipelineRow> {
+/** Makes the pipeline's next revision, where the change affects what runs. */
+export async function changePipeline(deps: Deps, caller: Caller, id: string, asked: Change): Promise<PipelineRow> {
   await getPipeline(deps, caller, id)
   const faults: Detail[] = []
   if (asked.processors) {
@@ -53,6 +56,8 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
       const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
       if (details.length > 0) throw invalidRequest(details)
       steps = resolved.map((step) => step.definition)
+      // It was compared with a step that runs no more.
+      await deleteCanary(trx, id)
       const modules = new Set(steps.map(({ module_id }) => module_id))
       await replaceUses(
         trx,
@@ -87,7 +92,9 @@ async function change(deps: Deps, caller: Caller, id: string, asked: Change): Pr
 export const updatePipelineOperation = operation(updatePipelineContract, async (deps, caller, { params, query, body }) => {
   assertMayUse(caller, body.sink ? { sink: body.sink } : {})
   if (body.sink && query.check === 'true') await assertSinkReachable(deps, caller, params.id, body.sink)
-  const row = await orNameTaken('pipeline', body.name, change(deps, caller, params.id, body))
+  const { canary, ...change } = body
+  if (canary !== undefined) await changeCanary(deps, caller, params.id, canary)
+  const row = await orNameTaken('pipeline', body.name, changePipeline(deps, caller, params.id, change))
   deps.notifyPublisher()
   return { status: 200, body: showPipeline(row), headers: etagOf(row) }
 })

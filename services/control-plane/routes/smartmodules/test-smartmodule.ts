@@ -5,14 +5,12 @@ import { frame } from '../../../../shared/model/framing.ts'
 import { ON_ERROR_DEFAULT } from '../../../../shared/model/policies.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
-import { sourceCodecOf } from '../../definitions/resolve-endpoint.ts'
 import { chainFaults, resolveSteps, type ResolvedStep } from '../../definitions/resolve-steps.ts'
-import { invalidRequest, ServiceError, unavailable, type Detail } from '../../service-error.ts'
-import { findStream, schemasOf } from '../../store/streams.ts'
-import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
+import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
 import { traceThrough, type SourceRecord } from '../../trace/trace.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { operation } from '../operation.ts'
+import { streamRecords } from './stream-records.ts'
 import { inspectUpload } from './upload.ts'
 
 type Body = z.output<typeof testSmartModuleContract.request.body>
@@ -75,17 +73,6 @@ function givenRecords(records: NonNullable<Body['records']>): SourceRecord[] {
   }))
 }
 
-async function streamRecords(deps: Deps, caller: Caller, body: Body, streamId: string) {
-  const stream = await findStream(deps.db, caller.accountId, streamId)
-  if (stream?.status !== 'active') throw invalidRequest([{ path: '/stream_id', message: 'is not the id of an active stream' }])
-  const layout = await deps.cluster.describeTopic(stream.topic)
-  if (!layout) throw unavailable('the stream’s topic')
-  const { from, partition, limit, processors } = body
-  const partitions = partitionsAsked(layout, from, partition, 'stream')
-  const chosen = await chooseRecords(deps, layout, partitions, from, limit, processors.length)
-  return { ...chosen, codec: sourceCodecOf(stream, await schemasOf(deps.db, stream.id)) }
-}
-
 export const testSmartModule = operation(testSmartModuleContract, async (deps, caller, { body }) => {
   assertMayTry(caller, body)
   const { steps, binaries, details } = await resolveTrial(deps, caller, body.processors)
@@ -94,7 +81,7 @@ export const testSmartModule = operation(testSmartModuleContract, async (deps, c
   if (details.length > 0) throw invalidRequest(details)
   const { records, isCut, codec } = body.records
     ? { records: givenRecords(body.records), isCut: false, codec: {} }
-    : await streamRecords(deps, caller, body, body.stream_id ?? '')
+    : await streamRecords(deps, caller, body, body.stream_id ?? '', body.processors.length)
   const chain = {
     account_id: caller.accountId,
     pipeline_id: 'test',

@@ -1,0 +1,68 @@
+/** Shows and promotes a pipeline's canary: another version of one of its steps, which runs beside it and delivers nothing. */
+import { getCanaryContract, promoteCanaryContract } from '../../../../shared/api/canary.ts'
+import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import { notFound } from '../../service-error.ts'
+import { findCanary } from '../../store/canaries.ts'
+import type { PipelineRow } from '../../store/pipelines.ts'
+import { getPipeline } from '../get-pipeline.ts'
+import { etagOf } from '../list-reply.ts'
+import { operation } from '../operation.ts'
+import { showPipeline } from './pipelines.ts'
+import { changePipeline } from './update-pipeline.ts'
+
+type Processors = PipelineRequest['processors']
+
+/** The pipeline's steps as a request would name them, all of them pinned to the versions that run. */
+function pinned({ definition, request }: PipelineRow): Processors {
+  const asked = (request as PipelineRequest).processors
+  return definition.steps.map(({ module_id, version, config, timeout_ms, changes_keys }, index) => ({
+    module_id,
+    version,
+    config,
+    changes_keys: changes_keys ?? false,
+    ...(timeout_ms === undefined ? {} : { timeout_ms }),
+    ...(asked[index]?.on_error ? { on_error: asked[index].on_error } : {}),
+  }))
+}
+
+export const getCanary = operation(getCanaryContract, async (deps, caller, { params }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const row = await findCanary(deps.db, pipeline.id)
+  if (!row) throw notFound('a canary of the pipeline')
+  const { status, status_reason, max_failing, max_differing, examples, created_at, updated_at } = row
+  return {
+    status: 200,
+    body: {
+      pipeline_id: pipeline.id,
+      step: row.step + 1,
+      module: row.definition.name,
+      version: row.definition.version,
+      running_version: pipeline.definition.steps[row.step]?.version ?? '',
+      config: row.definition.config,
+      shadow: true as const,
+      status,
+      status_reason,
+      compared: Number(row.compared),
+      differing: Number(row.differing),
+      failed: Number(row.failed),
+      skipped: Number(row.skipped),
+      max_failing,
+      max_differing,
+      examples,
+      created_at,
+      updated_at,
+    },
+  }
+})
+
+export const promoteCanary = operation(promoteCanaryContract, async (deps, caller, { params }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  const canary = await findCanary(deps.db, pipeline.id)
+  if (!canary) throw notFound('a canary of the pipeline')
+  const { version, config } = canary.definition
+  const processors = pinned(pipeline).map((each, index) => (index === canary.step ? { ...each, version, config } : each))
+  // Ends the canary too: it belonged to the steps before.
+  const row = await changePipeline(deps, caller, params.id, { processors })
+  deps.notifyPublisher()
+  return { status: 200, body: showPipeline(row), headers: etagOf(row) }
+})

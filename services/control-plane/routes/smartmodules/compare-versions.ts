@@ -1,0 +1,37 @@
+/** Runs two versions of a SmartModule, or one with two configs, over the same records of a stream. */
+import { compareVersionsContract } from '../../../../shared/api/canary.ts'
+import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
+import { assertMayUse } from '../../definitions/may-use.ts'
+import { chainFaults, resolveSteps } from '../../definitions/resolve-steps.ts'
+import { invalidRequest, type Detail } from '../../service-error.ts'
+import { compareSteps } from '../../trace/compare-steps.ts'
+import { operation } from '../operation.ts'
+import { streamRecords } from './stream-records.ts'
+
+export const compareVersions = operation(compareVersionsContract, async (deps, caller, { params, body }) => {
+  assertMayUse(caller, { source: { connector_id: streamConnector.id, config: {} } })
+  const entries = [body.before, body.after].map(({ version, config }) => ({
+    module_id: params.id,
+    config,
+    changes_keys: false,
+    ...(version === undefined ? {} : { version }),
+  }))
+  const details: Detail[] = []
+  const steps = await resolveSteps(deps.db, caller.accountId, entries, details)
+  details.push(...(await chainFaults(deps, { id: 'compare', account_id: caller.accountId }, steps, details.length > 0)))
+  const [before, after] = steps
+  if (details.length > 0 || !before || !after) {
+    const named = details.map(({ path, message }) => ({
+      path: path.replace('/processors/0', '/before').replace('/processors/1', '/after'),
+      message,
+    }))
+    throw invalidRequest(named)
+  }
+  const { records, isCut, codec } = await streamRecords(deps, caller, body, body.stream_id, 2)
+  const chain = { account_id: caller.accountId, pipeline_id: 'compare', steps: [before.definition], sink_schema_id: 0, ...codec }
+  const { compared, left, failed, differences } = await compareSteps(deps, chain, 0, after.definition, records)
+  return {
+    status: 200,
+    body: { compared, differing: differences.length, failed, differences, ...(isCut || left > 0 ? { truncated: true as const } : {}) },
+  }
+})

@@ -1,0 +1,73 @@
+/** Canaries as rows, one for a pipeline. */
+import type { CANARY_STATUSES, Difference } from '../../../shared/api/canary.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { Queryable } from './database.ts'
+
+/** A row of `canaries`; the driver returns bigint as text. `step` counts from 0. `positions`: the next offset by partition. */
+export type CanaryRow = {
+  pipeline_id: string
+  account_id: string
+  step: number
+  definition: PipelineDefinition['steps'][number]
+  max_failing: number
+  max_differing: number
+  status: (typeof CANARY_STATUSES)[number]
+  status_reason: string | null
+  positions: Record<string, string>
+  compared: string
+  differing: string
+  failed: string
+  skipped: string
+  examples: Difference[]
+  created_at: Date
+  updated_at: Date
+}
+
+type NewCanary = Pick<CanaryRow, 'pipeline_id' | 'account_id' | 'step' | 'definition' | 'max_failing' | 'max_differing'>
+
+/** Takes the place of an earlier canary of the pipeline, and starts from nothing. */
+export async function setCanary(db: Queryable, canary: NewCanary): Promise<void> {
+  await deleteCanary(db, canary.pipeline_id)
+  await db('canaries').insert({
+    ...canary,
+    definition: JSON.stringify(canary.definition),
+    status: 'comparing',
+    positions: '{}',
+    examples: '[]',
+  })
+}
+
+/** The pipeline's canary. */
+export async function findCanary(db: Queryable, pipelineId: string): Promise<CanaryRow | undefined> {
+  return db('canaries').where({ pipeline_id: pipelineId }).first()
+}
+
+/** All canaries that go on comparing; those of suspended accounts rest. */
+export async function listComparing(db: Queryable): Promise<CanaryRow[]> {
+  const suspended = db('accounts').whereNotNull('suspended_for').select('id')
+  return db('canaries').where({ status: 'comparing' }).whereNotIn('account_id', suspended).orderBy('updated_at')
+}
+
+/** It is no error if there is none. */
+export async function deleteCanary(db: Queryable, pipelineId: string): Promise<void> {
+  await db('canaries').where({ pipeline_id: pipelineId }).delete()
+}
+
+type Found = Pick<CanaryRow, 'status' | 'status_reason' | 'positions' | 'examples'> &
+  Record<'compared' | 'differing' | 'failed' | 'skipped', bigint>
+
+/** Stores what was found, unless the canary has been replaced or removed since `row` was read. */
+export async function saveCanary(db: Queryable, row: CanaryRow, found: Found): Promise<void> {
+  await db('canaries')
+    .where({ pipeline_id: row.pipeline_id, created_at: row.created_at })
+    .update({
+      ...found,
+      compared: String(found.compared),
+      differing: String(found.differing),
+      failed: String(found.failed),
+      skipped: String(found.skipped),
+      positions: JSON.stringify(found.positions),
+      examples: JSON.stringify(found.examples),
+      updated_at: db.raw('now()'),
+    })
+}

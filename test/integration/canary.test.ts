@@ -1,0 +1,141 @@
+/** A version tried beside the running one: its differences are counted and shown, it is promoted, or rolled back by itself. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
+import { createPipeline, createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+const adds = (what: string) => ({
+  language: 'typescript',
+  code: `import { Record, Path, Segment, Kind, numberOf } from 'dps'
+const n = new Path('n')
+const sum = new Segment('sum')
+export function map(record: Record): void {
+  const slice = record.find(n)
+  const value = numberOf(slice.start, slice.end)
+  ${what}
+}
+`,
+})
+const OLD = adds('record.setText(sum, (value + 1).toString())')
+const DIFFERS_BEYOND_5 = adds('record.setText(sum, (value > 5 ? value + 2 : value + 1).toString())')
+const FAILS_BEYOND_5 = adds("if (value > 5) record.fail('too large')\n  else record.setText(sum, (value + 1).toString())")
+
+type Example = {
+  offset: number
+  before: { outcome: string; out: { value: { json: unknown } }[] }
+  after: Example['before'] & { error: unknown }
+}
+type Canary = {
+  status: string
+  status_reason: string | null
+  version: string
+  running_version: string
+  compared: number
+  differing: number
+  failed: number
+  examples: Example[]
+}
+
+/** A running pipeline of one step in its first version, and a second version. */
+async function setUp(next: ReturnType<typeof adds>) {
+  const name = unique('canary')
+  const [from, to] = [
+    await createStream(client, { n: 'integer' }, { partitions: 1 }),
+    await createStream(client, { n: 'integer', sum: 'string?' }, { partitions: 1 }),
+  ]
+  const deploy = async (source: object) => (await client.call<{ id: string }>('POST', '/v1/smartmodules', { name, source })).body.id
+  const module = await deploy(OLD)
+  const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+  await deploy(next)
+  await write(
+    client,
+    from.id,
+    Array.from({ length: 30 }, (_, n) => ({ n })),
+  )
+  await waitForTotal(client, to.id, 30)
+  return { id, module, from, to }
+}
+const canaryOf = async (id: string) => (await client.call<Canary>('GET', `/v1/pipelines/${id}/canary`)).body
+const patch = (id: string, canary: object | null) =>
+  client.call<{ error?: { details: { path: string; message: string }[] } }>('PATCH', `/v1/pipelines/${id}`, { canary })
+
+describe('a canary in shadow', () => {
+  it('counts and shows what would differ, delivers nothing, and is promoted', async () => {
+    const { id, from, to } = await setUp(DIFFERS_BEYOND_5)
+    expect((await patch(id, { step: 1, version: '1.0.1' })).status).toBe(200)
+    await eventually('the newest records are compared', async () => (await canaryOf(id)).compared === 30, 30_000)
+    const found = await canaryOf(id)
+    expect(found).toMatchObject({ status: 'comparing', differing: 24, failed: 0, version: '1.0.1', running_version: '1.0.0' })
+    expect(found.examples.length).toBe(20)
+    expect(found.examples[0]).toMatchObject({
+      offset: expect.any(Number),
+      before: { version: '1.0.0', out: [{ value: { json: { n: 6, sum: '7.0' } } }] },
+      after: { version: '1.0.1', out: [{ value: { json: { n: 6, sum: '8.0' } } }] },
+    })
+    await write(client, from.id, [{ n: 1 }, { n: 100 }])
+    await eventually('later records are compared', async () => (await canaryOf(id)).compared === 32, 30_000)
+    expect((await canaryOf(id)).differing).toBe(25)
+    await waitForTotal(client, to.id, 32)
+    expect((await readAll(client, to.id)).find(({ n }) => n === 100)).toEqual({ n: 100, sum: '101.0' })
+    const promoted = await client.call<{ revision: number; processors: { version: string }[] }>(
+      'POST',
+      `/v1/pipelines/${id}/canary/promote`,
+    )
+    expect([promoted.status, promoted.body.processors[0]!.version, promoted.body.revision]).toEqual([200, '1.0.1', 2])
+    expect((await client.call('GET', `/v1/pipelines/${id}/canary`)).status).toBe(404)
+    await eventually('a record is handled by the promoted version', async () => {
+      await write(client, from.id, [{ n: 200 }])
+      return (await readAll(client, to.id)).some(({ sum }) => sum === '202.0')
+    })
+  })
+
+  it('is rolled back by itself when it fails records that the running version handles, or differs too often', async () => {
+    const failing = await setUp(FAILS_BEYOND_5)
+    expect((await patch(failing.id, { step: 1, version: '1.0.1' })).status).toBe(200)
+    await eventually('it is rolled back', async () => (await canaryOf(failing.id)).status === 'rolled_back', 30_000)
+    expect(await canaryOf(failing.id)).toMatchObject({
+      failed: 24,
+      status_reason: 'failed 24 of 30 records that the running version handles; 0 of them are allowed',
+    })
+    const differing = await setUp(DIFFERS_BEYOND_5)
+    expect((await patch(differing.id, { step: 1, version: '1.0.1', max_differing: 0.5 })).status).toBe(200)
+    await eventually('it is rolled back', async () => (await canaryOf(differing.id)).status === 'rolled_back', 30_000)
+    expect((await canaryOf(differing.id)).status_reason).toBe('differs in 24 of 30 records; 0.5 of them are allowed')
+    expect((await patch(differing.id, null)).status).toBe(200)
+    expect((await client.call('GET', `/v1/pipelines/${differing.id}/canary`)).status).toBe(404)
+    expect((await client.call('POST', `/v1/pipelines/${differing.id}/canary/promote`)).status).toBe(404)
+  })
+
+  it('is refused where it names no step or version, or other members; and ends with the steps that it was compared with', async () => {
+    const { id } = await setUp(DIFFERS_BEYOND_5)
+    const paths = async (canary: object) => (await patch(id, canary)).body.error?.details.map(({ path }) => path)
+    expect(await paths({ step: 2, version: '1.0.1' })).toEqual(['/canary/step'])
+    expect(await paths({ step: 1, version: '9.9.9' })).toEqual(['/canary/version'])
+    expect(await paths({ step: 0, version: '1.0.1' })).toEqual(['/canary/step'])
+    expect((await client.call('PATCH', `/v1/pipelines/${id}`, { canary: null, tasks: 1 })).status).toBe(400)
+    expect((await patch(id, { step: 1, version: '1.0.1' })).status).toBe(200)
+    const stranger = (await openAccount('developer')).client
+    expect((await stranger.call('GET', `/v1/pipelines/${id}/canary`)).status).toBe(404)
+    expect((await stranger.call('PATCH', `/v1/pipelines/${id}`, { canary: null })).status).toBe(404)
+    expect((await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [] })).status).toBe(200)
+    expect((await client.call('GET', `/v1/pipelines/${id}/canary`)).status).toBe(404)
+  })
+})
+
+describe('two versions', () => {
+  it('are compared over the records of a stream', async () => {
+    const { module, from } = await setUp(DIFFERS_BEYOND_5)
+    type Compared = { compared: number; differing: number; failed: number; differences: Example[] }
+    const compare = (body: object) => client.call<Compared>('POST', `/v1/smartmodules/${module}/compare`, { stream_id: from.id, ...body })
+    const { status, body } = await compare({ before: { version: '1.0.0' }, after: {}, from: 'earliest', limit: 10 })
+    expect([status, body.compared, body.differing, body.failed]).toEqual([200, 10, 4, 0])
+    expect(body.differences.map(({ offset }) => offset)).toEqual([6, 7, 8, 9])
+    expect((await compare({ before: { version: '1.0.0' }, after: { version: '1.0.0' } })).body.differing).toBe(0)
+    expect((await compare({ before: { version: '7.0.0' }, after: {} })).status).toBe(400)
+  })
+})
