@@ -19,6 +19,8 @@ const EXTISM = [
   'config_get',
   'var_get',
   'var_set',
+  'get_log_level',
+  'log_trace',
   'log_debug',
   'log_info',
   'log_warn',
@@ -112,6 +114,9 @@ type ExtismCall = {
   store(value: Uint8Array): bigint
 }
 
+/** Of Extism's levels: 0 is trace, 2 is info. */
+const LOG_LEVEL_INFO = 2
+
 /** Extism's own functions that have no bound, with one. Its variables point into blocks that the next call reuses: these are copies. */
 function boundedExtism(call: CallSeed): HostFunctions[string] {
   const variables = new Map<string, Uint8Array>()
@@ -124,6 +129,9 @@ function boundedExtism(call: CallSeed): HostFunctions[string] {
         throw new CallEnded(`allocates more than ${BLOCK_BYTES_MAX >> 20} MiB or ${BLOCKS_MAX} blocks in one call`)
       return extism.alloc(size)
     },
+    // Extism 1.0.3 lacks these two, which newer PDKs import.
+    get_log_level: () => LOG_LEVEL_INFO,
+    log_trace: () => {},
     var_get: (extism: ExtismCall, address: bigint) => {
       const value = variables.get(extism.read(address)?.string() ?? '')
       return value ? extism.store(value) : 0n
@@ -148,6 +156,9 @@ function assemblyScriptText(memory: WebAssembly.Memory | undefined, pointer: num
   return Buffer.from(memory.buffer, pointer, length).toString('utf16le')
 }
 
+/** WASI preview 1: `clockid`. */
+const CLOCK_MONOTONIC = 1
+const STEADY_STEP = 1_000_000n
 const ERRNO_BADF = 8
 const ERRNO_NOSYS = 52
 
@@ -161,6 +172,13 @@ export function hostFunctions(call: CallSeed): HostFunctions {
       random.value = Number(BigInt.asUintN(32, call.offset * 2_654_435_761n + 1n))
     }
     return nextRandom(random)
+  }
+  let steady = 0n
+  /** Nanoseconds that only grow, from 1 ms on: Go's runtime ends where its clock is 0, and relies on one that never goes back. */
+  const steadyTime = () => {
+    const now = BigInt(call.timestampMs) * 1_000_000n
+    steady = now > steady ? now : steady + STEADY_STEP
+    return steady
   }
   const view = () => {
     const memory = call.memory()
@@ -194,8 +212,8 @@ export function hostFunctions(call: CallSeed): HostFunctions {
         view().setBigUint64(target, 1_000_000n, true)
         return 0
       },
-      clock_time_get: (_context: unknown, _clock: number, _precision: bigint, target: number) => {
-        view().setBigUint64(target, BigInt(call.timestampMs) * 1_000_000n, true)
+      clock_time_get: (_context: unknown, clock: number, _precision: bigint, target: number) => {
+        view().setBigUint64(target, clock === CLOCK_MONOTONIC ? steadyTime() : BigInt(call.timestampMs) * 1_000_000n, true)
         return 0
       },
       random_get: (_context: unknown, pointer: number, length: number) => {

@@ -1,13 +1,26 @@
-/** Compiles an Extism plug-in fixture with plain AssemblyScript, without our SDK. */
-import { readFile } from 'node:fs/promises'
+/** Builds Extism plug-ins of test/fixtures/smartmodules with other people's tools: AssemblyScript, with or without its PDK, and Go's. */
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 
-export async function compileFixture(name: string): Promise<Buffer> {
+const FIXTURES = join(import.meta.dirname, '..', 'fixtures', 'smartmodules')
+const PACKAGES = join(import.meta.dirname, '..', '..', 'node_modules')
+const BUILD_MAX_MS = 180_000
+
+/** An AssemblyScript source as a plug-in; one with the PDK needs its `abort` in place of the host's. */
+export async function compileFixture(name: string, flags: string[] = []): Promise<Buffer> {
   const { default: asc } = await import('assemblyscript/asc')
-  const source = await readFile(join(import.meta.dirname, '..', 'fixtures', 'smartmodules', `${name}.ts`), 'utf8')
+  const source = await readFile(join(FIXTURES, `${name}.ts`), 'utf8')
   let binary: Buffer | undefined
-  const { error, stderr } = await asc.main(['entry.ts', '--outFile', 'entry.wasm', '-O', '--runtime', 'stub'], {
-    readFile: (path) => (path === 'entry.ts' ? source : null),
+  const { error, stderr } = await asc.main(['entry.ts', '--outFile', 'entry.wasm', '-O', '--runtime', 'stub', ...flags], {
+    readFile: async (path) =>
+      path === 'entry.ts'
+        ? source
+        : path.startsWith('node_modules/@extism/')
+          ? readFile(join(PACKAGES, path.slice('node_modules/'.length)), 'utf8').catch(() => null)
+          : null,
     writeFile: (path, content) => {
       if (path === 'entry.wasm' && typeof content !== 'string') binary = Buffer.from(content)
     },
@@ -15,4 +28,21 @@ export async function compileFixture(name: string): Promise<Buffer> {
   })
   if (error || !binary) throw new Error(stderr.toString())
   return binary
+}
+
+/** The Go plug-in that exports this function, built by the Go on the machine; undefined where there is none. */
+export async function buildGoPlugin(exported: 'map' | 'array_map'): Promise<Buffer | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), 'dps-go-plugin-'))
+  try {
+    await cp(join(FIXTURES, 'go'), folder, { recursive: true })
+    const env = { ...process.env, GOOS: 'wasip1', GOARCH: 'wasm' }
+    const args = ['build', '-buildmode=c-shared', '-tags', exported, '-o', 'plugin.wasm', '.']
+    await promisify(execFile)('go', args, { cwd: folder, env, timeout: BUILD_MAX_MS })
+    return await readFile(join(folder, 'plugin.wasm'))
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }

@@ -11,7 +11,7 @@ describe('expressions', () => {
     const from = await createStream(client, { id: 'string', price: 'string', n: 'string', day: 'string' }, { partitions: 1 })
     const cast = { id: 'integer', price: { type: 'decimal', decimal_point: ',' }, n: 'integer', day: 'date' }
     const set = {
-      total: 'value.price * value.n',
+      total: 'double(value.price) * value.n',
       large: 'value.price * value.n >= 100.0',
       label: 'value.id % 2 == 0 ? "even" : null',
       seen: 'timestamp',

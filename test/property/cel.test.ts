@@ -58,6 +58,42 @@ describe('a filter', () => {
   })
 })
 
+describe('a record', () => {
+  it('may have spaces around its document', async () => {
+    const { values } = await (await open({ emit: ['[has(value.a), value.?a.orValue(7), "a" in value]'] })).run([' {"a":1}', '\n{"b":1}\n '])
+    expect(values).toEqual(['[true,1,true]', '[false,7,false]'])
+    expect((await (await open({ emit: ['[type(value) == int, value]'] })).run(['5\n', '"abc" '])).values).toEqual([
+      '[true,5]',
+      '[false,"abc"]',
+    ])
+  })
+
+  it('has numbers of any length, rounded as everywhere else', async () => {
+    const number = fc.oneof(
+      fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+      fc.tuple(fc.bigInt(1n, 10n ** 60n), fc.integer({ min: -340, max: 300 })).map(([digits, exponent]) => `${digits}e${exponent}`),
+      fc.tuple(fc.bigInt(0n, 10n ** 30n), fc.bigInt(0n, 10n ** 40n)).map(([whole, fraction]) => `${whole}.${fraction}`),
+    )
+    const chain = await open({ emit: ['[double(value) + 0.0]'] })
+    await fc.assert(
+      fc.asyncProperty(number, async (text) => {
+        const { values, failures } = await chain.run([text])
+        const expected = Number(text)
+        if (Number.isFinite(expected)) expect(JSON.parse(values[0]!)).toEqual([expected === 0 ? 0 : expected])
+        else expect(failures.length).toBe(1)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('gives each expression no more than it asks for', async () => {
+    expect(await valueOf('value.?a.orValue(value.b)', '{"a":1}')).toBe('{"v":1}')
+    expect(await valueOf('optional.of(1).or(optional.of(1 / 0)).value()', '{}')).toBe('{"v":1}')
+    expect(await valueOf('timestamp(99999999999999)', '{}')).toContain('out of range')
+    expect(await valueOf('{1: "a", "1": "b"}', '{}')).toContain('the same name')
+  })
+})
+
 describe('set', () => {
   it('replaces and adds fields in one go, and leaves everything else as it is', async () => {
     const chain = await open({ set: { total: 'value.price * value.n', price: 'value.total', 'a "new" one': 'size(value.name)' } })
@@ -115,10 +151,12 @@ describe('a config', () => {
     expect(await openRefused({ filter: 'value.name.like("x")' })).toContain('there is no function like')
     expect(await openRefused({ filter: '"open' })).toContain('the text is not closed')
     expect(await openRefused({ filter: '9223372036854775808 > 1' })).toContain('does not fit into 64 bits')
+    expect(await openRefused({ filter: 'value.a.startsWith()' })).toContain('wrong number of arguments')
+    expect(await openRefused({ filter: 'math.abs(1, 2) > 1' })).toContain('wrong number of arguments')
     expect(await openRefused({})).toContain('config needs filter, set or emit')
     expect(await openRefused({ filter: 'value.a.all(x, x > 0) && x' })).toContain('x is not known here')
     expect(await openRefused({ filter: '('.repeat(300) })).toContain('nested too deeply')
-    expect(await openRefused({ filter: `value${'.a'.repeat(2000)}` })).toContain('nested too deeply')
+    expect(await openRefused({ filter: `value${'.a'.repeat(2000)}` })).toContain('1:262: the path has more than 128 names')
   })
 })
 
@@ -130,6 +168,40 @@ describe('work for one record', () => {
     expect(await valueOf('value.a.matches("(a*)*(a*)*(a*)*b")', text)).toContain('steps for one record')
     expect(await valueOf('value.a.matches("(x+x+)+y")', text)).toBe('{"v":false}')
     expect(await valueOf('value.a.replace("a", value.a)', text)).toContain('steps for one record')
+  })
+
+  it('is bounded in what it copies and compares, too', async () => {
+    const long = 'a'.repeat(200_000)
+    const list = Array.from({ length: 5000 }, (_, n) => n + 1)
+    const document = (more: object) =>
+      JSON.stringify({ s: long, n: `${'a'.repeat(50_000)}b${'a'.repeat(50_000)}`, l: list, t: 'b\n'.repeat(5000), ...more })
+    for (const expression of [
+      'value.s.contains(value.n)',
+      'value.s.lastIndexOf(value.n)',
+      'value.l.map(x, size(value.s))',
+      'value.l.map(x, value.s.lowerAscii())',
+      'value.l.exists(x, x == value.t)',
+      'value.l.map(x, "%f".format([4e-310 * double(x)]))',
+      'value.s.matches("[" + value.n + "c-cd-de-e]+$")',
+    ]) {
+      const from = Date.now()
+      expect(await valueOf(expression, document({}))).toMatch(/for one record|more than 10000 characters/)
+      expect(Date.now() - from).toBeLessThan(3000)
+    }
+    expect(await valueOf('size(strings.quote(value.s))', document({}))).toBe('{"v":200002}')
+    expect(await valueOf('size("%x".format([value.s]))', document({}))).toBe('{"v":400000}')
+    expect(await valueOf('value.l.all(x, x > 0)', JSON.stringify({ l: Array.from({ length: 300_000 }, () => 1) }))).toContain('steps')
+    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`k${n}`, n]))
+    expect(await valueOf('size(value.o) + (value.o == value.o ? 1 : 0) + value.o["k19999"]', JSON.stringify({ o: many }))).toBe(
+      '{"v":40000}',
+    )
+  })
+
+  it('never loses items of a list that is too long', async () => {
+    const { values, failures } = await (
+      await open({ emit: 'value.items' })
+    ).run([JSON.stringify({ items: Array.from({ length: 450_000 }, () => 1) })])
+    expect([values.length, failures[0]!.message]).toEqual([0, 'emit: the expression takes more than 32 MiB of memory for one record'])
   })
 
   it('reads regular expressions as RE2 does', async () => {
@@ -153,12 +225,25 @@ describe('work for one record', () => {
       ['[[:alpha:]]+[^[:digit:]]', 'ab', true],
       ['^(a?){20}a{20}$', 'a'.repeat(20), true],
       ['a||b', '', true],
+      ['^(?i:a)b$', 'aB', false],
+      ['^(?i:a)b$', 'Ab', true],
+      ['(?s:a).b', 'a\nb', false],
+      ['^[[:^digit:]]$', '5', false],
+      ['(?i)^[[:upper:]]$', 'a', true],
+      ['^\\Qa.b\\E$', 'a.b', true],
+      ['^\\Qa.b\\E$', 'axb', false],
+      ['^\\101$', 'A', true],
+      ['^[[:print:]]+$', 'a b', true],
     ]
     for (const [pattern, given, expected] of cases)
       expect([pattern, given, await matches(pattern, given)]).toEqual([pattern, given, `{"v":${expected}}`])
-    expect(await matches('(?=a)', 'a')).toContain('not allowed')
     expect(await matches('a{2', 'a{2')).toBe('{"v":true}')
-    expect(await matches('(', 'a')).toContain('not closed')
+    const refused = (pattern: string) => openRefused({ filter: `value.s.matches(${JSON.stringify(pattern)})` })
+    expect(await refused('(?=a)')).toContain('1:17: the regular expression has a group that is not allowed')
+    expect(await refused('(')).toContain('not closed')
+    expect(await refused('((){1000}){1000}')).toContain('too large')
+    expect(await refused('a{123456}')).toContain('repetition that is not allowed')
+    expect(await valueOf('value.s.matches(value.p)', '{"s":"a","p":"("}')).toContain('not closed')
   })
 })
 

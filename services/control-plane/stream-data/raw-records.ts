@@ -3,7 +3,7 @@
  * can't hold (digits beyond 2^53, a member given twice) reaches the topic as it was sent.
  */
 import { isUtf8 } from 'node:buffer'
-import { elementSpans } from '../../../shared/connectors/encode/json-members.ts'
+import { elementSpans } from '../../../shared/model/json-members.ts'
 import { invalidRequest } from '../service-error.ts'
 import { turns } from '../turns.ts'
 

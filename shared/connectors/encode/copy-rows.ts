@@ -3,7 +3,7 @@
  * separated by tabs, `\N` for null, backslash escapes. HOT: allocates nothing per record.
  */
 import type { RowFormat } from '../row-format.ts'
-import { ABSENT, ESCAPED, LITERAL, NESTED, NULL, STRING, createMemberScanner } from './json-members.ts'
+import { ABSENT, ESCAPED, LITERAL, NESTED, NULL, STRING, createMemberScanner } from '../../model/json-members.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
 import type { RowEncoder, RowFault } from './row-encoder.ts'
 

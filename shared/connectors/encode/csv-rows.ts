@@ -1,6 +1,6 @@
 /** JSON objects as delimited fields (RFC 4180). Allocates per record only to decode strings with escapes. */
 import type { RowFormat } from '../row-format.ts'
-import { ABSENT, ESCAPED, NULL, STRING, createMemberScanner, unescapeText } from './json-members.ts'
+import { ABSENT, ESCAPED, NULL, STRING, createMemberScanner, unescapeText } from '../../model/json-members.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
 import type { RowEncoder, RowFault } from './row-encoder.ts'
 

@@ -3,7 +3,7 @@
  * record's folder depends on the record alone, so that writing the range again makes the same parts.
  */
 import { daysOf, unitsOf } from '../../model/times.ts'
-import { ABSENT, createMemberScanner, ESCAPED, NESTED, NULL, STRING, unescapeText, type MemberScanner } from '../encode/json-members.ts'
+import { ABSENT, createMemberScanner, ESCAPED, NESTED, NULL, STRING, unescapeText, type MemberScanner } from '../../model/json-members.ts'
 import type { RefusedRecord, Rows } from '../sink.ts'
 
 /** Parts of a key that are the same for all records of a range. */

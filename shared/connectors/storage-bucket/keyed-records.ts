@@ -1,5 +1,5 @@
 /** A builder that sets the value of a member as each record's key, so that records with the same key keep their order. */
-import { createMemberScanner, unescapeText, ABSENT, ESCAPED, NULL } from '../encode/json-members.ts'
+import { createMemberScanner, unescapeText, ABSENT, ESCAPED, NULL } from '../../model/json-members.ts'
 import type { BlockBuilder } from '../record-block.ts'
 
 /** Returns `builder` itself if no member is named. Records without the member have no key: they all go to one partition. */

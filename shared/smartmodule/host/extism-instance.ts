@@ -5,6 +5,7 @@
 import createPlugin from '@extism/extism'
 import type { InitDocument } from '../abi.ts'
 import type { ExtismFunction } from '../../model/smartmodule-kind.ts'
+import { elementSpans } from '../../model/json-members.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../abi.ts'
 import { CallEnded, hostFunctions, newCallSeed, type CallSeed } from '../imports.ts'
 import { decodeRecords, encodeRecords, type KafkaRecord } from '../../kafka/protocol/record-batch.ts'
@@ -130,9 +131,13 @@ async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: B
   }
 }
 
+const EMPTY = Buffer.alloc(0)
+
 function elementsOf(bytes: Buffer | undefined): Buffer[] {
   const elements: unknown = bytes === undefined || bytes.length === 0 ? [] : JSON.parse(bytes.toString('utf8'))
   if (!Array.isArray(elements)) throw new Error('array_map did not return a JSON array')
   if (elements.length > ELEMENTS_MAX) throw new Error(`array_map returned ${elements.length} elements; at most ${ELEMENTS_MAX} are allowed`)
-  return elements.map((element) => Buffer.from(JSON.stringify(element), 'utf8'))
+  // Their own bytes: written again, numbers would lose digits and members their order.
+  const spans = elementSpans(bytes ?? EMPTY, undefined, elements.length)
+  return elements.map((_, index) => Buffer.from((bytes ?? EMPTY).subarray(spans[2 * index], spans[2 * index + 1])))
 }

@@ -1,7 +1,9 @@
 /** Calls and macros: functions by their names, and the variables that macros bring. */
-import { functionNamed } from './functions'
+import { Fn, functionNamed, takes } from './functions'
 import { T, goTo, next, token, tokenAt, word } from './lexer'
 import { Node, Op } from './node'
+import { compileRegex } from './regex'
+import { K, stringOf } from './value'
 import { LOCALS_MAX, RESERVED, accept, expect, expression, isSign, problem, refuse, refuseAt, scope, unknown } from './parser'
 
 function args(to: Node): void {
@@ -23,7 +25,19 @@ export function globalCall(name: string, at: i32): Node {
   if (node.op != Op.Call) return node.args.length > 0 ? node : unknown(at, name + ' needs a value')
   node.id = functionNamed(name)
   if (node.id < 0) return unknown(at, 'there is no function ' + name)
-  return node.args.length > 4 ? unknown(at, name + ' has too many arguments') : node
+  return checked(node, at)
+}
+
+/** What would fail for every record is refused at once: a wrong number of arguments, a pattern that is none. */
+function checked(node: Node, at: i32): Node {
+  if (!takes(node.id, node.args.length)) return unknown(at, node.name + ' has a wrong number of arguments')
+  if (node.id != Fn.Matches) return node
+  const pattern = node.args[1].value
+  if (pattern === null || pattern.kind != K.String) return node
+  const regex = compileRegex(stringOf(pattern))
+  if (regex.error.length > 0) return unknown(node.args[1].at, regex.error)
+  node.regex = regex
+  return node
 }
 
 function hasCall(at: i32): Node {
@@ -147,5 +161,5 @@ export function memberCall(target: Node, name: string, at: i32): Node {
   args(node)
   node.id = functionNamed('.' + name)
   if (node.id < 0) return unknown(at, 'there is no function ' + name)
-  return node.args.length > 4 ? unknown(at, name + ' has too many arguments') : node
+  return checked(node, at)
 }

@@ -2,7 +2,7 @@
 import { evaluate, locals } from './evaluate'
 import { itemsOf, keysOf } from './json'
 import { Node, Op } from './node'
-import { FALSE, K, NONE, TRUE, Value, noOverload, ofBool, ofInt, ofList, ofMap, ofOptional } from './value'
+import { FALSE, K, NONE, TRUE, Value, isTooMuch, noOverload, ofBool, ofInt, ofList, ofMap, ofOptional, tooMuch } from './value'
 
 export function comprehension(node: Node): Value {
   const target = evaluate(node.args[0])
@@ -42,6 +42,7 @@ function quantified(node: Node, target: Value): Value {
   const count = itemsOf(target).length
   let error: Value | null = null
   for (let i = 0; i < count; i++) {
+    if (isTooMuch(1)) return tooMuch()
     take(node, target, i)
     const result = evaluate(node.args[1])
     if (result.kind == K.Bool) {
@@ -55,6 +56,7 @@ function existsOne(node: Node, target: Value): Value {
   const count = itemsOf(target).length
   let found = 0
   for (let i = 0; i < count; i++) {
+    if (isTooMuch(1)) return tooMuch()
     take(node, target, i)
     const result = evaluate(node.args[1])
     if (result.kind != K.Bool) return result.kind == K.Error ? result : noOverload(node.name, result)
@@ -70,6 +72,7 @@ function collected(node: Node, target: Value): Value {
   const isFilter = node.op == Op.Filter
   const hasCondition = isFilter || node.args.length == 3
   for (let i = 0; i < count; i++) {
+    if (isTooMuch(1)) return tooMuch()
     take(node, target, i)
     if (hasCondition) {
       const condition = evaluate(node.args[1])

@@ -1,11 +1,11 @@
 /** Conversions: int() uint() double() string() bytes() bool() timestamp() duration(), and base64. */
-import { Writer } from 'dps'
+import { Writer, isUtf8, numberOf } from 'dps'
 import { doubleText, putBase64 } from './json'
-import { durationFrom, textOfMoment, timestampFrom } from './moments'
-import { K, Value, bytesAt, fail, noOverload, ofBool, ofDouble, ofInt, ofText, ofTimestamp, ofUint, owned, stringOf } from './value'
+import { durationFrom, textOfMoment, timestampAt, timestampFrom } from './moments'
+import { K, Value, bytesAt, excerptOf, fail, noOverload, ofBool, ofDouble, ofInt, ofText, ofUint, owned, stringOf } from './value'
 
 function noNumber(a: Value, type: string): Value {
-  return fail('type conversion error: ' + stringOf(a) + ' is no ' + type)
+  return fail('type conversion error: ' + excerptOf(a) + ' is no ' + type)
 }
 function rangeOf(type: string): Value {
   return fail('range error: the number does not fit into ' + type)
@@ -77,27 +77,13 @@ export function toDouble(a: Value): Value {
   if (a.kind == K.Uint) return ofDouble(a.n as u64 as f64)
   if (a.kind == K.String) {
     const shown = stringOf(a)
-    if (isDecimal(shown)) return ofDouble(F64.parseFloat(shown))
+    if (isDecimal(shown)) return ofDouble(numberOf(a.ptr, a.ptr + a.length))
     const bare = (shown.startsWith('-') || shown.startsWith('+') ? shown.substring(1) : shown).toLowerCase()
     if (bare == 'nan') return ofDouble(NaN)
     if (bare == 'inf' || bare == 'infinity') return ofDouble(shown.startsWith('-') ? -Infinity : Infinity)
     return noNumber(a, 'double')
   }
   return noOverload('double', a)
-}
-
-function isUtf8(p: usize, end: usize): bool {
-  while (p < end) {
-    const c: u32 = load<u8>(p)
-    const length: usize = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0
-    if (length == 0 || p + length > end) return false
-    for (let i: usize = 1; i < length; i++) if ((load<u8>(p + i) & 0xc0) != 0x80) return false
-    const second: u32 = length > 1 ? load<u8>(p, 1) : 0
-    if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) || (c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f))
-      return false
-    p += length
-  }
-  return true
 }
 
 export function toText(a: Value): Value {
@@ -133,7 +119,7 @@ export function toBool(a: Value): Value {
 export function toTimestamp(a: Value): Value {
   if (a.kind == K.Timestamp) return a
   if (a.kind == K.String) return timestampFrom(stringOf(a))
-  return a.kind == K.Int ? ofTimestamp(a.n, 0) : noOverload('timestamp', a)
+  return a.kind == K.Int ? timestampAt(a.n, 0) : noOverload('timestamp', a)
 }
 
 export function toDuration(a: Value): Value {

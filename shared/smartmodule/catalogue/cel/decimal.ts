@@ -1,5 +1,7 @@
 /** A double's digits with a given number of places, rounded half to even from its exact value, as printf does it. */
 
+import { isTooMuch } from './value'
+
 /** The exact decimal digits of the last double, without leading zeros. */
 let exact: i32[] = []
 /** How many of them are behind the point. */
@@ -29,6 +31,8 @@ function read(d: f64): void {
     m >>= 1
     e++
   }
+  // Each of the steps below walks over all digits.
+  isTooMuch((e * e) >> 8)
   exact = []
   const shown = m.toString()
   for (let i = 0; i < shown.length; i++) exact.push(shown.charCodeAt(i) - 48)

@@ -1,10 +1,10 @@
 /** Evaluates a compiled expression over the current record. Errors are values: `&&`, `||`, `all` and `exists` may not need them. */
-import { Kind, Record } from 'dps'
+import { Kind, Record, skipChecked, skipSpace } from 'dps'
 import { arithmetic, minus } from './arithmetic'
 import { NO_ORDER, UNORDERED, compare, isSame } from './compare'
 import { comprehension } from './comprehension'
-import { call } from './functions'
-import { entryOf, fieldOf, fromJson, itemsOf } from './json'
+import { Fn, call } from './functions'
+import { entryOf, fieldOf, fromJson, itemsOf, memberOf } from './json'
 import { extreme } from './math'
 import { Node, Op, Root } from './node'
 import { LOCALS_MAX } from './parser'
@@ -39,8 +39,10 @@ let whole: Value | null = null
 let headers: Value | null = null
 
 /** Starts with another record. */
+/** Forgets the record before, whose values may be collected now. */
 export function look(at: Record): void {
   record = at
+  for (let i = 0; i < LOCALS_MAX + 2 && locals[i] != NULL; i++) locals[i] = NULL
   whole = null
   headers = null
   startWork()
@@ -108,7 +110,10 @@ function variable(id: i32): Value {
   if (id >= Root.Bound) return bound[id - Root.Bound]
   const from = record!
   if (id == Root.Value) {
-    if (whole === null) whole = fromJson(from.start, from.end)
+    if (whole === null) {
+      const start = skipSpace(from.start, from.end)
+      whole = fromJson(start, skipChecked(start))
+    }
     return whole!
   }
   if (id == Root.Key)
@@ -130,8 +135,18 @@ function headersOf(from: Record): Value {
   const keys: Value[] = []
   const items: Value[] = []
   from.openHeaders()
+  // The last of several with one name counts, as everywhere in Kafka; a name that is no text can't be asked for.
   while (from.nextHeader()) {
-    keys.push(bytesAt(K.String, from.headerStart, from.headerLength))
+    if (!from.isText(from.headerStart, from.headerLength) || isTooMuch(1)) continue
+    const name = bytesAt(K.String, from.headerStart, from.headerLength)
+    let known = -1
+    for (let i = keys.length - 1; i >= 0 && known < 0; i--) if (isSame(keys[i], name)) known = i
+    if (known >= 0) {
+      keys.splice(known, 1)
+      items.splice(known, 1)
+    }
+    if (isTooMuch(keys.length >> 2)) break
+    keys.push(name)
     items.push(
       from.headerValueLength < 0
         ? NULL
@@ -142,17 +157,7 @@ function headersOf(from: Record): Value {
           ),
     )
   }
-  // The last of several with one name counts, as everywhere in Kafka.
-  const lastKeys: Value[] = []
-  const lastItems: Value[] = []
-  for (let i = 0; i < keys.length; i++) {
-    let isLast = true
-    for (let k = i + 1; k < keys.length && isLast; k++) isLast = !isSame(keys[i], keys[k])
-    if (!isLast) continue
-    lastKeys.push(keys[i])
-    lastItems.push(items[i])
-  }
-  return ofMap(lastKeys, lastItems)
+  return ofMap(keys, items)
 }
 
 function select(target: Value, node: Node): Value {
@@ -201,8 +206,11 @@ function index(target: Value, at: Value, isOptional: bool): Value {
     if (place >= 0 && place < (items.length as i64)) found = items[place as i32]
     else if (!isOptional) return fail('index out of bounds: ' + place.toString())
   } else if (target.kind == K.Map) {
-    if (isTooMuch(itemsOf(target).length)) return tooMuch()
-    found = entryOf(target, at)
+    if (target.items === null && at.kind == K.String) found = memberOf(target, at)
+    else {
+      if (isTooMuch(itemsOf(target).length)) return tooMuch()
+      found = entryOf(target, at)
+    }
     if (found === null && !isOptional) return noSuchKey(at.kind == K.String ? stringOf(at) : at.n.toString())
   } else return noOverload('_[_]', target, at)
   if (found === null) return NONE
@@ -276,6 +284,7 @@ function binary(node: Node): Value {
 
 function isIn(a: Value, target: Value): Value {
   if (target.kind != K.List && target.kind != K.Map) return noOverload('_in_', a, target)
+  if (target.items === null && target.kind == K.Map && a.kind == K.String) return ofBool(memberOf(target, a) !== null)
   const items = itemsOf(target)
   if (isTooMuch(items.length)) return tooMuch()
   if (target.kind == K.Map) return ofBool(entryOf(target, a) !== null)
@@ -288,6 +297,11 @@ function callOf(node: Node): Value {
   const count = args.length
   const a = count > 0 ? evaluate(args[0]) : NULL
   if (a.kind == K.Error) return a
+  // The other side of an optional that has a value is not looked at.
+  if (a.kind == K.Optional && a.items !== null && count == 2) {
+    if (node.id == Fn.OrValue) return a.items![0]
+    if (node.id == Fn.Or) return a
+  }
   const b = count > 1 ? evaluate(args[1]) : NULL
   if (b.kind == K.Error) return b
   const c = count > 2 ? evaluate(args[2]) : NULL

@@ -1,8 +1,9 @@
 /** `text.format(list)` of CEL's strings extension: %s %d %f %e %b %o %x %X, with a precision for %f and %e. */
+import { Writer, isUtf8 } from 'dps'
 import { fixed, scientific } from './decimal'
 import { doubleText, itemsOf, keysOf } from './json'
 import { textOfMoment } from './moments'
-import { K, Value, fail, isTooMuch, ofText, stringOf, tooMuch, typeNameOf } from './value'
+import { K, Value, fail, isTooMuch, ofText, spend, stringOf, tooMuch, typeNameOf } from './value'
 
 /** Set where a value can't be shown. */
 let problem: string = ''
@@ -39,6 +40,7 @@ export function format(pattern: Value, given: Value): Value {
     if (used >= items.length) return fail('index ' + used.toString() + ' out of range: format() has fewer values than clauses')
     const value = items[used++]
     if (value.kind == K.Error) return value
+    spend(2 * shown.length)
     if (isTooMuch(shown.length >> 3)) return tooMuch()
     shown += clause(from.charCodeAt(i), value, precision)
     if (problem.length > 0) return fail('error during formatting: ' + problem)
@@ -79,13 +81,26 @@ function clause(letter: i32, value: Value, precision: i32): string {
   if (letter == 120 || letter == 88) {
     let shown = ''
     if (value.kind == K.Int || value.kind == K.Uint) shown = radix(value, 16)
-    else if (value.kind == K.String || value.kind == K.Bytes)
-      for (let i: usize = 0; i < value.length; i++) shown += (load<u8>(value.ptr + i) as i32).toString(16).padStart(2, '0')
+    else if (value.kind == K.String || value.kind == K.Bytes) shown = hexOf(value)
     else return refuse('only integers, byte buffers, and strings can be formatted as hex', value)
     return letter == 88 ? shown.toUpperCase() : shown
   }
   problem = 'unrecognized formatting clause "' + String.fromCharCode(letter) + '"'
   return ''
+}
+
+const HEX = '0123456789abcdef'
+const hex = new Writer()
+
+function hexOf(value: Value): string {
+  hex.clear()
+  for (let i: usize = 0; i < value.length; i++) {
+    const byte = load<u8>(value.ptr + i)
+    hex.byte(HEX.charCodeAt(byte >> 4))
+    hex.byte(HEX.charCodeAt(byte & 15))
+  }
+  spend(4 * value.length)
+  return String.UTF8.decodeUnsafe(hex.start, hex.length)
 }
 
 function radix(value: Value, base: i32): string {
@@ -95,6 +110,8 @@ function radix(value: Value, base: i32): string {
 
 function shownAs(value: Value): string {
   const kind = value.kind
+  if (isTooMuch(1 + ((value.length >> 4) as i32))) return ''
+  if (kind == K.Bytes && !isUtf8(value.ptr, value.ptr + value.length)) return refuse('bytes that are no text can’t be formatted as one', value)
   if (kind == K.String || kind == K.Bytes || kind == K.Type) return stringOf(value)
   if (kind == K.Null) return 'null'
   if (kind == K.Bool) return value.n != 0 ? 'true' : 'false'

@@ -25,7 +25,7 @@ import {
   substring,
   trim,
 } from './strings'
-import { FALSE, K, NONE, Value, fail, isTooMuch, noOverload, ofBool, ofInt, ofOptional, ofType, stringOf, tooMuch, typeNameOf } from './value'
+import { FALSE, K, NONE, Value, fail, isTooMuch, noOverload, ofBool, ofInt, ofOptional, ofType, spend, stringOf, tooMuch, typeNameOf } from './value'
 
 export const enum Fn {
   Size,
@@ -174,6 +174,17 @@ const MATHS: string[] = [
   'bitShiftRight',
 ]
 
+/** How many arguments each takes, in the order of `Fn`; a value that it is called on counts. */
+const LEAST: i32[] = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 1, 2, 1, 1, 3, 2, 2, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 2, 2]
+const MOST: i32[] = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 2, 3, 1, 1, 4, 3, 3, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 2, 2]
+
+/** Whether a function takes so many arguments. */
+export function takes(fn: i32, count: i32): bool {
+  if (fn >= Fn.Math) return count == (fn - Fn.Math >= M.BitAnd && fn - Fn.Math != M.BitNot ? 2 : 1)
+  if (fn >= Fn.Parts) return count == 1 || count == 2
+  return count >= LEAST[fn] && count <= MOST[fn]
+}
+
 /** The function of this name, -1 for none. */
 export function functionNamed(name: string): i32 {
   const at = NAMES.indexOf(name)
@@ -285,14 +296,14 @@ function callOne(fn: i32, node: Node, a: Value): Value {
   return noOverload(node.name, a)
 }
 
-/** The pattern is compiled once, unless it comes from the record. */
+/** A pattern that is a literal was compiled with the expression. */
 function matches(node: Node, a: Value, b: Value): Value {
-  const isConstant = node.args[1].value !== null
   let regex = node.regex
   if (regex === null) {
+    if (isTooMuch((b.length >> 2) as i32)) return tooMuch()
     regex = compileRegex(stringOf(b))
+    spend(16 * regex.ops.length)
     if (isTooMuch(regex.ops.length)) return tooMuch()
-    if (isConstant) node.regex = regex
   }
   if (regex.error.length > 0) return fail(regex.error)
   return ofBool(isFound(regex, a))

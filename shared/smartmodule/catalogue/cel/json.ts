@@ -2,7 +2,7 @@
 import { Kind, Segment, Slice, Writer, closeOf, findIn, hasBackslash, kindAt, numberOf, skipChecked, skipSpace, unescape } from 'dps'
 import { isSame } from './compare'
 import { putDuration, putTimestampText } from './moments'
-import { FALSE, K, NULL, TRUE, Value, bytesAt, fail, isTooMuch, ofDouble, ofInt, ofText, ofUint } from './value'
+import { FALSE, K, NULL, TRUE, Value, bytesAt, fail, isTooMuch, made, ofDouble, ofInt, ofText, ofUint, spend } from './value'
 
 /** The checked JSON value [start, end). */
 export function fromJson(start: usize, end: usize): Value {
@@ -15,7 +15,7 @@ export function fromJson(start: usize, end: usize): Value {
       ? numberFrom(start, end)
       : kind == Kind.String
         ? stringFrom(start, end)
-        : new Value(kind == Kind.Array ? K.List : K.Map)
+        : made(kind == Kind.Array ? K.List : K.Map)
   value.jsonStart = start
   value.jsonEnd = end
   return value
@@ -23,6 +23,8 @@ export function fromJson(start: usize, end: usize): Value {
 
 function stringFrom(start: usize, end: usize): Value {
   if (!hasBackslash(start + 1, end - 1)) return bytesAt(K.String, start + 1, end - start - 2)
+  if (isTooMuch(((end - start) >> 4) as i32)) return ofText('')
+  spend(end - start + 32)
   const plain = new ArrayBuffer((end - start) as i32)
   const p = changetype<usize>(plain)
   return bytesAt(K.String, p, unescape(start + 1, end - 1, p) - p)
@@ -76,7 +78,7 @@ function open(value: Value): void {
     const key = stringFrom(p, close)
     p = skipSpace(skipSpace(close, end) + 1, end)
     const after = skipChecked(p)
-    const known = indexOfKey(keys, key)
+    const known = keys.length < FEW ? indexOfKey(keys, key) : placeOf(keys, key)
     if (known >= 0) items[known] = fromJson(p, after)
     else {
       keys.push(key)
@@ -85,6 +87,32 @@ function open(value: Value): void {
     p = skipSpace(after, end)
     if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
   }
+}
+
+/** Few keys are compared one by one; the places of many are looked up by a hash of their bytes (FNV-1a). */
+const FEW: i32 = 32
+const places: Map<u32, i32> = new Map<u32, i32>()
+
+function hashOf(key: Value): u32 {
+  let hash: u32 = 2166136261
+  for (let i: usize = 0; i < key.length; i++) hash = (hash ^ (load<u8>(key.ptr + i) as u32)) * 16777619
+  return hash
+}
+
+/** The place of a key that was there before, -1 for a new one, which is then known. */
+function placeOf(keys: Value[], key: Value): i32 {
+  if (keys.length == FEW) {
+    places.clear()
+    for (let i = 0; i < FEW; i++) places.set(hashOf(keys[i]), i)
+  }
+  spend(32)
+  const hash = hashOf(key)
+  if (!places.has(hash)) {
+    places.set(hash, keys.length)
+    return -1
+  }
+  const place = places.get(hash)
+  return isSame(keys[place], key) ? place : indexOfKey(keys, key)
 }
 
 function indexOfKey(keys: Value[], key: Value): i32 {
@@ -105,6 +133,15 @@ export function fieldOf(target: Value, name: Segment): Value | null {
     if (key.kind == K.String && key.length == name.length && memory.compare(key.ptr, p, key.length) == 0) return target.items![i]
   }
   return null
+}
+
+const asked = new Segment('')
+
+/** The value of a member of JSON that nobody has looked into yet; null where it has none. */
+export function memberOf(from: Value, key: Value): Value | null {
+  if (isTooMuch(((from.jsonEnd - from.jsonStart) >> 4) as i32)) return null
+  asked.take(key.ptr, key.length)
+  return findIn(from.jsonStart, asked, slice) ? fromJson(slice.start, slice.end) : null
 }
 
 /** The value of a map's key; null where it has none. Numbers of different types are the same key. */
@@ -190,19 +227,33 @@ function putList(out: Writer, value: Value): Value | null {
   return null
 }
 
+function nameOf(key: Value): Value {
+  if (key.kind == K.String) return key
+  return ofText(key.kind == K.Bool ? (key.n != 0 ? 'true' : 'false') : key.kind == K.Uint ? (key.n as u64).toString() : key.n.toString())
+}
+
+/** Whether keys of different types have the same name as text. */
+function hasTwins(keys: Value[]): bool {
+  let isMixed = false
+  for (let i = 1; i < keys.length; i++) if (keys[i].kind != keys[0].kind) isMixed = true
+  if (!isMixed) return false
+  const names: Value[] = []
+  for (let i = 0; i < keys.length; i++) {
+    const name = nameOf(keys[i])
+    if (indexOfKey(names, name) >= 0) return true
+    names.push(name)
+  }
+  return false
+}
+
 function putMap(out: Writer, value: Value): Value | null {
   const keys = value.keys!
+  if (hasTwins(keys)) return fail('two keys of a map would have the same name in JSON')
   out.byte(123)
   for (let i = 0; i < keys.length; i++) {
     if (i > 0) out.byte(44)
-    const key = keys[i]
-    if (key.kind == K.String) out.quoted(key.ptr, key.length)
-    else {
-      const name = ofText(
-        key.kind == K.Bool ? (key.n != 0 ? 'true' : 'false') : key.kind == K.Uint ? (key.n as u64).toString() : key.n.toString(),
-      )
-      out.quoted(name.ptr, name.length)
-    }
+    const name = nameOf(keys[i])
+    out.quoted(name.ptr, name.length)
     out.byte(58)
     const problem = putJson(out, value.items![i])
     if (problem !== null) return problem

@@ -1,5 +1,5 @@
 /** The tokens of an expression (CEL's language definition, section "Syntax"). One text at a time, in this file's variables. */
-import { Writer } from 'dps'
+import { Writer, numberOf } from 'dps'
 import { putCodePoint } from 'dps/text'
 import { K, Value, ofDouble, ofInt, ofUint, owned } from './value'
 
@@ -175,7 +175,9 @@ function number(): void {
     }
   }
   if (isFraction) {
-    literal = ofDouble(F64.parseFloat(source.substring(from, at)))
+    const shown = String.UTF8.encode(source.substring(from, at))
+    const start = changetype<usize>(shown)
+    literal = ofDouble(numberOf(start, start + shown.byteLength))
     if (isNamePart(code(at))) refuse('a number is followed by a letter')
     return
   }

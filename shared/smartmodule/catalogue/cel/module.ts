@@ -6,7 +6,7 @@ import { itemsOf, putJson } from './json'
 import { holds } from './holds'
 import { Node } from './node'
 import { allowRoots, compile, problem } from './parser'
-import { K, Value, stringOf, typeNameOf } from './value'
+import { K, Value, isTooMuch, stringOf, tooMuch, typeNameOf } from './value'
 
 class Assignment {
   name: Segment
@@ -149,6 +149,10 @@ export function arrayMap(record: Record): void {
       continue
     }
     const items = itemsOf(value)
+    if (isTooMuch(0)) {
+      record.fail('emit: ' + stringOf(tooMuch()))
+      return
+    }
     for (let k = 0; k < items.length; k++) if (!put(record, items[k])) return
   }
 }

@@ -15,7 +15,8 @@ function durationOutOfRange(): Value {
   return fail('the duration is out of range')
 }
 
-function checked(seconds: i64, nanos: i32): Value {
+/** A timestamp of the years 1 to 9999. */
+export function timestampAt(seconds: i64, nanos: i32): Value {
   return seconds < SECONDS_MIN || seconds > SECONDS_MAX ? outOfRange() : ofTimestamp(seconds, nanos)
 }
 
@@ -34,7 +35,7 @@ export function addToTimestamp(a: Value, nanos: i64): Value {
     rest -= BILLION
     seconds++
   }
-  return checked(seconds, rest as i32)
+  return timestampAt(seconds, rest as i32)
 }
 
 export function betweenTimestamps(a: Value, b: Value): Value {
@@ -73,7 +74,7 @@ export function timestampFrom(given: string): Value {
   const minute = digits(given, 2)
   const isSecond = sign(given, 58)
   const second = digits(given, 2)
-  const wrong = fail('not a timestamp as RFC 3339 has it: ' + given)
+  const wrong = fail('not a timestamp as RFC 3339 has it: ' + given.substr(0, 100))
   if (
     year < 0 ||
     !isDate ||
@@ -114,7 +115,7 @@ export function timestampFrom(given: string): Value {
   }
   const offset = zoneAt(given)
   if (offset == NO_ZONE || at != given.length) return wrong
-  return checked(daysOf(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset * 60, nanos)
+  return timestampAt(daysOf(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset * 60, nanos)
 }
 
 const NO_ZONE: i32 = 100000
@@ -137,7 +138,7 @@ const UNIT_NANOS: i64[] = [1, 1000, 1000, 1000, 1000000, 1000000000, 60000000000
 
 /** `1h30m`, `-1.5s`, `200ms`: a sign, then numbers with their units. */
 export function durationFrom(given: string): Value {
-  const wrong = fail('not a duration such as 1h30m or 1.5s: ' + given)
+  const wrong = fail('not a duration such as 1h30m or 1.5s: ' + given.substr(0, 100))
   at = 0
   const isNegative = given.startsWith('-')
   if (isNegative || given.startsWith('+')) at++
@@ -263,7 +264,7 @@ export function partOf(part: Part, value: Value, zone: Value | null): Value {
       at = 0
       offset = zoneAt(name)
       if (offset == NO_ZONE || at != name.length)
-        return fail('the time zone ' + stringOf(zone) + ' is not known: give UTC or an offset such as +02:00')
+        return fail('the time zone ' + name.substr(0, 100) + ' is not known: give UTC or an offset such as +02:00')
     }
   }
   const seconds = value.n + offset * 60

@@ -6,6 +6,7 @@ import { Node, Op, Root } from './node'
 import { FALSE, NULL, TRUE, Value, fail, makeConstants, ofInt, ofType } from './value'
 
 const DEPTH_MAX: i32 = 250
+const PATH_MAX: i32 = 128
 /** Variables of comprehensions within one another. */
 export const LOCALS_MAX: i32 = 64
 
@@ -229,6 +230,7 @@ function members(node: Node): Node {
 }
 
 function select(node: Node, name: string, at: i32, isOptional: bool): Node {
+  if (node.op == Op.Field && node.path!.segments.length >= PATH_MAX) return refuseAt(at, 'the path has more than ' + PATH_MAX.toString() + ' names')
   const segment = new Segment(name)
   // A name is never an index.
   segment.index = -1

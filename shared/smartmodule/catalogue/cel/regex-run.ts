@@ -57,6 +57,7 @@ function takes(state: i32, point: i32): bool {
   if (op == R.Any) return true
   if (op == R.AnyNoLine) return point != 10
   const ranges = regex.classes[regex.x[state]]
+  isTooMuch(ranges.length >> 4)
   let isIn = false
   for (let i = 0; i < ranges.length && !isIn; i += 2) isIn = point >= ranges[i] && point <= ranges[i + 1]
   return isIn != regex.negated[regex.x[state]]

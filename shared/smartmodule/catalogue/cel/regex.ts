@@ -5,10 +5,13 @@
 import { R, Regex } from './regex-program'
 
 const REPEAT_MAX: i32 = 1000
+const COPIES_MAX: i32 = 20000
+const PATTERN_MAX: i32 = 10000
 
 let source: string = ''
 let at: i32 = 0
 let depth: i32 = 0
+let copies: i32 = 0
 let ignoresCase: bool = false
 let isMultiline: bool = false
 let dotIsAll: bool = false
@@ -25,9 +28,11 @@ export function compileRegex(pattern: string): Regex {
   source = pattern
   at = 0
   depth = 0
+  copies = 0
   ignoresCase = isMultiline = dotIsAll = false
   regex = new Regex()
-  alternatives()
+  if (pattern.length > PATTERN_MAX) refuse('the regular expression has more than ' + PATTERN_MAX.toString() + ' characters')
+  else alternatives()
   if (at < source.length) refuse('unexpected ) in the regular expression')
   regex.add(R.Match)
   return regex
@@ -63,7 +68,7 @@ function sequence(): void {
 
 function number(): i32 {
   let value = -1
-  for (; code() >= 48 && code() <= 57 && value <= REPEAT_MAX; at++) value = (value < 0 ? 0 : value) * 10 + code() - 48
+  for (; code() >= 48 && code() <= 57; at++) if (value <= REPEAT_MAX) value = (value < 0 ? 0 : value) * 10 + code() - 48
   return value
 }
 
@@ -112,6 +117,9 @@ function repeated(): void {
 function repeat(from: i32, place: i32, stop: i32, least: i32, most: i32): void {
   const after = at
   const count = most < 0 ? (least == 0 ? 1 : least) : most
+  // Also of groups that are empty, which make no states.
+  copies += count
+  if (copies > COPIES_MAX) return refuse('the regular expression is too large')
   const starts: i32[] = [from]
   const end = source
   for (let i = 1; i < count && regex.error.length == 0; i++) {
@@ -167,6 +175,9 @@ function atom(): bool {
 }
 
 function group(): void {
+  const wasIgnoring = ignoresCase
+  const wasMultiline = isMultiline
+  const wasAll = dotIsAll
   if (code() == 63) {
     at++
     if (code() == 80 || code() == 60) {
@@ -193,6 +204,9 @@ function group(): void {
     }
   }
   alternatives()
+  ignoresCase = wasIgnoring
+  isMultiline = wasMultiline
+  dotIsAll = wasAll
   if (code() != 41) return refuse('the regular expression has a group that is not closed')
   at++
 }
@@ -251,6 +265,11 @@ function escapedPoint(): i32 {
     }
     return count == 0 || (!isLong && count < 2) ? -1 : value
   }
+  if (c == 48 || (c > 48 && c < 56 && code() >= 48 && code() < 56)) {
+    let value = c - 48
+    for (let i = 0; i < 2 && code() >= 48 && code() < 56; i++) value = value * 8 + (source.charCodeAt(at++) - 48)
+    return value
+  }
   return (c >= 48 && c <= 57) || isLetter(c) ? -1 : c
 }
 
@@ -266,24 +285,42 @@ function escaped(): void {
     regex.add(c == 65 ? R.Start : c == 122 ? R.End : c == 98 ? R.Word : R.NoWord)
     return
   }
+  if (c == 81) return quoted()
   const point = escapedPoint()
   if (point < 0) refuse('the regular expression has an escape that is not known')
   else char(point)
 }
 
-const NAMES: string[] = ['alpha', 'digit', 'alnum', 'upper', 'lower', 'space', 'word', 'xdigit', 'punct', 'blank']
+/** `\\Q…\\E`: characters that stand for themselves. */
+function quoted(): void {
+  let end = source.indexOf('\\E', at)
+  const stop = end < 0 ? source.length : end
+  at++
+  while (at < stop && regex.error.length == 0) {
+    const point = source.codePointAt(at)
+    at += point > 0xffff ? 2 : 1
+    char(point)
+  }
+  at = end < 0 ? stop : stop + 2
+}
+
+const NAMES: string[] = ['alpha', 'digit', 'alnum', 'upper', 'lower', 'space', 'word', 'xdigit', 'punct', 'blank', 'cntrl', 'print', 'graph', 'ascii']
 const NAMED: i32[][] = [
-  [65, 90, 97, 122],
-  [48, 57],
-  [48, 57, 65, 90, 97, 122],
-  [65, 90],
-  [97, 122],
-  [9, 13, 32, 32],
-  [48, 57, 65, 90, 95, 95, 97, 122],
-  [48, 57, 65, 70, 97, 102],
-  [33, 47, 58, 64, 91, 96, 123, 126],
-  [9, 9, 32, 32],
+  [65, 90, 97, 122], [48, 57], [48, 57, 65, 90, 97, 122], [65, 90], [97, 122], [9, 13, 32, 32], [48, 57, 65, 90, 95, 95, 97, 122],
+  [48, 57, 65, 70, 97, 102], [33, 47, 58, 64, 91, 96, 123, 126], [9, 9, 32, 32], [0, 31, 127, 127], [32, 126], [33, 126], [0, 127],
 ]
+
+/** Adds `[:name:]` or `[:^name:]`, which stands at `at`. */
+function namedClass(ranges: i32[]): void {
+  const close = source.indexOf(':]', at)
+  const isNegated = source.charCodeAt(at + 2) == 94
+  const name = close < 0 ? -1 : NAMES.indexOf(source.substring(at + (isNegated ? 3 : 2), close))
+  if (name < 0) return refuse('the regular expression has a class that is not known')
+  const named = NAMED[name]
+  addRanges(ranges, named, isNegated)
+  if (ignoresCase && !isNegated) for (let i = 0; i < named.length; i += 2) addOtherCase(ranges, named[i], named[i + 1])
+  at = close + 2
+}
 
 function classOf(): void {
   const isNegated = code() == 94
@@ -294,11 +331,8 @@ function classOf(): void {
     if (c < 0) return refuse('the regular expression has a class that is not closed')
     if (c == 93 && !isFirst) break
     if (c == 91 && source.charCodeAt(at + 1) == 58) {
-      const close = source.indexOf(':]', at)
-      const name = close < 0 ? -1 : NAMES.indexOf(source.substring(at + 2, close))
-      if (name < 0) return refuse('the regular expression has a class that is not known')
-      for (let i = 0; i < NAMED[name].length; i++) ranges.push(NAMED[name][i])
-      at = close + 2
+      namedClass(ranges)
+      if (regex.error.length > 0) return
       continue
     }
     if (c == 92 && at + 1 < source.length && rangesOf(source.charCodeAt(at + 1)).length > 0) {

@@ -1,7 +1,7 @@
 /** CEL's strings extension. Positions count code points; texts are UTF-8, so most functions work on bytes. */
 import { Writer } from 'dps'
 import { itemsOf } from './json'
-import { K, Value, bytesAt, fail, isTooMuch, noOverload, ofInt, ofList, ofText, owned, stringOf, tooMuch } from './value'
+import { K, Value, bytesAt, fail, isTooMuch, noOverload, ofInt, ofList, owned, tooMuch } from './value'
 
 const out = new Writer()
 
@@ -22,6 +22,7 @@ function isContinuation(byte: u8): bool {
 
 export function countOf(value: Value): i64 {
   let count: i64 = 0
+  isTooMuch((value.length >> 4) as i32)
   for (let i: usize = 0; i < value.length; i++) if (!isContinuation(load<u8>(value.ptr + i))) count++
   return count
 }
@@ -29,6 +30,7 @@ export function countOf(value: Value): i64 {
 /** Where the code point `index` starts; beyond the text for one that it does not have. */
 function byteAt(value: Value, index: i64): usize {
   let count: i64 = -1
+  isTooMuch((value.length >> 4) as i32)
   for (let i: usize = 0; i < value.length; i++) {
     if (!isContinuation(load<u8>(value.ptr + i)) && ++count == index) return i
   }
@@ -42,8 +44,18 @@ function outOfRange(index: i64): Value {
 /** The byte where `needle` is found from byte `from` on, -1 where it is not. */
 export function find(value: Value, needle: Value, from: usize): i64 {
   const length = needle.length
-  for (let i = from; i + length <= value.length; i++) if (memory.compare(value.ptr + i, needle.ptr, length) == 0) return i as i64
+  if (length == 0) return from <= value.length ? (from as i64) : -1
+  if (isTooMuch(((value.length - from) >> 4) as i32)) return -1
+  for (let i = from; i + length <= value.length; i++) if (isAt(value, needle, i)) return i as i64
   return -1
+}
+
+/** Texts that differ only far behind their beginnings cost what they are compared for. */
+function isAt(value: Value, needle: Value, i: usize): bool {
+  const p = value.ptr + i
+  const last = needle.length - 1
+  if (load<u8>(p) != load<u8>(needle.ptr) || load<u8>(p + last) != load<u8>(needle.ptr + last)) return false
+  return !isTooMuch(1 + ((last >> 4) as i32)) && memory.compare(p, needle.ptr, last + 1) == 0
 }
 
 export function startsWith(value: Value, start: Value): bool {
@@ -80,10 +92,10 @@ export function lastIndexOf(value: Value, needle: Value, from: i64, isGiven: boo
     last = from < 0 ? value.length + 1 : byteAt(value, from)
     if (last > value.length) return outOfRange(from)
   }
-  if (needle.length > value.length) return ofInt(-1)
+  if (needle.length > value.length || isTooMuch((value.length >> 4) as i32)) return ofInt(-1)
   let i = last + needle.length > value.length ? value.length - needle.length : last
   while (true) {
-    if (memory.compare(value.ptr + i, needle.ptr, needle.length) == 0) return indexOfByte(value, i)
+    if (needle.length == 0 || isAt(value, needle, i)) return indexOfByte(value, i)
     if (i == 0) return ofInt(-1)
     i--
   }
@@ -101,6 +113,7 @@ export function substring(value: Value, from: i64, to: i64, hasEnd: bool): Value
 
 /** With ASCII letters in the other case. */
 export function recased(value: Value, toUpper: bool): Value {
+  if (isTooMuch((value.length >> 4) as i32)) return tooMuch()
   const bytes = new ArrayBuffer(value.length as i32)
   const to = changetype<usize>(bytes)
   for (let i: usize = 0; i < value.length; i++) {
@@ -223,16 +236,21 @@ export function join(value: Value, between: Value | null): Value {
   return taken()
 }
 
-const ESCAPED = '\x07\b\f\n\r\t\v\\"'
-const LETTERS = 'abfnrtv\\"'
+/** Letters for the codes from 7 on. */
+const LETTERS = 'abtnvfr'
 
 /** The text as a literal. */
 export function quote(value: Value): Value {
-  const from = stringOf(value)
-  let shown = '"'
-  for (let i = 0; i < from.length; i++) {
-    const at = ESCAPED.indexOf(from.charAt(i))
-    shown += at < 0 ? from.charAt(i) : '\\' + LETTERS.charAt(at)
+  if (isTooMuch((value.length >> 4) as i32)) return tooMuch()
+  out.clear()
+  out.room(2 * value.length + 2)
+  out.byte(34)
+  for (let i: usize = 0; i < value.length; i++) {
+    const c: u32 = load<u8>(value.ptr + i)
+    const isSpecial = c == 34 || c == 92 || c - 7 < 7
+    if (isSpecial) out.byte(92)
+    out.byte(isSpecial && c < 32 ? LETTERS.charCodeAt(c - 7) : c)
   }
-  return ofText(shown + '"')
+  out.byte(34)
+  return taken()
 }

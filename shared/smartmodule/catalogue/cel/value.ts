@@ -1,4 +1,5 @@
 /** What an expression computes with. A value lives until the next record: garbage is collected between records alone. */
+import { leftGarbage } from 'dps'
 
 export const enum K { Null, Bool, Int, Uint, Double, String, Bytes, List, Map, Timestamp, Duration, Type, Optional, Error }
 
@@ -50,11 +51,25 @@ for (let i = 0; i < POOL.length; i++) POOL[i] = new Value(K.Null)
 let used: i32 = POOL.length
 
 function fresh(kind: K): Value {
-  if (used >= POOL.length) return new Value(kind)
+  if (used >= POOL.length) return made(kind)
   const value = unchecked(POOL[used++])
   value.kind = kind
   value.jsonStart = 0
   return value
+}
+
+/** Bytes of garbage that the current record has made, of an instance's 64 MiB. */
+let garbage: i32 = 0
+const GARBAGE_MAX: i32 = 32 << 20
+/** A value with its header. */
+const VALUE_BYTES: i32 = 100
+
+/** Notes so many bytes of garbage; at most 16 MiB at once. */
+export function spend(bytes: usize): void { garbage += bytes as i32 }
+
+export function made(kind: K): Value {
+  garbage += VALUE_BYTES
+  return new Value(kind)
 }
 
 /** What is made from now on lasts. */
@@ -87,7 +102,8 @@ export function bytesAt(kind: K, ptr: usize, length: usize): Value {
 }
 
 export function owned(kind: K, bytes: ArrayBuffer): Value {
-  const value = new Value(kind)
+  const value = made(kind)
+  spend(bytes.byteLength)
   value.ptr = changetype<usize>(bytes)
   value.length = bytes.byteLength
   value.owner = bytes
@@ -97,36 +113,51 @@ export function owned(kind: K, bytes: ArrayBuffer): Value {
 export function ofText(content: string): Value { return owned(K.String, String.UTF8.encode(content)) }
 export function ofType(name: string): Value { return owned(K.Type, String.UTF8.encode(name)) }
 export function fail(message: string): Value { return owned(K.Error, String.UTF8.encode(message)) }
-export function stringOf(value: Value): string { return String.UTF8.decodeUnsafe(value.ptr, value.length) }
+export function stringOf(value: Value): string {
+  spend(2 * value.length)
+  return String.UTF8.decodeUnsafe(value.ptr, value.length)
+}
+
+/** The start of a text, for a message. */
+export function excerptOf(value: Value): string {
+  if (value.length <= EXCERPT) return stringOf(value)
+  let end: usize = EXCERPT
+  while ((load<u8>(value.ptr + end) & 0xc0) == 0x80) end--
+  return String.UTF8.decodeUnsafe(value.ptr, end) + '…'
+}
+const EXCERPT: usize = 100
 
 export function ofList(items: Value[]): Value {
-  const value = new Value(K.List)
+  spend(64 + 12 * items.length)
+  const value = made(K.List)
   value.items = items
   return value
 }
 
 export function ofMap(keys: Value[], items: Value[]): Value {
-  const value = new Value(K.Map)
+  spend(128 + 24 * items.length)
+  const value = made(K.Map)
   value.keys = keys
   value.items = items
   return value
 }
 
 export function ofTimestamp(seconds: i64, nanos: i32): Value {
-  const value = new Value(K.Timestamp)
+  const value = made(K.Timestamp)
   value.n = seconds
   value.nanos = nanos
   return value
 }
 
 export function ofDuration(nanos: i64): Value {
-  const value = new Value(K.Duration)
+  const value = made(K.Duration)
   value.n = nanos
   return value
 }
 
 export function ofOptional(inner: Value): Value {
-  const value = new Value(K.Optional)
+  spend(64)
+  const value = made(K.Optional)
   value.items = [inner]
   return value
 }
@@ -140,16 +171,20 @@ export function noOverload(name: string, a: Value | null = null, b: Value | null
   return fail('no such overload: ' + name + '(' + types + ')')
 }
 
-/** Work for one record, in evaluated nodes and compared items. Each may leave 100 bytes of garbage, of an instance's 64 MiB. */
+/** Work for one record, in evaluated nodes, compared items, and pieces of 16 bytes of text. */
 const STEPS_MAX: i32 = 400000
 let steps: i32 = 0
 export function startWork(): void {
+  leftGarbage(garbage)
+  garbage = 0
   steps = 0
   used = 0
 }
 /** True when the record has had its share. */
 export function isTooMuch(more: i32): bool {
   steps += more
-  return steps > STEPS_MAX
+  return steps > STEPS_MAX || garbage > GARBAGE_MAX
 }
-export function tooMuch(): Value { return fail('the expression takes more than 400,000 steps for one record') }
+export function tooMuch(): Value { return steps > STEPS_MAX ? TOO_MANY_STEPS : TOO_MUCH_MEMORY }
+const TOO_MANY_STEPS = fail('the expression takes more than 400,000 steps for one record')
+const TOO_MUCH_MEMORY = fail('the expression takes more than 32 MiB of memory for one record')

@@ -158,6 +158,9 @@ function put(to: usize, value: i64): usize {
   return to
 }
 
+/** Tells the SDK of much garbage that the current record has left, so that it is collected before the next one. */
+export function leftGarbage(bytes: i32): void { seenBytes += bytes }
+
 /** What an author's function did with the record. */
 export const enum Verdict { Keep, Drop, Changed }
 

@@ -25,6 +25,14 @@ export class Segment {
     this.index = index
   }
 
+  /** Becomes these bytes, as a name alone. */
+  take(p: usize, length: usize): void {
+    if ((this.bytes.byteLength as usize) < length) this.bytes = new ArrayBuffer((length * 2 + 16) as i32)
+    memory.copy(changetype<usize>(this.bytes), p, length)
+    this.length = length
+    this.index = -1
+  }
+
   /** True when the checked key content [p, end) is this name. */
   matches(p: usize, end: usize, escaped: bool): bool {
     const length = this.length

@@ -1,4 +1,5 @@
 /** JSON strings and numbers: decodes and writes escapes, parses and compares numbers. Works on bytes that `parse` has checked. */
+import { exactDouble } from './double'
 
 function hexValue(c: u32): u32 {
   return c < 58 ? c - 48 : (c | 32) - 87
@@ -97,7 +98,7 @@ export function textOf(p: usize, end: usize): string {
   return text
 }
 
-/** The value of a checked JSON number [p, end): exact up to 15 digits, else by the language's own parser. */
+/** The value of a checked JSON number [p, end), correctly rounded. */
 export function numberOf(p: usize, end: usize): f64 {
   let q = p
   let negative = false
@@ -126,7 +127,7 @@ export function numberOf(p: usize, end: usize): f64 {
     if (scale > 0) value /= POWERS[scale]
     return negative ? -value : value
   }
-  return F64.parseFloat(String.UTF8.decodeUnsafe(p, end - p))
+  return exactDouble(p, end)
 }
 
 const POWERS: StaticArray<f64> = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22]
