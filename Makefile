@@ -28,7 +28,7 @@ check: node_modules/.installed ## check format, lint, types and generated pages
 format: node_modules/.installed ## format the code as `make check` requires
 	@oxfmt --write .
 
-bench: node_modules/.installed ## run the benchmarks, side by side and verified: SUITE=product|latency|neighbours|connectors|http|matrix|all runs others; writes test/bench/latest.json
+bench: node_modules/.installed ## run the benchmarks, side by side and verified: SUITE=product|modules|latency|neighbours|connectors|http|matrix|all runs others; writes test/bench/latest.json
 	@SUITE="$(SUITE)" $(NODE) test/bench/bench.ts
 
 chaos: node_modules/.installed ## inject faults under load and check every record: MINUTES=20 SEED=7 (RATE=11000); writes test/chaos/latest.json

@@ -1,6 +1,6 @@
 /**
  * `make bench`: contenders side by side in one run, at least three times each in turn; medians, spread and ratios; outputs are verified.
- * The main figures are the default; SUITE=product, latency, neighbours, connectors, http, matrix or all measures others.
+ * The main figures are the default; SUITE=product, modules, latency, neighbours, connectors, http, matrix or all measures others.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,12 +19,13 @@ import { measureAllocations, measureIdle } from './memory.ts'
 import { measureHttp } from './http.ts'
 import { measureConnectors } from './connectors.ts'
 import { assertQuiet, watchMachine } from './machine.ts'
+import { measureModules } from './modules.ts'
 import { measureNeighbours } from './neighbours.ts'
 import { measureProduct } from './product.ts'
 import { startBenchProcessor, type BenchStep } from './processor.ts'
 import { PARTITIONS, RECORD_COUNT } from './records.ts'
 
-const SUITES = ['default', 'latency', 'neighbours', 'connectors', 'matrix', 'http', 'product', 'all'] as const
+const SUITES = ['default', 'latency', 'neighbours', 'connectors', 'matrix', 'http', 'product', 'modules', 'all'] as const
 const suite = SUITES.find((each) => each === (process.env.SUITE || 'default'))
 if (!suite) throw new Error(`SUITE must be one of ${SUITES.join(', ')}`)
 await assertQuiet()
@@ -88,6 +89,7 @@ try {
     outcome.connectors = await measureConnectors({ ...options, cluster, inputTopic: INPUT, home, say })
   }
   if (suite === 'http' || suite === 'all') outcome.http = await measureHttp(say)
+  if (suite === 'modules' || suite === 'all') outcome.modules = await measureModules(say)
   if (suite === 'product' || suite === 'all') outcome.product = await measureProduct(say)
   if (suite === 'matrix' || suite === 'all') outcome.matrix = await runMatrix({ ...options, cluster, say })
   machine.assertOurs()

@@ -48,6 +48,9 @@ export type TestChain = {
   measure(values: string[], turns: number): Promise<number>
 }
 
+/** How all modules of a chain run. */
+export type ModuleKind = Pick<StepSpec, 'kind' | 'extismFunction'>
+
 /** A records section as it comes from a topic, a header at each record. */
 const sectionOf = (values: (string | Buffer | null)[]): Buffer =>
   encodeRecords(
@@ -65,6 +68,7 @@ export async function openTestChain(
   steps: Step[],
   modules: Record<string, WebAssembly.Module> = {},
   batchBytesMax = 1_000_000,
+  how: ModuleKind = { kind: 'batch' },
 ): Promise<TestChain> {
   const kernel = await openKernel(await WebAssembly.compile(await kernelBinary(cacheFolder())))
   const specs = await Promise.all(
@@ -76,7 +80,7 @@ export async function openTestChain(
         ))
       return {
         module,
-        kind: 'batch',
+        ...how,
         document: {
           config,
           input_format: 'json',

@@ -16,6 +16,12 @@ function castTypeOf(asked: unknown): string {
 /** What each built-in SmartModule does to the types of members; after any other one, and where it makes new records, they are not known. */
 const FIELDS_BEHIND: Record<string, (fields: Fields, config: StepConfig) => Fields | undefined> = {
   'dps/filter': (fields) => fields,
+  'dps/sample': (fields) => fields,
+  'dps/timestamp': (fields) => fields,
+  'dps/route-by': (fields) => fields,
+  'dps/lookup': (fields, { into }) => ({ ...fields, [String(into)]: 'any' }),
+  'dps/parse': (fields, { field, into }) => ({ ...fields, [String(into ?? field)]: 'any' }),
+  'dps/explode': (fields, { field }) => ({ ...fields, [String(field).split('.')[0]!]: 'any' }),
   'dps/cel': (fields, { set, emit }) => {
     if (emit !== undefined) return undefined
     const types = Object.entries((set ?? {}) as Record<string, unknown>).map(([name, expression]) => [

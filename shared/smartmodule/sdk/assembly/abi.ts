@@ -45,6 +45,7 @@ let errorCount: i32 = 0
 /** Set while a record is being handled, for `emit`. */
 let emitDelta: i32 = 0
 let emitTime: i64 = 0
+let emitBase: i64 = 0
 let emitHeaders: usize = 0
 let emitHeadersEnd: usize = 0
 
@@ -169,12 +170,14 @@ export function emit(start: usize, end: usize): void {
   const prefix = prefixLength
   const valueLength = prefix + ((end - start) as i32)
   const keyLength = record.keyLength
-  const headers = (emitHeadersEnd - emitHeaders) as i32
-  const body = 1 + sizeOf(emitTime) + sizeOf(emitDelta) + sizeOf(keyLength) + (keyLength > 0 ? keyLength : 0) + sizeOf(valueLength) + valueLength + headers
+  const from = record.hasNewHeaders ? record.newHeaders.start : emitHeaders
+  const headers = (record.hasNewHeaders ? record.newHeaders.length : emitHeadersEnd - emitHeaders) as i32
+  const time = record.isRetimed ? record.timestamp - emitBase : emitTime
+  const body = 1 + sizeOf(time) + sizeOf(emitDelta) + sizeOf(keyLength) + (keyLength > 0 ? keyLength : 0) + sizeOf(valueLength) + valueLength + headers
   out.room(body + 8)
   let to = put(out.at, body)
   store<u8>(to++, 0)
-  to = put(to, emitTime)
+  to = put(to, time)
   to = put(to, emitDelta)
   to = put(to, keyLength)
   if (keyLength > 0) {
@@ -186,7 +189,7 @@ export function emit(start: usize, end: usize): void {
   to += prefix
   copyFast(to, start, end - start)
   to += end - start
-  copyFast(to, emitHeaders, headers)
+  copyFast(to, from, headers)
   out.at = to + headers
   outCount++
 }
@@ -210,6 +213,7 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
   errorCount = 0
   out.room(length + 64)
   record.partition = partition
+  emitBase = baseTimestamp
   at = ptr
   for (let i = 0; i < count; i++) {
     // Between records only globals hold references: the only safe moment to collect an author's garbage.
@@ -240,6 +244,7 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     emitHeaders = value + valueLength
     emitHeadersEnd = next
     record.headersStart = emitHeaders
+    record.reset()
     at = next
     record.failure = null
     record.timestamp = logAppendTime ? baseTimestamp : baseTimestamp + emitTime
@@ -258,7 +263,7 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
       failRecord(i)
     } else if (verdict == Verdict.Changed) emit(record.start, record.end)
     else if (verdict == Verdict.Keep) {
-      if (prefixLength == inputPrefix) {
+      if (prefixLength == inputPrefix && !record.isRekeyed && !record.isRetimed && !record.hasNewHeaders) {
         out.bytes(from, next - from)
         memory.copy(out.at - (next - value), prefixPtr, inputPrefix)
         outCount++

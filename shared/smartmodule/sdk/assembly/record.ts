@@ -59,6 +59,23 @@ export class Writer {
 }
 
 const EMPTY = new Slice()
+const rest = new Writer()
+
+function putVarint(writer: Writer, value: i32): void {
+  let zigzag = ((value << 1) ^ (value >> 31)) as u32
+  while (zigzag >= 128) {
+    writer.byte((zigzag & 127) | 128)
+    zigzag >>= 7
+  }
+  writer.byte(zigzag)
+}
+
+function putHeader(writer: Writer, name: usize, nameLength: i32, value: usize, length: i32): void {
+  putVarint(writer, nameLength)
+  writer.bytes(name, nameLength)
+  putVarint(writer, length)
+  if (length > 0) writer.bytes(value, length)
+}
 
 export class Record {
   /** The value's bytes as they are now (without the registry prefix). */
@@ -80,6 +97,12 @@ export class Record {
   headerLength: i32 = 0
   headerValueStart: usize = 0
   headerValueLength: i32 = -1
+  /** What `setKey`, `setTimestamp` and `setHeader` have changed; the SDK writes it. */
+  isRekeyed: bool = false
+  isRetimed: bool = false
+  newHeaders: Writer = new Writer()
+  hasNewHeaders: bool = false
+  private newKey: Writer = new Writer()
   private headersLeft: i32 = 0
   private headersAt: usize = 0
   /** Set by `fail`. */
@@ -100,6 +123,47 @@ export class Record {
   fail(message: string, code: u32 = 1): void {
     this.failure = message
     this.failureCode = code
+  }
+
+  /** Forgets what was changed of the record before. */
+  reset(): void {
+    this.isRekeyed = this.isRetimed = this.hasNewHeaders = false
+  }
+
+  /** Gives the record these bytes as its key. A pipeline whose records should go to their keys' partitions says `changes_keys`. */
+  setKey(p: usize, length: usize): void {
+    this.newKey.clear()
+    this.newKey.bytes(p, length)
+    this.keyStart = this.newKey.start
+    this.keyLength = length as i32
+    this.isRekeyed = true
+  }
+
+  /** Gives the record a time, in milliseconds since 1970. */
+  setTimestamp(ms: i64): void {
+    this.timestamp = ms
+    this.isRetimed = true
+  }
+
+  /** Adds a header; with a name that the record has, in the place of all of its values. */
+  setHeader(name: string, p: usize, length: usize): void {
+    const own = String.UTF8.encode(name)
+    const ownStart = changetype<usize>(own)
+    const ownLength = own.byteLength
+    rest.clear()
+    let count = 1
+    this.openHeaders()
+    while (this.nextHeader()) {
+      if (this.headerLength == ownLength && memory.compare(this.headerStart, ownStart, ownLength) == 0) continue
+      putHeader(rest, this.headerStart, this.headerLength, this.headerValueStart, this.headerValueLength)
+      count++
+    }
+    putHeader(rest, ownStart, ownLength, p, length as i32)
+    this.newHeaders.clear()
+    putVarint(this.newHeaders, count)
+    this.newHeaders.bytes(rest.start, rest.length)
+    this.headersStart = this.newHeaders.start
+    this.hasNewHeaders = true
   }
 
   /** Starts with the first header; then `while (record.nextHeader())`. */

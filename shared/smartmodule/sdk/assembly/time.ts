@@ -329,3 +329,11 @@ export function putTimestamp(writer: Writer): bool {
   writer.byte(34)
   return true
 }
+
+/** Milliseconds since 1970 of the time that was read; finer parts are cut off. */
+export function milliseconds(): i64 {
+  let rest: i64 = fraction
+  for (let i = fractionDigits; i < 3; i++) rest *= 10
+  for (let i = fractionDigits; i > 3; i--) rest /= 10
+  return (daysOf(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - zoneMinutes * 60) * 1000 + rest
+}

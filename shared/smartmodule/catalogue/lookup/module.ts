@@ -1,0 +1,59 @@
+/** dps/lookup: adds what a table in the config says of a field's value. */
+import { Config, Kind, Path, Record, Segment, closeOf, skipChecked, skipSpace, textOf } from 'dps'
+
+const enum Missing { Null, Keep, Fail, Drop }
+const MISSING: string[] = ['null', 'keep', 'fail', 'drop']
+
+let field: string = ''
+let path: Path = new Path('')
+let into: Segment = new Segment('')
+let rows: Map<string, ArrayBuffer> = new Map<string, ArrayBuffer>()
+let otherwise: ArrayBuffer = new ArrayBuffer(0)
+let onMissing: Missing = Missing.Null
+
+function copyOf(start: usize, end: usize): ArrayBuffer {
+  const bytes = new ArrayBuffer((end - start) as i32)
+  memory.copy(changetype<usize>(bytes), start, end - start)
+  return bytes
+}
+
+export function init(config: Config): void {
+  field = config.text('field')
+  path = new Path(field)
+  into = new Segment(config.text('into'))
+  rows = new Map<string, ArrayBuffer>()
+  otherwise = String.UTF8.encode('null')
+  const given = config.get('default')
+  if (given.kind != Kind.Missing) otherwise = copyOf(given.start, given.end)
+  const missing = config.get('on_missing')
+  const at = missing.kind == Kind.String ? MISSING.indexOf(textOf(missing.start, missing.end)) : 0
+  onMissing = (at < 0 ? 0 : at) as Missing
+  const table = config.get('table')
+  if (table.kind != Kind.Object) return config.refuse('config.table must be an object of value: what it means')
+  const end = table.end
+  let p = skipSpace(table.start + 1, end)
+  while (load<u8>(p) == 34) {
+    const close = closeOf(p + 1) + 1
+    const name = textOf(p, close)
+    p = skipSpace(skipSpace(close, end) + 1, end)
+    const after = skipChecked(p)
+    rows.set(name, copyOf(p, after))
+    p = skipSpace(after, end)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
+  }
+}
+
+export function filterMap(record: Record): bool {
+  const slice = record.find(path)
+  const isText = slice.kind == Kind.String
+  const isValue = isText || slice.kind == Kind.Number || slice.kind == Kind.True || slice.kind == Kind.False
+  const name = isText ? textOf(slice.start, slice.end) : isValue ? String.UTF8.decodeUnsafe(slice.start, slice.end - slice.start) : ''
+  if (isValue && rows.has(name)) {
+    const found = rows.get(name)
+    record.setBytes(into, changetype<usize>(found), found.byteLength)
+    return true
+  }
+  if (onMissing == Missing.Fail) record.fail('the table has nothing for the field ' + field)
+  if (onMissing == Missing.Null) record.setBytes(into, changetype<usize>(otherwise), otherwise.byteLength)
+  return onMissing != Missing.Drop
+}

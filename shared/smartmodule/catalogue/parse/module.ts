@@ -1,0 +1,125 @@
+/** dps/parse: makes values of a text: JSON, a line of separated values, or pairs such as `level=warn user="Ada L."`. */
+import { Config, Kind, Path, Record, Segment, Writer, parseJson, skipSpace, textOf, unescape } from 'dps'
+
+let field: string = ''
+let path: Path = new Path('')
+let into: Segment = new Segment('')
+let format: string = ''
+let separator: u32 = 44
+let columns: ArrayBuffer[] = []
+let keepsText: bool = false
+const text = new Writer()
+const out = new Writer()
+
+export function init(config: Config): void {
+  field = config.text('field')
+  path = new Path(field)
+  format = config.text('format')
+  const name = config.get('into')
+  into = new Segment(name.kind == Kind.String ? textOf(name.start, name.end) : field)
+  if (name.kind != Kind.String && path.segments.length > 1) config.refuse('config.into is needed for a nested field')
+  separator = format == 'csv' ? 44 : 32
+  const given = config.get('separator')
+  if (given.kind == Kind.String) {
+    const shown = textOf(given.start, given.end)
+    if (shown.length != 1 || shown.charCodeAt(0) > 127 || shown == '"' || shown == '=') config.refuse('config.separator must be one character, and not " or =')
+    else separator = shown.charCodeAt(0)
+  }
+  keepsText = config.get('on_failure').kind == Kind.String && config.text('on_failure') == 'keep'
+  columns = []
+  for (let i = 0; ; i++) {
+    const column = config.get('columns.' + i.toString())
+    if (column.kind != Kind.String) break
+    columns.push(String.UTF8.encode(textOf(column.start, column.end)))
+  }
+  if (format == 'csv' && columns.length == 0) config.refuse('config.columns must name the columns')
+}
+
+let at: usize = 0
+let stop: usize = 0
+/** Reads a value up to `until` or the separator; between quotes, in which two stand for one, up to the closing one. False when it is not closed. */
+function readValue(until: u32): bool {
+  if (at < stop && load<u8>(at) == 34) {
+    const from = out.length
+    at++
+    const plain = scratch
+    plain.clear()
+    plain.room(stop - at + 8)
+    while (true) {
+      if (at >= stop) return false
+      const c: u32 = load<u8>(at++)
+      if (c == 92 && until == 0 && at < stop && format == 'key_value') plain.byte(load<u8>(at++))
+      else if (c == 34 && at < stop && load<u8>(at) == 34) plain.byte(load<u8>(at++))
+      else if (c == 34) break
+      else plain.byte(c)
+    }
+    out.at = out.start + from
+    out.quoted(plain.start, plain.length)
+    return at >= stop || load<u8>(at) == (separator as u8)
+  }
+  const from = at
+  while (at < stop && load<u8>(at) != (separator as u8) && load<u8>(at) != (until as u8)) at++
+  out.quoted(from, at - from)
+  return true
+}
+const scratch = new Writer()
+
+/** Writes an object of the columns; false where the text has others, or is malformed. */
+function readCsv(): bool {
+  out.byte(123)
+  for (let i = 0; i < columns.length; i++) {
+    if (i > 0) {
+      if (at >= stop || load<u8>(at) != (separator as u8)) return false
+      at++
+      out.byte(44)
+    }
+    out.quoted(changetype<usize>(columns[i]), columns[i].byteLength)
+    out.byte(58)
+    if (!readValue(0)) return false
+  }
+  out.byte(125)
+  return at == stop
+}
+
+function readPairs(): bool {
+  out.byte(123)
+  let isFirst = true
+  while (true) {
+    while (at < stop && (load<u8>(at) == (separator as u8) || load<u8>(at) == 32)) at++
+    if (at >= stop) break
+    if (!isFirst) out.byte(44)
+    isFirst = false
+    const before = at
+    if (!readValue(61) || at == before || at >= stop || load<u8>(at) != 61) return false
+    at++
+    out.byte(58)
+    if (!readValue(0)) return false
+  }
+  out.byte(125)
+  return true
+}
+
+export function map(record: Record): void {
+  const slice = record.find(path)
+  if (slice.kind == Kind.Missing || slice.kind == Kind.Null) return
+  if (slice.kind != Kind.String) {
+    if (!keepsText) record.fail('the field ' + field + ' is no text')
+    return
+  }
+  text.clear()
+  text.room(slice.end - slice.start + 32)
+  text.at = unescape(slice.start + 1, slice.end - 1, text.start)
+  out.clear()
+  out.room(64)
+  let isRead = false
+  at = text.start
+  stop = text.at
+  if (format == 'json') {
+    isRead = parseJson(text.start, text.at) != Kind.Missing
+    // The check has noted the members of that document; the record's own are needed again.
+    record.parse()
+    if (isRead) out.bytes(skipSpace(text.start, text.at), text.at - skipSpace(text.start, text.at))
+  } else isRead = format == 'csv' ? readCsv() : readPairs()
+  if (isRead) record.setBytes(into, out.start, out.length)
+  else if (!keepsText) record.fail('the field ' + field + ' is not ' + (format == 'json' ? 'JSON' : format == 'csv' ? 'a line of ' + columns.length.toString() + ' values' : 'a list of pairs'))
+}

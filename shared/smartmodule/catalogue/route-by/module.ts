@@ -1,0 +1,44 @@
+/** dps/route-by: makes a record's key of its fields, by which it is spread over partitions. */
+import { Config, Kind, Path, Record, Writer, textOf, unescape } from 'dps'
+
+let paths: Path[] = []
+let names: string[] = []
+let separator: ArrayBuffer = new ArrayBuffer(0)
+let keepsKey: bool = false
+const key = new Writer()
+
+export function init(config: Config): void {
+  paths = []
+  names = []
+  for (let i = 0; ; i++) {
+    const name = config.get('fields.' + i.toString())
+    if (name.kind != Kind.String) break
+    names.push(textOf(name.start, name.end))
+    paths.push(new Path(names[i]))
+  }
+  if (paths.length == 0) config.refuse('config.fields must name at least one field')
+  const given = config.get('separator')
+  separator = String.UTF8.encode(given.kind == Kind.String ? textOf(given.start, given.end) : '|')
+  keepsKey = config.get('on_missing').kind == Kind.String && config.text('on_missing') == 'keep'
+}
+
+export function filterMap(record: Record): bool {
+  key.clear()
+  key.room(64)
+  for (let i = 0; i < paths.length; i++) {
+    if (i > 0) key.bytes(changetype<usize>(separator), separator.byteLength)
+    const slice = record.find(paths[i])
+    if (slice.kind == Kind.Missing || slice.kind == Kind.Null) {
+      if (!keepsKey) record.fail('the field ' + names[i] + ' is missing')
+      return true
+    }
+    if (slice.kind != Kind.String) {
+      key.bytes(slice.start, slice.end - slice.start)
+      continue
+    }
+    key.room(slice.end - slice.start)
+    key.at = unescape(slice.start + 1, slice.end - 1, key.at)
+  }
+  record.setKey(key.start, key.length)
+  return true
+}

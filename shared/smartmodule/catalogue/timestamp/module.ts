@@ -1,0 +1,30 @@
+/** dps/timestamp: gives a record the time that one of its fields has. */
+import { Config, Kind, Path, Record, textOf } from 'dps'
+import { formatProblem, milliseconds, readFormatted, readIso, tokensOf } from 'dps/time'
+
+let field: string = ''
+let path: Path = new Path('')
+let tokens: i32[] = []
+let keepsTime: bool = false
+
+export function init(config: Config): void {
+  field = config.text('field')
+  path = new Path(field)
+  keepsTime = config.get('on_failure').kind == Kind.String && config.text('on_failure') == 'keep'
+  tokens = []
+  const format = config.get('format')
+  if (format.kind != Kind.String) return
+  tokens = tokensOf(textOf(format.start, format.end))
+  if (tokens.length == 0) config.refuse('config.format ' + formatProblem)
+}
+
+export function filterMap(record: Record): bool {
+  const slice = record.find(path)
+  const isText = slice.kind == Kind.String
+  const start = isText ? slice.start + 1 : slice.start
+  const end = isText ? slice.end - 1 : slice.end
+  const isRead = (isText || (slice.kind == Kind.Number && tokens.length > 0)) && (tokens.length > 0 ? readFormatted(tokens, start, end) : readIso(start, end, false))
+  if (isRead) record.setTimestamp(milliseconds())
+  else if (!keepsTime) record.fail('the field ' + field + ' is no time')
+  return true
+}

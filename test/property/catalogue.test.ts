@@ -1,0 +1,136 @@
+/** Every built-in SmartModule: its examples, its schema, and that its build is the same each time. */
+import { createHash } from 'node:crypto'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { BUILT_IN_NAMES, BUILT_INS } from '../../shared/smartmodule/catalogue/catalogue.ts'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { filesBeside } from '../../shared/smartmodule/compile-cache.ts'
+import { configFaults } from '../../services/control-plane/workshop/config-faults.ts'
+import { openTestChain } from '../harness/chains.ts'
+
+const CATALOGUE = join(import.meta.dirname, '..', '..', 'shared', 'smartmodule', 'catalogue')
+type Example = { title: string; config: Record<string, unknown>; records: unknown[]; out: unknown[]; failures?: string[] }
+
+describe('the catalogue', () => {
+  it('lists every folder', () => {
+    const folders = readdirSync(CATALOGUE, { withFileTypes: true }).filter((each) => each.isDirectory())
+    expect(folders.map(({ name }) => name).toSorted()).toEqual([...BUILT_IN_NAMES].toSorted())
+  })
+
+  it('builds the same binary each time', async () => {
+    const file = join(CATALOGUE, 'explode', 'module.ts')
+    const build = async () =>
+      createHash('sha256')
+        .update(await compileSmartModule(readFileSync(file, 'utf8'), await filesBeside(file)))
+        .digest('hex')
+    expect(await build()).toBe(await build())
+  })
+})
+
+describe.each(BUILT_IN_NAMES)('dps/%s', (name) => {
+  const examples = JSON.parse(readFileSync(join(CATALOGUE, name, 'examples.json'), 'utf8')) as Example[]
+  it.each(examples.map((each) => [each.title, each] as const))('%s', async (_, { config, records, out, failures = [] }) => {
+    const { parameters } = BUILT_INS.find((each) => each.name === `dps/${name}`)!
+    expect(configFaults(parameters, config)).toEqual([])
+    const result = await (await openTestChain([{ name: `dps/${name}`, config }])).run(records.map((each) => JSON.stringify(each)))
+    expect(result.values.map((value) => JSON.parse(value!) as unknown)).toEqual(out)
+    expect(result.failures.map(({ message }) => message)).toEqual(failures)
+  })
+})
+
+describe('what a record carries beside its value', () => {
+  it('is its new time, in milliseconds', async () => {
+    const iso = await openTestChain([{ name: 'dps/timestamp', config: { field: 'at' } }])
+    const { records } = await iso.run(['{"at":"2026-11-22T10:00:00.1239+02:00"}', '{"at":"2026-11-22"}'])
+    expect(records.map(({ timestampDelta }) => 1000n + timestampDelta)).toEqual([
+      BigInt(Date.parse('2026-11-22T08:00:00.123Z')),
+      BigInt(Date.parse('2026-11-22T00:00:00Z')),
+    ])
+    const kept = await openTestChain([{ name: 'dps/timestamp', config: { field: 'at', format: 'unix', on_failure: 'keep' } }])
+    expect((await kept.run(['{"at":"no"}', '{"at":1700000000}'])).records.map(({ timestampDelta }) => timestampDelta)).toEqual([
+      0n,
+      1_700_000_000_000n - 1000n,
+    ])
+  })
+
+  it('is its new key; headers stay', async () => {
+    const chain = await openTestChain([{ name: 'dps/route-by', config: { fields: ['a', 'b.c'], on_missing: 'keep' } }])
+    const { records, values } = await chain.run(['{"a":"x\\n","b":{"c":1.50}}', '{"a":"x"}'])
+    expect(records.map(({ key }) => key?.toString())).toEqual(['x\n|1.50', 'k1'])
+    expect(records.map(({ headers }) => headers.map(([name, value]) => [name, [...value!]]))).toEqual([[['h', [0]]], [['h', [1]]]])
+    expect(values).toEqual(['{"a":"x\\n","b":{"c":1.50}}', '{"a":"x"}'])
+  })
+
+  it('are headers that a SmartModule sets', async () => {
+    const source = `import { Record, Path } from 'dps'
+const n = new Path('n')
+export function map(record: Record): void {
+  const slice = record.find(n)
+  record.setHeader('n', slice.start, slice.end - slice.start)
+  record.setHeader('h', slice.start, slice.end - slice.start)
+  record.setHeader('n', slice.start, 1)
+}`
+    const module = await WebAssembly.compile(await compileSmartModule(source))
+    const { records, values } = await (await openTestChain([{ name: 'own', config: {} }], { own: module })).run(['{"n":12}', '{"n":345}'])
+    const shown = records.map(({ headers }) => headers.map(([name, value]) => [name, value!.toString()]))
+    expect(shown).toEqual([
+      [
+        ['h', '12'],
+        ['n', '1'],
+      ],
+      [
+        ['h', '345'],
+        ['n', '3'],
+      ],
+    ])
+    expect(values).toEqual(['{"n":12}', '{"n":345}'])
+  })
+})
+
+describe('explode, flatten and parse', () => {
+  const json = fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' }).map((value) => JSON.parse(JSON.stringify(value)) as unknown)
+  it('do what JavaScript does over parsed JSON', async () => {
+    const [explode, flatten, parse] = await Promise.all([
+      openTestChain([{ name: 'dps/explode', config: { field: 'l' } }]),
+      openTestChain([{ name: 'dps/flatten', config: { separator: '\u0001' } }]),
+      openTestChain([{ name: 'dps/parse', config: { field: 't', format: 'json' } }]),
+    ])
+    const flat = (value: Record<string, unknown>, before = ''): [string, unknown][] =>
+      Object.entries(value).flatMap(([name, each]) =>
+        each !== null && typeof each === 'object' && !Array.isArray(each) && Object.keys(each).length > 0
+          ? flat(each as Record<string, unknown>, `${before}${name}\u0001`)
+          : [[before + name, each] as [string, unknown]],
+      )
+    await fc.assert(
+      fc.asyncProperty(
+        fc.dictionary(fc.string({ unit: 'grapheme', maxLength: 5 }), json),
+        fc.array(json, { maxLength: 5 }),
+        async (rest, list) => {
+          const record = { ...rest, l: list, t: JSON.stringify(rest) }
+          const parsed = ({ values }: { values: (string | null)[] }) => values.map((value) => JSON.parse(value!) as unknown)
+          expect(parsed(await explode.run([JSON.stringify(record, null, 1)]))).toEqual(list.map((l) => ({ ...record, l })))
+          expect(parsed(await flatten.run([JSON.stringify(record, null, 1)]))).toEqual([Object.fromEntries(flat(record))])
+          expect(parsed(await parse.run([JSON.stringify(record)]))).toEqual([{ ...record, t: rest }])
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+
+  it('sample keeps its share, of places and of values', async () => {
+    const kept = async (config: object) =>
+      (
+        await (
+          await openTestChain([{ name: 'dps/sample', config: { share: 0.25, ...config } }])
+        ).run(Array.from({ length: 8000 }, (_, n) => JSON.stringify({ n: n % 100 })))
+      ).values
+    expect(Math.abs((await kept({})).length - 2000)).toBeLessThan(200)
+    const byValue = await kept({ by: 'n' })
+    const values = new Set(byValue)
+    expect(byValue.length).toBe(values.size * 80)
+    expect(values.size).toBeGreaterThan(8)
+    expect(await kept({ by: 'n' })).toEqual(byValue)
+  })
+})
