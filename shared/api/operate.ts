@@ -133,6 +133,8 @@ export const TraceStep = z
     in: z.array(TraceRecord),
     out: z.array(TraceRecord),
     error: TraceError,
+    logs: z.array(z.string()).describe('What the SmartModule logged for the record'),
+    nanoseconds: z.number().int().describe('How long the step took for the record alone, with the host’s part'),
   })
   .meta({ id: 'TraceStep' })
 /** What a chain did to one source record, step by step. */

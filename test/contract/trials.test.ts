@@ -52,6 +52,33 @@ describe('a trial', () => {
     expect(body.records[4]!.steps[1]!.error!.message).toBe('n is no number')
   })
 
+  it('shows what a SmartModule logged for each record, and how long it took', async () => {
+    const code = `import { Record, Path, log, textOf } from 'dps'
+const n = new Path('n')
+export function filter(record: Record): bool {
+  const slice = record.find(n)
+  log('saw ' + textOf(slice.start, slice.end))
+  for (let i = 0; i < 100; i++) log('x'.repeat(600))
+  return true
+}`
+    const { body } = await trial({ processors: [{ source: source(code) }], records: [{ value: { n: 'a' } }, { value: { n: 'b' } }] })
+    const steps = body.records.map(({ steps: [step] }) => step as unknown as { logs: string[]; nanoseconds: number })
+    expect(steps.map(({ logs }) => [logs.length, logs[0]])).toEqual([
+      [50, 'saw a'],
+      [50, 'saw b'],
+    ])
+    expect(steps[0]!.logs[1]!.length).toBe(501)
+    expect(steps.every(({ nanoseconds }) => nanoseconds > 1000 && nanoseconds < 5e9)).toBe(true)
+  })
+
+  it('shows a time, key or headers that a step has changed', async () => {
+    const { body } = await trial({
+      processors: [{ module_id: 'dps/timestamp', config: { field: 'at' } }],
+      records: [{ value: { at: '2026-01-02T03:04:05Z' } }],
+    })
+    expect(body.records[0]).toMatchObject({ outputs: [{ timestamp: '2026-01-02T03:04:05.000Z' }], steps: [{ outcome: 'changed' }] })
+  })
+
   it('reads the last records of a stream, and writes nothing', async () => {
     const { id } = await createStream(client, { n: 'integer' }, { partitions: 1 })
     await write(

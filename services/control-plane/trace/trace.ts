@@ -120,7 +120,7 @@ function createTrace() {
     untilItHung(): Traced[] | undefined {
       if (!entering) return undefined
       const error = { code: 'module_timeout', message: 'did not return in time' }
-      const hanging: TracedStep = { in: entering, out: [], outCount: 0, isSame: false, isCut: false, error }
+      const hanging: TracedStep = { in: entering, out: [], outCount: 0, isSame: false, isCut: false, logs: [], nanoseconds: 0, error }
       return [...traced, { steps: [...steps, hanging], outputs: { records: [], count: 0, isCut: false } }]
     },
   }
@@ -151,8 +151,18 @@ function describe(chain: Chain, source: SourceRecord, traced: Traced, room: Show
   const steps = chain.steps.map((step, index): Trace['steps'][number] => {
     const ran = traced.steps[index]
     const shown = { step: index + 1, module: step.name, version: step.version, config: step.config }
-    if (!ran) return { ...shown, outcome: 'not_reached', reason: 'the record did not reach this step', in: [], out: [], error: null }
-    const records = { in: list(ran.in), out: list(ran.out), error: ran.error ?? null }
+    if (!ran)
+      return {
+        ...shown,
+        outcome: 'not_reached',
+        reason: 'the record did not reach this step',
+        in: [],
+        out: [],
+        error: null,
+        logs: [],
+        nanoseconds: 0,
+      }
+    const records = { in: list(ran.in), out: list(ran.out), error: ran.error ?? null, logs: ran.logs, nanoseconds: ran.nanoseconds }
     isCut ||= ran.isCut
     if (ran.error)
       return { ...shown, ...records, outcome: 'failed', reason: `${step.name} failed the record (${ran.error.code}): ${ran.error.message}` }

@@ -42,6 +42,9 @@ const TracedStep = z.object({
   isSame: z.boolean(),
   /** Records were left out of `in` or `out`: the job has no room for more. */
   isCut: z.boolean(),
+  /** What the SmartModule has logged meanwhile, and how long it took with the host's part. */
+  logs: z.array(z.string()),
+  nanoseconds: z.number().int(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 })
 /** What went into a step and came out of it; nothing came out when it failed with `error`. */

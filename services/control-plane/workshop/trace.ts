@@ -26,6 +26,7 @@ export async function traceRecords(
   const kernel = await openKernel(kernelModule)
   const watch = callWatchOver()
   const chains: Chain[] = []
+  const logs = createLogs()
   for (const step of steps) {
     const { binary, kind, extismFunction, document } = step
     const module = await WebAssembly.compile(new Uint8Array(binary))
@@ -35,7 +36,7 @@ export async function traceRecords(
         { steps: [{ module, kind, extismFunction, document: { ...document, step: 0 }, onError: ALWAYS_SAY }] },
         kernel,
         watch,
-        () => {},
+        logs.add,
       ),
     )
   }
@@ -49,7 +50,10 @@ export async function traceRecords(
       const entering = fitting(current.map(plain))
       // Sent before the step runs: a step that never returns keeps the process from sending anything more.
       await onProgress({ entering: entering.records })
+      logs.take()
+      const from = process.hrtime.bigint()
       const { out, error } = await runStep(kernel, chain, input, current)
+      const nanoseconds = Number(process.hrtime.bigint() - from)
       const leaving = fitting(out)
       await onProgress({
         step: {
@@ -58,6 +62,8 @@ export async function traceRecords(
           outCount: out.length,
           isSame: out.length === current.length && out.every((record, at) => isSame(record, current[at]!)),
           isCut: entering.isCut || leaving.isCut,
+          logs: logs.take(),
+          nanoseconds,
           ...(error ? { error } : {}),
         },
       })
@@ -94,12 +100,40 @@ function createRoom() {
   }
 }
 
+const LOG_LINES_MAX = 50
+const LOG_CHARACTERS_MAX = 500
+/** Of all records together. */
+const LOG_ROOM = 1 << 20
+
+/** What SmartModules log, up to so many lines of a step and so many characters of a line. */
+function createLogs() {
+  let lines: string[] = []
+  let left = LOG_ROOM
+  return {
+    add(line: string): void {
+      if (lines.length >= LOG_LINES_MAX || left <= 0) return
+      const shown = line.length <= LOG_CHARACTERS_MAX ? line : `${line.slice(0, LOG_CHARACTERS_MAX)}…`
+      left -= shown.length
+      lines.push(shown)
+    },
+    /** The lines since the last call. */
+    take(): string[] {
+      const taken = lines
+      lines = []
+      return taken
+    },
+  }
+}
+
 const sameBytes = (a: Uint8Array | null, b: Uint8Array | null): boolean => (a === null || b === null ? a === b : Buffer.compare(a, b) === 0)
 
 /** Steps add and remove the framing prefix, so values are compared without it. */
 function isSame(a: TracedRecord, b: TracedRecord): boolean {
   const bare = (value: Uint8Array | null) => (value && value.length >= 5 && value[0] === 0 ? value.subarray(5) : value)
-  return sameBytes(a.key, b.key) && sameBytes(bare(a.value), bare(b.value))
+  const sameHeaders =
+    a.headers.length === b.headers.length &&
+    a.headers.every(([name, bytes], at) => name === b.headers[at]![0] && sameBytes(bytes, b.headers[at]![1]))
+  return a.timestamp === b.timestamp && sameHeaders && sameBytes(a.key, b.key) && sameBytes(bare(a.value), bare(b.value))
 }
 
 /** A policy only decides what happens after a failure; a trace shows every failure. */

@@ -7,11 +7,12 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { compileCached } from '../compile-cache.ts'
 
-/** The folders here, in the order of the docs. */
+/** The folders here, in the order in which they are listed. */
 export const BUILT_IN_NAMES = [
   'filter',
-  'cel',
   'map-fields',
+  'text-classifier',
+  'cel',
   'cast',
   'redact',
   'explode',
@@ -21,7 +22,6 @@ export const BUILT_IN_NAMES = [
   'route-by',
   'sample',
   'lookup',
-  'text-classifier',
 ] as const
 
 const About = z.strictObject({ version: z.string(), description: z.string(), parameters: z.record(z.string(), z.unknown()) })

@@ -159,6 +159,9 @@ function put(to: usize, value: i64): usize {
   return to
 }
 
+/** Logs a line: shown by `POST /smartmodules/test`, preview and explain, and in the processor's log. */
+export function log(message: string): void { console.log(message) }
+
 /** Tells the SDK of much garbage that the current record has left, so that it is collected before the next one. */
 export function leftGarbage(bytes: i32): void { seenBytes += bytes }
 

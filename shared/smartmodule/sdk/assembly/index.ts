@@ -3,4 +3,4 @@ export { Kind, closeOf, isUtf8, kindAt, keyEnd, keyEscaped, keyStart, memberCoun
 export { compareNumbers, escapeTo, numberOf, textOf, unescape } from './text'
 export { Path, Segment, Slice, findIn, findMember, hasBackslash } from './path'
 export { Record, Writer } from './record'
-export { Config, emit, leftGarbage } from './abi'
+export { Config, emit, leftGarbage, log } from './abi'
