@@ -36,6 +36,7 @@ export async function installBuiltIns(db: Database, cacheFolder: string): Promis
           output_format: 'json',
           config: { parameters },
           source: null,
+          tests: null,
         },
         binary,
       )

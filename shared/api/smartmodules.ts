@@ -90,6 +90,29 @@ const TrialRecord = z.strictObject({
   timestamp: z.iso.datetime({ offset: true }).optional().describe('The time of the request by default'),
 })
 
+/** Records and what a SmartModule is to make of them: run whenever a version is deployed. */
+export const ModuleTest = z
+  .strictObject({
+    title: z.string().max(200).default(''),
+    config: z.record(z.string(), z.unknown()).default({}),
+    records: z.array(TrialRecord).min(1).max(LIMITS.preview_records_max),
+    out: z.array(z.unknown()).max(1000).describe('Values of the records that come out, in order'),
+    failures: z.array(z.string()).max(LIMITS.preview_records_max).default([]).describe('Messages of the records that fail, in order'),
+  })
+  .meta({ id: 'ModuleTest' })
+/** A validated test with its defaults filled in. */
+export type ModuleTest = z.output<typeof ModuleTest>
+
+const ModuleTestShown = z
+  .object({
+    title: z.string(),
+    config: z.record(z.string(), z.unknown()),
+    records: z.array(z.object({ key: z.string().nullable(), value: z.unknown(), headers: z.record(z.string(), z.string()) })),
+    out: z.array(z.unknown()),
+    failures: z.array(z.string()),
+  })
+  .meta({ id: 'ModuleTestShown' })
+
 /** `POST /smartmodules/test`: returns 200 with what each step makes of each record; nothing is deployed or written. */
 export const testSmartModuleContract = contract({
   id: 'testSmartModule',
@@ -149,6 +172,11 @@ export const deploySmartModuleContract = contract({
         version: Version.optional(),
         wasm_binary: z.string().min(1, 'must not be empty').optional().describe('WebAssembly in base64; either this or `source`'),
         source: Source.optional(),
+        tests: z
+          .array(ModuleTest)
+          .max(10)
+          .optional()
+          .describe('Run before the version is deployed, and before each later one; those of the version before by default'),
         config: DeployConfig.default({ input_format: 'json', output_format: 'json' }),
       })
       .refine(({ wasm_binary, source }) => (wasm_binary === undefined) !== (source === undefined), {
@@ -240,6 +268,7 @@ export const getVersionContract = contract({
     200: SmartModuleVersion.extend({
       config: z.record(z.string(), z.unknown()),
       source: SourceShown.optional(),
+      tests: z.array(ModuleTestShown).optional(),
       wasm_binary: z.string().optional().describe('In base64'),
     }),
   },

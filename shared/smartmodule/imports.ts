@@ -121,12 +121,15 @@ const LOG_LEVEL_INFO = 2
 function boundedExtism(call: CallSeed): HostFunctions[string] {
   const variables = new Map<string, Uint8Array>()
   const bytes = () => [...variables].reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  const count = (size: number): void => {
+    call.blocks++
+    call.blockBytes += size
+    if (call.blocks > BLOCKS_MAX || call.blockBytes > BLOCK_BYTES_MAX)
+      throw new CallEnded(`allocates more than ${BLOCK_BYTES_MAX >> 20} MiB or ${BLOCKS_MAX} blocks in one call`)
+  }
   return {
     alloc: (extism: ExtismCall, size: bigint) => {
-      call.blocks++
-      call.blockBytes += Number(size)
-      if (call.blocks > BLOCKS_MAX || call.blockBytes > BLOCK_BYTES_MAX)
-        throw new CallEnded(`allocates more than ${BLOCK_BYTES_MAX >> 20} MiB or ${BLOCKS_MAX} blocks in one call`)
+      count(Number(size))
       return extism.alloc(size)
     },
     // Extism 1.0.3 lacks these two, which newer PDKs import.
@@ -134,7 +137,10 @@ function boundedExtism(call: CallSeed): HostFunctions[string] {
     log_trace: () => {},
     var_get: (extism: ExtismCall, address: bigint) => {
       const value = variables.get(extism.read(address)?.string() ?? '')
-      return value ? extism.store(value) : 0n
+      if (!value) return 0n
+      count(value.length)
+      // A block of its own: what the plug-in does with it does not change the variable.
+      return extism.store(new Uint8Array(value))
     },
     var_set: (extism: ExtismCall, address: bigint, valueAddress: bigint) => {
       const name = extism.read(address)?.string()
@@ -174,11 +180,12 @@ export function hostFunctions(call: CallSeed): HostFunctions {
     return nextRandom(random)
   }
   let steady = 0n
-  /** Nanoseconds that only grow, from 1 ms on: Go's runtime ends where its clock is 0, and relies on one that never goes back. */
+  let steadyFor = -1n
+  /** Nanoseconds that grow within a call, and are never 0, where Go's runtime ends. They begin anew with each record, as in a replay. */
   const steadyTime = () => {
-    const now = BigInt(call.timestampMs) * 1_000_000n
-    steady = now > steady ? now : steady + STEADY_STEP
-    return steady
+    if (steadyFor !== call.offset) steady = BigInt(Math.max(0, call.timestampMs)) * 1_000_000n
+    steadyFor = call.offset
+    return (steady += STEADY_STEP)
   }
   const view = () => {
     const memory = call.memory()

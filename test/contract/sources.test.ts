@@ -150,3 +150,42 @@ describe('a source', () => {
     for (const { status, body } of [neither, both]) expect([status, body.error!.details![0]!.path]).toEqual([400, '/wasm_binary'])
   })
 })
+
+describe('the tests of a SmartModule', () => {
+  const keeps = (least: number) => RIGHT.replace('> 100', `> ${least}`)
+  const tests = [
+    {
+      title: 'keeps large ones',
+      records: [{ value: { amount: 150 } }, { value: { amount: 50 } }, { value: null }],
+      out: [{ amount: 150 }, null],
+    },
+  ]
+  type Refused = { error?: { details: { path: string; message: string }[] } }
+  const deploy = (body: object) => client.call<Refused & { id: string; version: string }>('POST', '/v1/smartmodules', body)
+
+  it('are run before it is deployed, and before each later version', async () => {
+    const name = unique('m')
+    const first = await deploy({ name, source: source(keeps(100)), tests })
+    expect([first.status, first.body.version]).toEqual([201, '1.0.0'])
+    const { body } = await client.call<{ tests: object[] }>('GET', `/v1/smartmodules/${first.body.id}/versions/1.0.0`)
+    expect(body.tests).toMatchObject([{ title: 'keeps large ones', config: {}, failures: [] }])
+    const wrong = await deploy({ name, source: source(keeps(200)) })
+    expect([wrong.status, wrong.body.error?.details]).toEqual([
+      400,
+      [{ path: '/tests/0/out/0', message: 'is {"amount":150}, and the version makes null' }],
+    ])
+    expect((await deploy({ name, source: source(keeps(120)) })).body.version).toBe('1.0.1')
+    expect((await deploy({ name, source: source(keeps(200)), tests: [] })).body.version).toBe('1.0.2')
+    expect((await deploy({ name, source: source(keeps(300)) })).body.version).toBe('1.0.3')
+  })
+
+  it('name what fails otherwise than expected, and leave nothing behind', async () => {
+    const name = unique('m')
+    const fails = RIGHT.replace('return slice.kind', "if (slice.kind == Kind.String) record.fail('a text')\n  return slice.kind")
+    const given = { records: [{ value: { amount: 'x' } }], out: [], failures: ['a text'] }
+    const wrong = await deploy({ name, source: source(fails), tests: [given, { ...given, failures: [] }] })
+    expect(wrong.body.error?.details).toEqual([{ path: '/tests/1/failures/0', message: 'is nothing, and the version makes "a text"' }])
+    expect((await client.call<{ modules: object[] }>('GET', `/v1/smartmodules?name=${name}`)).body.modules).toEqual([])
+    expect((await deploy({ name, source: source(fails), tests: [given] })).status).toBe(201)
+  })
+})

@@ -111,6 +111,42 @@ describe('a canary in shadow', () => {
     expect((await client.call('POST', `/v1/pipelines/${differing.id}/canary/promote`)).status).toBe(404)
   })
 
+  it('compares records of any size whole, and takes a version that does not return for one that fails', async () => {
+    const name = unique('canary')
+    const [from, to] = [
+      await createStream(client, { n: 'integer', text: 'string?' }, { partitions: 2 }),
+      await createStream(client, { n: 'integer', text: 'string?' }, { partitions: 2 }),
+    ]
+    const keeps = {
+      language: 'typescript',
+      code: `import { Record } from 'dps'\nexport function filterMap(record: Record): bool { return true }`,
+    }
+    const cuts = adds('').code.replace(
+      /export function map[^]*/,
+      `export function map(record: Record): void {
+  const out = record.writer()
+  out.bytes(record.start, record.end - record.start)
+  if (record.end - record.start > 5000) store<u8>(out.at - 3, 66)
+  record.commit(out)
+}`,
+    )
+    const hangs = cuts.replace('const out', 'while (record.end - record.start > 5000) {}\n  const out')
+    for (const source of [keeps, { language: 'typescript', code: cuts }, { language: 'typescript', code: hangs }])
+      await client.call('POST', '/v1/smartmodules', { name, source, version: undefined })
+    const id = await createPipeline(client, from.id, [{ name: `${name}`, config: {} }], to.id, { autostart: false })
+    await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [{ module_id: name, version: '1.0.0' }] })
+    await client.call('POST', `/v1/pipelines/${id}/start`)
+    await write(client, from.id, [{ n: 1 }, { n: 2, text: 'A'.repeat(600_000) }, { n: 3 }])
+    await waitForTotal(client, to.id, 3)
+    expect((await patch(id, { step: 1, version: '1.0.1' })).status).toBe(200)
+    await eventually('all are compared', async () => (await canaryOf(id)).compared === 3, 30_000)
+    expect(await canaryOf(id)).toMatchObject({ differing: 1, failed: 0, status: 'comparing' })
+    expect((await patch(id, { step: 1, version: '1.0.2' })).status).toBe(200)
+    await eventually('it is rolled back', async () => (await canaryOf(id)).status === 'rolled_back', 60_000)
+    expect((await canaryOf(id)).failed).toBe(1)
+    expect((await client.call('POST', `/v1/pipelines/${id}/canary/promote`)).status).toBe(409)
+  }, 120_000)
+
   it('is refused where it names no step or version, or other members; and ends with the steps that it was compared with', async () => {
     const { id } = await setUp(DIFFERS_BEYOND_5)
     const paths = async (canary: object) => (await patch(id, canary)).body.error?.details.map(({ path }) => path)

@@ -89,6 +89,22 @@ export function map(record: Record): void {
   })
 })
 
+describe('texts and names', () => {
+  const made = async (name: string, config: object, value: string) => {
+    const { values, failures } = await (await openTestChain([{ name: `dps/${name}`, config: { ...config } }])).run([value])
+    return failures[0]?.message ?? values[0]
+  }
+  it('may be escaped, and never make a member twice', async () => {
+    const chain = await openTestChain([{ name: 'dps/timestamp', config: { field: 'at', format: 'DD/MM/YYYY' } }])
+    const { records } = await chain.run(['{"at":"22\\/11\\/2026"}'])
+    expect(records.map(({ timestampDelta }) => 1000n + timestampDelta)).toEqual([BigInt(Date.parse('2026-11-22T00:00:00Z'))])
+    expect(await made('flatten', {}, '{"a.b":1,"a":{"b":2}}')).toBe('two members would have the same name')
+    expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=1 a=2"}')).toBe('the field t is not a list of pairs')
+    expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=b\\u0000c=d"}')).toBe('{"t":{"a":"b\\u0000c=d"}}')
+    expect(await made('explode', { field: 'l' }, '[1]')).toBe('the value is not a JSON object')
+  })
+})
+
 describe('explode, flatten and parse', () => {
   const json = fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' }).map((value) => JSON.parse(JSON.stringify(value)) as unknown)
   it('do what JavaScript does over parsed JSON', async () => {

@@ -6,10 +6,10 @@ import type { Difference } from '../../../shared/api/canary.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Deps } from '../deps.ts'
-import { listComparing, saveCanary, type CanaryRow } from '../store/canaries.ts'
+import { listComparing, lookedAt, saveCanary, type CanaryRow } from '../store/canaries.ts'
 import { findPipeline, type PipelineRow } from '../store/pipelines.ts'
 import { compareSteps } from '../trace/compare-steps.ts'
-import { fitting } from '../trace/source-records.ts'
+import { bytesOf, fitting } from '../trace/source-records.ts'
 import type { SourceRecord } from '../trace/trace.ts'
 
 type CanaryDeps = Pick<Deps, 'db' | 'cluster' | 'sourceReader' | 'cacheFolder' | 'workshop' | 'log'>
@@ -24,32 +24,39 @@ const EXAMPLE_BYTES_MAX = 16 << 10
 /** Fewer records say nothing about a share. */
 const JUDGED_FROM = 20n
 
-/** The records after `positions`, and where the next pass goes on. */
-async function nextRecords({ cluster, sourceReader }: CanaryDeps, topic: string, positions: Record<string, string>) {
+/** The records after `positions`, from one partition on that changes from pass to pass, and where the next pass goes on. */
+async function nextRecords({ cluster, sourceReader }: CanaryDeps, topic: string, positions: Record<string, string>, pass: number) {
   const layout = await cluster.describeTopic(topic)
   if (!layout) return undefined
   const partitions = [...layout.leaders.keys()]
-  const ends = await cluster.offsets(layout, partitions, 'latest')
-  const limit = Math.max(1, Math.floor(PASS_RECORDS / partitions.length))
+  const first = pass % partitions.length
+  const inTurn = [...partitions.slice(first), ...partitions.slice(0, first)]
+  const [starts, ends] = [await cluster.offsets(layout, partitions, 'earliest'), await cluster.offsets(layout, partitions, 'latest')]
+  const share = Math.max(1, Math.floor(PASS_RECORDS / partitions.length))
   const next: Record<string, string> = { ...positions }
   let records: SourceRecord[] = []
+  let bytes = 0
   let skipped = 0n
-  for (const partition of partitions) {
-    const end = ends.get(partition) ?? 0n
-    const position = positions[partition] === undefined ? undefined : BigInt(positions[partition])
-    if (position !== undefined && position >= end) continue
-    const isBehind = position === undefined || end - position > BEHIND_MAX
+  for (const partition of inTurn) {
+    if (records.length >= PASS_RECORDS || bytes >= PASS_BYTES_MAX) break
+    const [start, end] = [starts.get(partition) ?? 0n, ends.get(partition) ?? 0n]
+    const known = positions[partition]
+    const position = known === undefined ? undefined : BigInt(known)
+    if (position === end) continue
+    // Also where the log holds the position no longer, or was emptied.
+    const isBehind = position === undefined || position < start || position > end || end - position > BEHIND_MAX
     const read = isBehind
-      ? await sourceReader.newest(layout, partition, limit)
-      : await sourceReader.from(layout, partition, position, limit)
-    const first = read.records[0]?.offset ?? end
-    if (isBehind && position !== undefined && first > position) skipped += first - position
-    const last = read.records.at(-1)?.offset
-    next[partition] = String(last === undefined || isBehind ? end : last + 1n)
-    records = [...records, ...read.records]
+      ? await sourceReader.newest(layout, partition, share)
+      : await sourceReader.from(layout, partition, position, share)
+    const fit = fitting(read.records, PASS_BYTES_MAX, isBehind ? 'last' : 'first')
+    const [oldest, newest] = [fit[0]?.offset, fit.at(-1)?.offset]
+    if (isBehind && position !== undefined && position < end) skipped += (oldest ?? end) - position
+    const after = newest === undefined ? end : newest + 1n
+    next[partition] = String(isBehind && after < end ? end : after)
+    records = [...records, ...fit]
+    bytes += fit.reduce((sum, each) => sum + bytesOf(each), 0)
   }
-  const fit = fitting(records, PASS_BYTES_MAX, 'first')
-  return { records: fit, skipped: skipped + BigInt(records.length - fit.length), positions: next }
+  return { records, skipped, positions: next }
 }
 
 const examplesWith = (known: Difference[], found: Difference[]): Difference[] =>
@@ -57,17 +64,17 @@ const examplesWith = (known: Difference[], found: Difference[]): Difference[] =>
 
 /** Why the canary is rolled back; null while it is not. */
 function verdictOf({ max_failing, max_differing }: CanaryRow, compared: bigint, differing: bigint, failed: bigint): string | null {
-  if (compared < JUDGED_FROM && failed === 0n) return null
-  if (Number(failed) > max_failing * Number(compared))
+  const isJudged = compared >= JUDGED_FROM
+  if (Number(failed) > max_failing * Number(compared) && (isJudged || max_failing === 0))
     return `failed ${failed} of ${compared} records that the running version handles; ${max_failing} of them are allowed`
-  if (compared >= JUDGED_FROM && Number(differing) > max_differing * Number(compared))
+  if (isJudged && Number(differing) > max_differing * Number(compared))
     return `differs in ${differing} of ${compared} records; ${max_differing} of them are allowed`
   return null
 }
 
-async function compareNext(deps: CanaryDeps, row: CanaryRow, { definition }: PipelineRow): Promise<void> {
-  const next = await nextRecords(deps, definition.source_topic, row.positions)
-  if (!next || (next.records.length === 0 && next.skipped === 0n && Object.keys(row.positions).length > 0)) return
+async function compareNext(deps: CanaryDeps, row: CanaryRow, { definition }: PipelineRow, pass: number): Promise<void> {
+  const next = await nextRecords(deps, definition.source_topic, row.positions, pass)
+  if (!next || JSON.stringify(next.positions) === JSON.stringify(row.positions)) return
   const found = await compareSteps(deps, definition, row.step, row.definition, next.records)
   const compared = BigInt(row.compared) + BigInt(found.compared)
   const differing = BigInt(row.differing) + BigInt(found.differences.length)
@@ -85,14 +92,22 @@ async function compareNext(deps: CanaryDeps, row: CanaryRow, { definition }: Pip
   })
 }
 
-/** One pass over all canaries, the ones that have waited longest first. */
-export async function compareCanaries(deps: CanaryDeps): Promise<void> {
-  const rows = await listComparing(deps.db)
-  for (const row of rows.slice(0, LIMITS.canaries_per_pass)) {
-    const pipeline = await findPipeline(deps.db, row.account_id, row.pipeline_id)
-    if (pipeline?.desired !== 'running') continue
-    await compareNext(deps, row, pipeline).catch((error: unknown) =>
-      deps.log.warn({ pipeline_id: row.pipeline_id, reason: reasonOf(error) }, 'a canary can’t be compared now'),
-    )
+/** Slow SmartModules must not keep the others waiting: what does not get its turn in this time comes first in the next pass. */
+const PASS_MAX_MS = 60_000
+
+/** One pass over the canaries, which ends early once `isClosed`. Where two passes meet, the first to store what it found wins. */
+export function createCanaryComparer(deps: CanaryDeps, isClosed: () => boolean): (nowMs: number) => Promise<void> {
+  let passes = 0
+  return async (nowMs) => {
+    passes++
+    for (const row of await listComparing(deps.db, LIMITS.canaries_per_pass)) {
+      if (isClosed() || Date.now() - nowMs > PASS_MAX_MS) return
+      await lookedAt(deps.db, row.pipeline_id)
+      const pipeline = await findPipeline(deps.db, row.account_id, row.pipeline_id)
+      if (!pipeline) continue
+      await compareNext(deps, row, pipeline, passes).catch((error: unknown) =>
+        deps.log.warn({ pipeline_id: row.pipeline_id, reason: reasonOf(error) }, 'a canary can’t be compared now'),
+      )
+    }
   }
 }

@@ -4,7 +4,7 @@
  */
 import { ADVISORY_LOCKS, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import { compareCanaries } from './compare-canaries.ts'
+import { createCanaryComparer } from './compare-canaries.ts'
 import { createBinarySweeper } from './sweep-binaries.ts'
 import { createDeadLetterTrimmer } from './trim-dead-letters.ts'
 import { applyCpuQuotas } from './cpu-quotas.ts'
@@ -37,6 +37,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   let following: Promise<void> | undefined
   let comparing: Promise<void> | undefined
   let closed = false
+  const compareCanaries = createCanaryComparer(deps, () => closed)
 
   async function attempt(what: string, id: string, work: () => Promise<void>): Promise<void> {
     try {
@@ -79,7 +80,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await deleteOldKeys(db)
       await deleteOldAudit(db)
       // Not awaited: a slow SmartModule or registry must not hold up the rest.
-      comparing ??= compareCanaries(deps)
+      comparing ??= compareCanaries(Date.now())
         .catch(warn('canaries are not compared'))
         .finally(() => (comparing = undefined))
       following ??= followAdoptedStreams()
@@ -98,7 +99,8 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
     async close() {
       closed = true
       await loop
-      await Promise.all([following, comparing])
+      // A comparison under way ends with the workshop; nothing of it is half written.
+      await following
     },
   }
 }

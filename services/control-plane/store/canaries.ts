@@ -42,10 +42,27 @@ export async function findCanary(db: Queryable, pipelineId: string): Promise<Can
   return db('canaries').where({ pipeline_id: pipelineId }).first()
 }
 
-/** All canaries that go on comparing; those of suspended accounts rest. */
-export async function listComparing(db: Queryable): Promise<CanaryRow[]> {
-  const suspended = db('accounts').whereNotNull('suspended_for').select('id')
-  return db('canaries').where({ status: 'comparing' }).whereNotIn('account_id', suspended).orderBy('updated_at')
+/**
+ * The canaries to compare next, at most `limit`: of running pipelines of accounts that are not suspended, in turns of the accounts, those that
+ * have waited longest first.
+ */
+export async function listComparing(db: Queryable, limit: number): Promise<CanaryRow[]> {
+  const { rows } = await db.raw(
+    `SELECT c.* FROM (
+       SELECT c.*, row_number() OVER (PARTITION BY c.account_id ORDER BY c.looked_at) AS turn
+       FROM canaries c JOIN pipelines p ON p.id = c.pipeline_id JOIN accounts a ON a.id = c.account_id
+       WHERE c.status = 'comparing' AND p.desired = 'running' AND a.suspended_for IS NULL
+     ) c ORDER BY c.turn, c.looked_at LIMIT ?`,
+    [limit],
+  )
+  return rows
+}
+
+/** It has had its turn, whatever came of it. */
+export async function lookedAt(db: Queryable, pipelineId: string): Promise<void> {
+  await db('canaries')
+    .where({ pipeline_id: pipelineId })
+    .update({ looked_at: db.raw('clock_timestamp()') })
 }
 
 /** It is no error if there is none. */
@@ -59,7 +76,7 @@ type Found = Pick<CanaryRow, 'status' | 'status_reason' | 'positions' | 'example
 /** Stores what was found, unless the canary has been replaced or removed since `row` was read. */
 export async function saveCanary(db: Queryable, row: CanaryRow, found: Found): Promise<void> {
   await db('canaries')
-    .where({ pipeline_id: row.pipeline_id, created_at: row.created_at })
+    .where({ pipeline_id: row.pipeline_id, created_at: row.created_at, status: 'comparing', compared: row.compared })
     .update({
       ...found,
       compared: String(found.compared),

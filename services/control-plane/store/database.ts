@@ -10,6 +10,7 @@ import * as streamIndex from './migrations/0007-stream-index.ts'
 import * as accounts from './migrations/0008-accounts.ts'
 import * as sources from './migrations/0009-sources.ts'
 import * as canaries from './migrations/0010-canaries.ts'
+import * as moduleTests from './migrations/0011-module-tests.ts'
 
 /** A pool of connections to Postgres. */
 export type Database = Knex
@@ -29,6 +30,7 @@ const MIGRATIONS = [
   { name: '0008-accounts', migration: accounts },
   { name: '0009-sources', migration: sources },
   { name: '0010-canaries', migration: canaries },
+  { name: '0011-module-tests', migration: moduleTests },
 ]
 
 /** A pool of at most `connectionsMax` connections. A query waits at most 5 s for a free one. */

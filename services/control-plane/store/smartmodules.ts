@@ -1,6 +1,7 @@
 /** SmartModules, their immutable versions, and the content-addressed binaries. */
 import { definitionKeys } from '../../../shared/model/definition.ts'
 import { createHash } from 'node:crypto'
+import type { ModuleTest } from '../../../shared/api/smartmodules.ts'
 import type { ExtismFunction, SmartModuleKind } from '../../../shared/model/smartmodule-kind.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
@@ -21,12 +22,14 @@ export type VersionRow = {
   bytes: number
   /** What it was made of, if it was deployed as a source. */
   source: SmartModuleSource | null
+  /** What it passed before it was deployed. */
+  tests: ModuleTest[] | null
   created_at: Date
 }
 /** A source as its author wrote it. */
 export type SmartModuleSource = { language: 'typescript'; code: string }
 /** A SmartModule with its newest version. */
-export type CurrentSmartModule = SmartModuleRow & Omit<VersionRow, 'smartmodule_id' | 'created_at' | 'source'>
+export type CurrentSmartModule = SmartModuleRow & Omit<VersionRow, 'smartmodule_id' | 'created_at' | 'source' | 'tests'>
 
 /** The SHA-256 hash of a binary, in hex. */
 export const sha256Of = (binary: Uint8Array): string => createHash('sha256').update(binary).digest('hex')
@@ -88,8 +91,14 @@ export async function insertVersion(db: Queryable, version: Omit<VersionRow, 'cr
     .onConflict('sha256')
     // Written again, so that it is locked: `sweepBinaries` may be about to delete it.
     .merge({ content: Buffer.from(binary) })
-  const { config, source } = version
-  const row = { ...version, config: JSON.stringify(config), source: source && JSON.stringify(source), bytes: binary.length }
+  const { config, source, tests } = version
+  const row = {
+    ...version,
+    config: JSON.stringify(config),
+    source: source && JSON.stringify(source),
+    tests: tests && JSON.stringify(tests),
+    bytes: binary.length,
+  }
   await db('smartmodule_versions').insert(row)
 }
 

@@ -1,45 +1,68 @@
-/** What two versions of one step make of the same records. */
+/** What two versions of one step make of the same records, compared byte for byte. */
 import type { Difference } from '../../../shared/api/canary.ts'
-import type { Trace } from '../../../shared/api/operate.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { traceThrough, type SourceRecord } from './trace.ts'
+import { shownBytes } from '../dead-letters/show.ts'
+import type { Traced, TracedRecord, TracedStep } from '../workshop/jobs.ts'
+import { describe, runTrace, type Chain, type SourceRecord, type TraceDeps } from './trace.ts'
 
-/** `left`: records that could not be compared, because what the steps made of them was too large to be shown. */
+/** `left`: records that were not compared: too large to be kept whole, or behind the time that both versions had together. */
 export type Comparison = { compared: number; left: number; failed: number; differences: Difference[] }
 
 type Step = PipelineDefinition['steps'][number]
-type Traced = Parameters<typeof traceThrough>
+
+const sameBytes = (a: Uint8Array | null, b: Uint8Array | null): boolean => (a === null || b === null ? a === b : Buffer.compare(a, b) === 0)
+
+const isSameRecord = (a: TracedRecord, b: TracedRecord): boolean =>
+  a.timestamp === b.timestamp &&
+  sameBytes(a.key, b.key) &&
+  sameBytes(a.value, b.value) &&
+  a.headers.length === b.headers.length &&
+  a.headers.every(([name, value], at) => name === b.headers[at]![0] && sameBytes(value, b.headers[at]![1]))
+
+const isSameStep = (a: TracedStep, b: TracedStep): boolean =>
+  a.error?.code === b.error?.code &&
+  a.error?.message === b.error?.message &&
+  a.outCount === b.outCount &&
+  a.out.every((record, at) => isSameRecord(record, b.out[at]!))
 
 /** Step `index` of the chain beside `other`, each behind the same steps. A record that does not reach the step counts nowhere. */
 export async function compareSteps(
-  deps: Traced[0],
-  chain: Traced[1],
+  deps: TraceDeps,
+  chain: Chain,
   index: number,
   other: Step,
   records: SourceRecord[],
 ): Promise<Comparison> {
-  if (records.length === 0) return { compared: 0, left: 0, failed: 0, differences: [] }
-  const before = chain.steps.slice(0, index + 1)
-  const [old, next] = [
-    await traceThrough(deps, { ...chain, steps: before }, records),
-    await traceThrough(deps, { ...chain, steps: [...before.slice(0, -1), other] }, records),
-  ]
   const result: Comparison = { compared: 0, left: 0, failed: 0, differences: [] }
-  for (const [at, record] of records.entries()) {
-    const [was, is] = [stepOf(old[at], index), stepOf(next[at], index)]
-    if (!was || !is) result.left++
-    else if (was.outcome !== 'not_reached') {
-      result.compared++
-      if (madeBy(was) === madeBy(is)) continue
-      if (is.error && !was.error) result.failed++
-      result.differences.push({ partition: record.partition, offset: Number(record.offset), before: was, after: is })
-    }
+  if (records.length === 0) return result
+  const running = { ...chain, steps: chain.steps.slice(0, index + 1) }
+  const trying = { ...chain, steps: [...chain.steps.slice(0, index), other] }
+  const old = await runTrace(deps, running, records)
+  const next = await runTrace(deps, trying, records)
+  const room = shownBytes()
+
+  function compare(at: number, before: Traced, after: Traced): void {
+    const [was, is] = [before.steps[index], after.steps[index]]
+    if (!was && !is) return
+    if (!was || !is || was.isCut || is.isCut) return void result.left++
+    result.compared++
+    if (isSameStep(was, is)) return
+    if (is.error && !was.error) result.failed++
+    const [shownBefore, shownAfter] = [describe(running, old.records[at]!, before, room), describe(trying, old.records[at]!, after, room)]
+    const { partition, offset } = records[at]!
+    result.differences.push({ partition, offset: Number(offset), before: shownBefore.steps[index]!, after: shownAfter.steps[index]! })
   }
+
+  const both = Math.min(old.traced.length, next.traced.length)
+  for (let at = 0; at < both; at++) compare(at, old.traced[at]!, next.traced[at]!)
+  // The time is for all records together: only alone does a record show whether the new version ends with it.
+  const isSuspect = next.hanging !== undefined && next.traced.length === both && old.traced.length > both
+  let after = isSuspect ? next.hanging : undefined
+  if (isSuspect && records.length > 1) {
+    const alone = await runTrace(deps, trying, [records[both]!])
+    after = alone.traced[0] ?? alone.hanging
+  }
+  if (after) compare(both, old.traced[both]!, after)
+  result.left += records.length - both - (after ? 1 : 0)
   return result
 }
-
-/** A trace is missing behind a record at which the chain hung, and cut where its records would take too much room. */
-const stepOf = (trace: Trace | undefined, index: number): Trace['steps'][number] | undefined =>
-  trace && !trace.truncated ? trace.steps[index] : undefined
-
-const madeBy = ({ out, error }: Trace['steps'][number]): string => JSON.stringify([out, error])

@@ -14,7 +14,10 @@ import { getBinary } from '../store/smartmodules.ts'
 import { showHeader, showKey, showValue, shownBytes, type ShownBytes } from '../dead-letters/show.ts'
 
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
-type Chain = Pick<PipelineDefinition, 'account_id' | 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec' | 'sink' | 'sink_codec'>
+export type Chain = Pick<
+  PipelineDefinition,
+  'account_id' | 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec' | 'sink' | 'sink_codec'
+>
 
 /** The largest time value of a Date (ECMA-262 §21.4.1.1). */
 const TIME_MAX_MS = 8.64e15
@@ -57,12 +60,23 @@ function asJson(source: SourceRecord, decode: ((value: Buffer) => Buffer) | unde
 }
 
 /** Throws ServiceError `conflict` when the chain does not start. Of a chain that does not return, the records before are shown. */
-export async function traceThrough(
-  { db, cacheFolder, workshop }: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
+export async function traceThrough(deps: TraceDeps, chain: Chain, found: SourceRecord[], binaries: Binaries = new Map()): Promise<Trace[]> {
+  const { records, traced, hanging } = await runTrace(deps, chain, found, binaries)
+  const room = shownBytes()
+  return [...traced, ...(hanging ? [hanging] : [])].map((each, index) => describe(chain, records[index]!, each, room))
+}
+
+export type TraceDeps = Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>
+/** `records` as the chain saw them; `traced`: what it did with the first of them; `hanging`: the one after these, where it did not return. */
+export type RunTrace = { records: SourceRecord[]; traced: Traced[]; hanging: Traced | undefined }
+
+/** Throws ServiceError `conflict` when the chain does not start. */
+export async function runTrace(
+  { db, cacheFolder, workshop }: TraceDeps,
   chain: Chain,
   found: SourceRecord[],
   binaries: Binaries = new Map(),
-): Promise<Trace[]> {
+): Promise<RunTrace> {
   const decode = chain.source_codec && openValueDecoder(chain.source_codec)
   const records = found.map((record) => asJson(record, decode))
   const trace = createTrace()
@@ -85,10 +99,10 @@ export async function traceThrough(
     DEADLINES,
     trace.onProgress,
   )
-  const all = 'traced' in answer ? trace.whole() : trace.untilItHung()
-  if (!all) throw new ServiceError('conflict', `the chain could not be run: ${'refused' in answer ? answer.refused : 'no answer'}`)
-  const room = shownBytes()
-  return all.map((traced, index) => describe(chain, records[index]!, traced, room))
+  const hanging = 'traced' in answer ? undefined : trace.hanging()
+  if (!('traced' in answer) && !hanging)
+    throw new ServiceError('conflict', `the chain could not be run: ${'refused' in answer ? answer.refused : 'no answer'}`)
+  return { records, traced: trace.whole(), hanging }
 }
 
 const show = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes) => ({
@@ -116,12 +130,12 @@ function createTrace() {
       }
     },
     whole: () => traced,
-    /** The records before, and the one at whose step the job ended; undefined when no step was under way. */
-    untilItHung(): Traced[] | undefined {
+    /** The record at whose step the job ended; undefined when no step was under way. */
+    hanging(): Traced | undefined {
       if (!entering) return undefined
       const error = { code: 'module_timeout', message: 'did not return in time' }
       const hanging: TracedStep = { in: entering, out: [], outCount: 0, isSame: false, isCut: false, logs: [], nanoseconds: 0, error }
-      return [...traced, { steps: [...steps, hanging], outputs: { records: [], count: 0, isCut: false } }]
+      return { steps: [...steps, hanging], outputs: { records: [], count: 0, isCut: false } }
     },
   }
 }
@@ -129,7 +143,8 @@ function createTrace() {
 /** What a record takes in a response besides its bytes. */
 const RECORD_BYTES = 100
 
-function describe(chain: Chain, source: SourceRecord, traced: Traced, room: ShownBytes): Trace {
+/** A record's trace as it is shown, as far as there is room. */
+export function describe(chain: Pick<Chain, 'steps'>, source: SourceRecord, traced: Traced, room: ShownBytes): Trace {
   const shown = (record: TracedRecord) => show(record, room)
   // A step may make any number of records, and even an empty one takes some room.
   let isCut = false

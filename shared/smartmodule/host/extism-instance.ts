@@ -132,9 +132,11 @@ async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: B
 }
 
 const EMPTY = Buffer.alloc(0)
+/** Throws TypeError for what is no UTF-8. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 function elementsOf(bytes: Buffer | undefined): Buffer[] {
-  const elements: unknown = bytes === undefined || bytes.length === 0 ? [] : JSON.parse(bytes.toString('utf8'))
+  const elements: unknown = bytes === undefined || bytes.length === 0 ? [] : JSON.parse(utf8.decode(bytes))
   if (!Array.isArray(elements)) throw new Error('array_map did not return a JSON array')
   if (elements.length > ELEMENTS_MAX) throw new Error(`array_map returned ${elements.length} elements; at most ${ELEMENTS_MAX} are allowed`)
   // Their own bytes: written again, numbers would lose digits and members their order.

@@ -1,7 +1,7 @@
 /** Shows and promotes a pipeline's canary: another version of one of its steps, which runs beside it and delivers nothing. */
 import { getCanaryContract, promoteCanaryContract } from '../../../../shared/api/canary.ts'
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
-import { notFound } from '../../service-error.ts'
+import { notFound, ServiceError } from '../../service-error.ts'
 import { findCanary } from '../../store/canaries.ts'
 import type { PipelineRow } from '../../store/pipelines.ts'
 import { getPipeline } from '../get-pipeline.ts'
@@ -59,10 +59,16 @@ export const promoteCanary = operation(promoteCanaryContract, async (deps, calle
   const pipeline = await getPipeline(deps, caller, params.id)
   const canary = await findCanary(deps.db, pipeline.id)
   if (!canary) throw notFound('a canary of the pipeline')
+  if (canary.status === 'rolled_back')
+    throw new ServiceError('conflict', `the canary was rolled back, because it ${canary.status_reason}; start another one`)
   const { version, config } = canary.definition
   const processors = pinned(pipeline).map((each, index) => (index === canary.step ? { ...each, version, config } : each))
   // Ends the canary too: it belonged to the steps before.
-  const row = await changePipeline(deps, caller, params.id, { processors })
+  const row = await changePipeline(deps, caller, params.id, { processors }, async (trx, { revision }) => {
+    const now = await findCanary(trx, pipeline.id)
+    if (revision !== pipeline.revision || now?.created_at.getTime() !== canary.created_at.getTime())
+      throw new ServiceError('conflict', 'the pipeline or its canary has changed meanwhile')
+  })
   deps.notifyPublisher()
   return { status: 200, body: showPipeline(row), headers: etagOf(row) }
 })

@@ -4,12 +4,13 @@ import { chainFaults, resolveSteps } from '../../definitions/resolve-steps.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { invalidRequest, notFound, ServiceError, type Detail } from '../../service-error.ts'
 import { deleteCanary, setCanary } from '../../store/canaries.ts'
-import { lockPipeline } from '../../store/pipelines.ts'
+import { transition } from '../../../../shared/model/pipeline-status.ts'
+import { lockPipeline, type PipelineRow } from '../../store/pipelines.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { assertIfMatch, etagOf } from '../list-reply.ts'
 
 /** Starts a canary, or ends it with `null`. Throws 400 naming what is wrong with it. */
-export async function changeCanary(deps: Deps, caller: Caller, id: string, asked: CanaryRequest | null): Promise<void> {
+export async function changeCanary(deps: Deps, caller: Caller, id: string, asked: CanaryRequest | null): Promise<PipelineRow> {
   const { definition } = await getPipeline(deps, caller, id)
   const index = (asked?.step ?? 1) - 1
   const running = definition.steps[index]
@@ -26,15 +27,21 @@ export async function changeCanary(deps: Deps, caller: Caller, id: string, asked
   if (step) details.push(...(await chainFaults(deps, { id, account_id: caller.accountId }, [step], details.length > 0)))
   if (details.length > 0)
     throw invalidRequest(details.map(({ path, message }) => ({ path: path.replace('/processors/0', '/canary'), message })))
-  await deps.db.transaction(async (trx) => {
+  return deps.db.transaction(async (trx) => {
     const row = await lockPipeline(trx, id)
     if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
     assertIfMatch(caller, etagOf(row))
-    if (!asked || !step) return deleteCanary(trx, id)
+    if (transition(row.status, 'update') === 'refused')
+      throw new ServiceError('conflict', `a pipeline that is ${row.status} can't be changed`)
+    if (!asked || !step) {
+      await deleteCanary(trx, id)
+      return row
+    }
     if (row.definition.steps[index]?.module_id !== step.definition.module_id)
       throw new ServiceError('conflict', 'the pipeline has got other steps meanwhile')
     const { max_failing, max_differing } = asked
     const definition = { ...step.definition, on_error: row.definition.steps[index].on_error }
     await setCanary(trx, { pipeline_id: id, account_id: caller.accountId, step: index, definition, max_failing, max_differing })
+    return row
   })
 }

@@ -5,6 +5,7 @@ import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { transition } from '../../../../shared/model/pipeline-status.ts'
 import { deleteCanary } from '../../store/canaries.ts'
 import { lockPipeline, replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
+import type { Queryable } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
@@ -29,8 +30,14 @@ const makesRevision = ({ processors, sink, tasks, on_error, failure_threshold, o
 /** A new attempt runs a failed pipeline again, so its status becomes `starting`. */
 const afterFailure = ({ status }: PipelineRow) => (status === 'failed' ? ({ status: 'starting', status_reason: null } as const) : {})
 
-/** Makes the pipeline's next revision, where the change affects what runs. */
-export async function changePipeline(deps: Deps, caller: Caller, id: string, asked: Change): Promise<PipelineRow> {
+/** Makes the pipeline's next revision, where the change affects what runs. `assertAsBefore` is called with the pipeline locked. */
+export async function changePipeline(
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  asked: Change,
+  assertAsBefore: (trx: Queryable, row: PipelineRow) => Promise<void> = async () => {},
+): Promise<PipelineRow> {
   await getPipeline(deps, caller, id)
   const faults: Detail[] = []
   if (asked.processors) {
@@ -44,6 +51,7 @@ export async function changePipeline(deps: Deps, caller: Caller, id: string, ask
     assertIfMatch(caller, etagOf(row))
     if (transition(row.status, 'update') === 'refused')
       throw new ServiceError('conflict', `a pipeline that is ${row.status} can't be changed`)
+    await assertAsBefore(trx, row)
     const { name = row.name, description = row.description } = asked
     if (!makesRevision(asked)) return updatePipeline(trx, id, { name, description })
     const details: Detail[] = [...faults]
@@ -93,7 +101,10 @@ export const updatePipelineOperation = operation(updatePipelineContract, async (
   assertMayUse(caller, body.sink ? { sink: body.sink } : {})
   if (body.sink && query.check === 'true') await assertSinkReachable(deps, caller, params.id, body.sink)
   const { canary, ...change } = body
-  if (canary !== undefined) await changeCanary(deps, caller, params.id, canary)
+  if (canary !== undefined) {
+    const row = await changeCanary(deps, caller, params.id, canary)
+    return { status: 200, body: showPipeline(row), headers: etagOf(row) }
+  }
   const row = await orNameTaken('pipeline', body.name, changePipeline(deps, caller, params.id, change))
   deps.notifyPublisher()
   return { status: 200, body: showPipeline(row), headers: etagOf(row) }

@@ -1,9 +1,11 @@
 /** Upload → inspection in a workshop → an immutable, content-addressed version. An existing name gets its next version. */
-import { deploySmartModuleContract } from '../../../../shared/api/smartmodules.ts'
-import { ServiceError } from '../../service-error.ts'
+import { deploySmartModuleContract, type ModuleTest } from '../../../../shared/api/smartmodules.ts'
+import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
-import { isUniqueViolation } from '../../store/database.ts'
+import { isUniqueViolation, type Queryable } from '../../store/database.ts'
 import {
+  findSmartModuleByName,
+  findVersion,
   insertSmartModule,
   insertVersion,
   liftQuarantine,
@@ -13,6 +15,7 @@ import {
   type VersionRow,
 } from '../../store/smartmodules.ts'
 import { assertQuotas } from '../../store/quotas.ts'
+import { testFaults } from './run-tests.ts'
 import { inspectUpload } from './upload.ts'
 import { operation } from '../operation.ts'
 
@@ -38,7 +41,15 @@ function nextVersion(versions: VersionRow[], asked: string | undefined): string 
   return asked
 }
 
-export const deploySmartModule = operation(deploySmartModuleContract, async ({ db, workshop }, caller, { body }) => {
+/** The tests of the newest version, which its next one must pass too. */
+async function testsBefore(db: Queryable, accountId: string, name: string): Promise<ModuleTest[]> {
+  const known = await findSmartModuleByName(db, accountId, name)
+  if (known?.account_id !== accountId) return []
+  return (await findVersion(db, known.id, known.version))?.tests ?? []
+}
+
+export const deploySmartModule = operation(deploySmartModuleContract, async (deps, caller, { body }) => {
+  const { db, workshop } = deps
   const { source = null, wasm_binary } = body
   const { kind, extismFunction, binary, sha256 } = await inspectUpload(
     workshop,
@@ -46,11 +57,16 @@ export const deploySmartModule = operation(deploySmartModuleContract, async ({ d
     { source, wasm_binary },
     body.config.parameters,
   )
+  const tests = body.tests ?? (await testsBefore(db, caller.accountId, body.name))
+  const { input_format, output_format } = body.config
+  const candidate = { sha256, kind, binary, input_format, output_format, ...(extismFunction ? { extism_function: extismFunction } : {}) }
+  const details = await testFaults(deps, caller.accountId, candidate, tests)
+  if (details.length > 0) throw invalidRequest(details)
   try {
     return await db.transaction(async (trx) => {
       const known = await lockSmartModule(trx, caller.accountId, body.name)
       const versions = known ? await listVersions(trx, known.id) : []
-      const more = { smartmodules: known ? 0 : 1, smartmodule_bytes: binary.length + JSON.stringify([body.config, source]).length }
+      const more = { smartmodules: known ? 0 : 1, smartmodule_bytes: binary.length + JSON.stringify([body.config, source, tests]).length }
       await assertQuotas(trx, caller.accountId, more, versions.length)
       const row =
         known ??
@@ -77,6 +93,7 @@ export const deploySmartModule = operation(deploySmartModuleContract, async ({ d
           output_format,
           config,
           source,
+          tests: tests.length > 0 ? tests : null,
         },
         binary,
       )

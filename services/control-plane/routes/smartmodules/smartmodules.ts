@@ -61,7 +61,7 @@ export const getVersionOperation = operation(getVersionContract, async ({ db }, 
   const row = await findSmartModule(db, caller.accountId, params.id)
   const version = row && (await findVersion(db, row.id, params.version))
   if (!version) throw notFound('the version')
-  const { config, input_format, output_format, source } = version
+  const { config, input_format, output_format, source, tests } = version
   const wasm_binary = query.binary === 'true' ? (await getBinary(db, version.sha256)).toString('base64') : undefined
   return {
     status: 200,
@@ -69,6 +69,7 @@ export const getVersionOperation = operation(getVersionContract, async ({ db }, 
       ...showVersion(version),
       config: { input_format, output_format, ...config },
       ...(source ? { source } : {}),
+      ...(tests ? { tests } : {}),
       ...(wasm_binary === undefined ? {} : { wasm_binary }),
     },
   }

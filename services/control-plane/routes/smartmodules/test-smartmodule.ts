@@ -1,15 +1,15 @@
 /** Runs records through steps that need not be deployed: sources, binaries, or SmartModules of the account. */
 import type { z } from 'zod'
 import { testSmartModuleContract } from '../../../../shared/api/smartmodules.ts'
-import { frame } from '../../../../shared/model/framing.ts'
 import { ON_ERROR_DEFAULT } from '../../../../shared/model/policies.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { chainFaults, resolveSteps, type ResolvedStep } from '../../definitions/resolve-steps.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
-import { traceThrough, type SourceRecord } from '../../trace/trace.ts'
+import { traceThrough } from '../../trace/trace.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { operation } from '../operation.ts'
+import { givenRecords, UNDEPLOYED } from './given-records.ts'
 import { streamRecords } from './stream-records.ts'
 import { inspectUpload } from './upload.ts'
 
@@ -17,8 +17,6 @@ type Body = z.output<typeof testSmartModuleContract.request.body>
 
 /** Of all binaries that come with one request. */
 const UPLOAD_BYTES_MAX = 16 << 20
-/** What a trace names a step by that has no SmartModule. */
-const UNDEPLOYED = { module_id: '', version: '', on_error: ON_ERROR_DEFAULT, changes_keys: false }
 
 /** Throws 403 for a key that may not upload what the request holds, or not read the stream that it names. */
 function assertMayTry(caller: Caller, { processors, stream_id }: Body): void {
@@ -54,23 +52,6 @@ async function resolveTrial({ db, workshop }: Deps, { accountId }: Caller, proce
     steps.push({ index, parameters: undefined, definition: { ...own, config, input_format, output_format } })
   }
   return { steps, binaries, details }
-}
-
-/** Records of a request as a topic would hold them. */
-function givenRecords(records: NonNullable<Body['records']>): SourceRecord[] {
-  const now = Date.now()
-  return records.map(({ key, value, headers, timestamp }, index) => ({
-    partition: 0,
-    offset: BigInt(index),
-    timestamp: BigInt(timestamp === undefined ? now : Date.parse(timestamp)),
-    record: {
-      offsetDelta: 0,
-      timestampDelta: 0n,
-      key: key === null ? null : Buffer.from(key),
-      value: value === null || value === undefined ? null : frame(0, JSON.stringify(value)),
-      headers: Object.entries(headers).map(([name, text]): [string, Buffer] => [name, Buffer.from(text)]),
-    },
-  }))
 }
 
 export const testSmartModule = operation(testSmartModuleContract, async (deps, caller, { body }) => {

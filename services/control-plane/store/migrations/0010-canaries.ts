@@ -21,7 +21,8 @@ export async function up(knex: Knex): Promise<void> {
       examples json NOT NULL,
       -- In milliseconds, because it tells canaries apart and JavaScript's dates have no more.
       created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()),
-      updated_at timestamptz NOT NULL DEFAULT now()
+      updated_at timestamptz NOT NULL DEFAULT now(),
+      looked_at timestamptz NOT NULL DEFAULT now()
     )`)
 }
 

@@ -23,6 +23,7 @@ function put(record: Record, start: usize, end: usize, from: usize, to: usize): 
 }
 
 export function arrayMap(record: Record): void {
+  if (record.kind != Kind.Object) return record.fail('the value is not a JSON object')
   const slice = record.find(path)
   const kind = slice.kind
   if (kind == Kind.Missing || kind == Kind.Null) {

@@ -1,5 +1,5 @@
 /** dps/flatten: lifts the members of nested objects to the top, under their paths as names. */
-import { Config, Kind, Record, Writer, closeOf, kindAt, numberOf, skipChecked, skipSpace } from 'dps'
+import { Config, Kind, Record, Writer, closeOf, kindAt, hasTwins, numberOf, skipChecked, skipSpace } from 'dps'
 
 const prefix = new Writer()
 const separator = new Writer()
@@ -54,4 +54,5 @@ export function map(record: Record): void {
   members(out, skipSpace(record.start, record.end), 0)
   out.byte(125)
   record.commit(out)
+  if (record.parse() && hasTwins()) record.fail('two members would have the same name')
 }

@@ -1,5 +1,5 @@
 /** dps/parse: makes values of a text: JSON, a line of separated values, or pairs such as `level=warn user="Ada L."`. */
-import { Config, Kind, Path, Record, Segment, Writer, parseJson, skipSpace, textOf, unescape } from 'dps'
+import { Config, Kind, Path, Record, Segment, Writer, hasTwins, parseJson, skipSpace, textOf, unescape } from 'dps'
 
 let field: string = ''
 let path: Path = new Path('')
@@ -48,7 +48,7 @@ function readValue(until: u32): bool {
     while (true) {
       if (at >= stop) return false
       const c: u32 = load<u8>(at++)
-      if (c == 92 && until == 0 && at < stop && format == 'key_value') plain.byte(load<u8>(at++))
+      if (c == 92 && at < stop && format == 'key_value') plain.byte(load<u8>(at++))
       else if (c == 34 && at < stop && load<u8>(at) == 34) plain.byte(load<u8>(at++))
       else if (c == 34) break
       else plain.byte(c)
@@ -75,7 +75,7 @@ function readCsv(): bool {
     }
     out.quoted(changetype<usize>(columns[i]), columns[i].byteLength)
     out.byte(58)
-    if (!readValue(0)) return false
+    if (!readValue(separator)) return false
   }
   out.byte(125)
   return at == stop
@@ -93,7 +93,7 @@ function readPairs(): bool {
     if (!readValue(61) || at == before || at >= stop || load<u8>(at) != 61) return false
     at++
     out.byte(58)
-    if (!readValue(0)) return false
+    if (!readValue(separator)) return false
   }
   out.byte(125)
   return true
@@ -120,6 +120,11 @@ export function map(record: Record): void {
     record.parse()
     if (isRead) out.bytes(skipSpace(text.start, text.at), text.at - skipSpace(text.start, text.at))
   } else isRead = format == 'csv' ? readCsv() : readPairs()
+  if (isRead && format == 'key_value') {
+    parseJson(out.start, out.at)
+    isRead = !hasTwins()
+    record.parse()
+  }
   if (isRead) record.setBytes(into, out.start, out.length)
   else if (!keepsText) record.fail('the field ' + field + ' is not ' + (format == 'json' ? 'JSON' : format == 'csv' ? 'a line of ' + columns.length.toString() + ' values' : 'a list of pairs'))
 }

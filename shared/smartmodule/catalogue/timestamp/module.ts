@@ -1,11 +1,12 @@
 /** dps/timestamp: gives a record the time that one of its fields has. */
-import { Config, Kind, Path, Record, textOf } from 'dps'
+import { Config, Kind, Path, Record, Writer, hasBackslash, textOf, unescape } from 'dps'
 import { formatProblem, milliseconds, readFormatted, readIso, tokensOf } from 'dps/time'
 
 let field: string = ''
 let path: Path = new Path('')
 let tokens: i32[] = []
 let keepsTime: bool = false
+const plain = new Writer()
 
 export function init(config: Config): void {
   field = config.text('field')
@@ -21,8 +22,15 @@ export function init(config: Config): void {
 export function filterMap(record: Record): bool {
   const slice = record.find(path)
   const isText = slice.kind == Kind.String
-  const start = isText ? slice.start + 1 : slice.start
-  const end = isText ? slice.end - 1 : slice.end
+  let start = isText ? slice.start + 1 : slice.start
+  let end = isText ? slice.end - 1 : slice.end
+  if (isText && hasBackslash(start, end)) {
+    plain.clear()
+    plain.room(end - start + 8)
+    plain.at = unescape(start, end, plain.start)
+    start = plain.start
+    end = plain.at
+  }
   const isRead = (isText || (slice.kind == Kind.Number && tokens.length > 0)) && (tokens.length > 0 ? readFormatted(tokens, start, end) : readIso(start, end, false))
   if (isRead) record.setTimestamp(milliseconds())
   else if (!keepsTime) record.fail('the field ' + field + ' is no time')

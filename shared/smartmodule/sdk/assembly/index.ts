@@ -1,6 +1,6 @@
 /** What authors import: `import { Record, Config, Path, Kind } from 'dps'`. */
 export { Kind, closeOf, isUtf8, kindAt, keyEnd, keyEscaped, keyStart, memberCount, parse as parseJson, skipChecked, skipSpace, valueEnd, valueStart } from './json'
 export { compareNumbers, escapeTo, numberOf, textOf, unescape } from './text'
-export { Path, Segment, Slice, findIn, findMember, hasBackslash } from './path'
+export { Path, Segment, Slice, findIn, findMember, hasBackslash, hasTwins } from './path'
 export { Record, Writer } from './record'
 export { Config, emit, leftGarbage, log } from './abi'

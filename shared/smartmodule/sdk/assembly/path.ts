@@ -68,6 +68,15 @@ export function findMember(segment: Segment): i32 {
   return -1
 }
 
+/** Whether two members of the last parsed object have the same name as it is written. */
+export function hasTwins(): bool {
+  for (let i = 1; i < memberCount; i++) {
+    const length = keyEnd(i) - keyStart(i)
+    for (let k = 0; k < i; k++) if (keyEnd(k) - keyStart(k) == length && memory.compare(keyStart(k), keyStart(i), length) == 0) return true
+  }
+  return false
+}
+
 /** Fills `into` with the value at `path` of the last parsed document whose top level is an object. */
 export function findPath(path: Path, into: Slice): bool {
   into.kind = Kind.Missing

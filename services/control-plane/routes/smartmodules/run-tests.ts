@@ -1,0 +1,57 @@
+/** Runs the tests that are kept with a SmartModule over a version that is not deployed yet. */
+import { isDeepStrictEqual } from 'node:util'
+import type { ModuleTest } from '../../../../shared/api/smartmodules.ts'
+import type { Trace } from '../../../../shared/api/operate.ts'
+import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import type { Deps } from '../../deps.ts'
+import { ServiceError, type Detail } from '../../service-error.ts'
+import { traceThrough } from '../../trace/trace.ts'
+import { givenRecords, UNDEPLOYED } from './given-records.ts'
+
+type Step = PipelineDefinition['steps'][number]
+/** The version, as a step without a config. */
+export type Candidate = Pick<Step, 'sha256' | 'kind' | 'extism_function' | 'input_format' | 'output_format'> & { binary: Uint8Array }
+
+const SHOWN_MAX = 200
+const shown = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? 'nothing'
+  return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`
+}
+
+const valuesOf = (traces: Trace[]): unknown[] =>
+  traces.flatMap(({ outputs }) => outputs.map(({ value }) => (value !== null && 'json' in value ? value.json : value)))
+
+/** The first difference between what is made and what is expected. */
+function difference(path: string, made: unknown[], expected: unknown[]): Detail[] {
+  const at = Array.from({ length: Math.max(made.length, expected.length) }).findIndex((_, i) => !isDeepStrictEqual(made[i], expected[i]))
+  return at < 0 ? [] : [{ path: `${path}/${at}`, message: `is ${shown(expected[at])}, and the version makes ${shown(made[at])}` }]
+}
+
+/** What the tests find wrong, by their paths in the request; empty where all pass. */
+export async function testFaults(
+  deps: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
+  accountId: string,
+  { binary, ...candidate }: Candidate,
+  tests: ModuleTest[],
+): Promise<Detail[]> {
+  const details: Detail[] = []
+  for (const [index, { config, records, out, failures }] of tests.entries()) {
+    const step: Step = { ...UNDEPLOYED, ...candidate, name: 'version', config }
+    const chain = { account_id: accountId, pipeline_id: 'test', steps: [step], sink_schema_id: 0 }
+    try {
+      const traces = await traceThrough(deps, chain, givenRecords(records), new Map([[candidate.sha256, binary]]))
+      details.push(
+        ...difference(`/tests/${index}/out`, valuesOf(traces), out),
+        ...difference(
+          `/tests/${index}/failures`,
+          traces.flatMap(({ steps }) => (steps[0]?.error ? [steps[0].error.message] : [])),
+          failures,
+        ),
+      )
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'conflict') throw error
+      details.push({ path: `/tests/${index}/config`, message: error.message })
+    }
+  }
+  return details
+}
