@@ -91,7 +91,7 @@ export async function compileSmartModule(
   others: ReadonlyMap<string, string> = new Map(),
 ): Promise<Uint8Array<ArrayBuffer>> {
   const files = new Map([...others, ['entry.ts', entryFor(source)], ['module.ts', source]])
-  for (const name of ['index', 'abi', 'double', 'edits', 'json', 'lexicon', 'path', 'record', 'sha256', 'text', 'time']) {
+  for (const name of ['index', 'abi', 'double', 'edits', 'json', 'lexicon', 'members', 'path', 'record', 'sha256', 'text', 'time']) {
     files.set(`node_modules/dps/${name}.ts`, await readFile(join(SDK, `${name}.ts`), 'utf8'))
   }
   return assemble(files, SMARTMODULE_OPTIONS)

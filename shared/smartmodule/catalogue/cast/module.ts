@@ -1,5 +1,5 @@
 /** dps/cast: makes numbers, booleans, dates and times of texts, as files and forms have them, field by field. */
-import { Config, Kind, Path, Record, Segment, Slice, Writer, closeOf, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, unescape, valueEnd, valueStart } from 'dps'
+import { Config, Items, Kind, Members, Path, Record, Segment, Slice, Writer, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, textOf, unescape, valueEnd, valueStart } from 'dps'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
 import { formatProblem, putDate, putTimestamp, readFormatted, readIso, tokensOf } from 'dps/time'
 
@@ -36,24 +36,6 @@ class Field {
 
 let fields: Field[] = []
 
-const nameOfMember = new Slice()
-
-/** Moves to the next member of an object in the config; false after the last one. `at` starts behind the brace. */
-let at: usize = 0
-let valueAt: usize = 0
-let valueStop: usize = 0
-function nextMember(end: usize): bool {
-  at = skipSpace(at, end)
-  if (load<u8>(at) == 44) at = skipSpace(at + 1, end)
-  if (load<u8>(at) != 34) return false
-  nameOfMember.start = at
-  nameOfMember.end = closeOf(at + 1) + 1
-  valueAt = skipSpace(skipSpace(nameOfMember.end, end) + 1, end)
-  valueStop = skipChecked(valueAt)
-  at = valueStop
-  return true
-}
-
 function indexIn(list: string[], text: string): i32 {
   for (let i = 0; i < list.length; i++) if (list[i] == text) return i
   return -1
@@ -63,13 +45,8 @@ let problem: string = ''
 
 function readTexts(start: usize, end: usize): ArrayBuffer[] {
   const list: ArrayBuffer[] = []
-  let p = skipSpace(start + 1, end)
-  while (load<u8>(p) == 34) {
-    const after = closeOf(p + 1) + 1
-    list.push(lowered(textOf(p, after)))
-    p = skipSpace(after, end)
-    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
-  }
+  const items = new Items(start, end)
+  while (items.next()) if (kindAt(items.start) == Kind.String) list.push(lowered(textOf(items.start, items.end)))
   return list
 }
 
@@ -129,14 +106,8 @@ export function init(config: Config): void {
     config.refuse('config.fields must be an object of field: type')
     return
   }
-  const end = given.end
-  let next = given.start + 1
-  while (problem.length == 0) {
-    at = next
-    if (!nextMember(end)) break
-    next = at
-    readField(textOf(nameOfMember.start, nameOfMember.end), valueAt, valueStop)
-  }
+  const members = new Members(given.start, given.end)
+  while (problem.length == 0 && members.next()) readField(members.name, members.start, members.end)
   if (problem.length > 0) config.refuse(problem)
   roomForEdits(fields.length)
 }
@@ -149,15 +120,11 @@ function readField(name: string, from: usize, to: usize): void {
   if (kindAt(from) == Kind.String) readOption(field, 'type', from, to)
   else if (kindAt(from) == Kind.Object) {
     let hasType = false
-    let inner = from + 1
-    while (problem.length == 0) {
-      at = inner
-      if (!nextMember(to)) break
-      inner = at
-      const option = textOf(nameOfMember.start, nameOfMember.end)
-      if (option == 'type') hasType = true
-      if (option == 'on_empty') hasOnEmpty = true
-      readOption(field, option, valueAt, valueStop)
+    const options = new Members(from, to)
+    while (problem.length == 0 && options.next()) {
+      if (options.name == 'type') hasType = true
+      if (options.name == 'on_empty') hasOnEmpty = true
+      readOption(field, options.name, options.start, options.end)
     }
     if (problem.length == 0 && !hasType) problem = 'config.fields.' + name + '.type is missing'
   } else problem = 'config.fields.' + name + ' must be a type, or an object with a type'

@@ -1,5 +1,5 @@
 /** dps/cel: filters, changes and multiplies records by expressions of the Common Expression Language (cel.dev). */
-import { Config, Kind, Record, Segment, Writer, closeOf, emit, findMember, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
+import { Config, Items, Kind, Members, Record, Segment, Writer, emit, findMember, kindAt, memberCount, textOf, valueEnd, valueStart } from 'dps'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
 import { look, result } from './evaluate'
 import { itemsOf, putJson } from './json'
@@ -57,27 +57,18 @@ export function init(config: Config): void {
 }
 
 function readAssignments(config: Config, start: usize, end: usize): void {
-  let p = skipSpace(start + 1, end)
-  while (load<u8>(p) == 34) {
-    const close = closeOf(p + 1) + 1
-    const name = textOf(p, close)
-    p = skipSpace(skipSpace(close, end) + 1, end)
-    const after = skipChecked(p)
-    const node = compiled(config, 'config.set.' + name, p, after)
-    if (node !== null) assignments.push(new Assignment(name, node))
-    p = skipSpace(after, end)
-    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
+  const members = new Members(start, end)
+  while (members.next()) {
+    const node = compiled(config, 'config.set.' + members.name, members.start, members.end)
+    if (node !== null) assignments.push(new Assignment(members.name, node))
   }
 }
 
 function readOutputs(config: Config, start: usize, end: usize): void {
-  let p = skipSpace(start + 1, end)
-  for (let i = 0; load<u8>(p) != 93; i++) {
-    const after = skipChecked(p)
-    const node = compiled(config, 'config.emit[' + i.toString() + ']', p, after)
+  const items = new Items(start, end)
+  while (items.next()) {
+    const node = compiled(config, 'config.emit[' + outputs.length.toString() + ']', items.start, items.end)
     if (node !== null) outputs.push(node)
-    p = skipSpace(after, end)
-    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
   }
 }
 

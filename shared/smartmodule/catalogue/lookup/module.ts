@@ -1,5 +1,5 @@
 /** dps/lookup: adds what a table in the config says of a field's value. */
-import { Config, Kind, Path, Record, Segment, closeOf, skipChecked, skipSpace, textOf } from 'dps'
+import { Config, Kind, Members, Path, Record, Segment, textOf } from 'dps'
 
 const enum Missing { Null, Keep, Fail, Drop }
 const MISSING: string[] = ['null', 'keep', 'fail', 'drop']
@@ -30,17 +30,8 @@ export function init(config: Config): void {
   onMissing = (at < 0 ? 0 : at) as Missing
   const table = config.get('table')
   if (table.kind != Kind.Object) return config.refuse('config.table must be an object of value: what it means')
-  const end = table.end
-  let p = skipSpace(table.start + 1, end)
-  while (load<u8>(p) == 34) {
-    const close = closeOf(p + 1) + 1
-    const name = textOf(p, close)
-    p = skipSpace(skipSpace(close, end) + 1, end)
-    const after = skipChecked(p)
-    rows.set(name, copyOf(p, after))
-    p = skipSpace(after, end)
-    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
-  }
+  const members = new Members(table.start, table.end)
+  while (members.next()) rows.set(members.name, copyOf(members.start, members.end))
 }
 
 export function filterMap(record: Record): bool {

@@ -1,5 +1,5 @@
 /** dps/map-fields: renames, drops, sets, re-cases and trims fields of a JSON object, nested ones by dotted paths. */
-import { Config, Kind, Record, Segment, Slice, Writer, closeOf, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
+import { Config, Kind, Members, Record, Segment, Writer, closeOf, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
 
 /** What happens to one field, and to the fields below it. */
 class Node {
@@ -54,21 +54,6 @@ function copyOf(start: usize, end: usize): ArrayBuffer {
   return buffer
 }
 
-/** Calls `each(key, value)` for the members of an object in the config. */
-function eachMember(slice: Slice, each: (key: string, start: usize, end: usize) => void): void {
-  let p = skipSpace(slice.start + 1, slice.end)
-  while (load<u8>(p) == 34) {
-    const close = closeOf(p + 1)
-    const key = textOf(p, close + 1)
-    let value = skipSpace(close + 1, slice.end)
-    value = skipSpace(value + 1, slice.end)
-    const after = skipChecked(value)
-    each(key, value, after)
-    p = skipSpace(after, slice.end)
-    if (load<u8>(p) == 44) p = skipSpace(p + 1, slice.end)
-  }
-}
-
 let problem: string = ''
 
 function texts(config: Config, name: string): string[] {
@@ -96,10 +81,12 @@ export function init(config: Config): void {
   problem = ''
   const rename = config.get('rename')
   if (rename.kind == Kind.Object) {
-    eachMember(rename, (key, start, end) => {
-      if (kindAt(start) != Kind.String) problem = 'config.rename.' + key + ' must be a field name'
+    const members = new Members(rename.start, rename.end)
+    while (members.next()) {
+      const key = members.name
+      if (kindAt(members.start) != Kind.String) problem = 'config.rename.' + key + ' must be a field name'
       else {
-        const to = textOf(start, end)
+        const to = textOf(members.start, members.end)
         if (parentOf(to) != parentOf(key)) problem = 'config.rename.' + key + ' must stay in the same object: ' + to + ' is elsewhere'
         const node = nodeAt(key, true)
         const writer = new Writer()
@@ -108,11 +95,13 @@ export function init(config: Config): void {
         node.renamed = copyOf(writer.start, writer.at)
         node.renamedTo = new Segment(last)
       }
-    })
+    }
   } else if (rename.kind != Kind.Missing) config.refuse('config.rename must be an object of old: new names')
   const set = config.get('set')
-  if (set.kind == Kind.Object) eachMember(set, (key, start, end) => { nodeAt(key, true).set = copyOf(start, end) })
-  else if (set.kind != Kind.Missing) config.refuse('config.set must be an object of field: value')
+  if (set.kind == Kind.Object) {
+    const members = new Members(set.start, set.end)
+    while (members.next()) nodeAt(members.name, true).set = copyOf(members.start, members.end)
+  } else if (set.kind != Kind.Missing) config.refuse('config.set must be an object of field: value')
   const drop = texts(config, 'drop')
   for (let i = 0; i < drop.length; i++) nodeAt(drop[i], true).drop = true
   const upper = texts(config, 'uppercase')

@@ -1,5 +1,5 @@
 /** dps/redact: hides fields, and what in texts looks like an e-mail address, a card number or an IBAN: masked, or as a pseudonym. */
-import { Config, Kind, Path, Record, Segment, Writer, closeOf, escapeTo, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, unescape, valueEnd, valueStart } from 'dps'
+import { Config, Kind, Members, Path, Record, Segment, Writer, closeOf, escapeTo, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, unescape, valueEnd, valueStart } from 'dps'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
 import { hmac, setKey } from 'dps/sha256'
 
@@ -39,21 +39,15 @@ export function init(config: Config): void {
   let needsKey = false
   const given = config.get('fields')
   if (given.kind == Kind.Object) {
-    const end = given.end
-    let p = skipSpace(given.start + 1, end)
-    while (load<u8>(p) == 34) {
-      const close = closeOf(p + 1)
-      const name = textOf(p, close + 1)
-      const value = skipSpace(skipSpace(close + 1, end) + 1, end)
-      const after = skipChecked(value)
-      const action = kindAt(value) == Kind.String ? actionOf(textOf(value, after)) : -1
+    const members = new Members(given.start, given.end)
+    while (members.next()) {
+      const name = members.name
+      const action = kindAt(members.start) == Kind.String ? actionOf(textOf(members.start, members.end)) : -1
       if (action < 0) return config.refuse('config.fields.' + name + ' must be one of ' + ACTIONS.join(', '))
       const field = new Field(name, action as Action)
       if (field.action == Action.Drop && field.path.segments.length > 1) return config.refuse('config.fields.' + name + ': only top-level fields can be dropped; null hides a nested one')
       if (field.action == Action.Hash) needsKey = true
       fields.push(field)
-      p = skipSpace(after, end)
-      if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
     }
   } else if (given.kind != Kind.Missing) return config.refuse('config.fields must be an object of field: action')
   for (let i = 0; ; i++) {

@@ -2,5 +2,6 @@
 export { Kind, closeOf, isUtf8, kindAt, keyEnd, keyEscaped, keyStart, memberCount, parse as parseJson, skipChecked, skipSpace, valueEnd, valueStart } from './json'
 export { compareNumbers, escapeTo, numberOf, textOf, unescape } from './text'
 export { Path, Segment, Slice, findIn, findMember, hasBackslash, hasTwins } from './path'
+export { Items, Members } from './members'
 export { Record, Writer } from './record'
 export { Config, emit, leftGarbage, log } from './abi'

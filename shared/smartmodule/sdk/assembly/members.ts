@@ -1,0 +1,48 @@
+/** Walks over parts of a step's config, which its author reads in `init`: `while (members.next()) …`. */
+import { closeOf, skipChecked, skipSpace } from './json'
+import { textOf } from './text'
+
+/** The members of a checked object [start, end); `name`, `start` and `end` are of the one at hand. */
+export class Members {
+  name: string = ''
+  start: usize = 0
+  end: usize = 0
+  private at: usize
+  private stop: usize
+  constructor(start: usize, end: usize) {
+    this.at = start + 1
+    this.stop = end
+  }
+  next(): bool {
+    let p = skipSpace(this.at, this.stop)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, this.stop)
+    if (load<u8>(p) != 34) return false
+    const close = closeOf(p + 1) + 1
+    this.name = textOf(p, close)
+    this.start = skipSpace(skipSpace(close, this.stop) + 1, this.stop)
+    this.end = skipChecked(this.start)
+    this.at = this.end
+    return true
+  }
+}
+
+/** The items of a checked array [start, end); `start` and `end` are of the one at hand. */
+export class Items {
+  start: usize = 0
+  end: usize = 0
+  private at: usize
+  private stop: usize
+  constructor(start: usize, end: usize) {
+    this.at = start + 1
+    this.stop = end
+  }
+  next(): bool {
+    let p = skipSpace(this.at, this.stop)
+    if (load<u8>(p) == 44) p = skipSpace(p + 1, this.stop)
+    if (load<u8>(p) == 93) return false
+    this.start = p
+    this.end = skipChecked(p)
+    this.at = this.end
+    return true
+  }
+}
