@@ -69,6 +69,14 @@ await kernelBinary(config.DPS_CACHE)
 
 let supervisor: Supervisor | undefined
 let observer: Observer | undefined
+
+/** Longer than the rest of a start takes; an operator's stop kills after ten seconds. */
+const START_REST_MAX_MS = 8000
+const up = Promise.withResolvers<void>()
+let draining: Promise<void> | undefined
+// From here on it may be a member of the fleet: one that ends without leaving holds its tasks up until its session ends.
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (draining ??= drain(signal)))
+
 const reconcile = () => supervisor?.reconcile()
 const definitions = openDefinitions(cluster, names.definitions, createSecretBox(config.SECRETS_KEYS), reconcile, warn('definitions'))
 await definitions.caughtUp
@@ -131,12 +139,13 @@ const operations = await openOperationsServer(config.METRICS_HOST, config.METRIC
 log.info({ processor_id: processorId, metrics_port: operations.port }, 'processor up')
 process.send?.({ type: 'up', metrics_port: operations.port })
 
-let draining: Promise<void> | undefined
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (draining ??= drain(signal)))
+up.resolve()
 
 /** D7: stop fetching, finish the round, commit, leave the groups. */
 async function drain(signal: string): Promise<void> {
   log.info({ signal }, 'draining')
+  setTimeout(() => up.reject(new Error('the start takes too long')), START_REST_MAX_MS).unref()
+  await up.promise.catch(() => process.exit(1))
   // Leave the fleet first, so that other processors have joined the groups before this one's tasks leave them.
   clearInterval(cpuLooks)
   supervisor?.drain()
