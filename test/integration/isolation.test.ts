@@ -131,7 +131,10 @@ describe('a pipeline that ends its runner again and again', () => {
       Array.from({ length: written }, (_, n) => n),
     )
     expect(runningProcessors()).toEqual(supervisors)
-    expect(await runnersOf(`account/${other.account}`)).toEqual(others)
+    // The one that its pipeline runs in; another, of pipelines before, may have ended because it was idle.
+    const stillThere = await runnersOf(`account/${other.account}`)
+    expect(stillThere).not.toEqual([])
+    expect(stillThere.filter((pid) => !others.includes(pid))).toEqual([])
     // A processor that starts now does not try it again.
     await sleep(3000)
     expect(await runnersOf(`suspect/${own.id}`)).toEqual([])
