@@ -70,6 +70,12 @@ export async function countRows(warehouse: pg.Client, name: string): Promise<num
   return Number(rows[0]!.count)
 }
 
+/** The types of a table's columns, by name. */
+export async function columnTypes(warehouse: pg.Client, name: string): Promise<Record<string, string>> {
+  const { rows } = await warehouse.query('SELECT column_name, data_type FROM information_schema.columns WHERE table_name = $1', [name])
+  return Object.fromEntries(rows.map(({ column_name, data_type }) => [column_name, data_type]))
+}
+
 export const waitForRows = (warehouse: pg.Client, name: string, count: number, deadlineMs = 30_000): Promise<unknown> =>
   eventually(`the table ${name} has ${count} rows`, async () => (await countRows(warehouse, name)) >= count, deadlineMs)
 

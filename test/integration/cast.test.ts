@@ -1,7 +1,7 @@
 /** dps/cast in a pipeline: texts become typed columns, and what can't be cast becomes a dead letter. */
 import { describe, expect, it } from 'vitest'
 import { loggedIn, service, unique } from '../harness/client.ts'
-import { connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
+import { columnTypes, connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { createStream, write } from '../harness/pipelines.ts'
 
 describe('records of texts', () => {
@@ -38,10 +38,7 @@ describe('records of texts', () => {
     ])
     const warehouse = await openWarehouse()
     await waitForRows(warehouse, name, 2)
-    const { rows: columns } = await warehouse.query('SELECT column_name, data_type FROM information_schema.columns WHERE table_name = $1', [
-      name,
-    ])
-    expect(Object.fromEntries(columns.map(({ column_name, data_type }) => [column_name, data_type]))).toEqual({
+    expect(await columnTypes(warehouse, name)).toEqual({
       id: 'bigint',
       amount: 'numeric',
       paid: 'boolean',

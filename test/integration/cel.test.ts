@@ -1,7 +1,7 @@
 /** dps/cel in pipelines: a file of texts becomes typed rows by two built-in steps, and a faulty expression is refused with its place. */
 import { describe, expect, it } from 'vitest'
 import { loggedIn, service, unique } from '../harness/client.ts'
-import { connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
+import { columnTypes, connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { createStream, write } from '../harness/pipelines.ts'
 
 describe('expressions', () => {
@@ -30,10 +30,7 @@ describe('expressions', () => {
     ])
     const warehouse = await openWarehouse()
     await waitForRows(warehouse, name, 2)
-    const { rows: columns } = await warehouse.query('SELECT column_name, data_type FROM information_schema.columns WHERE table_name = $1', [
-      name,
-    ])
-    expect(Object.fromEntries(columns.map(({ column_name, data_type }) => [column_name, data_type]))).toEqual({
+    expect(await columnTypes(warehouse, name)).toEqual({
       id: 'bigint',
       price: 'numeric',
       n: 'bigint',

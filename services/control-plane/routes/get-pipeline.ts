@@ -1,11 +1,30 @@
 /** The caller's pipeline, for everything below `/pipelines/{id}`. */
-import { notFound } from '../service-error.ts'
-import { findPipeline, type PipelineRow } from '../store/pipelines.ts'
+import { transition } from '../../../shared/model/pipeline-status.ts'
+import { notFound, ServiceError } from '../service-error.ts'
+import type { Queryable } from '../store/database.ts'
+import { findPipeline, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Caller, Deps } from '../deps.ts'
+import { assertIfMatch, etagOf } from './list-reply.ts'
 
 /** Throws 404 for a pipeline that does not exist or belongs to another account. */
 export async function getPipeline({ db }: Pick<Deps, 'db'>, caller: Caller, id: string): Promise<PipelineRow> {
   const row = await findPipeline(db, caller.accountId, id)
   if (!row) throw notFound('the pipeline')
+  return row
+}
+
+/** The caller's pipeline, locked until the transaction ends. Throws 404 as above, 412 where If-Match names another state of it. */
+export async function lockForChange(trx: Queryable, caller: Caller, id: string): Promise<PipelineRow> {
+  const row = await lockPipeline(trx, id)
+  if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
+  assertIfMatch(caller, etagOf(row))
+  return row
+}
+
+/** The same for a change of what it runs. Throws 409 where its status allows none. */
+export async function lockForUpdate(trx: Queryable, caller: Caller, id: string): Promise<PipelineRow> {
+  const row = await lockForChange(trx, caller, id)
+  if (transition(row.status, 'update') === 'refused')
+    throw new ServiceError('conflict', `a pipeline that is ${row.status} can't be changed`)
   return row
 }

@@ -2,22 +2,14 @@
 import type { Difference } from '../../../shared/api/canary.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { shownBytes } from '../dead-letters/show.ts'
-import type { Traced, TracedRecord, TracedStep } from '../workshop/jobs.ts'
+import type { Traced, TracedStep } from '../workshop/jobs.ts'
+import { isSameRecord } from '../workshop/same-record.ts'
 import { describe, runTrace, type Chain, type SourceRecord, type TraceDeps } from './trace.ts'
 
 /** `left`: records that were not compared: too large to be kept whole, or behind the time that both versions had together. */
 export type Comparison = { compared: number; left: number; failed: number; differences: Difference[] }
 
 type Step = PipelineDefinition['steps'][number]
-
-const sameBytes = (a: Uint8Array | null, b: Uint8Array | null): boolean => (a === null || b === null ? a === b : Buffer.compare(a, b) === 0)
-
-const isSameRecord = (a: TracedRecord, b: TracedRecord): boolean =>
-  a.timestamp === b.timestamp &&
-  sameBytes(a.key, b.key) &&
-  sameBytes(a.value, b.value) &&
-  a.headers.length === b.headers.length &&
-  a.headers.every(([name, value], at) => name === b.headers[at]![0] && sameBytes(value, b.headers[at]![1]))
 
 const isSameStep = (a: TracedStep, b: TracedStep): boolean =>
   a.error?.code === b.error?.code &&

@@ -12,6 +12,7 @@ import { openKernel, type Kernel } from '../../../shared/smartmodule/host/kernel
 import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import type { JobStep, Progress, TracedRecord, TraceInput } from './jobs.ts'
+import { isSameRecord } from './same-record.ts'
 
 const LARGEST = 64 << 20
 
@@ -60,7 +61,7 @@ export async function traceRecords(
           in: entering.records,
           out: leaving.records,
           outCount: out.length,
-          isSame: out.length === current.length && out.every((record, at) => isSame(record, current[at]!)),
+          isSame: out.length === current.length && out.every((record, at) => isSameRecord(record, current[at]!, bare)),
           isCut: entering.isCut || leaving.isCut,
           logs: logs.take(),
           nanoseconds,
@@ -125,16 +126,8 @@ function createLogs() {
   }
 }
 
-const sameBytes = (a: Uint8Array | null, b: Uint8Array | null): boolean => (a === null || b === null ? a === b : Buffer.compare(a, b) === 0)
-
 /** Steps add and remove the framing prefix, so values are compared without it. */
-function isSame(a: TracedRecord, b: TracedRecord): boolean {
-  const bare = (value: Uint8Array | null) => (value && value.length >= 5 && value[0] === 0 ? value.subarray(5) : value)
-  const sameHeaders =
-    a.headers.length === b.headers.length &&
-    a.headers.every(([name, bytes], at) => name === b.headers[at]![0] && sameBytes(bytes, b.headers[at]![1]))
-  return a.timestamp === b.timestamp && sameHeaders && sameBytes(a.key, b.key) && sameBytes(bare(a.value), bare(b.value))
-}
+const bare = (value: Uint8Array | null) => (value && value.length >= 5 && value[0] === 0 ? value.subarray(5) : value)
 
 /** A policy only decides what happens after a failure; a trace shows every failure. */
 const ALWAYS_SAY: OnError = { policy: 'dead_letter', retries_max: 0, backoff_ms: 0 }

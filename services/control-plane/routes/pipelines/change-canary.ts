@@ -2,12 +2,10 @@
 import type { CanaryRequest } from '../../../../shared/api/pipelines.ts'
 import { chainFaults, resolveSteps } from '../../definitions/resolve-steps.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { invalidRequest, notFound, ServiceError, type Detail } from '../../service-error.ts'
+import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
 import { deleteCanary, setCanary } from '../../store/canaries.ts'
-import { transition } from '../../../../shared/model/pipeline-status.ts'
-import { lockPipeline, type PipelineRow } from '../../store/pipelines.ts'
-import { getPipeline } from '../get-pipeline.ts'
-import { assertIfMatch, etagOf } from '../list-reply.ts'
+import { type PipelineRow } from '../../store/pipelines.ts'
+import { getPipeline, lockForUpdate } from '../get-pipeline.ts'
 
 /** Starts a canary, or ends it with `null`. Throws 400 naming what is wrong with it. */
 export async function changeCanary(deps: Deps, caller: Caller, id: string, asked: CanaryRequest | null): Promise<PipelineRow> {
@@ -28,11 +26,7 @@ export async function changeCanary(deps: Deps, caller: Caller, id: string, asked
   if (details.length > 0)
     throw invalidRequest(details.map(({ path, message }) => ({ path: path.replace('/processors/0', '/canary'), message })))
   return deps.db.transaction(async (trx) => {
-    const row = await lockPipeline(trx, id)
-    if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
-    assertIfMatch(caller, etagOf(row))
-    if (transition(row.status, 'update') === 'refused')
-      throw new ServiceError('conflict', `a pipeline that is ${row.status} can't be changed`)
+    const row = await lockForUpdate(trx, caller, id)
     if (!asked || !step) {
       await deleteCanary(trx, id)
       return row

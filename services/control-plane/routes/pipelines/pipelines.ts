@@ -8,7 +8,7 @@ import {
   listPipelinesContract,
   pipelineActionContracts,
 } from '../../../../shared/api/pipelines.ts'
-import { notFound, ServiceError } from '../../service-error.ts'
+import { ServiceError } from '../../service-error.ts'
 import {
   DESIRED_AFTER,
   PIPELINE_ACTIONS,
@@ -16,15 +16,15 @@ import {
   transition,
   type PipelineAction,
 } from '../../../../shared/model/pipeline-status.ts'
-import { listObserved, listPipelines, lockPipeline, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
+import { listObserved, listPipelines, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
 import type { Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishDefinition } from '../../publisher/enqueue.ts'
 import { isDrained, undoPipeline } from '../../reconciler/pipelines.ts'
-import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
+import { etagOf, listReply } from '../list-reply.ts'
 import { cancelJob } from '../../jobs/jobs.ts'
-import { getPipeline } from '../get-pipeline.ts'
+import { getPipeline, lockForChange } from '../get-pipeline.ts'
 import { readOffsets } from '../operate/operate.ts'
 import { operation } from '../operation.ts'
 
@@ -101,9 +101,7 @@ async function needsAttempt(trx: Queryable, row: PipelineRow, action: PipelineAc
 /** Changes status and desired status, and queues the definition for the processors, in one transaction. */
 async function act(deps: Deps, caller: Caller, id: string, action: PipelineAction): Promise<PipelineRow> {
   const changed = await deps.db.transaction(async (trx) => {
-    const row = await lockPipeline(trx, id)
-    if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
-    assertIfMatch(caller, etagOf(row))
+    const row = await lockForChange(trx, caller, id)
     const next = transition(statusForActions(row), action)
     if (next === 'refused') throw new ServiceError('conflict', `a pipeline that is ${row.status} can't ${action}`)
     if (next === 'same') return row
@@ -131,9 +129,7 @@ const DRAIN_WAIT_MS = 10_000
 
 export const deletePipelineOperation = operation(deletePipelineContract, async (deps, caller, { params }) => {
   const row = await deps.db.transaction(async (trx) => {
-    const locked = await lockPipeline(trx, params.id)
-    if (!locked || locked.account_id !== caller.accountId || locked.status === 'deleting') throw notFound('the pipeline')
-    assertIfMatch(caller, etagOf(locked))
+    const locked = await lockForChange(trx, caller, params.id)
     const updated = await updatePipeline(trx, locked.id, { status: 'deleting', desired: 'stopped' })
     await publishDefinition(trx, updated)
     return updated

@@ -2,14 +2,13 @@
 import { resetOffsetsContract, type StreamPlace } from '../../../../shared/api/pipelines.ts'
 import { KafkaError } from '../../../../shared/kafka/cluster.ts'
 import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
-import { notFound, ServiceError, unavailable } from '../../service-error.ts'
+import { ServiceError, unavailable } from '../../service-error.ts'
 import { withoutPlan } from '../../../../shared/model/commit-metadata.ts'
-import { lockPipeline, type PipelineRow } from '../../store/pipelines.ts'
+import { type PipelineRow } from '../../store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
-import { assertIfMatch, etagOf } from '../list-reply.ts'
-import { getPipeline } from '../get-pipeline.ts'
+import { getPipeline, lockForChange } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 
 /** Not `failed`: such a pipeline is still desired to run, and a restarted processor would start it at the old position. */
@@ -43,9 +42,7 @@ async function reset(deps: Deps, caller: Caller, id: string, start: StreamPlace)
   const named = typeof start === 'object' && 'offsets' in start ? start.offsets : undefined
   const offsets = new Map([...found].filter(([partition]) => named === undefined || named[String(partition)] !== undefined))
   const row = await deps.db.transaction(async (trx) => {
-    const locked = await lockPipeline(trx, id)
-    if (!locked || locked.account_id !== caller.accountId || locked.status === 'deleting') throw notFound('the pipeline')
-    assertIfMatch(caller, etagOf(locked))
+    const locked = await lockForChange(trx, caller, id)
     if (!RESTING.has(locked.status)) throw conflict(`the offsets of a pipeline that is ${locked.status} can't be set: stop it first`)
     // The group first: a revision that voids the sink's position must not start at the group's old one.
     await commit(deps, locked, offsets)

@@ -1,17 +1,16 @@
 /** PATCH of a pipeline: its next revision is checked like a new pipeline, then stored and handed to the tasks in one transaction. */
 import { updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
-import { invalidRequest, notFound, ServiceError, type Detail } from '../../service-error.ts'
+import { invalidRequest, type Detail } from '../../service-error.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
-import { transition } from '../../../../shared/model/pipeline-status.ts'
 import { deleteCanary } from '../../store/canaries.ts'
-import { lockPipeline, replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
+import { replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
 import type { Queryable } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
-import { getPipeline } from '../get-pipeline.ts'
-import { assertIfMatch, etagOf } from '../list-reply.ts'
+import { getPipeline, lockForUpdate } from '../get-pipeline.ts'
+import { etagOf } from '../list-reply.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 import { changeCanary } from './change-canary.ts'
@@ -46,11 +45,7 @@ export async function changePipeline(
     faults.push(...(await chainFaults(deps, { id, account_id: caller.accountId }, resolved, unknown.length > 0)))
   }
   return deps.db.transaction(async (trx) => {
-    const row = await lockPipeline(trx, id)
-    if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
-    assertIfMatch(caller, etagOf(row))
-    if (transition(row.status, 'update') === 'refused')
-      throw new ServiceError('conflict', `a pipeline that is ${row.status} can't be changed`)
+    const row = await lockForUpdate(trx, caller, id)
     await assertAsBefore(trx, row)
     const { name = row.name, description = row.description } = asked
     if (!makesRevision(asked)) return updatePipeline(trx, id, { name, description })

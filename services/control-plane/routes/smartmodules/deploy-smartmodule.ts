@@ -58,7 +58,7 @@ export const deploySmartModule = operation(deploySmartModuleContract, async (dep
     body.config.parameters,
   )
   const tests = body.tests ?? (await testsBefore(db, caller.accountId, body.name))
-  const { input_format, output_format } = body.config
+  const { input_format, output_format, ...config } = body.config
   const candidate = { sha256, kind, binary, input_format, output_format, ...(extismFunction ? { extism_function: extismFunction } : {}) }
   const details = await testFaults(deps, caller.accountId, candidate, tests)
   if (details.length > 0) throw invalidRequest(details)
@@ -79,7 +79,6 @@ export const deploySmartModule = operation(deploySmartModuleContract, async (dep
         }))
       if (known && body.description !== undefined) await updateDescription(trx, known.id, body.description)
       const version = nextVersion(versions, body.version)
-      const { input_format, output_format, ...config } = body.config
       await insertVersion(
         trx,
         {

@@ -9,7 +9,7 @@ const out = new Writer()
 export function init(config: Config): void {
   field = config.text('field')
   path = new Path(field)
-  keepsEmpty = config.get('on_empty').kind == Kind.String && config.text('on_empty') == 'keep'
+  keepsEmpty = config.textOr('on_empty', '') == 'keep'
 }
 
 /** Emits the record with the value [from, to) in the place of the array. */

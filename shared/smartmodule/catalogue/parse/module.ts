@@ -25,7 +25,7 @@ export function init(config: Config): void {
     if (shown.length != 1 || shown.charCodeAt(0) > 127 || shown == '"' || shown == '=') config.refuse('config.separator must be one character, and not " or =')
     else separator = shown.charCodeAt(0)
   }
-  keepsText = config.get('on_failure').kind == Kind.String && config.text('on_failure') == 'keep'
+  keepsText = config.textOr('on_failure', '') == 'keep'
   columns = []
   for (let i = 0; ; i++) {
     const column = config.get('columns.' + i.toString())

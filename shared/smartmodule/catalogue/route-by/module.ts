@@ -17,9 +17,8 @@ export function init(config: Config): void {
     paths.push(new Path(names[i]))
   }
   if (paths.length == 0) config.refuse('config.fields must name at least one field')
-  const given = config.get('separator')
-  separator = String.UTF8.encode(given.kind == Kind.String ? textOf(given.start, given.end) : '|')
-  keepsKey = config.get('on_missing').kind == Kind.String && config.text('on_missing') == 'keep'
+  separator = String.UTF8.encode(config.textOr('separator', '|'))
+  keepsKey = config.textOr('on_missing', '') == 'keep'
 }
 
 export function filterMap(record: Record): bool {

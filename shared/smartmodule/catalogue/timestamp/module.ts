@@ -11,7 +11,7 @@ const plain = new Writer()
 export function init(config: Config): void {
   field = config.text('field')
   path = new Path(field)
-  keepsTime = config.get('on_failure').kind == Kind.String && config.text('on_failure') == 'keep'
+  keepsTime = config.textOr('on_failure', '') == 'keep'
   tokens = []
   const format = config.get('format')
   if (format.kind != Kind.String) return

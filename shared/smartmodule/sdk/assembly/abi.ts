@@ -21,6 +21,11 @@ export class Config {
     }
     return textOf(slice.start, slice.end)
   }
+  /** Text at `path`, or `fallback` where there is none. */
+  textOr(path: string, fallback: string): string {
+    const slice = this.get(path)
+    return slice.kind == Kind.String ? textOf(slice.start, slice.end) : fallback
+  }
   refuse(message: string): void { if (this.error === null) this.error = message }
 }
 
