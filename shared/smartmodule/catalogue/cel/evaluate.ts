@@ -130,7 +130,7 @@ function variable(id: i32): Value {
   return headers!
 }
 
-/** Header names to their last values: texts, or bytes where they are no UTF-8. */
+/** Each header's name with its last value: a text, or bytes that are not UTF-8. */
 function headersOf(from: Record): Value {
   const keys: Value[] = []
   const items: Value[] = []

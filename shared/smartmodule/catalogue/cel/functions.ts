@@ -25,7 +25,7 @@ import {
   substring,
   trim,
 } from './strings'
-import { FALSE, K, NONE, Value, fail, isTooMuch, noOverload, ofBool, ofInt, ofOptional, ofType, spend, stringOf, tooMuch, typeNameOf } from './value'
+import { K, NONE, Value, fail, isTooMuch, noOverload, ofBool, ofInt, ofOptional, ofType, spend, stringOf, tooMuch, typeNameOf } from './value'
 
 export const enum Fn {
   Size,
@@ -178,9 +178,11 @@ const MATHS: string[] = [
 const LEAST: i32[] = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 1, 2, 1, 1, 3, 2, 2, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 2, 2]
 const MOST: i32[] = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 2, 3, 1, 1, 4, 3, 3, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 2, 2]
 
+function takesTwo(fn: i32): bool { return fn - Fn.Math >= M.BitAnd && fn - Fn.Math != M.BitNot }
+
 /** Whether a function takes so many arguments. */
 export function takes(fn: i32, count: i32): bool {
-  if (fn >= Fn.Math) return count == (fn - Fn.Math >= M.BitAnd && fn - Fn.Math != M.BitNot ? 2 : 1)
+  if (fn >= Fn.Math) return count == (takesTwo(fn) ? 2 : 1)
   if (fn >= Fn.Parts) return count == 1 || count == 2
   return count >= LEAST[fn] && count <= MOST[fn]
 }
@@ -215,28 +217,26 @@ function sizeOf(a: Value): Value {
   return a.kind == K.List || a.kind == K.Map ? ofInt(itemsOf(a).length) : noOverload('size', a)
 }
 
-/** Calls a function with `count` arguments, of which none is an error; a value that it is called on comes first. */
+/** Calls a function with `count` arguments, which it takes (`takes`) and of which none is an error; a value that it is called on comes first. */
 export function call(node: Node, count: i32, a: Value, b: Value, c: Value, d: Value): Value {
   const fn = node.id
   if (fn >= Fn.Math) {
     const which = (fn - Fn.Math) as M
-    const takesTwo = which >= M.BitAnd && which != M.BitNot
-    if (count != (takesTwo ? 2 : 1)) return noOverload(node.name)
-    return takesTwo ? bits(which, a, b) : math(which, a)
+    return takesTwo(fn) ? bits(which, a, b) : math(which, a)
   }
-  if (fn >= Fn.Parts) return count > 2 ? noOverload(node.name) : partOf((fn - Fn.Parts) as Part, a, count == 2 ? b : null)
-  if (fn == Fn.None) return count == 0 ? NONE : noOverload(node.name)
+  if (fn >= Fn.Parts) return partOf((fn - Fn.Parts) as Part, a, count == 2 ? b : null)
+  if (fn == Fn.None) return NONE
   if (count == 1) return callOne(fn, node, a)
   if (a.kind == K.Optional && count == 2) return ofTwoOptionals(fn, node, a, b)
   if (fn == Fn.Join && a.kind == K.List && b.kind == K.String && count == 2) return join(a, b)
-  if (a.kind != K.String || count < 2) return noOverload(node.name, a)
-  if (fn == Fn.Format) return count == 2 && b.kind == K.List ? format(a, b) : noOverload(node.name, a, b)
+  if (a.kind != K.String) return noOverload(node.name, a)
+  if (fn == Fn.Format) return b.kind == K.List ? format(a, b) : noOverload(node.name, a, b)
   if (fn == Fn.Substring) {
     const hasEnd = count == 3
-    if (b.kind != K.Int || count > 3 || (hasEnd && c.kind != K.Int)) return noOverload(node.name, a, b)
+    if (b.kind != K.Int || (hasEnd && c.kind != K.Int)) return noOverload(node.name, a, b)
     return substring(a, b.n, hasEnd ? c.n : 0, hasEnd)
   }
-  if (fn == Fn.CharAt) return count == 2 && b.kind == K.Int ? charAt(a, b.n) : noOverload(node.name, a, b)
+  if (fn == Fn.CharAt) return b.kind == K.Int ? charAt(a, b.n) : noOverload(node.name, a, b)
   if (b.kind != K.String) return noOverload(node.name, a, b)
   return ofTwoTexts(fn, node, count, a, b, c, d)
 }

@@ -137,7 +137,7 @@ export function fieldOf(target: Value, name: Segment): Value | null {
 
 const asked = new Segment('')
 
-/** The value of a member of JSON that nobody has looked into yet; null where it has none. */
+/** The value of a member of a JSON object that is not opened yet; null where it has none. */
 export function memberOf(from: Value, key: Value): Value | null {
   if (isTooMuch(((from.jsonEnd - from.jsonStart) >> 4) as i32)) return null
   asked.take(key.ptr, key.length)

@@ -20,7 +20,7 @@ export class Value {
   length: usize = 0
   /** Keeps the bytes of a constant alive. */
   owner: ArrayBuffer | null = null
-  /** Of a list; of a map, beside its keys; of an optional, its value. Null for JSON that nobody has looked into yet (`json.ts`). */
+  /** Of a list; of a map, beside its keys; of an optional, its value. Null for JSON that is not opened yet (`json.ts`). */
   items: Value[] | null = null
   keys: Value[] | null = null
   /** The JSON that it was read from, written again as it is. */
