@@ -1,5 +1,6 @@
 /** Streams and pipelines for tests, created over HTTP as a client would. */
 import { afterAll } from 'vitest'
+import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { eventually, unique, type Client } from './client.ts'
 
 const made: { client: Client; id: string }[] = []
@@ -57,6 +58,27 @@ export async function waitForStatus(client: Client, pipelineId: string, status: 
   })
 }
 
+/** Waits until every task runs the revision: from then on it handles what is written. A pipeline whose tasks have not reported yet shows none. */
+export async function waitForRevision(client: Client, pipelineId: string, revision: number): Promise<void> {
+  await eventually(`every task of ${pipelineId} runs revision ${revision}`, async () => {
+    const { tasks } = (await client.call<{ tasks: TaskStatus[] }>('GET', `/v1/pipelines/${pipelineId}/status`)).body
+    return tasks.length > 0 && tasks.every((task) => task.revision === revision && task.status === 'running')
+  })
+}
+
+type TaskStatus = { revision: number; status: string; reason: string | null }
+
+/** What the pipelines of this file show, for the error of a test that waited for their records in vain. */
+async function showMade(): Promise<string> {
+  const shown = await Promise.all(
+    made.map(async ({ client, id }) => {
+      const { status, tasks = [] } = (await client.call<{ status: string; tasks: TaskStatus[] }>('GET', `/v1/pipelines/${id}/status`)).body
+      return `${id} ${status}: ${tasks.map((task) => `revision ${task.revision} ${task.status} ${task.reason ?? ''}`).join(', ')}`
+    }),
+  )
+  return shown.join('\n')
+}
+
 export async function write(client: Client, streamId: string, records: unknown[]): Promise<void> {
   const answer = await client.call('POST', `/v1/streams/${streamId}/data`, { records })
   if (answer.status !== 201) throw new Error(`writing answered ${answer.status}: ${JSON.stringify(answer.body)}`)
@@ -71,7 +93,9 @@ export async function waitForTotal(client: Client, streamId: string, total: numb
   await eventually(
     `stream ${streamId} has ${total} records`,
     async () => (await client.call<Page>('GET', `/v1/streams/${streamId}/data?limit=1`)).body.pagination.total >= total,
-  )
+  ).catch(async (error: unknown) => {
+    throw new Error(`${reasonOf(error)}\n${await showMade()}`, { cause: error })
+  })
 }
 
 /** All records, by cursor. */

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, openS3, openWarehouse, stream, table, waitForRows, type Endpoint } from '../harness/connectors.ts'
-import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { createStream, readAll, waitForRevision, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { openStore, placeAt } from '../harness/object-store.ts'
 import { killProcessors } from '../harness/processes.ts'
 
@@ -19,13 +19,6 @@ afterAll(() => warehouse.end())
 type Refusal = { error: { details?: { path: string; message: string }[] } }
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
 const change = (id: string, sink: Endpoint, query = '') => client.call<Refusal>('PATCH', `/v1/pipelines/${id}${query}`, { sink })
-
-/** Waits until all tasks run the revision: from then on records go to the new target. */
-const waitForRevision = (id: string, revision: number) =>
-  eventually(`revision ${revision} runs`, async () => {
-    const { tasks } = (await client.call<{ tasks: { revision: number; status: string }[] }>('GET', `/v1/pipelines/${id}/status`)).body
-    return tasks.every((task) => task.revision === revision && task.status === 'running')
-  })
 
 describe('another config of the sink', () => {
   it(
@@ -73,7 +66,7 @@ describe('another config of the sink', () => {
     await eventually('the object is stored but not acknowledged', async () => store.objects.size > 0)
     expect((await change(id, bucket({ ...place, prefix: 'after/' }))).status).toBe(200)
     await write(client, from.id, numbers(100, 200))
-    await waitForRevision(id, 2)
+    await waitForRevision(client, id, 2)
     store.answer()
     const all = () =>
       [...store.objects].flatMap(([key, { body }]) =>
@@ -162,7 +155,7 @@ describe('another config of the sink', () => {
     await write(client, from.id, numbers(0, 300))
     await waitForRows(warehouse, first, 300)
     expect((await change(id, table({ table: second, mode: 'upsert', key: ['n'] }))).status).toBe(200)
-    await waitForRevision(id, 2)
+    await waitForRevision(client, id, 2)
     await write(client, from.id, numbers(300, 500))
     await eventually(
       'the new table is there',
@@ -182,7 +175,7 @@ describe('another config of the sink', () => {
     await write(client, from.id, numbers(0, 100))
     await waitForTotal(client, first.id, 100)
     expect((await change(id, stream(second.id))).status).toBe(200)
-    await waitForRevision(id, 2)
+    await waitForRevision(client, id, 2)
     await write(client, from.id, numbers(100, 150))
     await waitForTotal(client, second.id, 50)
     expect((await readAll(client, second.id)).map(({ n }) => n)).toEqual(numbers(100, 150).map(({ n }) => n))

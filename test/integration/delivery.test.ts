@@ -4,7 +4,16 @@ import { keepOffset } from '../../services/control-plane/reconciler/keep-offsets
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { deployModule, filterOverN } from '../harness/modules.ts'
-import { createPipeline, createStream, readAll, readPartition, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import {
+  createPipeline,
+  createStream,
+  readAll,
+  readPartition,
+  waitForRevision,
+  waitForStatus,
+  waitForTotal,
+  write,
+} from '../harness/pipelines.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -212,10 +221,7 @@ describe('a revision', () => {
       const processors = [{ module_id: pipeline.processors[0]!.module_id, config: { set: { by: ++revision } } }]
       expect((await client.call('PATCH', `/v1/pipelines/${id}`, { processors })).body).toMatchObject({ revision })
     }
-    await eventually('all tasks run revision 4', async () => {
-      const { body } = await client.call<{ tasks: { revision: number }[] }>('GET', `/v1/pipelines/${id}/status`)
-      return body.tasks.every((task) => task.revision === 4)
-    })
+    await waitForRevision(client, id, 4)
     for (let partition = 0; partition < 8; partition++) await write(client, from.id, numbers(written, (written += 100)))
     await waitForTotal(client, to.id, written)
     const records = await readAll(client, to.id)
