@@ -17,6 +17,7 @@ import { isStorable } from '../../shared/model/text.ts'
 import type { Attempt, Caller, Deps, Reply } from './deps.ts'
 import { docsPage } from './docs-page.ts'
 import { assertTarget } from './raw-requests.ts'
+import { openSseClients } from './sse/sse-clients.ts'
 import { ingest } from './ingest/ingest.ts'
 import { createAudit, isAudited } from './middleware/audit.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
@@ -34,13 +35,15 @@ import { OPERATIONS } from './routes/index.ts'
 
 export type AppOptions = { prefix: string; tokenRequestsPerMinute: number; trustedProxies: readonly string[]; now: () => number }
 
-export function createApp(deps: Deps, redis: Redis, options: AppOptions): Koa {
+/** `close` sends clients of event streams away. */
+export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app: Koa; close(): void } {
   const app = new Koa({ proxy: false })
   const authenticate = createAuthenticate(deps.db, deps.credentials, options.now)
   const clientAddress = createClientAddress(options.trustedProxies)
   const addressOf = (ctx: Context): string => clientAddress(ctx.req)
   const limits = createRateLimit(redis, options.prefix, options.tokenRequestsPerMinute, addressOf)
   const audit = createAudit(deps, OPERATIONS)
+  const listeners = openSseClients(authenticate, deps.log)
   const router = new Router({ sensitive: true })
   const contracts: Contract[] = [createToken.contract, ingestContract, ...OPERATIONS.map(({ contract }) => contract)]
   const document = Buffer.from(JSON.stringify(openApiDocument(contracts)))
@@ -111,7 +114,8 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): Koa {
               work,
             )
           : await work()
-      send(ctx, reply, prefix)
+      if (reply.events) listeners.serve(ctx, caller, reply.events)
+      else send(ctx, reply, prefix)
     }
     target.register(`${prefix}${contract.path}`, [contract.method.toLowerCase()], respond as never)
   }
@@ -130,7 +134,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): Koa {
       headers: { Allow: [...new Set(allowed)].join(', ') },
     })
   })
-  return app
+  return { app, close: listeners.close }
 }
 
 function lackingScope({ scope, alsoScopes = [] }: Contract, caller: Caller): Scope | undefined {

@@ -14,8 +14,10 @@ import type { SecretBox } from '../../shared/secrets/envelope.ts'
 import type { Credentials } from './credentials.ts'
 import type { DeadLetterProjection } from './dead-letters/projection.ts'
 import type { SourceReader } from './trace/source-records.ts'
+import type { Events } from '../../shared/api/operation.ts'
 import type { RawRecords } from './stream-data/raw-records.ts'
 import type { Begun } from './store/idempotency.ts'
+import type { LogBook } from './logs/log-book.ts'
 import type { Workshop } from './workshop/workshop.ts'
 import type { StreamData } from './stream-data/stream-data.ts'
 
@@ -38,6 +40,7 @@ export type Deps = {
   streamData: StreamData
   deadLetters: DeadLetterProjection
   sourceReader: SourceReader
+  logs: LogBook
   /** Waits until the ledger's projection has caught up with its topic. */
   catchUpLedger(): Promise<void>
   cacheFolder: string
@@ -61,4 +64,4 @@ export type Caller = {
 }
 
 /** What a handler returns. */
-export type Reply = { status: number; body?: unknown; headers?: Record<string, string> }
+export type Reply = { status: number; body?: unknown; headers?: Record<string, string>; events?: Events }

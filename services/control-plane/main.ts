@@ -33,6 +33,8 @@ import { notifyProjectionsOf } from './projector/notify-projections.ts'
 import { startPublisher } from './publisher/publisher.ts'
 import { rewrapSecrets } from './reconciler/rewrap-secrets.ts'
 import { startReconciler } from './reconciler/reconciler.ts'
+import { followLogs } from './logs/follow-logs.ts'
+import { createLogBook } from './logs/log-book.ts'
 import { createStreamData } from './stream-data/stream-data.ts'
 import { ensureWarehouseRoles } from './definitions/warehouse-roles.ts'
 import { openWorkshop } from './workshop/workshop.ts'
@@ -96,7 +98,10 @@ const workshop = openWorkshop({
   count: config.WORKSHOPS,
   env: { NODE_COMPILE_CACHE: join(config.DPS_CACHE, 'node'), ...childEnvironment() },
 })
+const logs = createLogBook()
+const logsTail = followLogs(cluster, names.logs, logs, warnOf('the logs of pipelines were not read'))
 const deps: Deps = {
+  logs,
   deadLetters,
   sourceReader,
   catchUpLedger: ledger.catchUp,
@@ -132,7 +137,7 @@ const isShared = (warehouse_url !== undefined && !per_account.warehouse) || (buc
 if (isShared && (await countAccounts(db)) > 1)
   log.warn('several accounts share the warehouse or the bucket, and see each other there: WAREHOUSE_PER_ACCOUNT, BUCKET_PER_ACCOUNT')
 
-const app = createApp(deps, redis, {
+const { app, close: closeStreams } = createApp(deps, redis, {
   prefix: config.DPS_PREFIX,
   tokenRequestsPerMinute: config.TOKEN_REQUESTS_PER_MINUTE,
   trustedProxies: config.TRUSTED_PROXIES,
@@ -177,6 +182,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => vo
 
 async function drain(): Promise<void> {
   server.close()
+  closeStreams()
   server.closeIdleConnections()
   await Promise.race([once(server, 'close'), new Promise((resolve) => setTimeout(resolve, 5000))])
   await Promise.allSettled([
@@ -188,6 +194,7 @@ async function drain(): Promise<void> {
     ledger.close(),
     deadLetters.close(),
     sourceReader.close(),
+    logsTail.close(),
     workshop.close(),
   ])
   await Promise.allSettled([operations.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])

@@ -25,13 +25,14 @@ import { watchLiveness } from '../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
-import { registerFleetMetrics, registerTaskMetrics } from './metrics.ts'
+import { registerFleetMetrics, registerMeasures, registerTaskMetrics } from './metrics.ts'
 import { createBlame } from './supervisor/blame.ts'
 import { createCpuMeter } from './supervisor/cpu-meter.ts'
 import { openDeclined } from './supervisor/declined.ts'
 import { openDefinitions } from './supervisor/definitions.ts'
 import { openFleet } from './supervisor/fleet.ts'
 import { groupAccounts } from './supervisor/group-accounts.ts'
+import { openLogRelay } from './supervisor/log-relay.ts'
 import { openObserver, type Observer } from './supervisor/observer.ts'
 import { openSupervisor, type Supervisor } from './supervisor/supervisor.ts'
 import { openVerdicts } from './supervisor/verdicts.ts'
@@ -94,6 +95,7 @@ const fleet = await withRetries(log, 'joining the fleet', () =>
 const declined = openDeclined(cluster, names.fleet, processorId, now, reconcile, warn('declined tasks'))
 const verdicts = openVerdicts(cluster, names.fleet, now, reconcile, warn('verdicts'))
 await Promise.all([declined.caughtUp, verdicts.caughtUp])
+const logs = openLogRelay(cluster, names.logs, processorId, now, warn('lines of pipelines were not written'))
 const connectorDefaults = { ...connectorDefaultsOf(config), addresses: await addressRules() }
 supervisor = openSupervisor({
   declined,
@@ -122,6 +124,7 @@ supervisor = openSupervisor({
   now,
   log: (level, message, fields) => log[level](fields, message),
   onChange: () => observer?.notify(),
+  onLogs: logs.add,
 })
 const { observed } = supervisor
 const meter = createCpuMeter(processorId, now)
@@ -132,6 +135,7 @@ supervisor.reconcile()
 const metrics = new Registry()
 collectDefaultMetrics({ register: metrics })
 registerTaskMetrics(metrics, observed)
+registerMeasures(metrics, observed)
 registerFleetMetrics(metrics, () => fleet.members().length, supervisor.usage)
 const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () =>
   fleet.members().includes(processorId) ? [] : ['not in the fleet yet'],
@@ -152,6 +156,7 @@ async function drain(signal: string): Promise<void> {
   await fleet.close()
   await supervisor?.close()
   await observer?.close()
+  await logs.close()
   await Promise.all([declined.close(), verdicts.close(), definitions.close()])
   await operations.close()
   await cluster.close()

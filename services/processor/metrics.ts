@@ -1,6 +1,7 @@
 /** The tasks' state and the runners' use as Prometheus gauges, read at scrape time from the same source that the observer publishes. */
 import { Gauge, type Registry } from 'prom-client'
 import type { Runners } from './supervisor/runners.ts'
+import type { Measure } from '../../shared/model/telemetry.ts'
 import type { ObservedTask } from '../../shared/model/definition.ts'
 
 type Collect = (set: (labels: Record<string, string | number>, value: number) => void) => void
@@ -53,6 +54,31 @@ export function registerTaskMetrics(registry: Registry, observed: () => Observed
       }
     }
   })
+}
+
+/** What SmartModules count and observe themselves: `dps_module_count_total`, and a summary's sum and count. */
+export function registerMeasures(registry: Registry, observed: () => ObservedTask[]): void {
+  const gauge = gaugesIn(registry)
+  const collect =
+    (kind: Measure['kind'], member: 'sum' | 'times'): Collect =>
+    (set) => {
+      for (const { pipeline_id, measures } of observed())
+        for (const each of measures) if (each.kind === kind) set({ pipeline: pipeline_id, step: each.step, name: each.name }, each[member])
+    }
+  const labels = ['pipeline', 'step', 'name']
+  gauge('dps_module_count_total', 'What a SmartModule has counted since its task started', labels, collect('count', 'sum'))
+  gauge(
+    'dps_module_observed_sum',
+    'Sum of the values that a SmartModule has observed since its task started',
+    labels,
+    collect('observe', 'sum'),
+  )
+  gauge(
+    'dps_module_observed_count',
+    'How many values a SmartModule has observed since its task started',
+    labels,
+    collect('observe', 'times'),
+  )
 }
 
 export function registerFleetMetrics(registry: Registry, members: () => number, usage: Runners['usage']): void {

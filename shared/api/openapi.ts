@@ -139,6 +139,15 @@ const RATE_HEADERS = {
 /** Errors that can occur before the request is counted, so without rate-limit headers. */
 const UNCOUNTED: ReadonlySet<number> = new Set([401, 403, 431, 500, 503])
 
+/** Server-sent events, by name: OpenAPI 3.1 has no words for them, so each event's data is named in the description and among the schemas. */
+function eventsOf(events: Record<string, z.ZodType>, components: Components): Json {
+  const named = Object.entries(events).map(([name, schema]) => {
+    const reference = schemaOf(schema, 'output', components).$ref
+    return `\`${name}\`: ${typeof reference === 'string' ? reference.split('/').at(-1) : 'see the docs'}`
+  })
+  return { type: 'string', description: `Server-sent events, with JSON as their data. ${named.join(', ')}` }
+}
+
 function operationOf(contract: Contract, components: Components): Json {
   const successes = Object.entries(contract.responses).map(([status, schema]) => [
     status,
@@ -160,6 +169,7 @@ function operationOf(contract: Contract, components: Components): Json {
                   components,
                 ),
               },
+              ...(contract.events ? { 'text/event-stream': { schema: eventsOf(contract.events, components) } } : {}),
             },
           }
         : {}),

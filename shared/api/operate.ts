@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { Counters } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
+import { MEASURE_KINDS } from '../model/telemetry.ts'
 import { IdParams } from './common.ts'
 import { HeaderBytes, KeyBytes, ValueBytes } from './dead-letters.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
@@ -85,6 +86,18 @@ export const getMetricsContract = contract({
       records_per_second: z.number(),
       lag: z.number().int(),
       totals: Balance,
+      modules: z
+        .array(
+          z.object({
+            step: z.number().int(),
+            module: z.string().nullable(),
+            name: z.string(),
+            kind: z.enum(MEASURE_KINDS),
+            times: z.number(),
+            sum: z.number(),
+          }),
+        )
+        .describe('What SmartModules have counted and observed since the tasks started'),
       observed_at: Timestamp.nullable(),
     }),
   },

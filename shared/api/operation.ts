@@ -41,6 +41,8 @@ export type Contract = {
   request: { params?: z.ZodObject; query?: z.ZodObject; body?: z.ZodType }
   /** Response schema per success status; null for an empty response. */
   responses: Record<number, z.ZodType | null>
+  /** May answer 200 with server-sent events: the data of each kind of event. */
+  events?: Record<string, z.ZodType>
 }
 
 /** The contract itself, with its literal types kept. */
@@ -71,7 +73,20 @@ export type Output<C extends Contract> = {
   status: number
   body?: Shown<Bodies<C>[keyof C['responses']]> | Uint8Array
   headers?: Record<string, string>
+  /** Instead of a body: server-sent events, as long as the client listens. */
+  events?: C['events'] extends Record<string, z.ZodType> ? Events<C['events']> : undefined
 }
+
+/** A client that listens. `send` returns false where it reads too slowly: the event is not sent. */
+export type Listener<E extends Record<string, z.ZodType> = Record<string, z.ZodType>> = {
+  send<Name extends keyof E & string>(event: Name, data: z.input<E[Name]>, id?: string): boolean
+  /** The Last-Event-ID that the client came back with. */
+  lastEventId: string | undefined
+  /** Aborted once the client is gone, or is sent away. */
+  signal: AbortSignal
+}
+/** Serves one client; the connection is closed once it resolves or rejects. */
+export type Events<E extends Record<string, z.ZodType> = Record<string, z.ZodType>> = (listener: Listener<E>) => Promise<void>
 
 /** Path prefixes; every operation is available under each of them. */
 export const PREFIXES = ['/api/v1', '/v1'] as const

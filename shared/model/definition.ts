@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { ACCOUNT_TYPE_NAMES } from './limits.ts'
+import { Measure } from './logs.ts'
 import { SchemaText } from './schema-text.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from './policies.ts'
 
@@ -162,6 +163,8 @@ export const ObservedTask = z.object({
   held_back: z.boolean().default(false),
   /** SHA-256 hashes of the SmartModule versions that this processor has quarantined for the pipeline. */
   quarantined: z.array(z.string()).default([]),
+  /** What the steps have counted and observed since the task started. */
+  measures: z.array(Measure).max(400).default([]),
   partitions: z.array(
     z.object({
       partition: z.number().int(),
@@ -184,6 +187,7 @@ export function serviceNames(prefix: string) {
     observed: `${prefix}.observed`,
     fleet: `${prefix}.fleet`,
     ledger: `${prefix}.ledger`,
+    logs: `${prefix}.logs`,
     streamTopic: (accountId: string, streamId: string) => `${prefix}.${accountId}.${streamId}`,
     deadLetterTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.dead-letters`,
     intakeTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.intake`,

@@ -1,5 +1,6 @@
 /** The host functions that a SmartModule may import; an upload that imports anything else is refused. */
 import type { ExtismPluginOptions } from '@extism/extism'
+import { MEASURE_NAME, type LogLevel, type Measure } from '../model/telemetry.ts'
 
 const EXTISM = [
   'alloc',
@@ -26,7 +27,17 @@ const EXTISM = [
   'log_warn',
   'log_error',
 ]
-const ASSEMBLYSCRIPT = ['abort', 'seed', 'Date.now', 'console.log']
+/** AssemblyScript's consoles, and the level of each one's lines. */
+const CONSOLES = {
+  'console.log': 'info',
+  'console.debug': 'debug',
+  'console.info': 'info',
+  'console.warn': 'warn',
+  'console.error': 'error',
+} as const satisfies Record<string, LogLevel>
+const ASSEMBLYSCRIPT = ['abort', 'seed', 'Date.now', ...Object.keys(CONSOLES)]
+/** This service's own: numbers for the pipeline's metrics. */
+const MEASURES = ['count', 'observe'] as const
 /** WASI preview 1 without files and sockets. */
 const WASI = [
   'args_get',
@@ -52,6 +63,7 @@ const WASI = [
 const EXTISM_NAMESPACE = 'extism:host/env'
 const ALLOWED: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['env', new Set(ASSEMBLYSCRIPT)],
+  ['dps', new Set(MEASURES)],
   [EXTISM_NAMESPACE, new Set(EXTISM)],
   ['wasi_snapshot_preview1', new Set(WASI)],
 ])
@@ -61,11 +73,14 @@ export const allowedImport = (module: string, name: string): boolean => ALLOWED.
 /** Whether the namespace is Extism's, which is for Extism plug-ins only. */
 export const isExtismImport = (module: string): boolean => module === EXTISM_NAMESPACE
 
+/** Where a SmartModule's lines and numbers go. */
+export type Telemetry = { log(level: LogLevel, line: string): void; measure(kind: Measure['kind'], name: string, value: number): void }
+
 /** The current call as the host functions see it; clock and random numbers derive from it, so that a replay gives the same. */
 export type CallSeed = {
   timestampMs: number
   offset: bigint
-  log: (line: string) => void
+  telemetry: Telemetry
   memory: () => WebAssembly.Memory | undefined
   /** What the call has allocated through Extism so far. */
   blocks: number
@@ -73,11 +88,11 @@ export type CallSeed = {
 }
 
 /** The seed of an instance's calls, before the first one; `memoryOf` is set once the instance has a memory. */
-export function newCallSeed(log: (line: string) => void): CallSeed & { memoryOf?: WebAssembly.Memory } {
+export function newCallSeed(telemetry: Telemetry): CallSeed & { memoryOf?: WebAssembly.Memory } {
   const call: CallSeed & { memoryOf?: WebAssembly.Memory } = {
     timestampMs: 0,
     offset: 0n,
-    log,
+    telemetry,
     memory: () => call.memoryOf,
     blocks: 0,
     blockBytes: 0,
@@ -162,6 +177,19 @@ function assemblyScriptText(memory: WebAssembly.Memory | undefined, pointer: num
   return Buffer.from(memory.buffer, pointer, length).toString('utf16le')
 }
 
+const NAME_BYTES_MAX = 256
+
+/** Reads the name of a measure; what is none becomes a warning in the log, because a wrong name is no reason to lose a record. */
+function measureName(call: CallSeed, pointer: number, length: number): string | undefined {
+  const memory = call.memory()
+  const at = pointer >>> 0
+  const size = Math.min(length >>> 0, NAME_BYTES_MAX)
+  const name = memory && at + size <= memory.buffer.byteLength ? Buffer.from(memory.buffer, at, size).toString('utf8') : ''
+  if (MEASURE_NAME.test(name)) return name
+  call.telemetry.log('warn', `a measure's name must match ${MEASURE_NAME.source}: ${JSON.stringify(name)}`)
+  return undefined
+}
+
 /** WASI preview 1: `clockid`. */
 const CLOCK_MONOTONIC = 1
 const STEADY_STEP = 1_000_000n
@@ -192,6 +220,18 @@ export function hostFunctions(call: CallSeed): HostFunctions {
     if (!memory) throw new Error('the module called the host before it had a memory')
     return new DataView(memory.buffer)
   }
+  const measure =
+    (kind: Measure['kind']) =>
+    (_context: unknown, pointer: number, length: number, value: number): void => {
+      const name = measureName(call, pointer, length)
+      if (name === undefined) return
+      if (Number.isFinite(value) && (kind === 'observe' || value >= 0)) call.telemetry.measure(kind, name, value)
+      else call.telemetry.log('warn', `${value} can't be added to ${name}`)
+    }
+  const consoles = Object.entries(CONSOLES).map(([name, level]) => [
+    name,
+    (_context: unknown, pointer: number) => call.telemetry.log(level, assemblyScriptText(call.memory(), pointer)),
+  ])
   const zero = () => 0
   const badFile = () => ERRNO_BADF
   const writeTwoZeros = (_context: unknown, first: number, second: number) => {
@@ -208,8 +248,9 @@ export function hostFunctions(call: CallSeed): HostFunctions {
       },
       seed: () => draw() / 4_294_967_296 + 1,
       'Date.now': () => call.timestampMs,
-      'console.log': (_context: unknown, pointer: number) => call.log(assemblyScriptText(call.memory(), pointer)),
+      ...Object.fromEntries(consoles),
     },
+    dps: { count: measure('count'), observe: measure('observe') },
     wasi_snapshot_preview1: {
       args_get: zero,
       args_sizes_get: writeTwoZeros,
@@ -235,7 +276,7 @@ export function hostFunctions(call: CallSeed): HostFunctions {
           const pointer = memory.getUint32(vectors + i * 8, true)
           const length = memory.getUint32(vectors + i * 8 + 4, true)
           if (length > 0 && total < 65_536)
-            call.log(Buffer.from(memory.buffer, pointer, Math.min(length, 65_536)).toString('utf8').trimEnd())
+            call.telemetry.log('info', Buffer.from(memory.buffer, pointer, Math.min(length, 65_536)).toString('utf8').trimEnd())
           total += length
         }
         memory.setUint32(written, total, true)

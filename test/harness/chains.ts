@@ -12,7 +12,7 @@ import { compileCached } from '../../shared/smartmodule/compile-cache.ts'
 import { COUNTERS, COUNTER_COUNT } from '../../shared/model/counters.ts'
 import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain } from '../../shared/smartmodule/host/chain.ts'
-import type { ChainOutput, Suspects, RecordFailure, StepSpec } from '../../shared/smartmodule/host/spec.ts'
+import { NO_TELEMETRY, type ChainOutput, type Suspects, type RecordFailure, type StepSpec } from '../../shared/smartmodule/host/spec.ts'
 import { openKernel } from '../../shared/smartmodule/host/kernel.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import type { LaneChain } from '../../services/processor/lane/messages.ts'
@@ -24,6 +24,7 @@ const CATALOGUE = join(import.meta.dirname, '..', '..', 'shared', 'smartmodule',
 export const BARE_CHAIN: LaneChain = {
   runId: 'pl_test',
   pipelineId: 'pl_test',
+  task: 0,
   revision: 1,
   sourceTopic: 't',
   steps: [],
@@ -94,7 +95,7 @@ export async function openTestChain(
       }
     }),
   )
-  const chain = await openChain({ steps: specs }, kernel, callWatchOver(), () => {})
+  const chain = await openChain({ steps: specs }, kernel, callWatchOver(), NO_TELEMETRY)
   const runSection = (section: Buffer, recordCount: number, seal: () => void, output: ChainOutput, suspects?: Suspects) =>
     chain.run(
       {

@@ -3,10 +3,12 @@ import { isDeepStrictEqual } from 'node:util'
 import * as account from '../../shared/api/account.ts'
 import * as audit from '../../shared/api/audit.ts'
 import * as auth from '../../shared/api/auth.ts'
+import * as canary from '../../shared/api/canary.ts'
 import * as connectors from '../../shared/api/connectors.ts'
 import * as deadLetters from '../../shared/api/dead-letters.ts'
 import * as ingest from '../../shared/api/ingest.ts'
 import * as jobs from '../../shared/api/jobs.ts'
+import * as logs from '../../shared/api/logs.ts'
 import * as operate from '../../shared/api/operate.ts'
 import { refusalsOf } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
@@ -21,10 +23,12 @@ export const CONTRACTS: readonly Contract[] = [
   account,
   audit,
   auth,
+  canary,
   connectors,
   deadLetters,
   ingest,
   jobs,
+  logs,
   operate,
   pipelines,
   secrets,

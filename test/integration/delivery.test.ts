@@ -4,16 +4,8 @@ import { keepOffset } from '../../services/control-plane/reconciler/keep-offsets
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { deployModule, filterOverN } from '../harness/modules.ts'
-import {
-  createPipeline,
-  createStream,
-  readAll,
-  readPartition,
-  waitForRevision,
-  waitForStatus,
-  waitForTotal,
-  write,
-} from '../harness/pipelines.ts'
+import { createPipeline, createStream, readAll, readPartition, waitForRevision } from '../harness/pipelines.ts'
+import { waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let client: Client
 beforeAll(async () => {

@@ -9,7 +9,7 @@ import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain, type Chain } from '../../shared/smartmodule/host/chain.ts'
 import { openKernel, type Kernel } from '../../shared/smartmodule/host/kernel.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
-import type { ChainOutput } from '../../shared/smartmodule/host/spec.ts'
+import { NO_TELEMETRY, type ChainOutput } from '../../shared/smartmodule/host/spec.ts'
 import { batch as batchModule, IDENTITY, toBinary } from '../attack/modules/module-builder.ts'
 
 const SCHEMA_ID = 7
@@ -44,7 +44,7 @@ const openIdentity = (steps: number, output_prefix: string): Promise<Chain> =>
     },
     kernel,
     callWatchOver(),
-    () => {},
+    NO_TELEMETRY,
   )
 
 type Given = { value: Buffer | null; time: number }

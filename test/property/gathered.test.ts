@@ -17,6 +17,7 @@ import {
 import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain, type Chain } from '../../shared/smartmodule/host/chain.ts'
 import { openKernel, type Kernel } from '../../shared/smartmodule/host/kernel.ts'
+import { NO_TELEMETRY } from '../../shared/smartmodule/host/spec.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import { BARE_CHAIN } from '../harness/chains.ts'
 
@@ -28,7 +29,7 @@ let chain: Chain
 let calls = 0
 beforeAll(async () => {
   kernel = await openKernel(await WebAssembly.compile(await kernelBinary(cacheFolder())))
-  const opened = await openChain({ steps: [], reframe_schema_id: 1 }, kernel, callWatchOver(), () => {})
+  const opened = await openChain({ steps: [], reframe_schema_id: 1 }, kernel, callWatchOver(), NO_TELEMETRY)
   chain = { ...opened, run: (...parameters) => (calls++, opened.run(...parameters)) }
 })
 

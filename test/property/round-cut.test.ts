@@ -20,6 +20,7 @@ import { slicesOf } from '../../shared/kafka/protocol/section-slices.ts'
 import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain, type Chain } from '../../shared/smartmodule/host/chain.ts'
 import { openKernel, type Kernel } from '../../shared/smartmodule/host/kernel.ts'
+import { NO_TELEMETRY } from '../../shared/smartmodule/host/spec.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import { BARE_CHAIN } from '../harness/chains.ts'
 
@@ -55,7 +56,7 @@ let kernel: Kernel
 let chain: Chain
 beforeAll(async () => {
   kernel = await openKernel(await WebAssembly.compile(await kernelBinary(cacheFolder())))
-  chain = await openChain({ steps: [] }, kernel, callWatchOver(), () => {})
+  chain = await openChain({ steps: [] }, kernel, callWatchOver(), NO_TELEMETRY)
 })
 
 /** Runs a partition a part at a time; returns each part's output. */

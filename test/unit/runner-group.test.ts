@@ -42,6 +42,7 @@ function setUp() {
     isHeldElsewhere: () => false,
     onTaskEnded: (last) => ended.push(last),
     onDeclined: () => {},
+    onLogs: () => {},
     onChange: () => {},
     onFreed: () => {},
   })

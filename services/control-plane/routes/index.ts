@@ -7,6 +7,7 @@ import { getDeadLetterOperation, listDeadLettersOperation, redriveOperation } fr
 import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs.ts'
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys.ts'
 import { getAccounting, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
+import { getLogs } from './operate/logs.ts'
 import { explain, preview } from './operate/trace.ts'
 import { createPipeline } from './pipelines/create-pipeline.ts'
 import {
@@ -67,6 +68,7 @@ export const OPERATIONS: readonly Operation[] = [
   getAccounting,
   getMetrics,
   getLedger,
+  getLogs,
   explain,
   preview,
   getCanary,

@@ -5,6 +5,7 @@ import { openParent } from '../../../shared/processes/parent.ts'
 import { ENDED_ITSELF } from '../../../shared/processes/watched-child.ts'
 import { compileSmartModule, SmartModuleCompileError } from '../../../shared/smartmodule/compile.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
+import type { Telemetry } from '../../../shared/smartmodule/imports.ts'
 import { openBatchInstance } from '../../../shared/smartmodule/host/batch-instance.ts'
 import { openExtismInstance } from '../../../shared/smartmodule/host/extism-instance.ts'
 import { checkEndpoint, disposeEndpoint } from './endpoints.ts'
@@ -43,6 +44,9 @@ async function compile(code: string): Promise<Answer> {
   }
 }
 
+/** Whether a module starts is all that is asked of it here. */
+const SILENT: Telemetry = { log: () => {}, measure: () => {} }
+
 async function start(steps: JobStep[], isDryRun: boolean): Promise<Answer> {
   const faults = steps.flatMap(({ parameters, document }) =>
     configFaults(parameters, document.config).map((fault) => ({ ...fault, step: document.step })),
@@ -51,8 +55,8 @@ async function start(steps: JobStep[], isDryRun: boolean): Promise<Answer> {
   if (isDryRun) return { started: true }
   for (const { binary, kind, extismFunction, document } of steps) {
     const module = await WebAssembly.compile(new Uint8Array(binary))
-    if (kind === 'batch') await openBatchInstance(module, document, () => {})
-    else await openExtismInstance(module, extismFunction ?? 'process', document, () => {})
+    if (kind === 'batch') await openBatchInstance(module, document, SILENT)
+    else await openExtismInstance(module, extismFunction ?? 'process', document, SILENT)
   }
   return { started: true }
 }

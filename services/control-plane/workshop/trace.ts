@@ -6,7 +6,7 @@ import { decodeRecords, encodeRecords, type KafkaRecord } from '../../../shared/
 import type { OnError } from '../../../shared/model/definition.ts'
 import { COUNTER_COUNT } from '../../../shared/model/counters.ts'
 import { openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts'
-import type { ChainOutput } from '../../../shared/smartmodule/host/spec.ts'
+import { NO_TELEMETRY, type ChainOutput } from '../../../shared/smartmodule/host/spec.ts'
 import { callWatchOver } from '../../../shared/smartmodule/host/call-watch.ts'
 import { openKernel, type Kernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
@@ -37,12 +37,12 @@ export async function traceRecords(
         { steps: [{ module, kind, extismFunction, document: { ...document, step: 0 }, onError: ALWAYS_SAY }] },
         kernel,
         watch,
-        logs.add,
+        { log: (_step, _level, line) => logs.add(line), measure: (_step, kind, name, value) => logs.add(`${kind} ${name} ${value}`) },
       ),
     )
   }
   if (steps.length === 0)
-    chains.push(await openChain({ steps: [], reframe_schema_id: sinkSchemaId, on_error: ALWAYS_SAY }, kernel, watch, () => {}))
+    chains.push(await openChain({ steps: [], reframe_schema_id: sinkSchemaId, on_error: ALWAYS_SAY }, kernel, watch, NO_TELEMETRY))
   const fitting = createRoom()
   for (const input of inputs) {
     let current: TracedRecord[] = [input]

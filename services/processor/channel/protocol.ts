@@ -5,6 +5,7 @@
 import { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { z } from 'zod'
 import { ObservedTask, PipelineDefinition } from '../../../shared/model/definition.ts'
+import { LogLine } from '../../../shared/model/logs.ts'
 
 /** What a runner needs of the processor's settings. It sees neither `SECRETS_KEYS` nor the environment. */
 export const Settings = z.object({
@@ -71,6 +72,8 @@ export const FromRunner = z.discriminatedUnion('type', [
     tasks: z.array(ObservedTask),
     ended: z.array(z.object({ turn: z.number().int(), last: ObservedTask })),
   }),
+  /** What the run's SmartModules and its tasks have logged. */
+  z.object({ type: z.literal('logs'), run_id: z.string(), lines: z.array(LogLine).max(1000) }),
   /** A task does not start here: another processor should try. */
   z.object({ type: z.literal('declined'), run_id: z.string(), task: z.number().int() }),
   z.object({ type: z.literal('need'), id: z.number().int(), sha256: z.string() }),

@@ -17,6 +17,7 @@ import { openDecoder, type SectionDecoder } from './codec-input.ts'
 import { openRowTarget } from './row-target.ts'
 import { createBufferPool } from './buffer-pool.ts'
 import { ownThreadId } from './priority.ts'
+import { createLaneTelemetry } from './lane-telemetry.ts'
 import { runPartition } from './run-partition.ts'
 import { writeNote, type Phase } from '../channel/notes.ts'
 
@@ -32,6 +33,8 @@ function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
 }
 
+const telemetry = createLaneTelemetry((chainId, lines, dropped) => say({ type: 'log', chainId, lines, dropped }))
+
 /** Should the process end meanwhile, the note tells the supervisor for which run. */
 async function noted(runId: string | undefined, phase: Phase, work: () => Promise<void>): Promise<void> {
   const { notes } = data
@@ -43,6 +46,7 @@ async function noted(runId: string | undefined, phase: Phase, work: () => Promis
 
 async function open(chainId: number, spec: LaneChain): Promise<void> {
   enterChain(watch, chainId)
+  telemetry.begin(chainId)
   try {
     const target = openRowTarget(spec)
     const chain = await openChain(
@@ -55,7 +59,7 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
       },
       kernel,
       watch,
-      () => {},
+      telemetry,
     )
     chains.set(chainId, { chain, spec, rowBuffer: target?.buffer, decode: spec.sourceCodec && openDecoder(spec.sourceCodec) })
     say({ type: 'opened', chainId })
@@ -66,6 +70,8 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
       step: error instanceof SmartModuleTrap ? error.step : 0,
       message: reasonOf(error),
     })
+  } finally {
+    telemetry.end()
   }
 }
 
@@ -73,6 +79,7 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
   enterChain(watch, chainId)
   const open = chains.get(chainId)
   if (!open) return say({ type: 'broken', roundId, message: 'the chain is not open in this lane', isFinal: false })
+  telemetry.begin(chainId)
   try {
     const outcomes: PartitionOutcome[] = []
     const retries: Retries = []
@@ -91,6 +98,7 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
       if (ran.isCut) rest.push({ ...partition, position: ran.outcome.nextOffset })
       if (ran.retries.length > 0) retries.push({ partition: partition.partition, offsets: ran.retries })
     }
+    const measures = telemetry.end()
     const all = partitions.map(({ bytes }) => bytes)
     if (retries.length > 0) {
       buffers.give(outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)))
@@ -107,8 +115,9 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
       counts.buffer as ArrayBuffer,
     ])
     const inputs = all.filter((bytes) => !rest.some((each) => each.bytes === bytes))
-    say({ type: 'done', roundId, outcomes, outputBytes, rest, inputs, lost }, [...transfer, ...all])
+    say({ type: 'done', roundId, outcomes, outputBytes, rest, inputs, lost, measures }, [...transfer, ...all])
   } catch (error) {
+    telemetry.end()
     const message = reasonOf(error)
     if (error instanceof TooManyTraps) return say({ type: 'trapped', roundId, step: error.step, message })
     if (error instanceof CorruptBatch || error instanceof SmartModuleTrap || error instanceof RecordRefused)

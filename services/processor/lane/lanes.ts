@@ -7,7 +7,9 @@ import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import { lastChain } from '../../../shared/smartmodule/host/call-watch.ts'
 import { Interrupted } from '../interruption.ts'
 import type { BufferPool } from './buffer-pool.ts'
+import type { Measure } from '../../../shared/model/telemetry.ts'
 import type { Lane, LaneRound, Registered } from './lane-record.ts'
+import type { LaneLine } from './lane-telemetry.ts'
 import { post, startLaneThreads } from './lane-threads.ts'
 import type { FromLane, LaneChain, PartitionOutcome, RoundPartition } from './messages.ts'
 import { createQuarantine } from './quarantine.ts'
@@ -48,6 +50,10 @@ export type LanesOptions = {
   notesFd?: number
   /** A lane that was ended goes on, in a call that can't be interrupted: only the end of the process ends it. */
   onStuck: () => void
+  /** Lines of a chain's SmartModules, or how many of them were dropped. */
+  onLog: (chain: LaneChain, lines: readonly LaneLine[], dropped: number) => void
+  /** What a chain's SmartModules have measured in a run. */
+  onMeasured: (chain: LaneChain, measures: readonly Measure[]) => void
 }
 
 /** A chain fails when so many lanes in a row have crashed while running it. */
@@ -59,7 +65,7 @@ export function openLanes(options: LanesOptions): Lanes {
   const { count, callTimeoutMs, kernel, inputs, now } = options
   const quarantine = createQuarantine(now)
   const threads = startLaneThreads({ kernel, count, onMessage, onCrash, notesFd: options.notesFd, onStuck: options.onStuck })
-  const turns = createTurns({ threads, inputs, quarantine, now })
+  const turns = createTurns({ threads, inputs, quarantine, onMeasured: options.onMeasured, now })
   const watchdog = startWatchdog({ threads, turns, quarantine, count, callTimeoutMs, lose })
 
   function onMessage(lane: Lane, message: FromLane): void {
@@ -73,6 +79,10 @@ export function openLanes(options: LanesOptions): Lanes {
         if (!chain) return
         chain.failure = new Interrupted('failed', message.message)
         return chain.opening.reject(chain.failure)
+      }
+      case 'log': {
+        const chain = lane.chains.get(message.chainId)
+        return chain && options.onLog(chain.spec, message.lines, message.dropped)
       }
       default:
         return turns.onAnswer(lane, message)

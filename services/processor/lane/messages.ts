@@ -5,7 +5,9 @@ import type { AbortedTransaction } from '../../../shared/kafka/protocol/aborted.
 import type { Compression, JobInput, OnError, PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
+import type { Measure } from '../../../shared/model/telemetry.ts'
 import type { Suspects } from '../../../shared/smartmodule/host/spec.ts'
+import type { LaneLine } from './lane-telemetry.ts'
 
 /** A step as a lane needs it. The module is compiled once per processor and posted by reference. */
 export type LaneStep = {
@@ -25,6 +27,8 @@ export type LaneChain = {
   /** Of the pipeline or job (`runIdOf`): what the lane notes while it is at work. */
   runId: string
   pipelineId: string
+  /** The task whose chain it is. */
+  task: number
   revision: number
   sourceTopic: string
   steps: LaneStep[]
@@ -116,7 +120,11 @@ export type FromLane =
       rest: RoundPartition[]
       inputs: ArrayBuffer[]
       lost: number[]
+      /** What the run's SmartModules have counted and observed. */
+      measures: Measure[]
     }
+  /** Lines of SmartModules, or how many more there were than a run has room for. */
+  | { type: 'log'; chainId: number; lines: LaneLine[]; dropped: number }
   | { type: 'retry'; roundId: number; retries: Retries; inputs: ArrayBuffer[]; backoffMs: number; lost: number[] }
   | { type: 'trapped'; roundId: number; step: number; message: string }
   | { type: 'broken'; roundId: number; message: string; /** Retrying can't help. */ isFinal: boolean }

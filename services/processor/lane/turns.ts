@@ -3,17 +3,24 @@ import { Interrupted } from '../interruption.ts'
 import type { BufferPool } from './buffer-pool.ts'
 import type { Job, Lane, Registered } from './lane-record.ts'
 import { post, type LaneThreads } from './lane-threads.ts'
+import type { LanesOptions } from './lanes.ts'
 import type { FromLane } from './messages.ts'
 import { quarantinedBy, type Quarantine } from './quarantine.ts'
 
-export type TurnsOptions = { threads: LaneThreads; inputs: BufferPool; quarantine: Quarantine; now: () => number }
+export type TurnsOptions = {
+  threads: LaneThreads
+  inputs: BufferPool
+  quarantine: Quarantine
+  onMeasured: LanesOptions['onMeasured']
+  now: () => number
+}
 export type Turns = ReturnType<typeof createTurns>
-export type RoundAnswer = Exclude<FromLane, { type: 'ready' | 'opened' | 'refused' }>
+export type RoundAnswer = Exclude<FromLane, { type: 'ready' | 'opened' | 'refused' | 'log' }>
 
 /** A slow chain counts as normal again after this many turns in a row that were not slow. */
 const CALM_TURNS = 50
 
-export function createTurns({ threads, inputs, quarantine, now }: TurnsOptions) {
+export function createTurns({ threads, inputs, quarantine, onMeasured, now }: TurnsOptions) {
   /** Gives the lane its next turn: a whole round when no other waits, otherwise one partition of it, so that turns stay short. */
   function next(lane: Lane): void {
     const job = lane.jobs.shift()
@@ -51,6 +58,7 @@ export function createTurns({ threads, inputs, quarantine, now }: TurnsOptions) 
         job.rest.push(...message.rest)
         job.outputBytesLeft -= message.outputBytes
         addLosses(chain, message.lost)
+        if (message.measures.length > 0) onMeasured(chain.spec, message.measures)
         chain.crashes = 0
         if (job.waiting.length > 0 && job.outputBytesLeft > 0) {
           // Its chain may have been moved to another lane meanwhile, where nothing else may start a turn.

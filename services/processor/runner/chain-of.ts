@@ -9,7 +9,7 @@ import type { Definitions } from './definitions.ts'
 const SINK_BATCH_BYTES_MAX = 1_000_000
 
 /** Between steps values have no frame; the last step adds the sink's. Throws when a SmartModule has not arrived or does not compile. */
-export async function chainOf(definition: PipelineDefinition, definitions: Definitions): Promise<LaneChain> {
+export async function chainOf(definition: PipelineDefinition, task: number, definitions: Definitions): Promise<LaneChain> {
   const steps: LaneStep[] = []
   for (const [index, step] of definition.steps.entries()) {
     const isLast = index === definition.steps.length - 1
@@ -30,6 +30,7 @@ export async function chainOf(definition: PipelineDefinition, definitions: Defin
   return {
     runId: runIdOf(definition),
     pipelineId: definition.pipeline_id,
+    task,
     revision: definition.revision,
     sourceTopic: definition.source_topic,
     steps,

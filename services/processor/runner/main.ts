@@ -20,6 +20,7 @@ import { createDefinitions } from './definitions.ts'
 import { openReports, type Reports } from './reports.ts'
 import { openSlots, type Slots } from './slots.ts'
 import { currentRun } from './task-life.ts'
+import { createRunnerTelemetry } from './telemetry.ts'
 
 /** Ends the process by a signal that nothing handles: no exit waits for threads that can't be interrupted. */
 function end(): void {
@@ -92,6 +93,7 @@ async function start(settings: Settings): Promise<void> {
   /** Buffers of fetched bytes: transferred to a lane with a round, returned once the lane has run them. */
   const inputs = createBufferPool(settings.fetchBudgetBytes)
   const phases = await openPhases(settings.faults)
+  const telemetry = createRunnerTelemetry((value) => parent.send(value), now)
   const lanes = phases.openLanes({
     inputs,
     count: settings.lanes,
@@ -100,6 +102,8 @@ async function start(settings: Settings): Promise<void> {
     now,
     onLost: (reason) => log.warn({ reason }, 'a lane was replaced'),
     notesFd: NOTES_FD,
+    onLog: telemetry.onLog,
+    onMeasured: telemetry.onMeasured,
     onStuck() {
       log.error('a lane does not end: ending the process')
       end()
@@ -114,6 +118,7 @@ async function start(settings: Settings): Promise<void> {
     notes,
     decline: ({ definition, index }) => parent.send({ type: 'declined', run_id: runIdOf(definition), task: index }),
     phases,
+    telemetry,
     lanes,
     budget: openByteBudget(settings.fetchBudgetBytes),
     fetch: phases.createFetch(inputs.take),
@@ -130,6 +135,7 @@ async function start(settings: Settings): Promise<void> {
   close = async () => {
     await opened.close()
     reports?.close()
+    telemetry.close()
     await lanes.close()
     await cluster.close()
   }

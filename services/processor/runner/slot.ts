@@ -1,5 +1,6 @@
 /** A slot for one task on this processor: the task while it runs, and otherwise what became of it. */
 import { runIdOf, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { Measure } from '../../../shared/model/telemetry.ts'
 import type { Task, TaskView } from '../member/task-view.ts'
 
 export type Slot = {
@@ -53,7 +54,7 @@ function rateOf(slot: Slot, done: number, nowMs: number): number {
 }
 
 /** The state of the slot's task as reported to the control plane; for a task that has ended, how it ended. */
-export function observe(slot: Slot, processorId: string, nowMs: number): ObservedTask {
+export function observe(slot: Slot, measures: Measure[], processorId: string, nowMs: number): ObservedTask {
   const view = slot.task?.view() ?? slot.lastView
   return {
     pipeline_id: runIdOf(slot.definition),
@@ -68,6 +69,7 @@ export function observe(slot: Slot, processorId: string, nowMs: number): Observe
     in_flight: slot.task ? (view?.inFlight ?? 0) : 0,
     held_back: slot.task !== undefined && (view?.heldBack ?? false),
     quarantined: slot.quarantined,
+    measures,
     partitions: (view?.partitions ?? []).map(({ partition, position, end, steps, totals }) => ({
       partition,
       position: String(position),

@@ -42,7 +42,8 @@ export function openSlots(options: SlotsOptions): Slots {
     slot.lastView = task?.view() ?? slot.lastView
     slot.task = undefined
     slots.delete(slot.key)
-    if (!wantedOf(slot)) options.onEnded(slot.turn, observe({ ...slot, failure: null }, processorId, now()))
+    options.telemetry.forget(runIdOf(slot.definition), slot.index)
+    if (!wantedOf(slot)) options.onEnded(slot.turn, observe({ ...slot, failure: null }, [], processorId, now()))
     options.onChange()
   }
 
@@ -89,7 +90,10 @@ export function openSlots(options: SlotsOptions): Slots {
       else wanted.delete(runId)
       reconcile()
     },
-    observed: () => [...slots.values()].map((slot) => observe(slot, processorId, now())),
+    observed: () =>
+      [...slots.values()].map((slot) =>
+        observe(slot, options.telemetry.measuresOf(runIdOf(slot.definition), slot.index), processorId, now()),
+      ),
     async close() {
       closed = true
       clearInterval(timer)

@@ -16,6 +16,7 @@ import { connectorContextOf } from './connector-context.ts'
 import type { Notes } from '../channel/notes.ts'
 import type { Definitions } from './definitions.ts'
 import type { Slot } from './slot.ts'
+import type { RunnerTelemetry } from './telemetry.ts'
 
 /** The run whose code is on the stack, in every callback that its task leads to. */
 export const currentRun = new AsyncLocalStorage<string>()
@@ -45,6 +46,7 @@ export type TaskLifeOptions = {
   log: (level: 'info' | 'warn', message: string, fields: object) => void
   onChange: () => void
   phases: Phases
+  telemetry: RunnerTelemetry
 }
 
 export type TaskLife = {
@@ -58,7 +60,11 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
   const { definitions, notes, now } = options
 
   function openTask(definition: PipelineDefinition, index: number, chain: LaneChain, fields: object): Task {
-    const log = (level: 'info' | 'warn', message: string) => options.log(level, message, fields)
+    const log = (level: 'info' | 'warn', message: string) => {
+      options.log(level, message, fields)
+      options.telemetry.onTaskLog(definition, index, level, connectors.mask(message))
+    }
+    const connectors = connectorContextOf(definition, definitions, now, log)
     const own = {
       definition,
       index,
@@ -66,7 +72,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
       brokers: options.brokers,
       clientId: options.processorId,
       cluster: options.cluster,
-      connectors: connectorContextOf(definition, definitions, now, log),
+      connectors,
       sessionTimeoutMs: options.sessionTimeoutMs,
       now,
       log,
@@ -76,7 +82,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
     const { names, lanes, budget, fetch, roundBytesMax } = options
     const earlier = async (revision: number) => {
       const found = await definitions.revision(definition.pipeline_id, revision)
-      return found && { definition: found, chain: await notedChainOf(found) }
+      return found && { definition: found, chain: await notedChainOf(found, index) }
     }
     return index >= INTAKE_TASKS_FROM
       ? startIntake({
@@ -87,8 +93,8 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
       : startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax, earlier })
   }
 
-  const notedChainOf = (definition: PipelineDefinition): Promise<LaneChain> =>
-    notes.during(runIdOf(definition), 'compile', () => chainOf(definition, definitions))
+  const notedChainOf = (definition: PipelineDefinition, index: number): Promise<LaneChain> =>
+    notes.during(runIdOf(definition), 'compile', () => chainOf(definition, index, definitions))
 
   async function start(slot: Slot): Promise<void> {
     const { definition, index } = slot
@@ -98,7 +104,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
     slot.isStarting = true
     let chain: LaneChain
     try {
-      chain = await notedChainOf(definition)
+      chain = await notedChainOf(definition, index)
     } catch (error) {
       return retryLater(slot, reasonOf(error), false)
     } finally {
@@ -107,10 +113,12 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
     if (slot.isClosing) return
     // Another revision arrived meanwhile: start with that one.
     if (slot.definition.revision !== definition.revision) return start(slot)
+    options.telemetry.forget(runIdOf(definition), index)
     // What is thrown past everything in a driver's callback is then known to be of this run.
     const task = currentRun.run(runIdOf(definition), () => openTask(definition, index, chain, fields))
     slot.task = task
     options.log('info', 'task started', fields)
+    options.telemetry.onTaskLog(definition, index, 'info', 'task started')
     // The desired status may have changed while the chain was being prepared.
     slot.task.setPaused(slot.definition.desired === 'paused')
     const end = await task.ended
@@ -121,6 +129,8 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
       ...fields,
       ...('reason' in end ? { reason: end.reason } : {}),
     })
+    const why = 'reason' in end ? `: ${end.reason}` : ''
+    options.telemetry.onTaskLog(definition, index, end.kind === 'failed' ? 'warn' : 'info', `task ended (${end.kind})${why}`)
     if (slot.isClosing) return
     if (end.kind === 'broken') return retryLater(slot, end.reason, end.isEnvironment)
     if (end.kind === 'failed') fail(slot, end.reason, end.quarantined)
@@ -150,7 +160,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
 
   async function update(slot: Slot, definition: PipelineDefinition): Promise<void> {
     try {
-      const chain = await notedChainOf(definition)
+      const chain = await notedChainOf(definition, slot.index)
       if (slot.definition.revision === definition.revision) slot.task?.update(definition, chain)
     } catch (error) {
       options.log('warn', 'the next revision is not ready', { pipeline_id: runIdOf(definition), reason: String(error) })

@@ -20,7 +20,7 @@ export function createFinals({ processorId, pipelines, holds, isMine, now }: Fin
   function idle(definition: PipelineDefinition, task: number, status: 'stopped' | 'failed', reason: string | null): ObservedTask {
     const { revision, attempt } = definition
     const at = new Date(now()).toISOString()
-    const work = { records_per_second: 0, in_flight: 0, held_back: false, quarantined: [], partitions: [] }
+    const work = { records_per_second: 0, in_flight: 0, held_back: false, quarantined: [], measures: [], partitions: [] }
     return { pipeline_id: runIdOf(definition), task, processor_id: processorId, revision, attempt, status, reason, at, ...work }
   }
 

@@ -5,6 +5,7 @@
 import { accountDefaultsOf } from '../../../shared/connectors/account-defaults.ts'
 import type { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { observedKey, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { LogLine } from '../../../shared/model/logs.ts'
 import type { FromRunner } from '../channel/protocol.ts'
 import type { Definitions } from './definitions.ts'
 import type { RunnerProcess } from './runner-process.ts'
@@ -24,6 +25,7 @@ export type RunnerGroupOptions = {
   /** The last report of a task that has ended. */
   onTaskEnded(last: ObservedTask): void
   onDeclined(definition: PipelineDefinition, task: number): void
+  onLogs(definition: PipelineDefinition, lines: readonly LogLine[]): void
   /** A report has changed. */
   onChange(): void
   /** A task is gone: what waited for it may start. */
@@ -119,6 +121,11 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
       switch (value.type) {
         case 'report':
           return onReport(value)
+        case 'logs': {
+          const definition = told.get(value.run_id)?.definition
+          if (definition) options.onLogs(definition, value.lines)
+          return
+        }
         case 'declined': {
           const definition = told.get(value.run_id)?.definition
           const known = tasks.get(observedKey(value.run_id, value.task))

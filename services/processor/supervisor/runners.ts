@@ -21,7 +21,7 @@ export type Runners = {
 }
 
 export type RunnersOptions = Pick<RunnerProcessOptions, 'settings' | 'env' | 'memoryBytesMax' | 'now'> &
-  Pick<RunnerGroupOptions, 'definitions' | 'connectorDefaults' | 'onTaskEnded' | 'onDeclined' | 'onChange' | 'onFreed'> & {
+  Pick<RunnerGroupOptions, 'definitions' | 'connectorDefaults' | 'onTaskEnded' | 'onDeclined' | 'onLogs' | 'onChange' | 'onFreed'> & {
     /** The share of the processors' time that a group's runner has, see `WatchedChild`. */
     niceOf(group: string, placement: Placement): number
     /** A runner has ended that was to go on. */

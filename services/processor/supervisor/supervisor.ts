@@ -17,7 +17,7 @@ import type { Verdicts } from './verdicts.ts'
 
 export type SupervisorOptions = Pick<
   RunnersOptions,
-  'settings' | 'env' | 'memoryBytesMax' | 'now' | 'log' | 'definitions' | 'connectorDefaults' | 'onChange'
+  'settings' | 'env' | 'memoryBytesMax' | 'now' | 'log' | 'definitions' | 'connectorDefaults' | 'onChange' | 'onLogs'
 > & {
   fleet: Fleet
   declined: Declined

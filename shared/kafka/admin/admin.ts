@@ -88,10 +88,16 @@ export async function removeTopics(admin: KafkaAdmin, topics: string[]): Promise
   }
 }
 
-/** Creates the service's own topics, all compacted, with one partition: definitions, observations, the fleet's group topic, the ledger. */
+/** Lines of pipelines are kept for a day, the newest of them where there are many; every control plane reads what is there at its start. */
+const LOGS = { 'retention.ms': String(86_400_000), 'retention.bytes': String(32 << 20), 'segment.bytes': String(8 << 20) }
+
+/**
+ * Creates the service's own topics, with one partition each: definitions, observations, the fleet's group topic and the ledger, which are
+ * compacted, and the pipelines' logs.
+ */
 export async function ensureServiceTopics(
   admin: KafkaAdmin,
-  names: { definitions: string; observed: string; fleet: string; ledger: string },
+  names: { definitions: string; observed: string; fleet: string; ledger: string; logs: string },
   replicationFactor: number,
 ): Promise<void> {
   const compacted = { 'cleanup.policy': 'compact', 'max.message.bytes': String(16 << 20) }
@@ -100,6 +106,7 @@ export async function ensureServiceTopics(
     { topic: names.observed, partitions: 1, replicationFactor, config: { 'cleanup.policy': 'compact', 'segment.ms': '600000' } },
     { topic: names.fleet, partitions: 1, replicationFactor, config: compacted },
     { topic: names.ledger, partitions: 1, replicationFactor, config: compacted },
+    { topic: names.logs, partitions: 1, replicationFactor, config: LOGS },
   ])
 }
 

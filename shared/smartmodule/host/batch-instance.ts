@@ -4,25 +4,22 @@
  */
 import { reasonOf } from '../../errors/reason-of.ts'
 import createPlugin from '@extism/extism'
+import type { LogLevel } from '../../model/telemetry.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap, type BatchExports, type InitDocument } from '../abi.ts'
-import { hostFunctions, newCallSeed, type CallSeed } from '../imports.ts'
+import { hostFunctions, newCallSeed, type CallSeed, type Telemetry } from '../imports.ts'
 import { fillSection, type Kernel } from './kernel.ts'
 import type { BatchContext, StepInstance } from './step.ts'
 
 const RESULT_BYTES = 36
 
 /** An instance that accepted its config. Throws SmartModuleTrap when it fails to start or, with the guest's text, refuses the config. */
-export async function openBatchInstance(
-  module: WebAssembly.Module,
-  document: InitDocument,
-  log: (line: string) => void,
-): Promise<StepInstance> {
+export async function openBatchInstance(module: WebAssembly.Module, document: InitDocument, telemetry: Telemetry): Promise<StepInstance> {
   const step = document.step
-  const call = newCallSeed(log)
+  const call = newCallSeed(telemetry)
   try {
     const plugin = await createPlugin(
       { wasm: [{ module }] },
-      { useWasi: false, functions: hostFunctions(call), logger: silentLogger(log), config: {} },
+      { useWasi: false, functions: hostFunctions(call), logger: consoleOf(telemetry), config: {} },
     )
     const exports = (await plugin.getInstance()).exports as unknown as BatchExports & { _initialize?: () => void }
     call.memoryOf = exports.memory
@@ -125,8 +122,11 @@ export function messageOf(error: unknown): string {
   return reasonOf(error)
 }
 
-/** A console for Extism that passes each line to `log`. */
-export function silentLogger(log: (line: string) => void): Console {
-  const line = (...parts: unknown[]) => log(parts.map(String).join(' '))
-  return { ...console, log: line, info: line, debug: line, warn: line, error: line, trace: line }
+/** A console for Extism, whose lines are the SmartModule's. */
+export function consoleOf({ log }: Telemetry): Console {
+  const at =
+    (level: LogLevel) =>
+    (...parts: unknown[]) =>
+      log(level, parts.map(String).join(' '))
+  return { ...console, log: at('info'), info: at('info'), debug: at('debug'), warn: at('warn'), error: at('error'), trace: at('debug') }
 }

@@ -6,10 +6,20 @@
 import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
 import { FRAMING_BYTES } from '../../model/framing.ts'
 import { SmartModuleTrap, recordErrorName } from '../abi.ts'
+import type { Telemetry } from '../imports.ts'
 import { openBatchInstance } from './batch-instance.ts'
 import { enterCall, enterStart, leaveCall, stillAlive, type CallWatch } from './call-watch.ts'
 import type { Kernel } from './kernel.ts'
-import { TooManyTraps, type BatchSink, type ChainOutput, type ChainSpec, type Suspects, type SourceBatch, type StepSpec } from './spec.ts'
+import {
+  TooManyTraps,
+  type BatchSink,
+  type ChainOutput,
+  type ChainSpec,
+  type Suspects,
+  type SourceBatch,
+  type StepSpec,
+  type StepTelemetry,
+} from './spec.ts'
 import { expectFrames, failUntimely, failUnframed } from './check-output.ts'
 import { addRows, type RowTarget } from './rows.ts'
 import { openSection, slicesByRecord } from './slices.ts'
@@ -26,22 +36,26 @@ export type Chain = {
   run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, suspects?: Suspects): Promise<void>
 }
 
-async function openStep(spec: StepSpec, watch: CallWatch, log: (line: string) => void): Promise<StepInstance> {
+async function openStep(spec: StepSpec, step: number, watch: CallWatch, telemetry: StepTelemetry): Promise<StepInstance> {
+  const own: Telemetry = {
+    log: (level, line) => telemetry.log(step, level, line),
+    measure: (kind, name, value) => telemetry.measure(step, kind, name, value),
+  }
   enterStart(watch, spec.document.step)
   try {
     return spec.kind === 'batch'
-      ? await openBatchInstance(spec.module, spec.document, log)
+      ? await openBatchInstance(spec.module, spec.document, own)
       : // Most chains have no Extism plug-in: this is loaded for the first one.
-        await (await import('./extism-instance.ts')).openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, log)
+        await (await import('./extism-instance.ts')).openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, own)
   } finally {
     leaveCall(watch)
   }
 }
 
 /** A chain with an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
-export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, log: (line: string) => void): Promise<Chain> {
+export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, telemetry: StepTelemetry): Promise<Chain> {
   const instances: StepInstance[] = []
-  for (const step of spec.steps) instances.push(await openStep(step, watch, log))
+  for (const [index, step] of spec.steps.entries()) instances.push(await openStep(step, index, watch, telemetry))
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)
   const verdicts = createVerdicts(spec)
@@ -198,7 +212,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     } catch (error) {
       if (!(error instanceof SmartModuleTrap)) throw error
       const { step } = error
-      instances[step] = await openStep(spec.steps[step]!, watch, log)
+      instances[step] = await openStep(spec.steps[step]!, step, watch, telemetry)
       if (count > 1) {
         // The kernel still has the source's marks, but its section may be halfway through the chain: reopen the source to cut it.
         openSection(kernel, section, count, batch, 0)

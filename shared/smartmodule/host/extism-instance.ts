@@ -7,9 +7,9 @@ import type { InitDocument } from '../abi.ts'
 import type { ExtismFunction } from '../../model/smartmodule-kind.ts'
 import { elementSpans } from '../../model/json-members.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../abi.ts'
-import { CallEnded, hostFunctions, newCallSeed, type CallSeed } from '../imports.ts'
+import { CallEnded, hostFunctions, newCallSeed, type CallSeed, type Telemetry } from '../imports.ts'
 import { decodeRecords, encodeRecords, type KafkaRecord } from '../../kafka/protocol/record-batch.ts'
-import { messageOf, silentLogger } from './batch-instance.ts'
+import { consoleOf, messageOf } from './batch-instance.ts'
 import type { BatchContext, StepInstance } from './step.ts'
 import { fillSection, type Kernel } from './kernel.ts'
 
@@ -26,9 +26,9 @@ export async function openExtismInstance(
   module: WebAssembly.Module,
   functionName: ExtismFunction,
   document: InitDocument,
-  log: (line: string) => void,
+  telemetry: Telemetry,
 ): Promise<StepInstance> {
-  const call = newCallSeed(log)
+  const call = newCallSeed(telemetry)
   const given = (document.config ?? {}) as Record<string, unknown>
   const config = Object.fromEntries(
     Object.entries(given).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
@@ -37,7 +37,7 @@ export async function openExtismInstance(
   try {
     plugin = await createPlugin(
       { wasm: [{ module }] },
-      { useWasi: false, functions: hostFunctions(call), logger: silentLogger(log), config },
+      { useWasi: false, functions: hostFunctions(call), logger: consoleOf(telemetry), config },
     )
     const exports = (await plugin.getInstance()).exports as { memory: WebAssembly.Memory; _initialize?: () => void }
     call.memoryOf = exports.memory

@@ -1,6 +1,7 @@
 /** Types of a chain: its steps, its input and its output, and the errors that end it. The only code is those errors. */
 import type { OnError } from '../../model/definition.ts'
 import type { ExtismFunction, SmartModuleKind } from '../../model/smartmodule-kind.ts'
+import type { LogLevel, Measure } from '../../model/telemetry.ts'
 import type { InitDocument } from '../abi.ts'
 import type { RowTarget } from './rows.ts'
 
@@ -56,6 +57,14 @@ export type ChainOutput = {
   lost: number[]
   lostMax: readonly number[]
 }
+
+/** Where the lines and numbers of a chain's steps go; `step` counts from 0. */
+export type StepTelemetry = {
+  log(step: number, level: LogLevel, line: string): void
+  measure(step: number, kind: Measure['kind'], name: string, value: number): void
+}
+/** Keeps nothing. */
+export const NO_TELEMETRY: StepTelemetry = { log: () => {}, measure: () => {} }
 
 /** Takes finished output batches: `seal` is called when a batch is full, while the kernel still has it selected. */
 export type BatchSink = {

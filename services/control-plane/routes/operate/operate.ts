@@ -1,6 +1,7 @@
 /** A pipeline's positions, and where its records went: read from Kafka's committed offsets, which are exact even if nothing else runs. */
 import { chainRate, INTAKE_TASKS_FROM, type Counters, type ObservedTask } from '../../../../shared/model/definition.ts'
 import { getAccountingContract, getLedgerContract, getMetricsContract, getOffsetsContract } from '../../../../shared/api/operate.ts'
+import type { Measure } from '../../../../shared/model/telemetry.ts'
 import { unavailable } from '../../service-error.ts'
 import { COUNTER_COUNT, namedCounters } from '../../../../shared/model/counters.ts'
 import { parseCommitMetadata, type CommitMetadata } from '../../../../shared/model/commit-metadata.ts'
@@ -108,6 +109,20 @@ export const getAccounting = operation(getAccountingContract, async (deps, calle
   }
 })
 
+/** What the tasks' SmartModules have measured, added up over the tasks that run the current revision's steps. */
+function measuresOf({ definition }: PipelineRow, observed: readonly ObservedTask[]) {
+  const sums = new Map<string, Measure>()
+  for (const each of observed.flatMap(({ measures }) => measures)) {
+    const key = `${each.step} ${each.kind} ${each.name}`
+    const found = sums.get(key)
+    if (found) [found.times, found.sum] = [found.times + each.times, found.sum + each.sum]
+    else sums.set(key, { ...each })
+  }
+  return [...sums.values()]
+    .toSorted((a, b) => a.step - b.step || (a.name < b.name ? -1 : 1))
+    .map((each) => ({ ...each, module: definition.steps[each.step - 1]?.name ?? null }))
+}
+
 export const getMetrics = operation(getMetricsContract, async (deps, caller, { params }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const [{ observed, totals }, offsets] = await Promise.all([readAccounting(deps, pipeline), readOffsets(deps, pipeline)])
@@ -118,6 +133,7 @@ export const getMetrics = operation(getMetricsContract, async (deps, caller, { p
       records_per_second: chainRate(observed),
       lag: offsets.reduce((all, { lag }) => all + lag, 0),
       totals,
+      modules: measuresOf(pipeline, observed),
       observed_at:
         observed
           .map(({ at }) => at)

@@ -1,0 +1,29 @@
+/** Fills the log book from the logs topic: from its start, and then as lines come. */
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { openTail, type Tail } from '../../../shared/kafka/tail.ts'
+import { LogEntry } from '../../../shared/model/logs.ts'
+import type { LogBook } from './log-book.ts'
+
+export function followLogs(cluster: Cluster, topic: string, book: LogBook, onError: (error: Error) => void): Tail {
+  return openTail({
+    cluster,
+    topic,
+    purpose: 'logs',
+    from: 0n,
+    onRecords(records) {
+      for (const { key, value, offset } of records) {
+        const parsed = value && LogEntry.safeParse(parsedOr(value))
+        if (parsed?.success) book.add(key, { offset, entry: parsed.data })
+      }
+    },
+    onError,
+  })
+}
+
+function parsedOr(value: Buffer): unknown {
+  try {
+    return JSON.parse(value.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,53 @@
+/** One client of server-sent events (WHATWG HTML, 9.2): frames, a heartbeat, and an end for a client that does not read. */
+import { PassThrough } from 'node:stream'
+import type { Listener } from '../../../shared/api/operation.ts'
+
+/** Bytes that wait for a client; further events are not sent until it has read. */
+const WAITING_BYTES_MAX = 1 << 20
+/** Proxies close connections that are silent for a minute. */
+const HEARTBEAT_MS = 15_000
+/** A client that reads nothing for so many heartbeats is gone. */
+const UNREAD_HEARTBEATS_MAX = 4
+
+export type SseClient = { body: PassThrough; listener: Listener; close(): void }
+
+/** `lastEventId`: as the client sent it. */
+export function openSseClient(lastEventId: string | undefined): SseClient {
+  const body = new PassThrough({ highWaterMark: 64 << 10 })
+  const gone = new AbortController()
+  let unread = 0
+
+  function write(text: string): boolean {
+    if (gone.signal.aborted || body.writableLength > WAITING_BYTES_MAX) return false
+    body.write(text)
+    return true
+  }
+
+  const heartbeat = setInterval(() => {
+    unread = body.writableLength > 0 ? unread + 1 : 0
+    if (unread > UNREAD_HEARTBEATS_MAX) close()
+    else write(': \n\n')
+  }, HEARTBEAT_MS)
+
+  function close(): void {
+    if (gone.signal.aborted) return
+    clearInterval(heartbeat)
+    gone.abort()
+    body.end()
+  }
+  body.once('close', close)
+  body.on('error', close)
+  // Headers leave with the first bytes, so that a client knows that it is connected.
+  write(': \n\n')
+
+  return {
+    body,
+    close,
+    listener: {
+      lastEventId,
+      signal: gone.signal,
+      // JSON has no line breaks of its own, so the data is one line.
+      send: (event, data, id) => write(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`),
+    },
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * The clients that listen to server-sent events. Each account may have so many at once; one whose token or key has ended is sent away, and
+ * comes back with a new token where it left off.
+ */
+import type { Context } from 'koa'
+import type { Events } from '../../../shared/api/operation.ts'
+import type { Caller } from '../deps.ts'
+import { ServiceError } from '../service-error.ts'
+import type { Logger } from '../../../shared/telemetry/log.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { openSseClient, type SseClient } from './sse-client.ts'
+
+export type SseClients = {
+  /** Makes `ctx` a stream of events. Throws ServiceError `rate_limit_exceeded` where the account listens too often already. */
+  serve(ctx: Context, caller: Caller, events: Events): void
+  /** Sends all clients away. */
+  close(): void
+}
+
+const PER_ACCOUNT_MAX = 20
+/** How often a client's token is looked at again. */
+const CHECK_MS = 10_000
+
+export function openSseClients(mayStay: (ctx: Context) => Promise<unknown>, log: Logger): SseClients {
+  const open = new Map<SseClient, { accountId: string; ctx: Context }>()
+
+  const checks = setInterval(() => {
+    for (const [client, { ctx }] of open) {
+      // A database that is away is no reason to send anyone away.
+      void mayStay(ctx).catch((error: unknown) => {
+        if (error instanceof ServiceError && (error.status === 401 || error.status === 403)) client.close()
+      })
+    }
+  }, CHECK_MS).unref()
+
+  return {
+    serve(ctx, { accountId }, events) {
+      const own = [...open.values()].filter((each) => each.accountId === accountId).length
+      if (own >= PER_ACCOUNT_MAX) {
+        throw new ServiceError('rate_limit_exceeded', `the account listens to ${PER_ACCOUNT_MAX} event streams already: close one first`, {
+          headers: { 'Retry-After': '10' },
+        })
+      }
+      const client = openSseClient(ctx.get('Last-Event-ID') || undefined)
+      open.set(client, { accountId, ctx })
+      client.listener.signal.addEventListener('abort', () => open.delete(client))
+      ctx.status = 200
+      ctx.type = 'text/event-stream'
+      // Proxies must pass events on as they come.
+      ctx.set({ 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' })
+      ctx.body = client.body
+      events(client.listener)
+        .catch((error: unknown) => log.warn({ path: ctx.path, reason: reasonOf(error) }, 'an event stream ended early'))
+        .finally(client.close)
+    },
+    close() {
+      clearInterval(checks)
+      for (const client of open.keys()) client.close()
+    },
+  }
+}

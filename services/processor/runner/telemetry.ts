@@ -1,0 +1,94 @@
+/**
+ * What this runner's SmartModules and tasks log, on its way to the supervisor, and what the SmartModules have measured. Lines are sent ten
+ * times a second; what does not fit into a sending is counted as dropped.
+ */
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { observedKey, runIdOf } from '../../../shared/model/definition.ts'
+import type { LogLine } from '../../../shared/model/logs.ts'
+import { cutLine, MEASURES_MAX, type Measure } from '../../../shared/model/telemetry.ts'
+import type { FromRunner } from '../channel/protocol.ts'
+import type { LanesOptions } from '../lane/lanes.ts'
+
+export type RunnerTelemetry = Pick<LanesOptions, 'onLog' | 'onMeasured'> & {
+  /** A line of the task itself. */
+  onTaskLog(definition: PipelineDefinition, task: number, level: 'info' | 'warn', message: string): void
+  /** What the task's SmartModules have measured since it started. */
+  measuresOf(runId: string, task: number): Measure[]
+  /** The task starts, or is gone: its numbers begin anew. */
+  forget(runId: string, task: number): void
+  close(): void
+}
+
+const SEND_MS = 100
+/** Of one run in one sending. */
+const LINES_MAX = 100
+
+export function createRunnerTelemetry(send: (value: FromRunner) => void, now: () => number): RunnerTelemetry {
+  const waiting = new Map<string, { lines: LogLine[]; dropped: number }>()
+  /** By task, and then by step, kind and name. */
+  const measured = new Map<string, Map<string, Measure>>()
+
+  function add(runId: string, line: LogLine): void {
+    let found = waiting.get(runId)
+    if (!found) waiting.set(runId, (found = { lines: [], dropped: 0 }))
+    if (found.lines.length < LINES_MAX) found.lines.push(line)
+    else found.dropped++
+  }
+
+  function flush(): void {
+    for (const [run_id, { lines, dropped }] of waiting) {
+      const last = lines.at(-1)
+      if (last && dropped > 0) last.dropped = (last.dropped ?? 0) + dropped
+      send({ type: 'logs', run_id, lines })
+    }
+    waiting.clear()
+  }
+  const timer = setInterval(flush, SEND_MS)
+  const at = () => new Date(now()).toISOString()
+
+  return {
+    onLog({ runId, task, revision, steps }, lines, dropped) {
+      for (const { step, level, message } of lines) {
+        const { name = null, version = null } = steps[step] ?? {}
+        add(runId, { at: at(), level, step: step + 1, module: name, version, task, revision, message })
+      }
+      const found = waiting.get(runId)
+      if (dropped > 0 && found) found.dropped += dropped
+      else if (dropped > 0)
+        add(runId, {
+          at: at(),
+          level: 'warn',
+          step: null,
+          module: null,
+          version: null,
+          task,
+          revision,
+          message: 'lines were dropped',
+          dropped,
+        })
+    },
+    onTaskLog(definition, task, level, message) {
+      const { revision } = definition
+      add(runIdOf(definition), { at: at(), level, step: null, module: null, version: null, task, revision, message: cutLine(message) })
+    },
+    onMeasured({ runId, task }, measures) {
+      const key = observedKey(runId, task)
+      let own = measured.get(key)
+      if (!own) measured.set(key, (own = new Map()))
+      for (const each of measures) {
+        const name = `${each.step} ${each.kind} ${each.name}`
+        const known = own.get(name)
+        if (known) {
+          known.times += each.times
+          known.sum += each.sum
+        } else if ([...own.values()].filter(({ step }) => step === each.step).length < MEASURES_MAX) own.set(name, { ...each })
+      }
+    },
+    measuresOf: (runId, task) => [...(measured.get(observedKey(runId, task))?.values() ?? [])],
+    forget: (runId, task) => void measured.delete(observedKey(runId, task)),
+    close() {
+      clearInterval(timer)
+      flush()
+    },
+  }
+}

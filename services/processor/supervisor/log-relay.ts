@@ -1,0 +1,95 @@
+/**
+ * Passes lines from runners on to the logs topic, at a rate that no pipeline can exceed: a burst, and so many lines per second after it.
+ * Lines are for reading: what can't be written after a while is dropped, and counted in the next line of its pipeline.
+ */
+import { appendRecords } from '../../../shared/kafka/append.ts'
+import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { LogEntry, LogLine } from '../../../shared/model/logs.ts'
+
+export type LogRelay = { add(definition: PipelineDefinition, lines: readonly LogLine[]): void; close(): Promise<void> }
+
+const BURST = 200
+const LINES_PER_SECOND = 20
+const SEND_MS = 200
+const WAITING_MAX = 5000
+/** Lines in one batch, each of a few KiB at most: below the broker's limit of 1 MiB. */
+const BATCH_LINES_MAX = 200
+/** Pipelines whose rate is known; beyond that all are forgotten, which allows each another burst. */
+const RATES_MAX = 10_000
+
+export function openLogRelay(
+  cluster: Cluster,
+  topic: string,
+  processorId: string,
+  now: () => number,
+  onError: (error: Error) => void,
+): LogRelay {
+  const connections = cluster.openConnections('logs')
+  /** By pipeline: lines that it may still send, as of a time, and those that were dropped since its last one. */
+  const rates = new Map<string, { left: number; at: number; dropped: number }>()
+  let waiting: { key: string; entry: LogEntry }[] = []
+  let sending: Promise<void> | undefined
+
+  function rateOf(pipelineId: string) {
+    const at = now()
+    let rate = rates.get(pipelineId)
+    if (!rate) {
+      if (rates.size >= RATES_MAX) rates.clear()
+      rates.set(pipelineId, (rate = { left: BURST, at, dropped: 0 }))
+    }
+    rate.left = Math.min(BURST, rate.left + ((at - rate.at) / 1000) * LINES_PER_SECOND)
+    rate.at = at
+    return rate
+  }
+
+  async function sendAll(): Promise<void> {
+    while (waiting.length > 0) {
+      const part = waiting.splice(0, BATCH_LINES_MAX)
+      await appendRecords(
+        cluster,
+        connections,
+        topic,
+        part.map(({ key, entry }) => ({ key, value: Buffer.from(JSON.stringify(entry)) })),
+        now(),
+      )
+    }
+  }
+
+  function send(): void {
+    if (waiting.length === 0) return
+    sending ??= sendAll()
+      .catch((error: unknown) => onError(error instanceof Error ? error : new Error(String(error))))
+      .finally(() => (sending = undefined))
+  }
+  const timer = setInterval(send, SEND_MS)
+
+  return {
+    add(definition, lines) {
+      const key = definition.pipeline_id
+      const rate = rateOf(key)
+      const run = runIdOf(definition)
+      for (const line of lines) {
+        const dropped = line.dropped ?? 0
+        if (rate.left < 1 || waiting.length >= WAITING_MAX) {
+          rate.dropped += dropped + 1
+          continue
+        }
+        rate.left--
+        const all = dropped + rate.dropped
+        rate.dropped = 0
+        waiting.push({
+          key,
+          entry: { ...line, processor_id: processorId, ...(run === key ? {} : { job_id: run }), ...(all > 0 ? { dropped: all } : {}) },
+        })
+      }
+    },
+    async close() {
+      clearInterval(timer)
+      await sending
+      send()
+      await sending
+      await connections.close().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,21 @@
+/** What SmartModules log and measure: levels, limits and names. Plain values, because lanes load this. */
+
+/** The levels of a line, from the least important to the most. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** Longest line, in characters; what is longer is cut. */
+export const LOG_CHARACTERS_MAX = 1000
+
+/** The line, cut to the longest one, without NUL. */
+export const cutLine = (text: string): string =>
+  (text.length > LOG_CHARACTERS_MAX ? `${text.slice(0, LOG_CHARACTERS_MAX)}…` : text).replaceAll('\0', '\uFFFD')
+
+/** Names that a SmartModule may measure under, as Prometheus wants them. */
+export const MEASURE_NAME = /^[a-z][a-z0-9_]{0,62}$/
+/** Different names of one step; further ones are not kept. */
+export const MEASURES_MAX = 20
+export const MEASURE_KINDS = ['count', 'observe'] as const
+
+/** What a step has counted or observed under a name since its task started: how often, and the sum of the values. `step` counts from 1. */
+export type Measure = { step: number; name: string; kind: (typeof MEASURE_KINDS)[number]; times: number; sum: number }

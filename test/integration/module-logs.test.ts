@@ -1,0 +1,135 @@
+/** What SmartModules of a running pipeline log and measure: read by page and as it comes, within bounds, by its account alone. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { listen } from '../harness/events.ts'
+import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+const CODE = `import { Config, Record, Path, count, log, numberOf, observe } from 'dps'
+const n = new Path('n')
+export function init(config: Config): void { log('ready') }
+export function filter(record: Record): bool {
+  const slice = record.find(n)
+  const value = numberOf(slice.start, slice.end)
+  count('seen')
+  observe('n', value)
+  if (value >= 1000) log('line ' + (value as i32).toString())
+  if (value == 2) log('two is odd', 'warn')
+  if (value == 3) log('three', 'error')
+  if (value == 4) count('Not A Name')
+  return value != 7
+}
+`
+
+type Line = { id: string; level: string; step: number | null; module: string | null; message: string; dropped?: number }
+
+async function setUp() {
+  const name = unique('logs')
+  expect(await client.call('POST', '/v1/smartmodules', { name, source: { language: 'typescript', code: CODE } })).toMatchObject({
+    status: 201,
+  })
+  const [from, to] = [
+    await createStream(client, { n: 'integer' }, { partitions: 1 }),
+    await createStream(client, { n: 'integer' }, { partitions: 1 }),
+  ]
+  const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+  const logs = async (query = '') => (await client.call<{ logs: Line[] }>('GET', `/v1/pipelines/${id}/logs?limit=1000${query}`)).body.logs
+  return { id, name, from, to, logs }
+}
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
+
+describe('the log of a pipeline', () => {
+  it('has the lines of SmartModules and tasks, by level, step and time', async () => {
+    const { id, name, from, to, logs } = await setUp()
+    await write(client, from.id, numbers(0, 10))
+    await waitForTotal(client, to.id, 9)
+    await eventually('the lines are there', async () => (await logs('&step=1')).length >= 4)
+    expect((await logs('&step=1')).map(({ level, message, module }) => ({ level, message, module }))).toEqual([
+      { level: 'info', message: 'ready', module: name },
+      { level: 'warn', message: 'two is odd', module: name },
+      { level: 'error', message: 'three', module: name },
+      { level: 'warn', message: expect.stringContaining('"Not A Name"'), module: name },
+    ])
+    expect((await logs('&level=error')).map(({ message }) => message)).toEqual(['three'])
+    expect((await logs('&step=0')).map(({ message }) => message)).toContain('task started')
+    const { logs: timed } = (await client.call<{ logs: (Line & { at: string })[] }>('GET', `/v1/pipelines/${id}/logs?level=warn&step=1`))
+      .body
+    expect(await logs(`&since=${encodeURIComponent(new Date(Date.parse(timed[0]!.at) + 3_600_000).toISOString())}`)).toEqual([])
+    expect((await logs(`&step=1&level=warn&since=${encodeURIComponent(timed[0]!.at)}`)).length).toBe(3)
+    expect((await client.call('GET', `/v1/pipelines/${id}/logs?since=yesterday`)).body.error).toMatchObject({
+      details: [{ path: '/query/since' }],
+    })
+  })
+
+  it('comes as events, and goes on after the last one that was seen', async () => {
+    const { id, from } = await setUp()
+    const first = await listen<Line>(client, `/v1/pipelines/${id}/logs?follow=true&step=1`)
+    await write(client, from.id, numbers(0, 4))
+    await eventually('three lines came', async () => first.events.length >= 3)
+    first.close()
+    expect(first.events.map(({ event, data }) => [event, data.message])).toEqual([
+      ['log', 'ready'],
+      ['log', 'two is odd'],
+      ['log', 'three'],
+    ])
+    const again = await listen<Line>(client, `/v1/pipelines/${id}/logs?follow=true&step=1`, first.events[1]!.id)
+    await write(client, from.id, [{ n: 2 }])
+    await eventually('two lines came', async () => again.events.length >= 2)
+    expect(again.events.map(({ data }) => data.message)).toEqual(['three', 'two is odd'])
+    again.close()
+  })
+
+  it('keeps a bounded number of lines of a module that logs for every record, and says how many are missing', async () => {
+    const { from, to, logs } = await setUp()
+    await write(client, from.id, numbers(1000, 6000))
+    await waitForTotal(client, to.id, 5000)
+    // The dropped lines are told by the next one.
+    await eventually('the missing lines are told', async () => {
+      await write(client, from.id, [{ n: 2 }])
+      const lines = (await logs()).filter(({ message }) => message.startsWith('line '))
+      const missing = (await logs()).reduce((sum, { dropped = 0 }) => sum + dropped, 0)
+      expect(lines.length).toBeLessThanOrEqual(250)
+      return lines.length >= 50 && lines.length + missing === 5000
+    })
+  })
+
+  it('is for nobody else, and ends for a key that is revoked', async () => {
+    const { id } = await setUp()
+    await waitForStatus(client, id, 'running')
+    const other = await loggedIn(service().accounts.other)
+    expect((await other.call('GET', `/v1/pipelines/${id}/logs`)).status).toBe(404)
+    await expect(listen(other, `/v1/pipelines/${id}/logs?follow=true`)).rejects.toThrow('404')
+    const key = await client.call<{ id: string; api_key: string; api_secret: string }>('POST', '/v1/keys', {
+      name: unique('key'),
+      scopes: ['pipelines:read'],
+    })
+    const listener = await listen(await loggedIn(key.body), `/v1/pipelines/${id}/logs?follow=true`)
+    expect((await client.call('DELETE', `/v1/keys/${key.body.id}`)).status).toBe(204)
+    await listener.ended
+  })
+})
+
+describe('what SmartModules measure', () => {
+  it('is added up in the pipeline’s metrics, and in the processors’', async () => {
+    const { id, name, from, to } = await setUp()
+    await write(client, from.id, numbers(0, 5))
+    await write(client, from.id, numbers(5, 10))
+    await waitForTotal(client, to.id, 9)
+    type Metrics = { modules: { step: number; module: string; name: string; kind: string; times: number; sum: number }[] }
+    const { modules } = await eventually('all is counted', async () => {
+      const { body } = await client.call<Metrics>('GET', `/v1/pipelines/${id}/metrics`)
+      return body.modules.some((each) => each.name === 'seen' && each.sum === 10) && body
+    })
+    expect(modules).toEqual([
+      { step: 1, module: name, name: 'n', kind: 'observe', times: 10, sum: 45 },
+      { step: 1, module: name, name: 'seen', kind: 'count', times: 10, sum: 10 },
+    ])
+    const exposed = (await Promise.all(service().metricsUrls.map(async (url) => (await fetch(url)).text()))).join('\n')
+    expect(exposed).toContain(`dps_module_count_total{pipeline="${id}",step="1",name="seen"} 10`)
+    expect(exposed).toContain(`dps_module_observed_sum{pipeline="${id}",step="1",name="n"} 45`)
+  })
+})
