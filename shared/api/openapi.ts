@@ -148,8 +148,14 @@ function eventsOf(events: Record<string, z.ZodType>, components: Components): Js
   return { type: 'string', description: `Server-sent events, with JSON as their data. ${named.join(', ')}` }
 }
 
+function bodySchema({ id, responses }: Contract, status: string, schema: z.ZodType, components: Components): Json {
+  const name = `${pascal(id)}${Object.keys(responses).length > 1 ? status : ''}Response`
+  return named(name, schemaOf(schema, 'output', components), components)
+}
+
 function operationOf(contract: Contract, components: Components): Json {
-  const successes = Object.entries(contract.responses).map(([status, schema]) => [
+  const { events, responses } = contract
+  const successes = Object.entries(events ? { 200: null, ...responses } : responses).map(([status, schema]) => [
     status,
     {
       description: statusText[Number(status)] ?? 'Success',
@@ -159,17 +165,11 @@ function operationOf(contract: Contract, components: Components): Json {
         ...(Number(status) === contract.locatedBy ? { Location: header('Location') } : {}),
         ...(contract.isIdempotent ? { 'Idempotency-Replayed': header('IdempotencyReplayed') } : {}),
       },
-      ...(schema
+      ...(schema || events
         ? {
             content: {
-              'application/json': {
-                schema: named(
-                  `${pascal(contract.id)}${Object.keys(contract.responses).length > 1 ? status : ''}Response`,
-                  schemaOf(schema, 'output', components),
-                  components,
-                ),
-              },
-              ...(contract.events ? { 'text/event-stream': { schema: eventsOf(contract.events, components) } } : {}),
+              ...(schema ? { 'application/json': { schema: bodySchema(contract, status, schema, components) } } : {}),
+              ...(events ? { 'text/event-stream': { schema: eventsOf(events, components) } } : {}),
             },
           }
         : {}),

@@ -19,6 +19,7 @@ const named = (contracts: readonly Contract[]) => contracts.map((contract) => [c
 /** Bodies that are right in themselves, so that nothing but access can refuse them. */
 const BODIES: Record<string, unknown> = {
   checkConnector: { config: {} },
+  compareSmartModuleVersions: { stream_id: 'st_none', before: {}, after: { version: '1.0.0' } },
   validateConnector: { config: {} },
   redriveDeadLetters: {},
   replayPipeline: { from: 'earliest', to: 'latest' },

@@ -16,6 +16,7 @@ import * as pipelines from '../../shared/api/pipelines.ts'
 import * as secrets from '../../shared/api/secrets.ts'
 import * as smartmodules from '../../shared/api/smartmodules.ts'
 import * as streams from '../../shared/api/streams.ts'
+import * as tail from '../../shared/api/tail.ts'
 
 const isContract = (value: unknown): value is Contract => typeof value === 'object' && value !== null && 'responses' in value
 
@@ -34,6 +35,7 @@ export const CONTRACTS: readonly Contract[] = [
   secrets,
   smartmodules,
   streams,
+  tail,
 ].flatMap((room) => Object.values(room).flat().filter(isContract))
 
 const matchers = CONTRACTS.map((contract) => ({

@@ -26,7 +26,12 @@ const FETCH_BYTES = 4 << 20
 const DEADLINE_MS = 8000
 
 /** A dead letter: the original record, and the details in the headers added after the record's own. */
-function parseDeadLetter(pipelineId: string, partition: number, offset: bigint, { key, value, headers }: KafkaRecord): NewDeadLetter {
+export function parseDeadLetter(
+  pipelineId: string,
+  partition: number,
+  offset: bigint,
+  { key, value, headers }: KafkaRecord,
+): NewDeadLetter {
   const { own, added } = splitDeadLetterHeaders(headers)
   const valueOf = (name: DeadLetterHeader) => added[name]
   const number = (name: DeadLetterHeader, fallback = 0) => Number(valueOf(name) ?? fallback) || fallback

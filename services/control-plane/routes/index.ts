@@ -8,6 +8,7 @@ import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys.ts'
 import { getAccounting, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
 import { getLogs } from './operate/logs.ts'
+import { tailPipeline } from './operate/tail.ts'
 import { explain, preview } from './operate/trace.ts'
 import { createPipeline } from './pipelines/create-pipeline.ts'
 import {
@@ -34,6 +35,7 @@ import {
 import { createSecretOperation, deleteSecretOperation, getSecretOperation, listSecretsOperation, updateSecretOperation } from './secrets.ts'
 import { createStream } from './streams/create-stream.ts'
 import { updateStreamOperation } from './streams/update-stream.ts'
+import { tailStream } from './streams/tail.ts'
 import { getStreamData, writeStreamData } from './streams/stream-data.ts'
 import { deleteStreamOperation, getStreamOperation, listStreamsOperation } from './streams/streams.ts'
 
@@ -69,6 +71,7 @@ export const OPERATIONS: readonly Operation[] = [
   getMetrics,
   getLedger,
   getLogs,
+  tailPipeline,
   explain,
   preview,
   getCanary,
@@ -91,5 +94,6 @@ export const OPERATIONS: readonly Operation[] = [
   updateStreamOperation,
   deleteStreamOperation,
   getStreamData,
+  tailStream,
   writeStreamData,
 ]

@@ -49,7 +49,7 @@ async function jobSteps(db: Queryable, chain: Chain, binaries: Binaries): Promis
 }
 
 /** The record with its value as the chain sees it: values of non-JSON streams are decoded to JSON. */
-function asJson(source: SourceRecord, decode: ((value: Buffer) => Buffer) | undefined): SourceRecord {
+export function asJson(source: SourceRecord, decode: ((value: Buffer) => Buffer) | undefined): SourceRecord {
   const { value } = source.record
   if (!decode || !value) return source
   try {
@@ -105,7 +105,8 @@ export async function runTrace(
   return { records, traced: trace.whole(), hanging }
 }
 
-const show = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes) => ({
+/** A record as responses show it. */
+export const showRecord = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes) => ({
   // Producers may write any 64-bit number as a timestamp.
   timestamp: new Date(Math.min(Math.max(Number(timestamp), -TIME_MAX_MS), TIME_MAX_MS)).toISOString(),
   key: showKey(key && Buffer.from(key), room),
@@ -145,11 +146,11 @@ const RECORD_BYTES = 100
 
 /** A record's trace as it is shown, as far as there is room. */
 export function describe(chain: Pick<Chain, 'steps'>, source: SourceRecord, traced: Traced, room: ShownBytes): Trace {
-  const shown = (record: TracedRecord) => show(record, room)
+  const shown = (record: TracedRecord) => showRecord(record, room)
   // A step may make any number of records, and even an empty one takes some room.
   let isCut = false
   const list = (records: readonly TracedRecord[]) => {
-    const kept: ReturnType<typeof show>[] = []
+    const kept: ReturnType<typeof showRecord>[] = []
     for (const record of records) {
       if (room.left <= 0) {
         isCut = true

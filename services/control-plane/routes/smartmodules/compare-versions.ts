@@ -3,12 +3,14 @@ import { compareVersionsContract } from '../../../../shared/api/canary.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { chainFaults, resolveSteps } from '../../definitions/resolve-steps.ts'
-import { invalidRequest, type Detail } from '../../service-error.ts'
+import { invalidRequest, notFound, type Detail } from '../../service-error.ts'
+import { findSmartModule } from '../../store/smartmodules.ts'
 import { compareSteps } from '../../trace/compare-steps.ts'
 import { operation } from '../operation.ts'
 import { streamRecords } from './stream-records.ts'
 
 export const compareVersions = operation(compareVersionsContract, async (deps, caller, { params, body }) => {
+  if (!(await findSmartModule(deps.db, caller.accountId, params.id))) throw notFound('the SmartModule')
   assertMayUse(caller, { source: { connector_id: streamConnector.id, config: {} } })
   const entries = [body.before, body.after].map(({ version, config }) => ({
     module_id: params.id,

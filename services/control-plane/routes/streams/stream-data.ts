@@ -8,7 +8,7 @@ import { operation } from '../operation.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-async function activeStream(db: Database, accountId: string, id: string): Promise<StreamRow> {
+export async function activeStream(db: Database, accountId: string, id: string): Promise<StreamRow> {
   const row = await findStream(db, accountId, id)
   if (!row) throw notFound('the stream')
   if (row.status !== 'active') throw new ServiceError('conflict', `the stream is ${row.status}, not active`)

@@ -1,0 +1,51 @@
+/** What a tail looks at: a topic, how its values are read, and the steps that its records go through first. */
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { sourceCodecOf } from '../definitions/resolve-endpoint.ts'
+import { chainFaults, resolveSteps } from '../definitions/resolve-steps.ts'
+import type { Caller, Deps } from '../deps.ts'
+import { invalidRequest, ServiceError, type Detail } from '../service-error.ts'
+import type { Queryable } from '../store/database.ts'
+import { findStream, listStreamsOver, schemasOf, type StreamRow } from '../store/streams.ts'
+
+type Step = PipelineDefinition['steps'][number]
+
+export type Place = Pick<PipelineDefinition, 'source_codec'> & {
+  topic: string
+  /** Its records are dead letters. */
+  isDeadLetters: boolean
+  /** The chain up to the step that is looked at; none where the topic's records are. */
+  steps: Step[]
+}
+
+/** The stream's own records. */
+export async function placeOfStream(db: Queryable, stream: StreamRow): Promise<Place> {
+  return { topic: stream.topic, isDeadLetters: false, steps: [], ...sourceCodecOf(stream, await schemasOf(db, stream.id)) }
+}
+
+/** `at` as the contract has it. Throws ServiceError `conflict` for a step that the pipeline does not have, and for a sink that is no stream. */
+export async function placeInPipeline(db: Queryable, definition: PipelineDefinition, at: string): Promise<Place> {
+  const { account_id, source_topic, source_codec, sink_topic, dead_letter_topic, steps } = definition
+  const source = { topic: source_topic, isDeadLetters: false, steps: [], ...(source_codec ? { source_codec } : {}) }
+  if (at === 'source') return source
+  // Dead letters keep the source's values.
+  if (at === 'dead_letters') return { ...source, topic: dead_letter_topic, isDeadLetters: true }
+  if (at === 'sink') {
+    const [found] = definition.sink ? [] : await listStreamsOver(db, [sink_topic])
+    const stream = found && (await findStream(db, account_id, found.id))
+    if (!stream) throw new ServiceError('conflict', 'the sink is not a stream: look at the last step instead (at=step:n)')
+    return placeOfStream(db, stream)
+  }
+  const step = Number(at.slice('step:'.length))
+  if (step > steps.length) throw new ServiceError('conflict', `the pipeline has ${steps.length} steps`)
+  return { ...source, steps: steps.slice(0, step) }
+}
+
+/** The step that keeps the records for which the expression is true. Throws 400 where it is no expression, with its line and column. */
+export async function filterStep(deps: Pick<Deps, 'db' | 'workshop'>, { accountId }: Caller, expression: string): Promise<Step> {
+  const details: Detail[] = []
+  const entry = { module_id: 'dps/cel', config: { filter: expression }, changes_keys: false }
+  const [step] = await resolveSteps(deps.db, accountId, [entry], details)
+  if (step) details.push(...(await chainFaults(deps, { id: 'tail', account_id: accountId }, [step], false)))
+  if (!step || details.length > 0) throw invalidRequest(details.map(({ message }) => ({ path: '/query/filter', message })))
+  return step.definition
+}
