@@ -60,6 +60,7 @@ export const compileSmartModuleContract = contract({
       ),
       bytes: z.number().int().optional(),
       sha256: z.string().optional(),
+      parameters: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of the source’s class Settings'),
     }),
   },
 })

@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { settingsOf, type Settings } from './settings.ts'
 
 const ROOM = import.meta.dirname
 const SDK = join(ROOM, 'sdk', 'assembly')
@@ -48,7 +49,7 @@ function exportsOf(source: string): Set<string> {
 }
 
 /** The entry that connects the author's exports to the SDK. Throws unless exactly one of the author's functions is exported. */
-function entryFor(source: string): string {
+function entryFor(source: string, settings: Settings | undefined): string {
   const exported = exportsOf(source)
   const kinds = Object.keys(AUTHOR_FUNCTIONS).filter((name) => exported.has(name))
   const [kind] = kinds
@@ -60,13 +61,17 @@ function entryFor(source: string): string {
   }
   const call = AUTHOR_FUNCTIONS[kind as keyof typeof AUTHOR_FUNCTIONS]
   return `
-import { alloc, init, process, Config, Verdict } from 'dps/abi'
+import { alloc, init, process, Verdict } from 'dps/abi'
+import { Config } from 'dps/config'
 import { Record } from 'dps/record'
 import * as author from './module'
 export const dps_abi_1: i32 = 1
 export function dps_alloc(length: i32): usize { return alloc(length) }
 export function dps_init(ptr: usize, length: i32): usize {
-  return init(ptr, length, (config: Config): void => { ${exported.has('init') ? 'author.init(config)' : ''} })
+  return init(ptr, length, (config: Config): void => {
+  ${settings?.statements ?? ''}
+  ${exported.has('init') ? 'author.init(config)' : ''}
+  })
 }
 export function dps_process(ptr: usize, length: i32, count: i32, partition: i32, baseOffset: i64, baseTimestamp: i64, maxTimestamp: i64, attributes: i32): usize {
   return process(ptr, length, count, partition, baseOffset, (attributes & 8) != 0 ? maxTimestamp : baseTimestamp, (attributes & 8) != 0, (record: Record): Verdict => ${call})
@@ -82,6 +87,23 @@ const SMARTMODULE_OPTIONS = ['--runtime', 'minimal', '-O3', '--enable', 'simd', 
 /** `minimal` suffices: the kernel only allocates a few growing regions, by hand. */
 const KERNEL_OPTIONS = ['--runtime', 'minimal', '-O3', '--enable', 'simd', '--maximumMemory', '16384']
 
+const SDK_FILES = [
+  'index',
+  'abi',
+  'config',
+  'double',
+  'edits',
+  'json',
+  'lexicon',
+  'members',
+  'path',
+  'record',
+  'sha256',
+  'telemetry',
+  'text',
+  'time',
+] as const
+
 /**
  * The WebAssembly binary of one source text, which can import only the SDK and AssemblyScript's own library, no files of the repository;
  * a built-in also its other files, by their names. Throws SmartModuleCompileError with the compiler's messages.
@@ -90,8 +112,10 @@ export async function compileSmartModule(
   source: string,
   others: ReadonlyMap<string, string> = new Map(),
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const files = new Map([...others, ['entry.ts', entryFor(source)], ['module.ts', source]])
-  for (const name of ['index', 'abi', 'double', 'edits', 'json', 'lexicon', 'members', 'path', 'record', 'sha256', 'text', 'time']) {
+  const settings = await settingsOf(source)
+  if (settings && 'faults' in settings) throw new SmartModuleCompileError(settings.faults)
+  const files = new Map([...others, ['entry.ts', entryFor(source, settings)], ['module.ts', source]])
+  for (const name of SDK_FILES) {
     files.set(`node_modules/dps/${name}.ts`, await readFile(join(SDK, `${name}.ts`), 'utf8'))
   }
   return assemble(files, SMARTMODULE_OPTIONS)

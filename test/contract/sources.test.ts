@@ -116,6 +116,44 @@ describe('a source', () => {
     if (line !== undefined) expect(details[0]!.line).toBe(line)
   })
 
+  it('says by its settings what configs it takes, at a trial and when a pipeline is created', async () => {
+    const code = `import { Path, Record } from 'dps'
+export class Settings {
+  /** @minimum 0 */
+  above: f64 = 10
+  field!: string
+}
+export const settings = new Settings()
+export function filter(record: Record): bool { return record.number(new Path(settings.field)) > settings.above }
+`
+    const name = unique('settings')
+    const { parameters } = (await client.call<{ parameters: object }>('POST', '/v1/smartmodules/compile', { source: source(code) })).body
+    expect(parameters).toMatchObject({ required: ['field'], properties: { above: { type: 'number', minimum: 0, default: 10 } } })
+    const { id } = (await client.call<{ id: string }>('POST', '/v1/smartmodules', { name, source: source(code) })).body
+    expect((await client.call<{ config: object }>('GET', `/v1/smartmodules/${id}`)).body.config).toMatchObject({ parameters })
+    const trial = (config: object) =>
+      client.call<{ records: { outcome: string }[] }>('POST', '/v1/smartmodules/test', {
+        processors: [{ source: source(code), config }],
+        records: [{ value: { n: 20 } }],
+      })
+    expect((await trial({ field: 'n' })).body.records[0]!.outcome).toBe('delivered')
+    expect((await trial({ field: 'n', above: 30 })).body.records[0]!.outcome).toBe('filtered')
+    const [stream, sink] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const create = (config: object) =>
+      client.call('POST', '/v1/pipelines', {
+        name: unique('settings'),
+        source: { connector_id: 'conn_stream', config: { stream_id: stream.id } },
+        processors: [{ module_id: id, config }],
+        sink: { connector_id: 'conn_stream', config: { stream_id: sink.id } },
+      })
+    for (const ask of [trial, create]) {
+      const paths = async (config: object) => (await ask(config)).body.error?.details?.map(({ path }) => path)
+      expect(await paths({ field: 'n', above: 'much' })).toEqual(['/processors/0/config/above'])
+      expect(await paths({ above: -1 })).toEqual(expect.arrayContaining(['/processors/0/config/field', '/processors/0/config/above']))
+      expect(await paths({ field: 'n', over: 1 })).toEqual(['/processors/0/config/over'])
+    }
+  })
+
   it('may export its function by another name', async () => {
     const code = `import { Record } from 'dps'\nfunction keep(r: Record): bool { return true }\nexport { keep as filter }`
     expect(await compile(code)).toMatchObject({ ok: true })

@@ -82,7 +82,8 @@ const Fault = z.object({ path: z.string(), message: z.string() })
 
 const Answer = z.union([
   z.object({ inspected: z.object({ kind: Kind, extismFunction: ExtismFunction.optional(), binary: Bytes }) }),
-  z.object({ compiled: Bytes }),
+  /** `parameters`: the JSON Schema that its class Settings stands for. */
+  z.object({ compiled: Bytes, parameters: z.record(z.string(), z.unknown()).optional() }),
   /** What is wrong with a source. */
   z.object({
     uncompiled: z.array(z.object({ message: z.string().max(1000), line: z.number().optional(), column: z.number().optional() })),

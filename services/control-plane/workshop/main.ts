@@ -4,6 +4,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { openParent } from '../../../shared/processes/parent.ts'
 import { ENDED_ITSELF } from '../../../shared/processes/watched-child.ts'
 import { compileSmartModule, SmartModuleCompileError } from '../../../shared/smartmodule/compile.ts'
+import { settingsOf } from '../../../shared/smartmodule/settings.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import type { Telemetry } from '../../../shared/smartmodule/imports.ts'
 import { openBatchInstance } from '../../../shared/smartmodule/host/batch-instance.ts'
@@ -36,7 +37,9 @@ function inspect(upload: Uint8Array, parameters: unknown): Answer {
 async function compile(code: string): Promise<Answer> {
   try {
     const compiled = await compileSmartModule(code)
-    if (compiled.length <= SMARTMODULE_LIMITS.file_bytes_max) return { compiled }
+    const settings = await settingsOf(code)
+    const parameters = settings && 'parameters' in settings ? { parameters: settings.parameters } : {}
+    if (compiled.length <= SMARTMODULE_LIMITS.file_bytes_max) return { compiled, ...parameters }
     return { uncompiled: [{ message: `what it compiles to is larger than ${SMARTMODULE_LIMITS.file_bytes_max >> 20} MiB` }] }
   } catch (error) {
     if (error instanceof SmartModuleCompileError) return { uncompiled: error.faults }

@@ -9,24 +9,29 @@ import { operation } from '../operation.ts'
 const DEADLINES = { cpuMs: 8000, wallMs: 30_000 }
 const PATH = '/source/code'
 
-type Compiled = { binary: Uint8Array } | { details: { path: typeof PATH; message: string; line?: number; column?: number }[] }
+/** `parameters`: the JSON Schema that the source's class Settings stands for. */
+type Compiled =
+  | { binary: Uint8Array; parameters?: Record<string, unknown> | undefined }
+  | { details: { path: typeof PATH; message: string; line?: number; column?: number }[] }
 
 async function compile(workshop: Workshop, accountId: string, code: string): Promise<Compiled> {
   const answer = await workshop.run(accountId, { task: 'compile', code }, DEADLINES)
-  if ('compiled' in answer) return { binary: answer.compiled }
+  if ('compiled' in answer) return { binary: answer.compiled, parameters: answer.parameters }
   if ('uncompiled' in answer) return { details: answer.uncompiled.map((fault) => ({ path: PATH, ...fault })) }
   return { details: [{ path: PATH, message: `could not be compiled: ${'refused' in answer ? answer.refused : 'no answer'}` }] }
 }
 
-/** The binary of a source. Throws 400 with line and column of everything that is wrong; pointers begin with `at`. */
-export async function compiled(workshop: Workshop, accountId: string, code: string, at: string): Promise<Buffer> {
+/** The binary of a source, and the JSON Schema of its settings where it has some. Throws 400 with line and column of everything that is wrong; pointers begin with `at`. */
+export async function compiled(workshop: Workshop, accountId: string, code: string, at: string) {
   const result = await compile(workshop, accountId, code)
   if ('details' in result) throw invalidRequest(result.details.map((fault) => ({ ...fault, path: `${at}${fault.path}` })))
-  return Buffer.from(result.binary)
+  return { binary: Buffer.from(result.binary), parameters: result.parameters }
 }
 
 export const compileSmartModule = operation(compileSmartModuleContract, async ({ workshop }, { accountId }, { body }) => {
   const result = await compile(workshop, accountId, body.source.code)
   if ('details' in result) return { status: 200, body: { ok: false, details: result.details } }
-  return { status: 200, body: { ok: true, details: [], bytes: result.binary.length, sha256: sha256Of(result.binary) } }
+  const { binary, parameters } = result
+  const about = { bytes: binary.length, sha256: sha256Of(binary), ...(parameters ? { parameters } : {}) }
+  return { status: 200, body: { ok: true, details: [], ...about } }
 })

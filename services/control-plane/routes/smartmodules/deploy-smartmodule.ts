@@ -51,14 +51,15 @@ async function testsBefore(db: Queryable, accountId: string, name: string): Prom
 export const deploySmartModule = operation(deploySmartModuleContract, async (deps, caller, { body }) => {
   const { db, workshop } = deps
   const { source = null, wasm_binary } = body
-  const { kind, extismFunction, binary, sha256 } = await inspectUpload(
+  const { kind, extismFunction, binary, sha256, parameters } = await inspectUpload(
     workshop,
     caller.accountId,
     { source, wasm_binary },
     body.config.parameters,
   )
   const tests = body.tests ?? (await testsBefore(db, caller.accountId, body.name))
-  const { input_format, output_format, ...config } = body.config
+  const { input_format, output_format, ...given } = body.config
+  const config = { ...given, ...(parameters ? { parameters } : {}) }
   const candidate = { sha256, kind, binary, input_format, output_format, ...(extismFunction ? { extism_function: extismFunction } : {}) }
   const details = await testFaults(deps, caller.accountId, candidate, tests)
   if (details.length > 0) throw invalidRequest(details)

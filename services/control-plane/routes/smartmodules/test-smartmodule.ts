@@ -42,14 +42,20 @@ async function resolveTrial({ db, workshop }: Deps, { accountId }: Caller, proce
       continue
     }
     const upload = { source: source ?? null, wasm_binary }
-    const { kind, extismFunction, binary, sha256 } = await inspectUpload(workshop, accountId, upload, undefined, `/processors/${index}`)
+    const { kind, extismFunction, binary, sha256, parameters } = await inspectUpload(
+      workshop,
+      accountId,
+      upload,
+      undefined,
+      `/processors/${index}`,
+    )
     binaries.set(sha256, binary)
     bytes += binary.length
     if (bytes > UPLOAD_BYTES_MAX)
       throw invalidRequest([{ path: `/processors/${index}`, message: `the uploads have more than ${UPLOAD_BYTES_MAX >> 20} MiB together` }])
     const name = source ? 'source' : 'wasm_binary'
     const own = { ...UNDEPLOYED, name, sha256, kind, ...(extismFunction ? { extism_function: extismFunction } : {}) }
-    steps.push({ index, parameters: undefined, definition: { ...own, config, input_format, output_format } })
+    steps.push({ index, parameters, definition: { ...own, config, input_format, output_format } })
   }
   return { steps, binaries, details }
 }

@@ -11,8 +11,17 @@ const DEADLINES = { cpuMs: 2000, wallMs: 10_000 }
 
 /** One of the two. */
 export type Upload = { source: SmartModuleSource | null; wasm_binary: string | undefined }
-/** A SmartModule that may be stored and run; `binary` has the limits of memory and tables in it. */
-export type Inspected = { kind: SmartModuleKind; extismFunction: ExtismFunction | undefined; binary: Uint8Array; sha256: string }
+/**
+ * A SmartModule that may be stored and run; `binary` has the limits of memory and tables in it. `parameters`: the JSON Schema that came with
+ * it, or that of a source's settings.
+ */
+export type Inspected = {
+  parameters: Record<string, unknown> | undefined
+  kind: SmartModuleKind
+  extismFunction: ExtismFunction | undefined
+  binary: Uint8Array
+  sha256: string
+}
 
 function decodeBinary(text: string, at: string): Buffer {
   const binary = Buffer.from(text, 'base64')
@@ -23,15 +32,18 @@ function decodeBinary(text: string, at: string): Buffer {
   return binary
 }
 
-/** Throws 400 with what is wrong; pointers begin with `at`. `parameters`: the JSON Schema that comes with it. */
+/** Throws 400 with what is wrong; pointers begin with `at`. `given`: the JSON Schema that comes with it. */
 export async function inspectUpload(
   workshop: Workshop,
   accountId: string,
   { source, wasm_binary = '' }: Upload,
-  parameters: unknown,
+  given: Record<string, unknown> | undefined,
   at = '',
 ): Promise<Inspected> {
-  const upload = source ? await compiled(workshop, accountId, source.code, at) : decodeBinary(wasm_binary, at)
+  const { binary: upload, parameters: own } = source
+    ? await compiled(workshop, accountId, source.code, at)
+    : { binary: decodeBinary(wasm_binary, at), parameters: undefined }
+  const parameters = given ?? own
   const answer = await workshop.run(accountId, { task: 'inspect', binary: upload, parameters }, DEADLINES)
   if ('parameters' in answer)
     throw invalidRequest([{ path: `${at}/config/parameters`, message: `is not a JSON Schema: ${answer.parameters}` }])
@@ -40,5 +52,5 @@ export async function inspectUpload(
       { path: `${at}/${source ? 'source/code' : 'wasm_binary'}`, message: 'refused' in answer ? answer.refused : 'could not be examined' },
     ])
   const { kind, extismFunction, binary } = answer.inspected
-  return { kind, extismFunction, binary, sha256: sha256Of(binary) }
+  return { kind, extismFunction, binary, sha256: sha256Of(binary), parameters }
 }

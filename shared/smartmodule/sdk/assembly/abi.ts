@@ -1,33 +1,9 @@
 /** ABI 1: turns records sections into `Record`s and back. Authors use only `Config` and `emit`; the generated entry calls the rest. */
+import { Config } from './config'
 import { Kind } from './json'
 import { textOf } from './text'
-import { Path, Slice } from './path'
+import { Path } from './path'
 import { Record, Writer, copyFast } from './record'
-
-/** The part of the `dps_init` document that an author's `init` reads: the step's `config`. */
-export class Config {
-  /** Why `init` refused the config, naming the field; the pipeline can't start then. */
-  error: string | null = null
-  record: Record
-  constructor(record: Record) { this.record = record }
-  /** The value at `path` of the step's config. */
-  get(path: string): Slice { return this.record.find(new Path('config.' + path)) }
-  /** Text at `path`; refuses the config when it is missing or not a string. */
-  text(path: string): string {
-    const slice = this.get(path)
-    if (slice.kind != Kind.String) {
-      this.refuse(`config.${path} must be a string`)
-      return ''
-    }
-    return textOf(slice.start, slice.end)
-  }
-  /** Text at `path`, or `fallback` where there is none. */
-  textOr(path: string, fallback: string): string {
-    const slice = this.get(path)
-    return slice.kind == Kind.String ? textOf(slice.start, slice.end) : fallback
-  }
-  refuse(message: string): void { if (this.error === null) this.error = message }
-}
 
 const record = new Record()
 const out = new Writer()
@@ -164,44 +140,17 @@ function put(to: usize, value: i64): usize {
   return to
 }
 
-/**
- * Logs a line: shown by `POST /smartmodules/test`, preview and explain, and by `GET /pipelines/{id}/logs` of a running pipeline.
- * `level` is debug, info, warn or error.
- */
-export function log(message: string, level: string = 'info'): void {
-  if (level == 'warn') console.warn(message)
-  else if (level == 'error') console.error(message)
-  else if (level == 'debug') console.debug(message)
-  else console.info(message)
-}
-
-// @ts-ignore: decorator
-@external('dps', 'count')
-declare function hostCount(name: usize, length: i32, value: f64): void
-// @ts-ignore: decorator
-@external('dps', 'observe')
-declare function hostObserve(name: usize, length: i32, value: f64): void
-
-/**
- * Adds to a number of the pipeline's metrics. A name has lower-case letters, digits and underscores; a step has 20 names. A record that is
- * run again is counted again.
- */
-export function count(name: string, value: f64 = 1.0): void {
-  const bytes = String.UTF8.encode(name)
-  hostCount(changetype<usize>(bytes), bytes.byteLength, value)
-}
-
-/** Adds a value to a sum of the pipeline's metrics, which counts its values too: what a step sees of sizes, prices, ages. */
-export function observe(name: string, value: f64): void {
-  const bytes = String.UTF8.encode(name)
-  hostObserve(changetype<usize>(bytes), bytes.byteLength, value)
-}
-
 /** Tells the SDK of much garbage that the current record has left, so that it is collected before the next one. */
 export function leftGarbage(bytes: i32): void { seenBytes += bytes }
 
 /** What an author's function did with the record. */
 export const enum Verdict { Keep, Drop, Changed }
+
+/** Adds an output record with this JSON document as its value; for a few outputs per record, as its text is made anew each time. */
+export function emitJson(json: string): void {
+  const bytes = String.UTF8.encode(json)
+  emit(changetype<usize>(bytes), changetype<usize>(bytes) + bytes.byteLength)
+}
 
 /** Adds an output record with the current record's key and headers and the value [start, end). */
 export function emit(start: usize, end: usize): void {
@@ -257,6 +206,7 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     // Between records only globals hold references: the only safe moment to collect an author's garbage.
     if (seenBytes > COLLECT_BYTES) {
       seenBytes = 0
+      // @ts-ignore: a function of the runtime, which has no types
       __collect()
     }
     const from = at

@@ -1,6 +1,6 @@
 /** The record an author's function sees: one object for all records, its bytes valid until the function returns. */
 import { Kind, isUtf8, memberCount, parse, refusal, valueEnd, valueStart } from './json'
-import { escapeTo } from './text'
+import { escapeTo, integerOf, numberOf, textOf } from './text'
 import { Path, Segment, Slice, findMember, findPath } from './path'
 
 /**
@@ -117,6 +117,29 @@ export class Record {
     if (this.kind != Kind.Object) return EMPTY
     findPath(path, this.slice)
     return this.slice
+  }
+
+  /** Whether there is anything at the path, also null. */
+  has(path: Path): bool { return this.find(path).kind != Kind.Missing }
+  /** The text at the path; `fallback` where there is none. */
+  text(path: Path, fallback: string = ''): string {
+    const slice = this.find(path)
+    return slice.kind == Kind.String ? textOf(slice.start, slice.end) : fallback
+  }
+  /** The number at the path, as a double; `fallback` (not a number) where there is none. */
+  number(path: Path, fallback: f64 = NaN): f64 {
+    const slice = this.find(path)
+    return slice.kind == Kind.Number ? numberOf(slice.start, slice.end) : fallback
+  }
+  /** The whole number at the path, with all of its digits; `fallback` where there is none. */
+  integer(path: Path, fallback: i64 = 0): i64 {
+    const slice = this.find(path)
+    return slice.kind == Kind.Number ? integerOf(slice.start, slice.end, fallback) : fallback
+  }
+  /** True or false at the path; `fallback` where there is neither. */
+  bool(path: Path, fallback: bool = false): bool {
+    const kind = this.find(path).kind
+    return kind == Kind.True ? true : kind == Kind.False ? false : fallback
   }
 
   /** Fails this record with a message: it becomes a dead letter (or what the policy says), and the other records go on. */
@@ -241,6 +264,24 @@ export class Record {
     scratch.clear()
     scratch.text(text)
     this.setBytes(name, scratch.start, scratch.length)
+  }
+
+  /** The same by a number; one that JSON does not have (not a number, infinite) fails the record. */
+  setNumber(name: Segment, value: f64): void {
+    if (!isFinite(value)) {
+      this.fail('JSON has no number ' + value.toString())
+      return
+    }
+    const text = value.toString()
+    this.setJson(name, text.endsWith('.0') ? text.substring(0, text.length - 2) : text)
+  }
+  setInteger(name: Segment, value: i64): void { this.setJson(name, value.toString()) }
+  setBool(name: Segment, value: bool): void { this.setJson(name, value ? 'true' : 'false') }
+  setNull(name: Segment): void { this.setJson(name, 'null') }
+  /** The same by a JSON document, which must be one: what is none fails the record. */
+  setJson(name: Segment, json: string): void {
+    const bytes = String.UTF8.encode(json)
+    this.setBytes(name, changetype<usize>(bytes), bytes.byteLength)
   }
 
   /** Parses the value as it is now. False when it is not one complete JSON document (the record has failed then). */

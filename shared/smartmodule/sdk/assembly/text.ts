@@ -193,6 +193,25 @@ function digitAt(from: usize, end: usize): u32 {
 }
 
 /** Compares two JSON numbers by all their digits: negative, 0 or positive. Doubles, where they differ, give the same order faster. */
+/** The whole number of a checked number token, exactly; `fallback` for one with a part after the point or beyond 64 bits. */
+export function integerOf(p: usize, end: usize, fallback: i64): i64 {
+  const isNegative = load<u8>(p) == 45
+  const digits = isNegative ? p + 1 : p
+  let value: u64 = 0
+  for (let at = digits; at < end; at++) {
+    const digit = (load<u8>(at) as u32) - 48
+    if (digit > 9) {
+      // 1e3 and 2.0 are whole numbers too.
+      const double = numberOf(p, end)
+      return Math.trunc(double) == double && Math.abs(double) <= 9007199254740992.0 ? (double as i64) : fallback
+    }
+    if (value > (<u64>0x8000000000000000 - digit) / 10) return fallback
+    value = value * 10 + digit
+  }
+  if (value == <u64>0x8000000000000000) return isNegative ? i64.MIN_VALUE : fallback
+  return isNegative ? -(value as i64) : (value as i64)
+}
+
 export function compareNumbers(aStart: usize, aEnd: usize, bStart: usize, bEnd: usize): i32 {
   left.read(aStart, aEnd)
   right.read(bStart, bEnd)

@@ -1,0 +1,104 @@
+/** A step's config, as `init` reads it, and as the settings of a module are filled from it. */
+import { Kind, kindAt } from './json'
+import { Items } from './members'
+import { Path, Slice } from './path'
+import { Record } from './record'
+import { integerOf, numberOf, textOf } from './text'
+
+/** The part of the `dps_init` document that an author's `init` reads: the step's `config`. */
+export class Config {
+  /** Why `init` refused the config, naming the field; the pipeline can't start then. */
+  error: string | null = null
+  record: Record
+  constructor(record: Record) { this.record = record }
+  /** The value at `path` of the step's config. */
+  get(path: string): Slice { return this.record.find(new Path('config.' + path)) }
+  /** Text at `path`; refuses the config when it is missing or not a string. */
+  text(path: string): string {
+    const slice = this.get(path)
+    if (slice.kind != Kind.String) {
+      this.refuse(`config.${path} must be a string`)
+      return ''
+    }
+    return textOf(slice.start, slice.end)
+  }
+  /** Text at `path`, or `fallback` where there is none. */
+  textOr(path: string, fallback: string): string {
+    const slice = this.get(path)
+    return slice.kind == Kind.String ? textOf(slice.start, slice.end) : fallback
+  }
+  /** The number at `path`; refuses the config when there is none. */
+  number(path: string): f64 { return this.numberOr(path, this.missing(path, Kind.Number, 'a number') as f64) }
+  numberOr(path: string, fallback: f64): f64 {
+    const slice = this.get(path)
+    return slice.kind == Kind.Number ? numberOf(slice.start, slice.end) : fallback
+  }
+  /** The whole number at `path`; refuses the config when there is none. */
+  integer(path: string): i64 { return this.integerOr(path, this.missing(path, Kind.Number, 'a whole number')) }
+  integerOr(path: string, fallback: i64): i64 {
+    const slice = this.get(path)
+    return slice.kind == Kind.Number ? integerOf(slice.start, slice.end, fallback) : fallback
+  }
+  bool(path: string): bool {
+    const slice = this.get(path)
+    if (slice.kind != Kind.True && slice.kind != Kind.False) this.refuse(`config.${path} must be true or false`)
+    return slice.kind == Kind.True
+  }
+  boolOr(path: string, fallback: bool): bool {
+    const slice = this.get(path)
+    return slice.kind == Kind.True ? true : slice.kind == Kind.False ? false : fallback
+  }
+  /** The texts of the list at `path`; refuses the config when it is missing or holds anything else. */
+  texts(path: string): string[] {
+    this.missing(path, Kind.Array, 'a list')
+    return this.textsOr(path, [])
+  }
+  textsOr(path: string, fallback: string[]): string[] {
+    const found: string[] = []
+    const items = this.items(path)
+    if (items === null) return fallback
+    while (items.next()) {
+      if (kindAt(items.start) == Kind.String) found.push(textOf(items.start, items.end))
+      else this.refuse(`config.${path} must hold strings alone`)
+    }
+    return found
+  }
+  numbers(path: string): f64[] {
+    this.missing(path, Kind.Array, 'a list')
+    return this.numbersOr(path, [])
+  }
+  numbersOr(path: string, fallback: f64[]): f64[] {
+    const found: f64[] = []
+    const items = this.items(path)
+    if (items === null) return fallback
+    while (items.next()) {
+      if (kindAt(items.start) == Kind.Number) found.push(numberOf(items.start, items.end))
+      else this.refuse(`config.${path} must hold numbers alone`)
+    }
+    return found
+  }
+  integers(path: string): i64[] {
+    this.missing(path, Kind.Array, 'a list')
+    return this.integersOr(path, [])
+  }
+  integersOr(path: string, fallback: i64[]): i64[] {
+    const found: i64[] = []
+    const items = this.items(path)
+    if (items === null) return fallback
+    while (items.next()) {
+      if (kindAt(items.start) == Kind.Number) found.push(integerOf(items.start, items.end, 0))
+      else this.refuse(`config.${path} must hold whole numbers alone`)
+    }
+    return found
+  }
+  private items(path: string): Items | null {
+    const slice = this.get(path)
+    return slice.kind == Kind.Array ? new Items(slice.start, slice.end) : null
+  }
+  /** Refuses the config where nothing of the kind is at `path`; 0, so that it can stand for a value. */
+  private missing(path: string, kind: Kind, what: string): i64 {
+    if (this.get(path).kind != kind) this.refuse(`config.${path} must be ${what}`)
+    return 0
+  }
+  refuse(message: string): void { if (this.error === null) this.error = message }
+}

@@ -1,0 +1,73 @@
+/** The SDK as a package: its README's examples do what they say, and an author's editor knows its types. */
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile, mkdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { openTestChain } from '../harness/chains.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const SDK = join(ROOT, 'shared', 'smartmodule', 'sdk')
+const readme = await readFile(join(SDK, 'README.md'), 'utf8')
+
+/** A section with a source, a config, and rows of what goes in and comes out. */
+const EXAMPLES = readme
+  .split(/^## /m)
+  .slice(1)
+  .filter((section) => section.includes('```ts'))
+  .map((section) => {
+    const rows = [...section.matchAll(/^\| (`\{.*\}`) \| (.*)\|$/gm)].map(([, input, output]) => ({
+      input: input!.slice(1, -1),
+      output: output!.trim(),
+    }))
+    return {
+      title: section.split('\n')[0]!,
+      code: /```ts\n([\s\S]*?)```/.exec(section)![1]!,
+      config: JSON.parse(/^With `(.*)`:$/m.exec(section)![1]!) as Record<string, unknown>,
+      rows,
+    }
+  })
+
+describe('the examples of the SDK', () => {
+  it('are one for each kind of function', () => {
+    expect(EXAMPLES.map(({ title }) => title.split(':')[0])).toEqual(['filter', 'map', 'filterMap', 'arrayMap'])
+    for (const { rows } of EXAMPLES) expect(rows.length).toBeGreaterThan(1)
+  })
+
+  it.each(EXAMPLES.map((each) => [each.title, each] as const))('make what they say: %s', async (_, { code, config, rows }) => {
+    const module = await WebAssembly.compile(await compileSmartModule(code))
+    const chain = await openTestChain([{ name: 'example', config }], { example: module })
+    for (const { input, output } of rows) {
+      const { values, failures } = await chain.run([input])
+      const failure = /^fails: (.*)$/.exec(output)?.[1]
+      expect(failures.map(({ message }) => message)).toEqual(failure === undefined ? [] : [failure])
+      const expected = failure === undefined ? [...output.matchAll(/`([^`]*)`/g)].map(([, each]) => each) : []
+      expect(values).toEqual(expected)
+    }
+  })
+})
+
+describe('the package of the SDK', () => {
+  it('has the types of what it exports, and of AssemblyScript', { timeout: 60_000 }, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'dps-sdk-'))
+    try {
+      const modules = join(folder, 'node_modules')
+      await mkdir(join(modules, 'dps'), { recursive: true })
+      const { name, files } = JSON.parse(await readFile(join(SDK, 'package.json'), 'utf8')) as { name: string; files: string[] }
+      for (const each of ['package.json', ...files]) await cp(join(SDK, each), join(modules, name, each), { recursive: true })
+      await symlink(join(ROOT, 'node_modules', 'assemblyscript'), join(modules, 'assemblyscript'))
+      await writeFile(join(folder, 'tsconfig.json'), '{ "extends": "dps/tsconfig.json", "include": ["*.ts"] }')
+      for (const [index, { code }] of EXAMPLES.entries()) await writeFile(join(folder, `right-${index}.ts`), code)
+      await writeFile(join(folder, 'wrong.ts'), EXAMPLES[0]!.code.replace('record.number(amount)', 'record.amount(amount)'))
+      const tsc = join(ROOT, 'node_modules', '.bin', 'tsc')
+      const { stdout } = await promisify(execFile)(tsc, ['-p', '.'], { cwd: folder }).catch((error: { stdout: string }) => error)
+      // AssemblyScript's own files are written for an older compiler.
+      const own = stdout.split('\n').filter((line) => /^(right|wrong)/.test(line))
+      expect(own).toEqual([expect.stringMatching(/^wrong\.ts\(15,\d+\): error TS2339: Property 'amount' does not exist on type 'Record'/)])
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})

@@ -1,0 +1,126 @@
+/** Typed settings: what a class says becomes the JSON Schema of configs, and the values that a module sees. */
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { compileSmartModule, SmartModuleCompileError } from '../../shared/smartmodule/compile.ts'
+import { settingsOf } from '../../shared/smartmodule/settings.ts'
+import { openTestChain } from '../harness/chains.ts'
+
+const SOURCE = `import { Path, Record, Segment } from 'dps'
+export class Settings {
+  /** What to look for. */
+  text!: string
+  /**
+   * How much of it.
+   * @minimum 0
+   * @maximum 10
+   */
+  share: f64 = 0.5
+  large: i64 = 12
+  small: i32 = -3
+  strict: bool = true
+  /** @enum red, green */
+  colour: string = 'red'
+  tags: string[] = ['a', "it's"]
+  weights: f64[] = [1, 2.5]
+  ids: i64[] = []
+}
+export const settings = new Settings()
+const big = new Path('big')
+export function map(record: Record): void {
+  const weights = settings.weights.reduce((sum: f64, each: f64) => sum + each, 0.0)
+  const ids = settings.ids.map<string>((each: i64) => each.toString())
+  record.setText(new Segment('text'), settings.text)
+  record.setNumber(new Segment('share'), settings.share)
+  record.setInteger(new Segment('large'), settings.large)
+  record.setInteger(new Segment('small'), settings.small)
+  record.setBool(new Segment('strict'), settings.strict)
+  record.setText(new Segment('tags'), settings.tags.join('|'))
+  record.setNumber(new Segment('weights'), weights)
+  record.setJson(new Segment('ids'), '[' + ids.join(',') + ']')
+  record.setInteger(new Segment('big'), record.integer(big) + 1)
+}
+`
+
+describe('the settings of a source', () => {
+  let module: WebAssembly.Module
+  beforeAll(async () => {
+    module = await WebAssembly.compile(await compileSmartModule(SOURCE))
+  })
+
+  it('become a JSON Schema with defaults, and what their doc blocks say', async () => {
+    expect(await settingsOf(SOURCE)).toMatchObject({
+      parameters: {
+        type: 'object',
+        required: ['text'],
+        additionalProperties: false,
+        properties: {
+          text: { type: 'string', description: 'What to look for.' },
+          share: { type: 'number', description: 'How much of it.', minimum: 0, maximum: 10, default: 0.5 },
+          large: { type: 'integer', default: 12 },
+          small: { type: 'integer', minimum: -2_147_483_648, default: -3 },
+          strict: { type: 'boolean', default: true },
+          colour: { type: 'string', enum: ['red', 'green'], default: 'red' },
+          tags: { type: 'array', items: { type: 'string' }, default: ['a', "it's"] },
+          weights: { type: 'array', items: { type: 'number' }, default: [1, 2.5] },
+          ids: { type: 'array', items: { type: 'integer' }, default: [] },
+        },
+      },
+    })
+  })
+
+  it('have their defaults where a config says nothing', async () => {
+    const chain = await openTestChain([{ name: 'm', config: { text: 'x' } }], { m: module })
+    const { values, failures } = await chain.run(['{"big":9007199254740993}'])
+    expect(failures).toEqual([])
+    expect(values[0]).toBe(
+      `{"big":9007199254740994,"text":"x","share":0.5,"large":12,"small":-3,"strict":true,"tags":"a|it's","weights":3.5,"ids":[]}`,
+    )
+  })
+
+  it('have what the config says, whatever it is', { timeout: 60_000 }, async () => {
+    const config = fc.record({
+      text: fc.string({ unit: 'grapheme' }),
+      share: fc.double({ noNaN: true, noDefaultInfinity: true }),
+      large: fc.maxSafeInteger(),
+      small: fc.integer(),
+      strict: fc.boolean(),
+      tags: fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 5 }),
+      ids: fc.array(fc.maxSafeInteger(), { maxLength: 5 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(config, async (given) => {
+        const chain = await openTestChain([{ name: 'm', config: given }], { m: module })
+        const { values, failures } = await chain.run(['{"big":-9223372036854775808}'])
+        expect(failures).toEqual([])
+        const made = JSON.parse(values[0]!) as typeof given & { big: number }
+        expect({ ...made, tags: undefined }).toMatchObject({ ...given, share: given.share + 0, tags: undefined })
+        expect(made.tags).toBe(given.tags.join('|'))
+        expect(values[0]).toContain('"big":-9223372036854775807')
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('are refused, with line and column, for a type that no config has', async () => {
+    const compile = (source: string) =>
+      compileSmartModule(source).then(
+        () => [],
+        (error: unknown) => (error instanceof SmartModuleCompileError ? error.faults : []),
+      )
+    const wrong = `import { Record } from 'dps'
+export class Settings {
+  at: Date = new Date(0)
+}
+export function filter(record: Record): bool { return true }
+`
+    expect(await compile(wrong)).toEqual([
+      { line: 2, column: 1, message: expect.stringContaining('export const settings') },
+      { line: 3, column: 3, message: expect.stringContaining('the type of at must be one of string, bool, f64') },
+    ])
+  })
+
+  it('are none where a class of another name, or a private one, is there', async () => {
+    expect(await settingsOf('class Settings { a: f64 = 1 }')).toBeUndefined()
+    expect(await settingsOf('// class Settings\nexport class Other { a: f64 = 1 }')).toBeUndefined()
+  })
+})
