@@ -14,6 +14,7 @@ async function inputHash(source: string, others: ReadonlyMap<string, string>, ki
     .update(kind)
     .update(source)
     .update(await readFile(join(ROOM, 'compile.ts')))
+    .update(await readFile(join(ROOM, 'settings.ts')))
   for (const [name, content] of others) hash.update(name).update(content)
   for (const name of KERNEL_FILES) hash.update(await readFile(join(ROOM, 'host', 'kernel', name)))
   const sdk = join(ROOM, 'sdk', 'assembly')

@@ -22,6 +22,7 @@ export const BUILT_IN_NAMES = [
   'route-by',
   'sample',
   'lookup',
+  'validate',
 ] as const
 
 const About = z.strictObject({ version: z.string(), description: z.string(), parameters: z.record(z.string(), z.unknown()) })

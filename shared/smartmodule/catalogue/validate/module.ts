@@ -1,0 +1,64 @@
+/** dps/validate: checks each record against a JSON Schema; what is not valid fails, is dropped, or goes on with a word about it. */
+import { Config, Kind, Path, Record, Segment, parseJson } from 'dps'
+import { fromJson } from '../cel/json'
+import { Value, makeConstants, startWork } from '../cel/value'
+import { Schema, problem, schemaOf } from './schema'
+import { fault, isValid } from './check'
+
+const enum Then { Fail, Drop, Keep }
+let schema: Schema = new Schema()
+let then: Then = Then.Fail
+let path: Path | null = null
+let report: Segment | null = null
+/** The text of the schema, which its values point into. */
+let text: ArrayBuffer = new ArrayBuffer(0)
+let root: Value | null = null
+
+export function init(config: Config): void {
+  const invalid = config.textOr('on_invalid', 'fail')
+  then = invalid == 'drop' ? Then.Drop : invalid == 'keep' ? Then.Keep : Then.Fail
+  const field = config.textOr('field', '')
+  if (field.length > 0) path = new Path(field)
+  const name = config.textOr('report', '')
+  if (name.length > 0) report = new Segment(name)
+  const given = config.get('schema')
+  const length = given.end - given.start
+  // With room behind it: JSON is read 16 bytes at a time.
+  text = new ArrayBuffer((length as i32) + 32)
+  const start = changetype<usize>(text)
+  memory.copy(start, given.start, length)
+  // Last, because the SDK knows one document at a time.
+  parseJson(start, start + length)
+  startWork()
+  makeConstants()
+  root = fromJson(start, start + length)
+  schema = schemaOf(root!)
+  if (problem.length > 0) config.refuse('config.schema: ' + problem)
+}
+
+export function filterMap(record: Record): bool {
+  startWork()
+  let start = record.start
+  let end = record.end
+  let valid = true
+  let why = ''
+  if (path !== null) {
+    const slice = record.find(path!)
+    if (slice.kind == Kind.Missing) {
+      valid = false
+      why = 'the field is missing'
+    }
+    start = slice.start
+    end = slice.end
+  }
+  if (valid) {
+    valid = isValid(schema, fromJson(start, end))
+    why = fault
+  }
+  if (valid || then == Then.Keep) {
+    if (!valid && report !== null) record.setText(report!, why)
+    return true
+  }
+  if (then == Then.Fail) record.fail(why)
+  return false
+}

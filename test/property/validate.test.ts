@@ -1,0 +1,119 @@
+/** dps/validate beside ajv, over random schemas and documents: the same ones are valid. */
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { openTestChain } from '../harness/chains.ts'
+
+const leaf = fc.oneof(
+  fc.constantFrom(null, true, false, 0, 1, -1, 2.5, 10, 1e15, '', 'a', 'ab', 'äöü', '2026-11-23', 'x@y.de', 9007199254740991),
+  fc.integer({ min: -20, max: 20 }),
+)
+const { value: document } = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    leaf,
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(fc.constantFrom('a', 'b', 'c', 'ab'), tie('value'), { maxKeys: 4 }),
+  ),
+}))
+
+const name = fc.constantFrom('a', 'b', 'c', 'ab')
+const count = fc.integer({ min: 0, max: 3 })
+const type = fc.constantFrom('null', 'boolean', 'integer', 'number', 'string', 'array', 'object')
+const { schema } = fc.letrec<{ schema: unknown; words: object }>((tie) => ({
+  schema: fc.oneof({ maxDepth: 3 }, { weight: 1, arbitrary: fc.boolean() }, { weight: 9, arbitrary: tie('words') }),
+  words: fc.record(
+    {
+      type: fc.oneof(type, fc.uniqueArray(type, { minLength: 1, maxLength: 3 })),
+      enum: fc.uniqueArray(document, { minLength: 1, maxLength: 4, selector: (each) => JSON.stringify(each) }),
+      const: document,
+      minimum: fc.integer({ min: -5, max: 5 }),
+      exclusiveMaximum: fc.constantFrom(0, 2.5, 10),
+      multipleOf: fc.constantFrom(1, 2, 0.5),
+      minLength: count,
+      maxLength: count,
+      pattern: fc.constantFrom('^a', 'b$', '[0-9]+', 'ä'),
+      format: fc.constantFrom('date', 'email', 'uuid'),
+      minItems: count,
+      maxItems: count,
+      uniqueItems: fc.boolean(),
+      items: tie('schema'),
+      prefixItems: fc.array(tie('schema'), { minLength: 1, maxLength: 2 }),
+      contains: tie('schema'),
+      required: fc.uniqueArray(name, { maxLength: 2 }),
+      properties: fc.dictionary(name, tie('schema'), { maxKeys: 3 }),
+      patternProperties: fc.dictionary(fc.constantFrom('^a', 'b'), tie('schema'), { maxKeys: 2 }),
+      additionalProperties: tie('schema'),
+      propertyNames: tie('schema'),
+      dependentRequired: fc.dictionary(name, fc.uniqueArray(name, { maxLength: 2 }), { maxKeys: 2 }),
+      allOf: fc.array(tie('schema'), { minLength: 1, maxLength: 2 }),
+      anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }),
+      oneOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }),
+      not: tie('schema'),
+      if: tie('schema'),
+      then: tie('schema'),
+      else: tie('schema'),
+    },
+    { requiredKeys: [] },
+  ),
+}))
+
+/** A few words of a schema, so that many schemas let something through. */
+const few = schema.chain((whole) =>
+  typeof whole === 'object' && whole !== null
+    ? fc.shuffledSubarray(Object.entries(whole), { minLength: 1, maxLength: 3 }).map((words): unknown => Object.fromEntries(words))
+    : fc.constant(whole),
+)
+
+describe('dps/validate', () => {
+  it('finds valid what ajv finds valid', { timeout: 120_000 }, async () => {
+    let [valid, invalid] = [0, 0]
+    await fc.assert(
+      fc.asyncProperty(few, fc.array(document, { minLength: 5, maxLength: 20 }), async (given, documents) => {
+        const ajv = addFormats.default(new Ajv2020({ strict: false, logger: false }))
+        // As JSON has them: fast-check's objects may lack a prototype.
+        const plain = JSON.parse(JSON.stringify({ given, documents })) as { given: object; documents: unknown[] }
+        const expected = ajv.compile(plain.given)
+        const chain = await openTestChain([{ name: 'dps/validate', config: { schema: plain.given } }])
+        const { failures } = await chain.run(plain.documents.map((each) => JSON.stringify(each)))
+        const wrong = new Set(failures.map(({ delta }) => delta))
+        for (const [at, each] of plain.documents.entries()) {
+          if (expected(each)) valid++
+          else invalid++
+          expect([JSON.stringify(each), !wrong.has(at)]).toEqual([JSON.stringify(each), expected(each)])
+        }
+      }),
+      { numRuns: 300 },
+    )
+    // Both are there in numbers, or the comparison says little.
+    expect(Math.min(valid, invalid)).toBeGreaterThan(200)
+  })
+
+  it('refuses schemas that it does not know how to check, naming the word', async () => {
+    const start = (given: unknown) =>
+      openTestChain([{ name: 'dps/validate', config: { schema: given } }]).then(
+        () => 'started',
+        (error: Error) => error.message,
+      )
+    expect(await start({ unevaluatedProperties: false })).toBe('config.schema: unevaluatedProperties is not supported')
+    expect(await start({ $ref: 'https://example.com/other.json' })).toContain('config.schema: $ref must be a pointer within the schema')
+    expect(await start({ properties: { a: { $ref: '#/$defs/b' } } })).toContain('names nothing in the schema: #/$defs/b')
+    expect(await start({ pattern: '(' })).toContain('config.schema: pattern')
+    expect(await start({ type: 'text' })).toContain('config.schema: type must be of null')
+    expect(await start({ $defs: { tree: { items: { $ref: '#/$defs/tree' } } }, $ref: '#/$defs/tree' })).toBe('started')
+  })
+
+  it('bounds what one record may take, whatever the schema', async () => {
+    // Each level looks at the next one three times.
+    const $defs = Object.fromEntries(
+      Array.from({ length: 12 }, (_, level) => {
+        const next = level === 11 ? { type: 'null' } : { $ref: `#/$defs/d${level + 1}` }
+        return [`d${level}`, { anyOf: [{ allOf: [next, false] }, { allOf: [next, false] }, next] }]
+      }),
+    )
+    const chain = await openTestChain([{ name: 'dps/validate', config: { schema: { $defs, items: { $ref: '#/$defs/d0' } } } }])
+    const { failures } = await chain.run([JSON.stringify(Array.from({ length: 1000 }, (_, n) => n))])
+    expect(failures.map(({ message }) => message)).toEqual(['it takes more than 400,000 steps or 32 MiB to validate the record'])
+  })
+})
