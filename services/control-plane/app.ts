@@ -10,6 +10,7 @@ import { ingestContract } from '../../shared/api/ingest.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
 import { NDJSON } from '../../shared/api/streams.ts'
+import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { ERROR_CODES, INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
 import { invalidRequest, notFound, ServiceError, type Detail } from './service-error.ts'
 import { LIMITS, type Scope } from '../../shared/model/limits.ts'
@@ -36,7 +37,7 @@ import { OPERATIONS } from './routes/index.ts'
 export type AppOptions = { prefix: string; tokenRequestsPerMinute: number; trustedProxies: readonly string[]; now: () => number }
 
 /** `close` sends clients of event streams away. */
-export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app: Koa; close(): void } {
+export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app: Koa; close(): Promise<void> } {
   const app = new Koa({ proxy: false })
   const authenticate = createAuthenticate(deps.db, deps.credentials, options.now)
   const clientAddress = createClientAddress(options.trustedProxies)
@@ -49,6 +50,11 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const document = Buffer.from(JSON.stringify(openApiDocument(contracts)))
   const docs = docsPage(contracts)
 
+  app.on('error', (error: unknown) => {
+    // A client that leaves an event stream.
+    if ((error as { code?: unknown } | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE') return
+    deps.log.warn({ reason: reasonOf(error) }, 'an answer could not be sent')
+  })
   app.use(requestId)
   app.use(securityHeaders)
   app.use(errors(deps.log))

@@ -19,6 +19,7 @@ import type { RawRecords } from './stream-data/raw-records.ts'
 import type { Begun } from './store/idempotency.ts'
 import type { LogBook } from './logs/log-book.ts'
 import type { Workshop } from './workshop/workshop.ts'
+import type { RunTurns } from './tail/run-turns.ts'
 import type { StreamData } from './stream-data/stream-data.ts'
 
 export type Deps = {
@@ -41,6 +42,9 @@ export type Deps = {
   deadLetters: DeadLetterProjection
   sourceReader: SourceReader
   logs: LogBook
+  runTurns: RunTurns
+  /** Resolves once the log book has what was there when this process started. */
+  logsRead: Promise<void>
   /** Waits until the ledger's projection has caught up with its topic. */
   catchUpLedger(): Promise<void>
   cacheFolder: string

@@ -38,6 +38,7 @@ import { createLogBook } from './logs/log-book.ts'
 import { createStreamData } from './stream-data/stream-data.ts'
 import { ensureWarehouseRoles } from './definitions/warehouse-roles.ts'
 import { openWorkshop } from './workshop/workshop.ts'
+import { createRunTurns } from './tail/run-turns.ts'
 import { openSourceReader } from './trace/source-records.ts'
 
 const config = loadControlPlaneConfig()
@@ -98,10 +99,12 @@ const workshop = openWorkshop({
   count: config.WORKSHOPS,
   env: { NODE_COMPILE_CACHE: join(config.DPS_CACHE, 'node'), ...childEnvironment() },
 })
-const logs = createLogBook()
+const logs = createLogBook(now)
 const logsTail = followLogs(cluster, names.logs, logs, warnOf('the logs of pipelines were not read'))
 const deps: Deps = {
   logs,
+  runTurns: createRunTurns(),
+  logsRead: logsTail.caughtUp,
   deadLetters,
   sourceReader,
   catchUpLedger: ledger.catchUp,
@@ -161,9 +164,11 @@ const durations = new Histogram({
 })
 server.on('request', (request, response) => {
   const from = performance.now()
-  response.once('finish', () =>
-    durations.observe({ method: request.method ?? '', status: String(response.statusCode) }, (performance.now() - from) / 1000),
-  )
+  response.once('finish', () => {
+    // These last as long as their clients listen.
+    if (String(response.getHeader('content-type')).startsWith('text/event-stream')) return
+    durations.observe({ method: request.method ?? '', status: String(response.statusCode) }, (performance.now() - from) / 1000)
+  })
 })
 const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => {
   const checks: [string, Promise<unknown>][] = [
@@ -182,7 +187,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => vo
 
 async function drain(): Promise<void> {
   server.close()
-  closeStreams()
+  await closeStreams()
   server.closeIdleConnections()
   await Promise.race([once(server, 'close'), new Promise((resolve) => setTimeout(resolve, 5000))])
   await Promise.allSettled([

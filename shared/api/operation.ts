@@ -77,9 +77,13 @@ export type Output<C extends Contract> = {
   events?: C['events'] extends Record<string, z.ZodType> ? Events<C['events']> : undefined
 }
 
-/** A client that listens. `send` returns false where it reads too slowly: the event is not sent. */
+/**
+ * A client that listens. `send` returns false where it reads too slowly: the event is not sent. `room` waits until it would be, and is false
+ * once the client is gone.
+ */
 export type Listener<E extends Record<string, z.ZodType> = Record<string, z.ZodType>> = {
   send<Name extends keyof E & string>(event: Name, data: z.input<E[Name]>, id?: string): boolean
+  room(): Promise<boolean>
   /** The Last-Event-ID that the client came back with. */
   lastEventId: string | undefined
   /** Aborted once the client is gone, or is sent away. */

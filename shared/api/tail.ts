@@ -11,7 +11,11 @@ const TailRecord = z
     partition: z.number().int(),
     offset: z.number().int(),
     record: TraceRecord.optional().describe('The record; left out where a step is looked at'),
-    step: TraceStep.optional().describe('What the step made of the source’s record'),
+    step: TraceStep.omit({ config: true })
+      .extend({ truncated: z.literal(true).optional().describe('Some records are left out for lack of room') })
+      .meta({ id: 'TailStep' })
+      .optional()
+      .describe('What the step made of the source’s record; values have no schema frame'),
     error: z
       .object({ step: z.number().int(), module: z.string(), code: z.string(), message: z.string() })
       .optional()

@@ -1,18 +1,18 @@
 /** Lines that SmartModules and tasks log, on their way from a runner to the control plane. */
 import { z } from 'zod'
-import { LOG_CHARACTERS_MAX, LOG_LEVELS, MEASURE_KINDS, MEASURE_NAME } from './telemetry.ts'
+import { LOG_CHARACTERS_MAX, LOG_LEVELS, MEASURE_KINDS, MEASURE_NAME, type Measure as MeasureValue } from './telemetry.ts'
 
 /** One line. `step` and `module` are null for what the task itself logs; `step` counts from 1. `dropped`: lines before it that were too many. */
 export const LogLine = z.object({
-  at: z.string(),
+  at: z.string().max(40),
   level: z.enum(LOG_LEVELS),
   step: z.number().int().nullable(),
-  module: z.string().nullable(),
-  version: z.string().nullable(),
+  module: z.string().max(300).nullable(),
+  version: z.string().max(40).nullable(),
   task: z.number().int(),
   revision: z.number().int(),
   message: z.string().max(LOG_CHARACTERS_MAX + 1),
-  dropped: z.number().int().optional(),
+  dropped: z.number().int().nonnegative().max(1e12).optional(),
 })
 /** A validated line. */
 export type LogLine = z.infer<typeof LogLine>
@@ -29,4 +29,4 @@ export const Measure = z.object({
   kind: z.enum(MEASURE_KINDS),
   times: z.number(),
   sum: z.number(),
-})
+}) satisfies z.ZodType<MeasureValue>

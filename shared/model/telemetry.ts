@@ -17,5 +17,8 @@ export const MEASURE_NAME = /^[a-z][a-z0-9_]{0,62}$/
 export const MEASURES_MAX = 20
 export const MEASURE_KINDS = ['count', 'observe'] as const
 
+/** Adds to a sum that stays a number of JSON whatever is added. */
+export const addUp = (sum: number, value: number): number => Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, sum + value))
+
 /** What a step has counted or observed under a name since its task started: how often, and the sum of the values. `step` counts from 1. */
 export type Measure = { step: number; name: string; kind: (typeof MEASURE_KINDS)[number]; times: number; sum: number }

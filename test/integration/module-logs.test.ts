@@ -21,6 +21,7 @@ export function filter(record: Record): bool {
   if (value == 2) log('two is odd', 'warn')
   if (value == 3) log('three', 'error')
   if (value == 4) count('Not A Name')
+  if (value == 5 || value == 6) count('huge', 1e308)
   return value != 7
 }
 `
@@ -125,6 +126,7 @@ describe('what SmartModules measure', () => {
       return body.modules.some((each) => each.name === 'seen' && each.sum === 10) && body
     })
     expect(modules).toEqual([
+      { step: 1, module: name, name: 'huge', kind: 'count', times: 2, sum: Number.MAX_VALUE },
       { step: 1, module: name, name: 'n', kind: 'observe', times: 10, sum: 45 },
       { step: 1, module: name, name: 'seen', kind: 'count', times: 10, sum: 10 },
     ])

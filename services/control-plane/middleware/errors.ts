@@ -49,7 +49,8 @@ function fromHttpError(error: unknown): ServiceError | undefined {
   return undefined
 }
 
-function toServiceError(error: unknown): ServiceError {
+/** The error as clients may see it. */
+export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   const away = awayPart(error)
   if (away) return unavailable(away, error)

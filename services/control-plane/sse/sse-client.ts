@@ -2,12 +2,14 @@
 import { PassThrough } from 'node:stream'
 import type { Listener } from '../../../shared/api/operation.ts'
 
-/** Bytes that wait for a client; further events are not sent until it has read. */
+/** Bytes that wait for a client; further events wait until it has read. */
 const WAITING_BYTES_MAX = 1 << 20
 /** Proxies close connections that are silent for a minute. */
 const HEARTBEAT_MS = 15_000
 /** A client that reads nothing for so many heartbeats is gone. */
 const UNREAD_HEARTBEATS_MAX = 4
+/** What is left to send to a client that is sent away may take so long. */
+const LAST_WORDS_MS = 1000
 
 export type SseClient = { body: PassThrough; listener: Listener; close(): void }
 
@@ -15,16 +17,25 @@ export type SseClient = { body: PassThrough; listener: Listener; close(): void }
 export function openSseClient(lastEventId: string | undefined): SseClient {
   const body = new PassThrough({ highWaterMark: 64 << 10 })
   const gone = new AbortController()
+  let written = 0
+  let readBefore = 0
   let unread = 0
 
+  const waiting = (): number => body.writableLength + body.readableLength
+  const isFull = (): boolean => waiting() > WAITING_BYTES_MAX
+
   function write(text: string): boolean {
-    if (gone.signal.aborted || body.writableLength > WAITING_BYTES_MAX) return false
-    body.write(text)
+    if (gone.signal.aborted || isFull()) return false
+    const bytes = Buffer.from(text)
+    written += bytes.length
+    body.write(bytes)
     return true
   }
 
   const heartbeat = setInterval(() => {
-    unread = body.writableLength > 0 ? unread + 1 : 0
+    const read = written - waiting()
+    unread = waiting() > 0 && read === readBefore ? unread + 1 : 0
+    readBefore = read
     if (unread > UNREAD_HEARTBEATS_MAX) close()
     else write(': \n\n')
   }, HEARTBEAT_MS)
@@ -34,6 +45,8 @@ export function openSseClient(lastEventId: string | undefined): SseClient {
     clearInterval(heartbeat)
     gone.abort()
     body.end()
+    // A client that does not read would hold its connection for ever.
+    setTimeout(() => body.destroy(), LAST_WORDS_MS).unref()
   }
   body.once('close', close)
   body.on('error', close)
@@ -46,6 +59,10 @@ export function openSseClient(lastEventId: string | undefined): SseClient {
     listener: {
       lastEventId,
       signal: gone.signal,
+      async room() {
+        while (isFull() && !gone.signal.aborted) await new Promise((resolve) => setTimeout(resolve, 100))
+        return !gone.signal.aborted
+      },
       // JSON has no line breaks of its own, so the data is one line.
       send: (event, data, id) => write(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`),
     },

@@ -2,10 +2,11 @@
  * The clients that listen to server-sent events. Each account may have so many at once; one whose token or key has ended is sent away, and
  * comes back with a new token where it left off.
  */
+import { once } from 'node:events'
 import type { Context } from 'koa'
 import type { Events } from '../../../shared/api/operation.ts'
 import type { Caller } from '../deps.ts'
-import { ServiceError } from '../service-error.ts'
+import { ServiceError, unavailable } from '../service-error.ts'
 import type { Logger } from '../../../shared/telemetry/log.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { openSseClient, type SseClient } from './sse-client.ts'
@@ -13,8 +14,8 @@ import { openSseClient, type SseClient } from './sse-client.ts'
 export type SseClients = {
   /** Makes `ctx` a stream of events. Throws ServiceError `rate_limit_exceeded` where the account listens too often already. */
   serve(ctx: Context, caller: Caller, events: Events): void
-  /** Sends all clients away. */
-  close(): void
+  /** Sends all clients away, and waits until they are gone. */
+  close(): Promise<void>
 }
 
 const PER_ACCOUNT_MAX = 20
@@ -22,6 +23,7 @@ const PER_ACCOUNT_MAX = 20
 const CHECK_MS = 10_000
 
 export function openSseClients(mayStay: (ctx: Context) => Promise<unknown>, log: Logger): SseClients {
+  let isClosed = false
   const open = new Map<SseClient, { accountId: string; ctx: Context }>()
 
   const checks = setInterval(() => {
@@ -35,6 +37,7 @@ export function openSseClients(mayStay: (ctx: Context) => Promise<unknown>, log:
 
   return {
     serve(ctx, { accountId }, events) {
+      if (isClosed) throw unavailable('this control plane, which is stopping,')
       const own = [...open.values()].filter((each) => each.accountId === accountId).length
       if (own >= PER_ACCOUNT_MAX) {
         throw new ServiceError('rate_limit_exceeded', `the account listens to ${PER_ACCOUNT_MAX} event streams already: close one first`, {
@@ -43,19 +46,23 @@ export function openSseClients(mayStay: (ctx: Context) => Promise<unknown>, log:
       }
       const client = openSseClient(ctx.get('Last-Event-ID') || undefined)
       open.set(client, { accountId, ctx })
-      client.listener.signal.addEventListener('abort', () => open.delete(client))
+      // Not when it is sent away: until then its connection counts.
+      client.body.once('close', () => open.delete(client))
       ctx.status = 200
       ctx.type = 'text/event-stream'
       // Proxies must pass events on as they come.
-      ctx.set({ 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' })
+      ctx.set({ 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no', Connection: 'close' })
       ctx.body = client.body
       events(client.listener)
         .catch((error: unknown) => log.warn({ path: ctx.path, reason: reasonOf(error) }, 'an event stream ended early'))
         .finally(client.close)
     },
-    close() {
+    async close() {
+      isClosed = true
       clearInterval(checks)
-      for (const client of open.keys()) client.close()
+      const all = [...open.keys()]
+      for (const client of all) client.close()
+      await Promise.all(all.map(({ body }) => body.closed || once(body, 'close')))
     },
   }
 }

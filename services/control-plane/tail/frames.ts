@@ -5,7 +5,8 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Deps } from '../deps.ts'
 import { parseDeadLetter } from '../dead-letters/projection.ts'
 import type { ShownBytes } from '../dead-letters/show.ts'
-import { asJson, describe, runTrace, showRecord, type Chain, type SourceRecord } from '../trace/trace.ts'
+import { asJson, runTrace, showRecord, showStep, type Binaries, type Chain, type SourceRecord } from '../trace/trace.ts'
+import type { Traced } from '../workshop/jobs.ts'
 import type { Place } from './places.ts'
 
 type Step = PipelineDefinition['steps'][number]
@@ -13,32 +14,54 @@ type Step = PipelineDefinition['steps'][number]
 /** What one frame shows of keys, values and headers in full; of what does not fit, the beginning is shown. */
 const FRAME_BYTES_MAX = 256 << 10
 
-/** The records as they are shown; those that do not pass `filter`, or do not reach the step that is looked at, are left out. */
-export async function frameOf(
+/** `left`: records that were not run: the chain did not return for the one before them. */
+export type Shown = { records: TailRecord[]; left: number }
+
+/** The records of a topic as they are. */
+export function topicFrame(place: Place, records: SourceRecord[]): Shown {
+  const room: ShownBytes = { left: FRAME_BYTES_MAX }
+  const decode = place.source_codec && openValueDecoder(place.source_codec)
+  return { records: records.map((record) => shown(place, asJson(record, decode), room)), left: 0 }
+}
+
+/**
+ * The records for which the filter is true, or what the last of the place's steps makes of them. Those that do not reach it are left out.
+ * Values behind a step have no schema frame, whatever the sink.
+ */
+export async function runFrame(
   deps: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
   accountId: string,
   place: Place,
   filter: Step | undefined,
   records: SourceRecord[],
-): Promise<TailRecord[]> {
+  binaries: Binaries,
+): Promise<Shown> {
   const room: ShownBytes = { left: FRAME_BYTES_MAX }
   const steps = filter ? [...place.steps, filter] : place.steps
-  if (steps.length === 0) {
-    const decode = place.source_codec && openValueDecoder(place.source_codec)
-    return records.map((record) => shown(place, asJson(record, decode), room))
+  const chain: Chain = { ...UNFRAMED, account_id: accountId, pipeline_id: place.pipelineId, steps, source_codec: place.source_codec }
+  const { records: read, traced, hanging } = await runTrace(deps, chain, records, binaries)
+  const ran = [...traced, ...(hanging ? [hanging] : [])]
+  const isWanted = (each: Traced) => !filter || (each.steps[steps.length - 1]?.outCount ?? 0) > 0
+  const at = place.steps.length - 1
+  return {
+    left: records.length - ran.length,
+    records: ran.flatMap((each, index): TailRecord[] => {
+      const source = read[index]!
+      if (!isWanted(each)) return []
+      if (at < 0) return [shown(place, source, room)]
+      const made = each.steps[at]
+      if (!made) return []
+      const { config: _, ...step } = showStep(place.steps[at]!, at, made, room)
+      return [{ partition: source.partition, offset: Number(source.offset), step }]
+    }),
   }
-  const chain: Chain = { account_id: accountId, pipeline_id: 'tail', steps, sink_schema_id: 0, source_codec: place.source_codec }
-  const { records: read, traced, hanging } = await runTrace(deps, chain, records)
-  return [...traced, ...(hanging ? [hanging] : [])].flatMap((each, index) => {
-    const source = read[index]!
-    if (filter && each.steps[steps.length - 1]?.outCount !== 1) return []
-    if (place.steps.length === 0) return [shown(place, source, room)]
-    const at = place.steps.length - 1
-    if (!each.steps[at]) return []
-    const { partition, offset, steps: told } = describe({ steps: place.steps }, source, each, room)
-    return [{ partition, offset, step: told[at]! }]
-  })
 }
+
+/** A sink that takes rows, whose values have no frame. */
+const UNFRAMED = {
+  sink_schema_id: 0,
+  sink: { connector_id: '', config: {}, on_error: { policy: 'skip', retries_max: 0, backoff_ms: 0 } },
+} as const
 
 function shown({ isDeadLetters }: Place, { partition, offset, timestamp, record }: SourceRecord, room: ShownBytes): TailRecord {
   const place = { partition, offset: Number(offset) }

@@ -11,6 +11,8 @@ type Step = PipelineDefinition['steps'][number]
 
 export type Place = Pick<PipelineDefinition, 'source_codec'> & {
   topic: string
+  /** What SmartModules are told: the pipeline, or nothing where a stream is looked at. */
+  pipelineId: string
   /** Its records are dead letters. */
   isDeadLetters: boolean
   /** The chain up to the step that is looked at; none where the topic's records are. */
@@ -19,19 +21,26 @@ export type Place = Pick<PipelineDefinition, 'source_codec'> & {
 
 /** The stream's own records. */
 export async function placeOfStream(db: Queryable, stream: StreamRow): Promise<Place> {
-  return { topic: stream.topic, isDeadLetters: false, steps: [], ...sourceCodecOf(stream, await schemasOf(db, stream.id)) }
+  return { topic: stream.topic, pipelineId: '', isDeadLetters: false, steps: [], ...sourceCodecOf(stream, await schemasOf(db, stream.id)) }
 }
 
 /** `at` as the contract has it. Throws ServiceError `conflict` for a step that the pipeline does not have, and for a sink that is no stream. */
 export async function placeInPipeline(db: Queryable, definition: PipelineDefinition, at: string): Promise<Place> {
-  const { account_id, source_topic, source_codec, sink_topic, dead_letter_topic, steps } = definition
-  const source = { topic: source_topic, isDeadLetters: false, steps: [], ...(source_codec ? { source_codec } : {}) }
+  const { pipeline_id, account_id, source_topic, source_codec, sink_topic, dead_letter_topic, steps } = definition
+  const source = {
+    topic: source_topic,
+    pipelineId: pipeline_id,
+    isDeadLetters: false,
+    steps: [],
+    ...(source_codec ? { source_codec } : {}),
+  }
   if (at === 'source') return source
   // Dead letters keep the source's values.
   if (at === 'dead_letters') return { ...source, topic: dead_letter_topic, isDeadLetters: true }
   if (at === 'sink') {
-    const [found] = definition.sink ? [] : await listStreamsOver(db, [sink_topic])
-    const stream = found && (await findStream(db, account_id, found.id))
+    // A topic may be adopted by several accounts.
+    const found = definition.sink ? [] : await listStreamsOver(db, [sink_topic])
+    const [stream] = (await Promise.all(found.map(({ id }) => findStream(db, account_id, id)))).filter((each) => each !== undefined)
     if (!stream) throw new ServiceError('conflict', 'the sink is not a stream: look at the last step instead (at=step:n)')
     return placeOfStream(db, stream)
   }

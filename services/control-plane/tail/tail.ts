@@ -4,15 +4,17 @@ import type { tailStreamContract } from '../../../shared/api/tail.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Deps } from '../deps.ts'
-import { unavailable } from '../service-error.ts'
-import { frameOf } from './frames.ts'
+import { toServiceError } from '../middleware/errors.ts'
+import { ServiceError, unavailable } from '../service-error.ts'
+import { getBinary } from '../store/smartmodules.ts'
+import { runFrame, topicFrame, type Shown } from './frames.ts'
 import type { Place } from './places.ts'
-import { PACE, sendFrames } from './send-frames.ts'
+import { sendFrames, type Frame } from './send-frames.ts'
 import { openTopicReader, type TopicReader } from './topic-reader.ts'
 
 /** Records of one frame. */
 const RECORDS_MAX = 50
-/** How often it is looked at whether the place is another one: a revision has another sink or other steps, a topic more partitions. */
+/** How often it is looked at whether the place is another one: a revision has another sink or other steps, a topic other leaders. */
 const REFRESH_MS = 3000
 
 export type TailOptions = {
@@ -23,10 +25,8 @@ export type TailOptions = {
   place(): Promise<Place | undefined>
 }
 
-const isSameTopic = (a: TopicLayout, b: TopicLayout): boolean => a.topicId === b.topicId && a.leaders.length === b.leaders.length
-
 export function tail(
-  deps: Pick<Deps, 'db' | 'cluster' | 'sourceReader' | 'cacheFolder' | 'workshop'>,
+  deps: Pick<Deps, 'db' | 'cluster' | 'sourceReader' | 'cacheFolder' | 'workshop' | 'runTurns' | 'log'>,
   { accountId, filter, last, place: find }: TailOptions,
 ): Events<(typeof tailStreamContract)['events']> {
   return async (listener) => {
@@ -34,6 +34,7 @@ export function tail(
     let layout: TopicLayout | undefined
     let reader: TopicReader | undefined
     let refreshAt = 0
+    const binaries = new Map<string, Uint8Array>()
 
     /** False once there is nothing to look at any more. */
     async function refresh(): Promise<boolean> {
@@ -42,24 +43,37 @@ export function tail(
       if (!found) return false
       const now = await deps.cluster.describeTopic(found.topic)
       if (!now || now.leaders.includes(-1)) throw unavailable('the topic')
-      if (!reader || !layout || !isSameTopic(layout, now)) {
-        const isFirst = !reader
-        reader = await openTopicReader(deps, now, isFirst ? listener.lastEventId : undefined, isFirst ? last : 0)
-      }
-      layout = now
-      place = found
-      refreshAt = performance.now() + REFRESH_MS
+      if (!reader || layout?.topicId !== now.topicId)
+        reader = await openTopicReader(deps, now, reader ? undefined : listener.lastEventId, last)
+      for (const { sha256 } of filter ? [...found.steps, filter] : found.steps)
+        if (!binaries.has(sha256)) binaries.set(sha256, new Uint8Array(await getBinary(deps.db, sha256)))
+      ;[place, layout, refreshAt] = [found, now, performance.now() + REFRESH_MS]
       return true
     }
 
-    await sendFrames(listener, async () => {
-      if (!(await refresh())) return 'over'
-      const look = await reader!.look(RECORDS_MAX)
+    async function lookAt(
+      isPaced: boolean,
+      show: (found: NonNullable<Awaited<ReturnType<TopicReader['look']>>>['records']) => Promise<Shown>,
+    ) {
+      const look = await reader!.look(layout!, RECORDS_MAX)
       if (!look) return undefined
-      const isRun = filter !== undefined || place!.steps.length > 0
-      const records = await frameOf(deps, accountId, place!, filter, look.records)
-      if (records.length === 0 && look.dropped === 0) return undefined
-      return { frame: { records, dropped: look.dropped, sampled: look.dropped > 0 }, id: look.id, pace: isRun ? PACE.runs : PACE.reads }
+      const { records, left } = await show(look.records)
+      look.keep()
+      const dropped = look.dropped + left
+      return records.length === 0 && dropped === 0 ? undefined : { frame: { records, dropped }, id: look.id, isPaced }
+    }
+
+    async function next(): Promise<Frame | 'over' | undefined> {
+      if (!(await refresh())) return 'over'
+      if (!filter && place!.steps.length === 0) return lookAt(false, async (records) => topicFrame(place!, records))
+      return deps.runTurns.take(accountId, () => lookAt(true, (records) => runFrame(deps, accountId, place!, filter, records, binaries)))
+    }
+
+    await sendFrames(listener, next, (error) => {
+      const told = toServiceError(error)
+      // Nothing internal is for the client.
+      if (!(error instanceof ServiceError)) deps.log.warn({ err: error }, 'a tail can’t read')
+      return told.message
     })
   }
 }

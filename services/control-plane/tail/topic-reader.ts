@@ -7,12 +7,15 @@ import { decodeCursor, encodeCursor } from '../stream-data/cursor.ts'
 import { fitting, type SourceReader } from '../trace/source-records.ts'
 import type { SourceRecord } from '../trace/trace.ts'
 
-/** `dropped`: offsets that were left out since the last look. `id`: where a client that has seen this goes on. */
-export type Look = { records: SourceRecord[]; dropped: number; id: string }
+/**
+ * `dropped`: offsets and records that were left out since the last look. `id`: where a client that has seen this goes on. `keep`: the next
+ * look begins after this one; without it, the same is looked at again.
+ */
+export type Look = { records: SourceRecord[]; dropped: number; id: string; keep(): void }
 
 export type TopicReader = {
-  /** Up to about `limit` records. Undefined where nothing is new. */
-  look(limit: number): Promise<Look | undefined>
+  /** Up to about `limit` records of the topic as its layout is now. Undefined where nothing is new. */
+  look(layout: TopicLayout, limit: number): Promise<Look | undefined>
 }
 
 /** Partitions that one look reads; the others have their turn at the next looks. */
@@ -21,7 +24,7 @@ const BYTES_MAX = 1 << 20
 /** A transaction's marker takes the last offset, and a sample of one offset would see it alone. */
 const SAMPLE_MIN = 5n
 
-const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 /** The positions that an id stands for; undefined for one of another topic, or of the same before it had more partitions. */
 function positionsIn(id: string | undefined, layout: TopicLayout): bigint[] | undefined {
@@ -35,19 +38,35 @@ function positionsIn(id: string | undefined, layout: TopicLayout): bigint[] | un
 /** Begins after what `lastId` stands for, and otherwise about `last` records before the topic's end. */
 export async function openTopicReader(
   { cluster, sourceReader }: { cluster: Cluster; sourceReader: SourceReader },
-  layout: TopicLayout,
+  first: TopicLayout,
   lastId: string | undefined,
   last: number,
 ): Promise<TopicReader> {
-  const partitions = [...layout.leaders.keys()]
-  const ends = await cluster.offsets(layout, partitions, 'latest')
+  const partitionsOf = ({ leaders }: TopicLayout) => [...leaders.keys()]
+  const ends = await cluster.offsets(first, partitionsOf(first), 'latest')
   // Twice as many offsets: every second one may be a marker.
-  const back = BigInt(Math.ceil(last / partitions.length) * 2)
-  const positions = positionsIn(lastId, layout) ?? partitions.map((partition) => max((ends.get(partition) ?? 0n) - back, 0n))
+  const back = BigInt(Math.ceil(last / first.leaders.length) * 2)
+  const positions = positionsIn(lastId, first) ?? partitionsOf(first).map((partition) => larger((ends.get(partition) ?? 0n) - back, 0n))
+  /** The first look is at what was asked for, and leaves nothing out. */
+  let isFirst = lastId === undefined
   let turn = 0
 
+  /** The records from `position` up to `end`, or the last `share` offsets of them. */
+  async function read(layout: TopicLayout, partition: number, position: bigint, end: bigint, share: bigint, bytesMax: number) {
+    const begin = end - position > share ? end - share : position
+    const found = await sourceReader.from(layout, partition, begin, Number(share))
+    const whole = found.records.filter(({ offset }) => offset < end)
+    const kept = fitting(whole, bytesMax, 'last')
+    const reached = whole.at(-1)?.offset
+    const unread = found.isCut && reached !== undefined ? end - reached - 1n : 0n
+    return { partition, end, records: kept, dropped: begin - position + BigInt(whole.length - kept.length) + unread }
+  }
+
   return {
-    async look(limit) {
+    async look(layout, limit) {
+      const partitions = partitionsOf(layout)
+      // Partitions that the topic did not have before are new as a whole.
+      while (positions.length < partitions.length) positions.push(0n)
       const [starts, now] = await Promise.all([
         cluster.offsets(layout, partitions, 'earliest'),
         cluster.offsets(layout, partitions, 'latest'),
@@ -59,28 +78,28 @@ export async function openTopicReader(
         return positions[partition]! < end
       })
       if (fresh.length === 0) return undefined
-      const from = turn++ % fresh.length
+      const from = turn % fresh.length
+      turn += PARTITIONS_MAX
       const chosen = [...fresh.slice(from), ...fresh.slice(0, from)].slice(0, PARTITIONS_MAX)
-      const share = max(BigInt(Math.floor(limit / chosen.length)), SAMPLE_MIN)
-      let dropped = 0n
-      const read = await Promise.all(
-        chosen.map(async (partition) => {
-          const end = now.get(partition)!
-          const position = max(positions[partition]!, starts.get(partition) ?? 0n)
-          const begin = end - position > share ? end - share : position
-          dropped += begin - position
-          const { records } = await sourceReader.from(layout, partition, begin, Number(share))
-          const kept = fitting(
-            records.filter(({ offset }) => offset < end),
-            BYTES_MAX / chosen.length,
-            'last',
-          )
-          positions[partition] = end
-          return kept
+      const share = isFirst ? larger(back, SAMPLE_MIN) : larger(BigInt(Math.floor(limit / chosen.length)), SAMPLE_MIN)
+      const reads = await Promise.all(
+        chosen.map((partition) => {
+          const position = larger(positions[partition]!, starts.get(partition) ?? 0n)
+          return read(layout, partition, position, now.get(partition)!, share, BYTES_MAX / chosen.length)
         }),
       )
-      const records = read.flat().toSorted((a, b) => Number(a.timestamp - b.timestamp) || a.partition - b.partition)
-      return { records, dropped: Number(dropped), id: encodeCursor(layout.topicId, positions) }
+      const next = positions.slice()
+      for (const { partition, end } of reads) next[partition] = end
+      const records = reads.flatMap((each) => each.records)
+      return {
+        records: records.toSorted((a, b) => Number(a.timestamp - b.timestamp) || a.partition - b.partition),
+        dropped: Number(reads.reduce((sum, each) => sum + each.dropped, 0n)),
+        id: encodeCursor(layout.topicId, next),
+        keep() {
+          for (const [partition, position] of next.entries()) positions[partition] = position
+          isFirst = false
+        },
+      }
     },
   }
 }

@@ -144,58 +144,67 @@ function createTrace() {
 /** What a record takes in a response besides its bytes. */
 const RECORD_BYTES = 100
 
+/** The records as they are shown, as far as there is room: a step may make any number of them, and even an empty one takes some. */
+function listed(records: readonly TracedRecord[], room: ShownBytes): { shown: ReturnType<typeof showRecord>[]; isCut: boolean } {
+  const shown: ReturnType<typeof showRecord>[] = []
+  for (const record of records) {
+    if (room.left <= 0) return { shown, isCut: true }
+    room.left -= RECORD_BYTES
+    shown.push(showRecord(record, room))
+  }
+  return { shown, isCut: false }
+}
+
+/** What a step did, as far as there is room; `truncated` where records are left out. `index` counts from 0. */
+export function showStep(step: Chain['steps'][number], index: number, ran: TracedStep, room: ShownBytes) {
+  const { shown: into, isCut } = listed(ran.in, room)
+  const { shown: out, isCut: isOutCut } = listed(ran.out, room)
+  room.left -= ran.logs.reduce((sum, line) => sum + line.length, 0)
+  const { outcome, reason } = outcomeOf(step.name, ran)
+  return {
+    step: index + 1,
+    module: step.name,
+    version: step.version,
+    config: step.config,
+    outcome,
+    reason,
+    in: into,
+    out,
+    error: ran.error ?? null,
+    logs: ran.logs,
+    nanoseconds: ran.nanoseconds,
+    ...(isCut || isOutCut || ran.isCut ? { truncated: true as const } : {}),
+  }
+}
+
+function outcomeOf(name: string, { error, outCount, isSame }: TracedStep): Pick<Trace['steps'][number], 'outcome' | 'reason'> {
+  if (error) return { outcome: 'failed', reason: `${name} failed the record (${error.code}): ${error.message}` }
+  if (outCount === 0) return { outcome: 'filtered', reason: `${name} dropped the record: with this config it returned nothing for it` }
+  if (isSame) return { outcome: 'passed', reason: `${name} passed the record on unchanged` }
+  return { outcome: 'changed', reason: `${name} turned it into ${outCount === 1 ? 'a changed record' : `${outCount} records`}` }
+}
+
+const NOT_REACHED = {
+  outcome: 'not_reached' as const,
+  reason: 'the record did not reach this step',
+  in: [],
+  out: [],
+  error: null,
+  logs: [],
+  nanoseconds: 0,
+}
+
 /** A record's trace as it is shown, as far as there is room. */
 export function describe(chain: Pick<Chain, 'steps'>, source: SourceRecord, traced: Traced, room: ShownBytes): Trace {
-  const shown = (record: TracedRecord) => showRecord(record, room)
-  // A step may make any number of records, and even an empty one takes some room.
-  let isCut = false
-  const list = (records: readonly TracedRecord[]) => {
-    const kept: ReturnType<typeof showRecord>[] = []
-    for (const record of records) {
-      if (room.left <= 0) {
-        isCut = true
-        break
-      }
-      room.left -= RECORD_BYTES
-      kept.push(shown(record))
-    }
-    return kept
-  }
-  const input = shown({ ...source.record, timestamp: source.timestamp })
-  const outputs = list(traced.outputs.records)
-  isCut ||= traced.outputs.isCut
+  const input = showRecord({ ...source.record, timestamp: source.timestamp }, room)
+  const { shown: outputs, isCut: isOutputCut } = listed(traced.outputs.records, room)
+  let isCut = isOutputCut || traced.outputs.isCut
   const steps = chain.steps.map((step, index): Trace['steps'][number] => {
     const ran = traced.steps[index]
-    const shown = { step: index + 1, module: step.name, version: step.version, config: step.config }
-    if (!ran)
-      return {
-        ...shown,
-        outcome: 'not_reached',
-        reason: 'the record did not reach this step',
-        in: [],
-        out: [],
-        error: null,
-        logs: [],
-        nanoseconds: 0,
-      }
-    const records = { in: list(ran.in), out: list(ran.out), error: ran.error ?? null, logs: ran.logs, nanoseconds: ran.nanoseconds }
-    isCut ||= ran.isCut
-    if (ran.error)
-      return { ...shown, ...records, outcome: 'failed', reason: `${step.name} failed the record (${ran.error.code}): ${ran.error.message}` }
-    if (ran.outCount === 0)
-      return {
-        ...shown,
-        ...records,
-        outcome: 'filtered',
-        reason: `${step.name} dropped the record: with this config it returned nothing for it`,
-      }
-    if (ran.isSame) return { ...shown, ...records, outcome: 'passed', reason: `${step.name} passed the record on unchanged` }
-    return {
-      ...shown,
-      ...records,
-      outcome: 'changed',
-      reason: `${step.name} turned it into ${ran.outCount === 1 ? 'a changed record' : `${ran.outCount} records`}`,
-    }
+    if (!ran) return { step: index + 1, module: step.name, version: step.version, config: step.config, ...NOT_REACHED }
+    const { truncated = false, ...shown } = showStep(step, index, ran, room)
+    isCut ||= truncated
+    return shown
   })
   const last = steps.findLast(({ outcome }) => outcome !== 'not_reached')
   const failedAt = traced.steps.findIndex(({ error }) => error !== undefined)

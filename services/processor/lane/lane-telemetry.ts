@@ -2,7 +2,7 @@
  * What a chain's SmartModules log and measure in a lane. Lines leave at once, because a call that never returns takes the lane with it; a run
  * has room for so many. Numbers leave with the answer to the run that they are of: a run that is given up counts nothing.
  */
-import { cutLine, MEASURES_MAX, type LogLevel, type Measure } from '../../../shared/model/telemetry.ts'
+import { addUp, cutLine, MEASURES_MAX, type LogLevel, type Measure } from '../../../shared/model/telemetry.ts'
 import type { StepTelemetry } from '../../../shared/smartmodule/host/spec.ts'
 
 /** A line of a step, which counts from 0. */
@@ -39,7 +39,7 @@ export function createLaneTelemetry(onLines: (chainId: number, lines: LaneLine[]
         measures.set(key, (found = { step: step + 1, name, kind, times: 0, sum: 0 }))
       }
       found.times++
-      found.sum += value
+      found.sum = addUp(found.sum, value)
     },
     end() {
       if (lines > LINES_PER_RUN) onLines(chainId, [], lines - LINES_PER_RUN)

@@ -5,14 +5,14 @@
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { observedKey, runIdOf } from '../../../shared/model/definition.ts'
 import type { LogLine } from '../../../shared/model/logs.ts'
-import { cutLine, MEASURES_MAX, type Measure } from '../../../shared/model/telemetry.ts'
+import { addUp, cutLine, MEASURES_MAX, type Measure } from '../../../shared/model/telemetry.ts'
 import type { FromRunner } from '../channel/protocol.ts'
 import type { LanesOptions } from '../lane/lanes.ts'
 
 export type RunnerTelemetry = Pick<LanesOptions, 'onLog' | 'onMeasured'> & {
   /** A line of the task itself. */
   onTaskLog(definition: PipelineDefinition, task: number, level: 'info' | 'warn', message: string): void
-  /** What the task's SmartModules have measured since it started. */
+  /** What the task's SmartModules have measured since the revision that it runs. */
   measuresOf(runId: string, task: number): Measure[]
   /** The task starts, or is gone: its numbers begin anew. */
   forget(runId: string, task: number): void
@@ -25,8 +25,8 @@ const LINES_MAX = 100
 
 export function createRunnerTelemetry(send: (value: FromRunner) => void, now: () => number): RunnerTelemetry {
   const waiting = new Map<string, { lines: LogLine[]; dropped: number }>()
-  /** By task, and then by step, kind and name. */
-  const measured = new Map<string, Map<string, Measure>>()
+  /** By task: of which revision, and by step, kind and name. */
+  const measured = new Map<string, { revision: number; own: Map<string, Measure> }>()
 
   function add(runId: string, line: LogLine): void {
     let found = waiting.get(runId)
@@ -71,20 +71,23 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
       const { revision } = definition
       add(runIdOf(definition), { at: at(), level, step: null, module: null, version: null, task, revision, message: cutLine(message) })
     },
-    onMeasured({ runId, task }, measures) {
+    onMeasured({ runId, task, revision }, measures) {
       const key = observedKey(runId, task)
-      let own = measured.get(key)
-      if (!own) measured.set(key, (own = new Map()))
+      const before = measured.get(key)
+      if (before && before.revision > revision) return
+      // Another revision's steps are other steps.
+      const own = before?.revision === revision ? before.own : new Map<string, Measure>()
+      measured.set(key, { revision, own })
       for (const each of measures) {
         const name = `${each.step} ${each.kind} ${each.name}`
         const known = own.get(name)
         if (known) {
           known.times += each.times
-          known.sum += each.sum
+          known.sum = addUp(known.sum, each.sum)
         } else if ([...own.values()].filter(({ step }) => step === each.step).length < MEASURES_MAX) own.set(name, { ...each })
       }
     },
-    measuresOf: (runId, task) => [...(measured.get(observedKey(runId, task))?.values() ?? [])],
+    measuresOf: (runId, task) => [...(measured.get(observedKey(runId, task))?.own.values() ?? [])],
     forget: (runId, task) => void measured.delete(observedKey(runId, task)),
     close() {
       clearInterval(timer)

@@ -12,9 +12,10 @@ export type LogRelay = { add(definition: PipelineDefinition, lines: readonly Log
 const BURST = 200
 const LINES_PER_SECOND = 20
 const SEND_MS = 200
+/** Of all pipelines together, while nothing can be written. */
 const WAITING_MAX = 5000
-/** Lines in one batch, each of a few KiB at most: below the broker's limit of 1 MiB. */
-const BATCH_LINES_MAX = 200
+/** Below the broker's default limit of 1 MiB for a batch. */
+const BATCH_BYTES_MAX = 500_000
 /** Pipelines whose rate is known; beyond that all are forgotten, which allows each another burst. */
 const RATES_MAX = 10_000
 
@@ -28,7 +29,7 @@ export function openLogRelay(
   const connections = cluster.openConnections('logs')
   /** By pipeline: lines that it may still send, as of a time, and those that were dropped since its last one. */
   const rates = new Map<string, { left: number; at: number; dropped: number }>()
-  let waiting: { key: string; entry: LogEntry }[] = []
+  let waiting: { key: string; value: Buffer }[] = []
   let sending: Promise<void> | undefined
 
   function rateOf(pipelineId: string) {
@@ -43,16 +44,18 @@ export function openLogRelay(
     return rate
   }
 
+  /** The first lines that fit into a batch. */
+  function nextBatch(): { key: string; value: Buffer }[] {
+    let bytes = 0
+    const end = waiting.findIndex(({ key, value }, index) => (bytes += key.length + value.length) > BATCH_BYTES_MAX && index > 0)
+    return waiting.slice(0, end < 0 ? undefined : end)
+  }
+
   async function sendAll(): Promise<void> {
     while (waiting.length > 0) {
-      const part = waiting.splice(0, BATCH_LINES_MAX)
-      await appendRecords(
-        cluster,
-        connections,
-        topic,
-        part.map(({ key, entry }) => ({ key, value: Buffer.from(JSON.stringify(entry)) })),
-        now(),
-      )
+      const part = nextBatch()
+      await appendRecords(cluster, connections, topic, part, now())
+      waiting = waiting.slice(part.length)
     }
   }
 
@@ -78,10 +81,13 @@ export function openLogRelay(
         rate.left--
         const all = dropped + rate.dropped
         rate.dropped = 0
-        waiting.push({
-          key,
-          entry: { ...line, processor_id: processorId, ...(run === key ? {} : { job_id: run }), ...(all > 0 ? { dropped: all } : {}) },
-        })
+        const entry: LogEntry = {
+          ...line,
+          processor_id: processorId,
+          ...(run === key ? {} : { job_id: run }),
+          ...(all > 0 ? { dropped: all } : {}),
+        }
+        waiting.push({ key, value: Buffer.from(JSON.stringify(entry)) })
       }
     },
     async close() {

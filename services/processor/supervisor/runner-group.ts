@@ -32,11 +32,27 @@ export type RunnerGroupOptions = {
   onFreed(): void
 }
 
+/** How long a run that was released may go on logging. */
+const LAST_LINES_MS = 10_000
+
+/** Runs that were released a short while ago: they still log how they end. */
+function createLeaving() {
+  const runs = new Map<string, PipelineDefinition>()
+  return {
+    of: (runId: string) => runs.get(runId),
+    add(runId: string, definition: PipelineDefinition): void {
+      runs.set(runId, definition)
+      setTimeout(() => runs.delete(runId), LAST_LINES_MS).unref()
+    },
+  }
+}
+
 export function createRunnerGroup(options: RunnerGroupOptions) {
   const { definitions, processorId } = options
   let runner: RunnerProcess | undefined
   /** What the runner was told, by run id. */
   const told = new Map<string, { definition: PipelineDefinition; fingerprint: string }>()
+  const leaving = createLeaving()
   /** By task key, each task that the runner may have, with its last report. */
   const tasks = new Map<string, { turn: number; last: ObservedTask | undefined; /** The attempt of its decline. */ declinedIn?: number }>()
   let turn = 0
@@ -100,6 +116,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
       sendAccounts(runner, placement)
       for (const runId of told.keys()) {
         if (placement.has(runId)) continue
+        leaving.add(runId, told.get(runId)!.definition)
         told.delete(runId)
         runner.send({ type: 'release', run_id: runId })
       }
@@ -122,9 +139,8 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
         case 'report':
           return onReport(value)
         case 'logs': {
-          const definition = told.get(value.run_id)?.definition
-          if (definition) options.onLogs(definition, value.lines)
-          return
+          const definition = told.get(value.run_id)?.definition ?? leaving.of(value.run_id)
+          return definition && options.onLogs(definition, value.lines)
         }
         case 'declined': {
           const definition = told.get(value.run_id)?.definition

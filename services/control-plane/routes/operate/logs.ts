@@ -4,6 +4,7 @@ import { getLogsContract, type LogsQuery, type PipelineLog } from '../../../../s
 import type { Listener } from '../../../../shared/api/operation.ts'
 import { LOG_LEVELS } from '../../../../shared/model/telemetry.ts'
 import type { Line, LogBook } from '../../logs/log-book.ts'
+import { withDeadline } from '../../with-deadline.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 
@@ -20,27 +21,40 @@ function show({ offset, entry }: Line): z.input<typeof PipelineLog> {
   return { id: String(offset), ...line }
 }
 
-/** Sends the newest lines, or those after the one that the client saw last, and then each that comes. */
+const OFFSET = /^\d{1,18}$/
+
+/** Sends the newest lines, or those after the one that the client saw last, and then each that comes; waits where the client is slow. */
 function follow(logs: LogBook, pipelineId: string, query: Query) {
-  return ({ send, lastEventId, signal }: Listener<(typeof getLogsContract)['events']>): Promise<void> => {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const seen = lastEventId !== undefined && /^\d{1,18}$/.test(lastEventId) ? BigInt(lastEventId) : undefined
-    const earlier = logs.linesOf(pipelineId).filter((line) => isWanted(line, query) && (seen === undefined || line.offset > seen))
-    const pass = (line: Line) => void send('log', show(line), String(line.offset))
-    for (const line of seen === undefined ? earlier.slice(-query.limit) : earlier) pass(line)
-    const stop = logs.listen(pipelineId, (line) => {
-      if (isWanted(line, query)) pass(line)
-    })
-    signal.addEventListener('abort', () => {
+  return async ({ send, room, lastEventId, signal }: Listener<(typeof getLogsContract)['events']>): Promise<void> => {
+    const later = (offset: bigint) => logs.linesOf(pipelineId).filter((line) => line.offset > offset && isWanted(line, query))
+    let sent = lastEventId !== undefined && OFFSET.test(lastEventId) ? BigInt(lastEventId) : undefined
+    sent ??= later(-1n).at(-query.limit - 1)?.offset ?? -1n
+    let wake = Promise.withResolvers<void>()
+    const notify = () => wake.resolve()
+    const stop = logs.listen(pipelineId, notify)
+    signal.addEventListener('abort', notify)
+    try {
+      while (!signal.aborted) {
+        wake = Promise.withResolvers<void>()
+        for (const line of later(sent)) {
+          if (!(await room())) return
+          send('log', show(line), String(line.offset))
+          sent = line.offset
+        }
+        if (later(sent).length === 0 && !signal.aborted) await wake.promise
+      }
+    } finally {
       stop()
-      resolve()
-    })
-    return promise
+    }
   }
 }
 
+const START_MS = 3000
+
 export const getLogs = operation(getLogsContract, async (deps, caller, { params, query }) => {
   const { id } = await getPipeline(deps, caller, params.id)
+  // Right after its start a control plane knows only some of the lines.
+  await withDeadline(deps.logsRead, 'reading the logs', START_MS)
   if (query.follow === 'true') return { status: 200, events: follow(deps.logs, id, query) }
   const found = deps.logs.linesOf(id).filter((line) => isWanted(line, query))
   return { status: 200, body: { pipeline_id: id, logs: found.slice(-query.limit).map(show) } }

@@ -1,7 +1,7 @@
 /** A pipeline's positions, and where its records went: read from Kafka's committed offsets, which are exact even if nothing else runs. */
 import { chainRate, INTAKE_TASKS_FROM, type Counters, type ObservedTask } from '../../../../shared/model/definition.ts'
 import { getAccountingContract, getLedgerContract, getMetricsContract, getOffsetsContract } from '../../../../shared/api/operate.ts'
-import type { Measure } from '../../../../shared/model/telemetry.ts'
+import { addUp, type Measure } from '../../../../shared/model/telemetry.ts'
 import { unavailable } from '../../service-error.ts'
 import { COUNTER_COUNT, namedCounters } from '../../../../shared/model/counters.ts'
 import { parseCommitMetadata, type CommitMetadata } from '../../../../shared/model/commit-metadata.ts'
@@ -110,12 +110,12 @@ export const getAccounting = operation(getAccountingContract, async (deps, calle
 })
 
 /** What the tasks' SmartModules have measured, added up over the tasks that run the current revision's steps. */
-function measuresOf({ definition }: PipelineRow, observed: readonly ObservedTask[]) {
+function measuresOf({ definition, revision }: PipelineRow, observed: readonly ObservedTask[]) {
   const sums = new Map<string, Measure>()
-  for (const each of observed.flatMap(({ measures }) => measures)) {
+  for (const each of observed.filter((task) => task.revision === revision).flatMap(({ measures }) => measures)) {
     const key = `${each.step} ${each.kind} ${each.name}`
     const found = sums.get(key)
-    if (found) [found.times, found.sum] = [found.times + each.times, found.sum + each.sum]
+    if (found) [found.times, found.sum] = [found.times + each.times, addUp(found.sum, each.sum)]
     else sums.set(key, { ...each })
   }
   return [...sums.values()]

@@ -12,7 +12,7 @@ export const tailPipeline = operation(tailPipelineContract, async (deps, caller,
   const filter = query.filter === undefined ? undefined : await filterStep(deps, caller, query.filter)
   const place = async () => {
     const row = await findPipeline(deps.db, caller.accountId, params.id)
-    return row && row.status !== 'deleting' ? placeInPipeline(deps.db, row.definition, query.at) : undefined
+    return row ? placeInPipeline(deps.db, row.definition, query.at) : undefined
   }
   return { status: 200, events: tail(deps, { accountId: caller.accountId, filter, last: query.last, place }) }
 })

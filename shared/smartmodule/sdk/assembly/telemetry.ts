@@ -8,7 +8,7 @@ export function log(message: string, level: string = 'info'): void {
   if (level == 'warn') console.warn(message)
   else if (level == 'error') console.error(message)
   else if (level == 'debug') console.debug(message)
-  else console.info(message)
+  else console.log(message)
 }
 
 // @ts-ignore: decorator
