@@ -3,7 +3,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench chaos attack fuzz outage example account suspend quotas docs
+.PHONY: help run test check format bench chaos attack fuzz outage example account suspend quotas docs clients
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -24,6 +24,7 @@ check: node_modules/.installed ## check format, lint, types and generated pages
 	@oxlint --deny-warnings
 	@tsc --noEmit
 	@for page in connectors errors settings status-table; do $(NODE) docs/write-$$page.ts --check || exit 1; done
+	@$(NODE) clients/generate/main.ts --check
 
 format: node_modules/.installed ## format the code as `make check` requires
 	@oxfmt --write .
@@ -45,6 +46,9 @@ outage: node_modules/.installed ## run ten minutes of load without control plane
 
 example: node_modules/.installed ## run the API contract's example at full size while processors are killed: ROWS=1000000 KILLS=10
 	@ROWS="$(ROWS)" KILLS="$(KILLS)" $(NODE) test/chaos/contract-example.ts
+
+clients: node_modules/.installed ## write what is generated of the client libraries
+	@$(NODE) clients/generate/main.ts
 
 docs: node_modules/.installed ## write the generated pages: error table, status table, connectors, settings
 	@$(NODE) docs/write-errors.ts

@@ -38,7 +38,7 @@ export type TailRecord = z.input<typeof TailRecord>
 
 const EVENTS = {
   frame: TailFrame,
-  waiting: z.object({ reason: z.string() }).meta({ id: 'TailWaiting' }).describe('Nothing can be read at present'),
+  waiting: z.object({ reason: z.string() }).describe('Nothing can be read at present').meta({ id: 'TailWaiting' }),
 }
 
 const FILTER_CHARACTERS_MAX = 4096

@@ -1,0 +1,91 @@
+/** What the clients are generated from: the operations that a client uses, and the schemas of the OpenAPI document. */
+import { OPERATIONS } from '../../services/control-plane/routes/index.ts'
+import { openApiDocument } from '../../shared/api/openapi.ts'
+import type { Contract } from '../../shared/api/operation.ts'
+
+export type JsonSchema = {
+  $ref?: string
+  type?: string | string[]
+  enum?: unknown[]
+  const?: unknown
+  anyOf?: JsonSchema[]
+  oneOf?: JsonSchema[]
+  allOf?: JsonSchema[]
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  additionalProperties?: boolean | JsonSchema
+  items?: JsonSchema | false
+  prefixItems?: JsonSchema[]
+  description?: string
+}
+
+export type Parameter = { name: string; in: string; required: boolean; schema: JsonSchema; $ref?: string }
+type Content = Record<string, { schema: JsonSchema }>
+type Described = {
+  parameters: Parameter[]
+  requestBody?: { required: boolean; content: Content }
+  responses: Record<string, { content?: Content }>
+}
+
+/** An operation as a method of a client: `resource` and `name` are what it is called there. */
+export type Method = {
+  resource: string
+  name: string
+  contract: Contract
+  query: Parameter[]
+  body: { schema: JsonSchema; required: boolean } | undefined
+  /** Of its successes; empty where no success has a body. */
+  replies: JsonSchema[]
+  /** By the event's name, that of its data's schema. */
+  events: Record<string, string> | undefined
+}
+
+/** By the first segment of the path, what the operations' names call it. */
+const NOUNS: Record<string, string> = {
+  account: 'Account',
+  audit: 'Audit',
+  connectors: 'Connector',
+  jobs: 'Job',
+  keys: 'Key',
+  pipelines: 'Pipeline',
+  secrets: 'Secret',
+  smartmodules: 'SmartModule',
+  streams: 'Stream',
+}
+
+/** `listStreams` of streams is `list`, `getPipelineStatus` of pipelines is `getStatus`. */
+function nameOf(id: string, noun: string): string {
+  const short = id.replace(new RegExp(`${noun}s?`), '')
+  return short === '' ? id : short
+}
+
+export type Api = { methods: Method[]; schemas: Record<string, JsonSchema> }
+
+/** Everything that a client has. Throws for an operation of a resource that has no name here. */
+export function describeApi(): Api {
+  const contracts = OPERATIONS.map(({ contract }) => contract)
+  const document = openApiDocument(contracts) as {
+    paths: Record<string, Record<string, Described>>
+    components: { schemas: Record<string, JsonSchema> }
+  }
+  const methods = contracts.map((contract): Method => {
+    const resource = contract.path.split('/')[1] ?? ''
+    const noun = NOUNS[resource]
+    if (noun === undefined) throw new Error(`${contract.path} is of no known resource`)
+    const found = document.paths[contract.path.replaceAll(/:(\w+)/g, '{$1}')]?.[contract.method.toLowerCase()]
+    if (!found) throw new Error(`${contract.id} is not in the document`)
+    const body = found.requestBody?.content['application/json']
+    const successes = Object.entries(found.responses).filter(([status]) => status.startsWith('2'))
+    return {
+      resource,
+      name: nameOf(contract.id, noun),
+      contract,
+      query: found.parameters.filter((each) => each.in === 'query'),
+      body: body && { schema: body.schema, required: found.requestBody!.required },
+      replies: successes.flatMap(([, { content }]) => content?.['application/json']?.schema ?? []),
+      events:
+        contract.events && Object.fromEntries(Object.entries(contract.events).map(([name, schema]) => [name, String(schema.meta()?.id)])),
+    }
+  })
+  return { methods, schemas: document.components.schemas }
+}

@@ -1,0 +1,36 @@
+/** What can go wrong: an answer of the service, or none at all. */
+
+/** One fault of a request: a JSON pointer into it, and what is wrong there; line and column in a source. */
+export type Detail = { path: string; message: string; line?: number; column?: number }
+
+/** The service refused the request, or failed. */
+export class ApiError extends Error {
+  /** Such as `not_found` or `invalid_request`; `unexpected_answer` where it was not the service that answered. */
+  readonly code: string
+  readonly status: number
+  readonly details: readonly Detail[]
+  /** Names the request in the service's logs. */
+  readonly requestId: string | undefined
+  /** How long the service asks to wait before the next attempt. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(status: number, body: unknown, headers: Headers) {
+    const error = (typeof body === 'object' && body !== null ? (body as { error?: Partial<ApiError> }).error : undefined) ?? {}
+    super(typeof error.message === 'string' ? error.message : `the service answered ${status}`)
+    this.name = 'ApiError'
+    this.status = status
+    this.code = typeof error.code === 'string' ? error.code : 'unexpected_answer'
+    this.details = Array.isArray(error.details) ? (error.details as Detail[]) : []
+    this.requestId = headers.get('x-request-id') ?? undefined
+    const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+    this.retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
+  }
+}
+
+/** No answer came: the service can't be reached, or took too long. `cause` says why. */
+export class ConnectionError extends Error {
+  constructor(message: string, cause: unknown) {
+    super(message, { cause })
+    this.name = 'ConnectionError'
+  }
+}

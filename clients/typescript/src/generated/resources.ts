@@ -1,0 +1,316 @@
+// Generated from the contracts in shared/api by `make clients`. Changes belong there.
+/** Every operation of the service, by resource. */
+import { listen, type ListenOptions } from '../core/events.ts'
+import type { CallOptions, Transport } from '../core/transport.ts'
+import type * as T from './types.ts'
+
+/** What may be said of any request. */
+export type RequestOptions = Pick<CallOptions, 'idempotencyKey' | 'ifMatch' | 'signal'>
+
+export type KeysListQuery = {
+  page?: number
+  page_size?: number
+  name?: string
+  sort?: 'created_at' | '-created_at' | 'name' | '-name'
+  cursor?: string
+}
+
+export type AuditListQuery = {
+  page?: number
+  page_size?: number
+  cursor?: string
+  sort?: 'created_at' | '-created_at'
+  resource_id?: string
+  actor?: string
+  operation?: string
+}
+
+export type SmartmodulesListQuery = {
+  page?: number
+  page_size?: number
+  name?: string
+  status?: string
+  sort?: 'created_at' | '-created_at' | 'name' | '-name'
+  cursor?: string
+  kind?: 'batch' | 'extism'
+}
+
+export type SmartmodulesListVersionsQuery = { page?: number; page_size?: number; cursor?: string; sort?: 'created_at' | '-created_at' }
+
+export type SmartmodulesGetVersionQuery = { binary?: 'true' | 'false' }
+
+export type ConnectorsListQuery = {
+  page?: number
+  page_size?: number
+  name?: string
+  status?: string
+  sort?: 'created_at' | '-created_at' | 'name' | '-name'
+  kind?: 'source' | 'sink' | 'both'
+}
+
+export type PipelinesListQuery = {
+  page?: number
+  page_size?: number
+  name?: string
+  status?: string
+  sort?: 'created_at' | '-created_at' | 'name' | '-name'
+  cursor?: string
+}
+
+export type PipelinesCreateQuery = { check?: 'true' | 'false' }
+
+export type PipelinesUpdateQuery = { check?: 'true' | 'false' }
+
+export type PipelinesGetLogsQuery = { level?: 'debug' | 'info' | 'warn' | 'error'; step?: number; since?: string; limit?: number }
+
+export type PipelinesTailQuery = { filter?: string; last?: number; at?: string }
+
+export type PipelinesExplainRecordQuery = { partition: number; offset: number }
+
+export type PipelinesListDeadLettersQuery = {
+  page?: number
+  page_size?: number
+  cursor?: string
+  sort?: 'failed_at' | '-failed_at'
+  step?: number
+  error?: string
+  module?: string
+  version?: string
+  status?: 'pending' | 'redriving' | 'redriven'
+  partition?: number
+  from?: string
+  to?: string
+}
+
+export type JobsListQuery = {
+  page?: number
+  page_size?: number
+  status?: string
+  sort?: 'created_at' | '-created_at'
+  cursor?: string
+  pipeline_id?: string
+}
+
+export type SecretsListQuery = {
+  page?: number
+  page_size?: number
+  name?: string
+  sort?: 'created_at' | '-created_at' | 'name' | '-name'
+  cursor?: string
+}
+
+export type StreamsListQuery = {
+  page?: number
+  page_size?: number
+  name?: string
+  status?: string
+  sort?: 'created_at' | '-created_at' | 'name' | '-name'
+  cursor?: string
+}
+
+export type StreamsGetDataQuery = { limit?: number; page?: number; cursor?: string; partition?: number; order?: 'asc' | 'desc' }
+
+export type StreamsTailQuery = { filter?: string; last?: number }
+
+/** The resources over a transport. */
+export function createResources(transport: Transport) {
+  const { call } = transport
+  return {
+    account: {
+      /** The account, its quotas, and how much of them it uses. */
+      get: (options: RequestOptions = {}) => call<T.Account>('GET', '/account', { ...options }),
+    },
+    keys: {
+      /** List API keys. */
+      list: (query: KeysListQuery = {}, options: RequestOptions = {}) => call<T.ListKeysResponse>('GET', '/keys', { query, ...options }),
+      /** Create an API key; its secret is shown only in this response. */
+      create: (body: T.CreateKeyRequest, options: RequestOptions = {}) =>
+        call<T.CreateKeyResponse>('POST', '/keys', { body, isIdempotent: true, ...options }),
+      /** Revoke an API key and its tokens. */
+      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/keys/${encodeURIComponent(id)}`, { ...options }),
+    },
+    audit: {
+      /** Who changed what, when and from where; the newest first. */
+      list: (query: AuditListQuery = {}, options: RequestOptions = {}) => call<T.ListAuditResponse>('GET', '/audit', { query, ...options }),
+    },
+    smartmodules: {
+      /** List SmartModules, including the built-in ones. */
+      list: (query: SmartmodulesListQuery = {}, options: RequestOptions = {}) =>
+        call<T.ListSmartModulesResponse>('GET', '/smartmodules', { query, ...options }),
+      /** Compile a source without deploying it; says line and column of what is wrong. */
+      compile: (body: T.CompileSmartModuleRequest, options: RequestOptions = {}) =>
+        call<T.CompileSmartModuleResponse>('POST', '/smartmodules/compile', { body, ...options }),
+      /** Run records, given or of a stream, through steps that need not be deployed; writes nothing. */
+      test: (body: T.TestSmartModuleRequest, options: RequestOptions = {}) =>
+        call<T.TestSmartModuleResponse>('POST', '/smartmodules/test', { body, ...options }),
+      /** Deploy a SmartModule, as WebAssembly or as a source; under an existing name it becomes the next version. */
+      deploy: (body: T.DeploySmartModuleRequest, options: RequestOptions = {}) =>
+        call<T.DeploySmartModuleResponse>('POST', '/smartmodules', { body, isIdempotent: true, ...options }),
+      /** Get one SmartModule. */
+      get: (id: string, options: RequestOptions = {}) =>
+        call<T.GetSmartModuleResponse>('GET', `/smartmodules/${encodeURIComponent(id)}`, { ...options }),
+      /** List the versions of a SmartModule, the newest first. */
+      listVersions: (id: string, query: SmartmodulesListVersionsQuery = {}, options: RequestOptions = {}) =>
+        call<T.ListSmartModuleVersionsResponse>('GET', `/smartmodules/${encodeURIComponent(id)}/versions`, { query, ...options }),
+      /** Get one version of a SmartModule, with its source, or its binary. */
+      getVersion: (id: string, version: string, query: SmartmodulesGetVersionQuery = {}, options: RequestOptions = {}) =>
+        call<T.GetSmartModuleVersionResponse>('GET', `/smartmodules/${encodeURIComponent(id)}/versions/${encodeURIComponent(version)}`, {
+          query,
+          ...options,
+        }),
+      /** Run two versions, or two configs, over the same records of a stream, and list what differs; writes nothing. */
+      compareVersions: (id: string, body: T.CompareSmartModuleVersionsRequest, options: RequestOptions = {}) =>
+        call<T.CompareSmartModuleVersionsResponse>('POST', `/smartmodules/${encodeURIComponent(id)}/compare`, { body, ...options }),
+      /** Delete a SmartModule that no pipeline uses. */
+      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/smartmodules/${encodeURIComponent(id)}`, { ...options }),
+    },
+    connectors: {
+      /** List connectors. */
+      list: (query: ConnectorsListQuery = {}, options: RequestOptions = {}) =>
+        call<T.ListConnectorsResponse>('GET', '/connectors', { query, ...options }),
+      /** Get one connector with the JSON Schema of its config. */
+      get: (id: string, options: RequestOptions = {}) =>
+        call<T.GetConnectorResponse>('GET', `/connectors/${encodeURIComponent(id)}`, { ...options }),
+      /** Validate a config field by field, without connecting to anything. */
+      validate: (id: string, body: T.ValidateConnectorRequest, options: RequestOptions = {}) =>
+        call<T.ValidateConnectorResponse>('POST', `/connectors/${encodeURIComponent(id)}/validate`, { body, ...options }),
+      /** Check a config by connecting and reading metadata: writes nothing, moves no position, gives up after a few seconds. */
+      check: (id: string, body: T.CheckConnectorRequest, options: RequestOptions = {}) =>
+        call<T.CheckConnectorResponse>('POST', `/connectors/${encodeURIComponent(id)}/check`, { body, ...options }),
+    },
+    pipelines: {
+      /** List pipelines. */
+      list: (query: PipelinesListQuery = {}, options: RequestOptions = {}) =>
+        call<T.ListPipelinesResponse>('GET', '/pipelines', { query, ...options }),
+      /** Create a pipeline and, unless autostart is false, start it. */
+      create: (body: T.PipelineRequest, query: PipelinesCreateQuery = {}, options: RequestOptions = {}) =>
+        call<T.CreatePipelineResponse>('POST', '/pipelines', { query, body, isIdempotent: true, ...options }),
+      /** Get one pipeline. */
+      get: (id: string, options: RequestOptions = {}) => call<T.Pipeline>('GET', `/pipelines/${encodeURIComponent(id)}`, { ...options }),
+      /** Change a pipeline; a change of what it runs becomes its next revision, which running tasks adopt between two rounds. */
+      update: (id: string, body: T.PipelineChange, query: PipelinesUpdateQuery = {}, options: RequestOptions = {}) =>
+        call<T.Pipeline>('PATCH', `/pipelines/${encodeURIComponent(id)}`, { query, body, ...options }),
+      /** Stop and delete a pipeline. */
+      delete: (id: string, options: RequestOptions = {}) =>
+        call<T.DeletePipeline202Response>('DELETE', `/pipelines/${encodeURIComponent(id)}`, { ...options }),
+      /** The desired status, and what the tasks report: positions, lag, rates, counters. */
+      getStatus: (id: string, options: RequestOptions = {}) =>
+        call<T.GetPipelineStatusResponse>('GET', `/pipelines/${encodeURIComponent(id)}/status`, { ...options }),
+      /** Start a created, stopped or failed pipeline. */
+      start: (id: string, body?: T.StartPipelineRequest, options: RequestOptions = {}) =>
+        call<T.PipelineItem>('POST', `/pipelines/${encodeURIComponent(id)}/start`, { body, ...options }),
+      /** Pause after the current round. */
+      pause: (id: string, body?: T.PausePipelineRequest, options: RequestOptions = {}) =>
+        call<T.PipelineItem>('POST', `/pipelines/${encodeURIComponent(id)}/pause`, { body, ...options }),
+      /** Resume after a pause. */
+      resume: (id: string, body?: T.ResumePipelineRequest, options: RequestOptions = {}) =>
+        call<T.PipelineItem>('POST', `/pipelines/${encodeURIComponent(id)}/resume`, { body, ...options }),
+      /** Stop after the current round. */
+      stop: (id: string, body?: T.StopPipelineRequest, options: RequestOptions = {}) =>
+        call<T.PipelineItem>('POST', `/pipelines/${encodeURIComponent(id)}/stop`, { body, ...options }),
+      /** Restart the tasks. */
+      restart: (id: string, body?: T.RestartPipelineRequest, options: RequestOptions = {}) =>
+        call<T.PipelineItem>('POST', `/pipelines/${encodeURIComponent(id)}/restart`, { body, ...options }),
+      /** Position, end and lag of every partition of the source. */
+      getOffsets: (id: string, options: RequestOptions = {}) =>
+        call<T.GetPipelineOffsetsResponse>('GET', `/pipelines/${encodeURIComponent(id)}/offsets`, { ...options }),
+      /** Set where a stopped pipeline continues; a position that its sink keeps is set too. */
+      resetOffsets: (id: string, body: T.ResetOffsetsRequest, options: RequestOptions = {}) =>
+        call<T.ResetOffsetsResponse>('POST', `/pipelines/${encodeURIComponent(id)}/offsets`, { body, ...options }),
+      /** Records by outcome: totals of the chain over all revisions, and counts per step of the current revision. */
+      getAccounting: (id: string, options: RequestOptions = {}) =>
+        call<T.GetPipelineAccountingResponse>('GET', `/pipelines/${encodeURIComponent(id)}/accounting`, { ...options }),
+      /** Current rate, lag and totals. */
+      getMetrics: (id: string, options: RequestOptions = {}) =>
+        call<T.GetPipelineMetricsResponse>('GET', `/pipelines/${encodeURIComponent(id)}/metrics`, { ...options }),
+      /** Which revision handled which offsets: each entry is the first offset of a partition that a revision handled. */
+      getLedger: (id: string, options: RequestOptions = {}) =>
+        call<T.GetPipelineLedgerResponse>('GET', `/pipelines/${encodeURIComponent(id)}/ledger`, { ...options }),
+      /** What the pipeline’s SmartModules and tasks have logged, of the last day; with `follow`, also what they log from now on. */
+      getLogs: (id: string, query: PipelinesGetLogsQuery = {}, options: RequestOptions = {}) =>
+        call<T.GetPipelineLogsResponse>('GET', `/pipelines/${encodeURIComponent(id)}/logs`, { query, ...options }),
+      /** What the pipeline’s SmartModules and tasks have logged, of the last day; with `follow`, also what they log from now on. */
+      followLogs: (id: string, query: PipelinesGetLogsQuery = {}, options: ListenOptions = {}) =>
+        listen<{ log: T.PipelineLog }>(transport, `/pipelines/${encodeURIComponent(id)}/logs`, { ...query, follow: 'true' }, options),
+      /** Records as they pass a place of the pipeline, as server-sent events: sampled where they are many, resumable by Last-Event-ID. */
+      tail: (id: string, query: PipelinesTailQuery = {}, options: ListenOptions = {}) =>
+        listen<{ frame: T.TailFrame; waiting: T.TailWaiting }>(transport, `/pipelines/${encodeURIComponent(id)}/tail`, query, options),
+      /** Run one source record again through the revision that handled it, and report what each step did. */
+      explainRecord: (id: string, query: PipelinesExplainRecordQuery, options: RequestOptions = {}) =>
+        call<T.ExplainRecordResponse>('GET', `/pipelines/${encodeURIComponent(id)}/explain`, { query, ...options }),
+      /** Run a chain over real records of the source; writes and commits nothing. */
+      preview: (id: string, body?: T.PreviewRequest, options: RequestOptions = {}) =>
+        call<T.PreviewPipelineResponse>('POST', `/pipelines/${encodeURIComponent(id)}/preview`, { body, ...options }),
+      /** Get what the canary has found: how many records would differ, and examples. */
+      getCanary: (id: string, options: RequestOptions = {}) =>
+        call<T.GetCanaryResponse>('GET', `/pipelines/${encodeURIComponent(id)}/canary`, { ...options }),
+      /** Make the canary’s version the running one: the next revision, which running tasks adopt between two rounds. */
+      promoteCanary: (id: string, options: RequestOptions = {}) =>
+        call<T.Pipeline>('POST', `/pipelines/${encodeURIComponent(id)}/canary/promote`, { ...options }),
+      /** List the dead letters of a pipeline. */
+      listDeadLetters: (id: string, query: PipelinesListDeadLettersQuery = {}, options: RequestOptions = {}) =>
+        call<T.ListDeadLettersResponse>('GET', `/pipelines/${encodeURIComponent(id)}/dead-letters`, { query, ...options }),
+      /** Run dead letters through the whole chain of the current revision again: selected by id, by filter, or all that are pending. */
+      redriveDeadLetters: (id: string, body?: T.RedriveRequest, options: RequestOptions = {}) =>
+        call<T.RedriveDeadLetters200Response | T.RedriveDeadLetters202Response>(
+          'POST',
+          `/pipelines/${encodeURIComponent(id)}/dead-letters/redrive`,
+          { body, isIdempotent: true, ...options },
+        ),
+      /** Get one dead letter. */
+      getDeadLetter: (id: string, deadLetterId: string, options: RequestOptions = {}) =>
+        call<T.DeadLetter>('GET', `/pipelines/${encodeURIComponent(id)}/dead-letters/${encodeURIComponent(deadLetterId)}`, { ...options }),
+      /** Run a part of the source through the chain of the current revision again, beside the pipeline. */
+      replay: (id: string, body?: T.ReplayRequest, options: RequestOptions = {}) =>
+        call<T.Job>('POST', `/pipelines/${encodeURIComponent(id)}/replay`, { body, isIdempotent: true, ...options }),
+    },
+    jobs: {
+      /** List jobs. */
+      list: (query: JobsListQuery = {}, options: RequestOptions = {}) => call<T.ListJobsResponse>('GET', '/jobs', { query, ...options }),
+      /** Get one job. */
+      get: (id: string, options: RequestOptions = {}) => call<T.Job>('GET', `/jobs/${encodeURIComponent(id)}`, { ...options }),
+      /** Cancel a job after its current round; what it has committed is kept. */
+      cancel: (id: string, body?: T.CancelJobRequest, options: RequestOptions = {}) =>
+        call<T.Job | T.Job>('POST', `/jobs/${encodeURIComponent(id)}/cancel`, { body, ...options }),
+    },
+    secrets: {
+      /** List secrets, without their values. */
+      list: (query: SecretsListQuery = {}, options: RequestOptions = {}) =>
+        call<T.ListSecretsResponse>('GET', '/secrets', { query, ...options }),
+      /** Store a secret; its value is never shown again. */
+      create: (body: T.CreateSecretRequest, options: RequestOptions = {}) =>
+        call<T.Secret>('POST', '/secrets', { body, isIdempotent: true, ...options }),
+      /** Get one secret, without its value. */
+      get: (id: string, options: RequestOptions = {}) => call<T.Secret>('GET', `/secrets/${encodeURIComponent(id)}`, { ...options }),
+      /** Change a secret’s value or description; pipelines that use it restart with a new value. */
+      update: (id: string, body: T.UpdateSecretRequest, options: RequestOptions = {}) =>
+        call<T.Secret>('PATCH', `/secrets/${encodeURIComponent(id)}`, { body, ...options }),
+      /** Delete a secret that no pipeline uses. */
+      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/secrets/${encodeURIComponent(id)}`, { ...options }),
+    },
+    streams: {
+      /** List streams. */
+      list: (query: StreamsListQuery = {}, options: RequestOptions = {}) =>
+        call<T.ListStreamsResponse>('GET', '/streams', { query, ...options }),
+      /** Create a stream: a Kafka topic, new or adopted, with a registered schema. */
+      create: (body: T.StreamRequest, options: RequestOptions = {}) =>
+        call<T.CreateStreamResponse>('POST', '/streams', { body, isIdempotent: true, ...options }),
+      /** Get one stream. */
+      get: (id: string, options: RequestOptions = {}) => call<T.Stream>('GET', `/streams/${encodeURIComponent(id)}`, { ...options }),
+      /** Change a stream’s description, or its schema as its compatibility mode allows; 409 names every conflicting field. */
+      update: (id: string, body: T.UpdateStreamRequest, options: RequestOptions = {}) =>
+        call<T.Stream>('PATCH', `/streams/${encodeURIComponent(id)}`, { body, ...options }),
+      /** Delete a stream that no pipeline uses, with its data; an adopted topic and its schemas are kept. */
+      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/streams/${encodeURIComponent(id)}`, { ...options }),
+      /** Read a page of a stream’s records, oldest first by default. */
+      getData: (id: string, query: StreamsGetDataQuery = {}, options: RequestOptions = {}) =>
+        call<T.GetStreamDataResponse>('GET', `/streams/${encodeURIComponent(id)}/data`, { query, ...options }),
+      /** A stream’s records as they are written, as server-sent events: sampled where they are many, resumable by Last-Event-ID. */
+      tail: (id: string, query: StreamsTailQuery = {}, options: ListenOptions = {}) =>
+        listen<{ frame: T.TailFrame; waiting: T.TailWaiting }>(transport, `/streams/${encodeURIComponent(id)}/tail`, query, options),
+      /** Write records, all or none. */
+      writeData: (id: string, body: T.WriteStreamDataRequest, options: RequestOptions = {}) =>
+        call<T.WriteStreamDataResponse>('POST', `/streams/${encodeURIComponent(id)}/data`, { body, isIdempotent: true, ...options }),
+    },
+  }
+}

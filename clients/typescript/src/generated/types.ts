@@ -1,0 +1,921 @@
+// Generated from the contracts in shared/api by `make clients`. Changes belong there.
+/** What the service takes and answers. */
+
+export type Account = {
+  /** Opaque id */ id: string
+  name: string
+  type: 'developer' | 'professional' | 'enterprise'
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  requests_per_minute: number
+  quotas: {
+    /** pipelines */ pipelines: { limit: number; /** null for rates that are not counted */ used: number | null }
+    /** tasks of all pipelines together */ tasks: { limit: number; /** null for rates that are not counted */ used: number | null }
+    /** streams */ streams: { limit: number; /** null for rates that are not counted */ used: number | null }
+    /** partitions of all streams together */ partitions: { limit: number; /** null for rates that are not counted */ used: number | null }
+    /** SmartModules */ smartmodules: { limit: number; /** null for rates that are not counted */ used: number | null }
+    /** versions of one SmartModule */ smartmodule_versions: {
+      limit: number
+      /** null for rates that are not counted */ used: number | null
+    }
+    /** bytes of all versions of all SmartModules together */ smartmodule_bytes: {
+      limit: number
+      /** null for rates that are not counted */ used: number | null
+    }
+    /** bytes of all dead letters together; beyond it the oldest are deleted */ dead_letter_bytes: {
+      limit: number
+      /** null for rates that are not counted */ used: number | null
+    }
+    /** days after which a dead letter is deleted */ dead_letter_days: {
+      limit: number
+      /** null for rates that are not counted */ used: number | null
+    }
+    /** secrets */ secrets: { limit: number; /** null for rates that are not counted */ used: number | null }
+    /** API keys */ keys: { limit: number; /** null for rates that are not counted */ used: number | null }
+    /** requests to `/ingest` per second, averaged over ten seconds */ pushed_requests_per_second: {
+      limit: number
+      /** null for rates that are not counted */ used: number | null
+    }
+    /** CPU seconds of its pipelines in a clock hour; beyond it they get what other accounts leave over */ cpu_seconds_per_hour: {
+      limit: number
+      /** null for rates that are not counted */ used: number | null
+    }
+  }
+}
+
+export type ApiKey = {
+  /** Opaque id */ id: string
+  name: string
+  scopes: (
+    | 'pipelines:read'
+    | 'pipelines:write'
+    | 'smartmodules:read'
+    | 'smartmodules:write'
+    | 'streams:read'
+    | 'streams:write'
+    | 'connectors:read'
+    | 'connectors:write'
+    | 'secrets:read'
+    | 'secrets:write'
+    | 'secrets:use'
+    | 'keys:read'
+    | 'keys:write'
+    | 'audit:read'
+  )[]
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+}
+
+export type AuditEntry = {
+  /** Opaque id */ id: string
+  /** ISO 8601 time in UTC, with milliseconds */ at: string
+  /** Id of the API key, or `operator` */ actor: string
+  /** The operationId of the OpenAPI document */ operation: string
+  resource_id: string | null
+  /** IP address that the request came from */ address: string | null
+  request_id: string
+  /** HTTP status of the response; null while, or if ever, it is unknown */ status: number | null
+  /** The resource before the request, as its GET shows it */ before: Record<string, unknown> | null
+  /** The resource after the request, without secrets */ after: Record<string, unknown> | null
+}
+
+export type Balance = {
+  in: number
+  out: number
+  filtered: number
+  skipped: number
+  dead_lettered: number
+  absorbed: number
+  in_flight: number
+  emitted: number
+}
+
+export type CanaryRequest = {
+  /** Counts from 1 */ step: number
+  /** Of the step’s SmartModule */ version: string
+  /** The running one by default */ config?: Record<string, unknown>
+  /** It runs beside the step; what it makes is compared, and not delivered */ shadow?: true
+  /** Rolled back when it fails more than this share of the records that the running version handles */ max_failing?: number
+  /** Rolled back when more than this share of the records differs */ max_differing?: number
+}
+
+export type CancelJobRequest = Record<string, unknown>
+
+export type CheckConnectorRequest = {
+  /** Required for a connector that is both a source and a sink */ side?: 'source' | 'sink'
+  config?: Record<string, unknown>
+}
+
+export type CheckConnectorResponse = {
+  ok: boolean
+  details: { /** JSON pointer (RFC 6901) into the config */ path: string; message: string }[]
+  took_ms: number
+}
+
+export type CompareSmartModuleVersionsRequest = {
+  before: { /** The newest one by default */ version?: string; config?: Record<string, unknown> }
+  after: { /** The newest one by default */ version?: string; config?: Record<string, unknown> }
+  stream_id: string
+  /** Where to start reading; `latest` reads the newest records */ from?: StreamPlace
+  partition?: number
+  limit?: number
+}
+
+export type CompareSmartModuleVersionsResponse = {
+  /** Records that both versions handled */ compared: number
+  differing: number
+  /** Of those that differ: the new version failed the record, and the old one did not */ failed: number
+  differences: Difference[]
+  /** There were fewer records than requested, because they reached a size limit */ truncated?: true
+}
+
+export type CompileSmartModuleRequest = { source: SmartModuleSource }
+
+export type CompileSmartModuleResponse = {
+  ok: boolean
+  details: {
+    path: '/source/code'
+    message: string
+    /** From 1; missing where it is not at one place */ line?: number
+    /** From 1 */ column?: number
+  }[]
+  bytes?: number
+  sha256?: string
+  /** JSON Schema of the source’s class Settings */ parameters?: Record<string, unknown>
+}
+
+export type Connector = {
+  /** Opaque id */ id: string
+  name: string
+  description: string
+  version: string
+  kind: 'source' | 'sink' | 'both'
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+}
+
+export type CreateKeyRequest = {
+  name: string
+  scopes?: (
+    | 'pipelines:read'
+    | 'pipelines:write'
+    | 'smartmodules:read'
+    | 'smartmodules:write'
+    | 'streams:read'
+    | 'streams:write'
+    | 'connectors:read'
+    | 'connectors:write'
+    | 'secrets:read'
+    | 'secrets:write'
+    | 'secrets:use'
+    | 'keys:read'
+    | 'keys:write'
+    | 'audit:read'
+  )[]
+}
+
+export type CreateKeyResponse = {
+  /** Opaque id */ id: string
+  name: string
+  scopes: (
+    | 'pipelines:read'
+    | 'pipelines:write'
+    | 'smartmodules:read'
+    | 'smartmodules:write'
+    | 'streams:read'
+    | 'streams:write'
+    | 'connectors:read'
+    | 'connectors:write'
+    | 'secrets:read'
+    | 'secrets:write'
+    | 'secrets:use'
+    | 'keys:read'
+    | 'keys:write'
+    | 'audit:read'
+  )[]
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  api_key: string
+  api_secret: string
+}
+
+export type CreatePipelineResponse = {
+  /** Opaque id */ pipeline_id: string
+  name: string
+  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+}
+
+export type CreateSecretRequest = {
+  name: string
+  description?: string
+  value: string
+  /** Ids or names of the only connectors that may use it */ connectors?: string[]
+  /** The only hosts that a config with this secret may name; `*.example.com` for all below a domain */ hosts?: string[]
+}
+
+export type CreateStreamResponse = {
+  /** Opaque id */ id: string
+  name: string
+  status: 'creating' | 'active' | 'failed' | 'deleting'
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+}
+
+export type DeadLetter = {
+  /** Opaque id */ id: string
+  partition: number
+  offset: number
+  step: number
+  module: string
+  version: string
+  revision: number
+  error: { code: string; message: string }
+  attempts: number
+  redrives: number
+  /** ISO 8601 time in UTC, with milliseconds */ failed_at: string
+  key: {
+    base64: string
+    text: string | null
+    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
+  } | null
+  value: {
+    base64: string
+    json: unknown
+    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
+  } | null
+  headers: {
+    key: string
+    base64: string | null
+    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
+  }[]
+  status: 'pending' | 'redriving' | 'redriven'
+  job_id: string | null
+}
+
+export type DeadLetterFilter = {
+  step?: number
+  error?: string
+  module?: string
+  version?: string
+  partition?: number
+  from?: string
+  to?: string
+}
+
+export type DeletePipeline202Response = {
+  /** Opaque id */ pipeline_id: string
+  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+}
+
+export type DeploySmartModuleRequest = {
+  name: string
+  description?: string
+  version?: string
+  /** WebAssembly in base64; either this or `source` */ wasm_binary?: string
+  source?: SmartModuleSource
+  /** Run before the version is deployed, and before each later one; those of the version before by default */ tests?: ModuleTest[]
+  config?: {
+    input_format?: 'json' | 'text' | 'bytes'
+    output_format?: 'json' | 'text' | 'bytes'
+    /** JSON Schema for the config of a step that uses the SmartModule */ parameters?: Record<string, unknown>
+  }
+}
+
+export type DeploySmartModuleResponse = { /** Opaque id */ id: string; name: string; status: string; version: string }
+
+export type Difference = { partition: number; offset: number; before: TraceStep; after: TraceStep }
+
+export type Error = {
+  error: {
+    code:
+      | 'invalid_request'
+      | 'invalid_credentials'
+      | 'forbidden'
+      | 'account_suspended'
+      | 'quota_exceeded'
+      | 'not_found'
+      | 'conflict'
+      | 'precondition_failed'
+      | 'rate_limit_exceeded'
+      | 'server_error'
+      | 'unavailable'
+    message: string
+    status: number
+    request_id?: string
+    details?: {
+      /** JSON pointer (RFC 6901) to the fault */ path: string
+      message: string
+      /** In a source, from 1 */ line?: number
+      /** In a source, from 1 */ column?: number
+    }[]
+  }
+}
+
+export type ExplainRecordResponse = {
+  partition: number
+  offset: number
+  outcome: 'delivered' | 'filtered' | 'dead_letter' | 'skipped' | 'failed'
+  reason: string
+  input: TraceRecord
+  outputs: TraceRecord[]
+  steps: TraceStep[]
+  /** Some records are left out, because the response reached its size limit */ truncated?: true
+  /** Opaque id */ pipeline_id: string
+  revision: number
+  handled: boolean
+  dead_letter_ids: string[]
+}
+
+export type GetCanaryResponse = {
+  /** Opaque id */ pipeline_id: string
+  step: number
+  module: string
+  version: string
+  running_version: string
+  config: Record<string, unknown>
+  shadow: true
+  status: 'comparing' | 'rolled_back'
+  status_reason: string | null
+  /** Records that both versions handled */ compared: number
+  differing: number
+  /** Of those that differ: the new version failed the record, and the old one did not */ failed: number
+  /** Records that were left out, because the canary was too far behind or they were too large */ skipped: number
+  max_failing: number
+  max_differing: number
+  examples: Difference[]
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+}
+
+export type GetConnectorResponse = {
+  /** Opaque id */ id: string
+  name: string
+  description: string
+  version: string
+  kind: 'source' | 'sink' | 'both'
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  config_schema: Record<string, unknown>
+  source_schema?: Record<string, unknown>
+  sink_schema?: Record<string, unknown>
+}
+
+export type GetPipelineAccountingResponse = {
+  /** Opaque id */ pipeline_id: string
+  revision: number
+  balanced: boolean
+  totals: Balance
+  steps: {
+    in: number
+    out: number
+    filtered: number
+    skipped: number
+    failed: number
+    absorbed: number
+    emitted: number
+    step: number
+    module: string
+    version: string
+  }[]
+  partitions: {
+    in: number
+    out: number
+    filtered: number
+    skipped: number
+    dead_lettered: number
+    absorbed: number
+    in_flight: number
+    emitted: number
+    partition: number
+    revision: number | null
+  }[]
+}
+
+export type GetPipelineLedgerResponse = {
+  /** Opaque id */ pipeline_id: string
+  entries: { partition: number; revision: number; from_offset: number; /** ISO 8601 time in UTC, with milliseconds */ at: string }[]
+  revisions: {
+    revision: number
+    /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+    processors: { /** Opaque id */ module_id: string; name: string; version: string; config: Record<string, unknown> }[]
+  }[]
+}
+
+export type GetPipelineLogsResponse = { /** Opaque id */ pipeline_id: string; logs: PipelineLog[] }
+
+export type GetPipelineMetricsResponse = {
+  /** Opaque id */ pipeline_id: string
+  records_per_second: number
+  lag: number
+  totals: Balance
+  /** What SmartModules have counted and observed since the tasks started */ modules: {
+    step: number
+    module: string | null
+    name: string
+    kind: 'count' | 'observe'
+    times: number
+    sum: number
+  }[]
+  observed_at: string | null
+}
+
+export type GetPipelineOffsetsResponse = {
+  /** Opaque id */ pipeline_id: string
+  topic: string
+  group_id: string
+  lag: number
+  partitions: {
+    partition: number
+    /** First offset that the topic still holds */ start: number
+    /** Next offset to be handled */ position: number
+    /** End offset of the partition (read-committed) */ end: number
+    lag: number
+  }[]
+}
+
+export type GetPipelineStatusResponse = {
+  /** Opaque id */ pipeline_id: string
+  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  status_reason: string | null
+  desired: string
+  revision: number
+  lag: number
+  records_per_second: number
+  tasks: {
+    task: number
+    processor_id: string
+    revision: number
+    status: 'starting' | 'running' | 'paused' | 'stopped' | 'failed' | 'finished'
+    reason: unknown
+    at: string
+    records_per_second: number
+    in_flight: number
+    held_back: boolean
+    quarantined: string[]
+    measures: { step: number; name: string; kind: 'count' | 'observe'; times: number; sum: number }[]
+    partitions: {
+      partition: number
+      position: string
+      end: string
+      lag: string
+      steps: { in: number; out: number; filtered: number; skipped: number; failed: number; absorbed: number; emitted: number }[]
+      totals?: { in: number; out: number; filtered: number; skipped: number; failed: number; absorbed: number; emitted: number }
+    }[]
+  }[]
+}
+
+export type GetSmartModuleResponse = {
+  /** Opaque id */ id: string
+  name: string
+  description: string
+  version: string
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  status: string
+  kind: 'batch' | 'extism'
+  sha256: string
+  bytes: number
+  built_in: boolean
+  /** Where the newest version was deployed as a source */ source?: { language: 'typescript'; code: string }
+  config: Record<string, unknown>
+}
+
+export type GetSmartModuleVersionResponse = {
+  version: string
+  kind: 'batch' | 'extism'
+  sha256: string
+  bytes: number
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  config: Record<string, unknown>
+  source?: { language: 'typescript'; code: string }
+  tests?: ModuleTestShown[]
+  /** In base64 */ wasm_binary?: string
+}
+
+export type GetStreamDataResponse = {
+  data: unknown[]
+  pagination: {
+    total: number
+    page: number
+    limit: number
+    /** More records follow this page */ has_more?: true
+    /** Continues after this page. The last page has one too, for reading the records that come later */ next_cursor?: string
+    approximate?: true
+    undecodable?: { index: number; partition: number; offset: string; reason: string }[]
+  }
+}
+
+export type Job = {
+  /** Opaque id */ id: string
+  /** Opaque id */ job_id: string
+  /** Opaque id */ pipeline_id: string
+  kind: 'redrive' | 'replay'
+  status: 'starting' | 'running' | 'cancelling' | 'finished' | 'cancelled' | 'failed'
+  status_reason: string | null
+  revision: number
+  total: number
+  progress: number
+  records: { in: number; out: number; filtered: number; skipped: number; failed: number; absorbed: number; emitted: number }
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+}
+
+export type ListAuditResponse = { entries: AuditEntry[]; total: number; page: number; page_size: number; next_cursor?: string }
+
+export type ListConnectorsResponse = { connectors: Connector[]; total: number; page: number; page_size: number; next_cursor?: string }
+
+export type ListDeadLettersResponse = {
+  dead_letters: DeadLetter[]
+  total: number
+  page: number
+  page_size: number
+  next_cursor?: string
+  /** Fewer entries than requested, because of the size limit; next_cursor continues */ truncated?: true
+}
+
+export type ListJobsResponse = { jobs: Job[]; total: number; page: number; page_size: number; next_cursor?: string }
+
+export type ListKeysResponse = { keys: ApiKey[]; total: number; page: number; page_size: number; next_cursor?: string }
+
+export type ListPipelinesResponse = { pipelines: PipelineItem[]; total: number; page: number; page_size: number; next_cursor?: string }
+
+export type ListSecretsResponse = { secrets: Secret[]; total: number; page: number; page_size: number; next_cursor?: string }
+
+export type ListSmartModuleVersionsResponse = {
+  versions: SmartModuleVersion[]
+  total: number
+  page: number
+  page_size: number
+  next_cursor?: string
+}
+
+export type ListSmartModulesResponse = { modules: SmartModuleItem[]; total: number; page: number; page_size: number; next_cursor?: string }
+
+export type ListStreamsResponse = { streams: StreamItem[]; total: number; page: number; page_size: number; next_cursor?: string }
+
+export type ModuleTest = {
+  title?: string
+  config?: Record<string, unknown>
+  records: {
+    key?: string | null
+    /** Any JSON value; null is a record without a value */ value: unknown
+    headers?: Record<string, string>
+    /** The time of the request by default */ timestamp?: string
+  }[]
+  /** Values of the records that come out, in order */ out: unknown[]
+  /** Messages of the records that fail, in order */ failures?: string[]
+}
+
+export type ModuleTestShown = {
+  title: string
+  config: Record<string, unknown>
+  records: { key: string | null; value: unknown; headers: Record<string, string> }[]
+  out: unknown[]
+  failures: string[]
+}
+
+export type OnErrorRequest = { policy?: 'dead_letter' | 'skip' | 'retry' | 'fail'; retries_max?: number; backoff_ms?: number }
+
+export type PausePipelineRequest = Record<string, unknown>
+
+export type Pipeline = {
+  /** Opaque id */ id: string
+  /** Opaque id */ pipeline_id: string
+  name: string
+  description: string
+  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  status_reason: string | null
+  revision: number
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+  source: { connector_id: string; config: Record<string, unknown> }
+  processors: {
+    /** Opaque id */ module_id: string
+    name: string
+    version: string
+    config: Record<string, unknown>
+    on_error: { policy: 'dead_letter' | 'skip' | 'retry' | 'fail'; retries_max: number; backoff_ms: number }
+    timeout_ms?: number
+    changes_keys?: boolean
+  }[]
+  sink: { connector_id: string; config: Record<string, unknown> }
+  tasks: number
+  failure_threshold: number
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position:
+    | 'fail'
+    | 'earliest'
+}
+
+export type PipelineChange = {
+  name?: string
+  description?: string
+  processors?: ProcessorEntry[]
+  /** Same connector, complete config; members that say where the sink keeps its position can’t change */ sink?: {
+    connector_id: string
+    config?: Record<string, unknown>
+  }
+  tasks?: number
+  on_error?: OnErrorRequest
+  /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never */ failure_threshold?: number
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?:
+    | 'fail'
+    | 'earliest'
+  /** Another version of a step to compare with the running one; null ends the comparison */ canary?: CanaryRequest | null
+}
+
+export type PipelineItem = {
+  /** Opaque id */ id: string
+  /** Opaque id */ pipeline_id: string
+  name: string
+  description: string
+  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  status_reason: string | null
+  revision: number
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+}
+
+export type PipelineLog = {
+  /** Grows from line to line */ id: string
+  /** ISO 8601 time in UTC, with milliseconds */ at: string
+  level: 'debug' | 'info' | 'warn' | 'error'
+  /** From 1; null for what the task itself says */ step: number | null
+  module: string | null
+  version: string | null
+  revision: number
+  task: number
+  /** The job that ran the chain */ job_id?: string
+  message: string
+  /** Lines before this one that were too many to keep */ dropped?: number
+}
+
+export type PipelineRequest = {
+  name: string
+  description?: string
+  source: { connector_id: string; config?: Record<string, unknown> }
+  processors?: ProcessorEntry[]
+  sink: { connector_id: string; config?: Record<string, unknown> }
+  tasks?: number
+  autostart?: boolean
+  start?: StreamPlace
+  on_error?: OnErrorRequest
+  /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never */ failure_threshold?: number
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?:
+    | 'fail'
+    | 'earliest'
+}
+
+export type PreviewPipelineResponse = {
+  /** Opaque id */ pipeline_id: string
+  records: Trace[]
+  /** There are fewer records than requested, because they reached a size limit */ truncated?: true
+}
+
+export type PreviewRequest = {
+  /** Another chain to try; the pipeline’s own by default */ processors?: ProcessorEntry[]
+  /** Where to start reading; `latest` reads the newest records */ from?: StreamPlace
+  partition?: number
+  limit?: number
+}
+
+export type ProcessorEntry = {
+  module_id: string
+  config?: Record<string, unknown>
+  version?: string
+  on_error?: OnErrorRequest
+  timeout_ms?: number
+  /** The SmartModule changes keys: records go to the partition of their new key */ changes_keys?: boolean
+}
+
+export type RedriveDeadLetters200Response = { dry_run: boolean; count: number }
+
+export type RedriveDeadLetters202Response = {
+  /** Opaque id */ id: string
+  /** Opaque id */ job_id: string
+  /** Opaque id */ pipeline_id: string
+  kind: 'redrive' | 'replay'
+  status: 'starting' | 'running' | 'cancelling' | 'finished' | 'cancelled' | 'failed'
+  status_reason: string | null
+  revision: number
+  total: number
+  progress: number
+  records: { in: number; out: number; filtered: number; skipped: number; failed: number; absorbed: number; emitted: number }
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+  count: number
+}
+
+export type RedriveRequest = { ids?: string[]; filter?: DeadLetterFilter; dry_run?: boolean }
+
+export type ReplayRequest = {
+  from?: StreamPlace
+  to?: StreamPlace
+  /** Another stream of the account to write to; the pipeline’s own sink by default */ sink?: { stream_id: string }
+  /** Maximum rate; unlimited by default */ records_per_second?: number
+}
+
+export type ResetOffsetsRequest = { start: StreamPlace }
+
+export type ResetOffsetsResponse = { /** Opaque id */ pipeline_id: string; revision: number; offsets: Record<string, string> }
+
+export type RestartPipelineRequest = Record<string, unknown>
+
+export type ResumePipelineRequest = Record<string, unknown>
+
+export type Secret = {
+  /** Opaque id */ id: string
+  name: string
+  description: string
+  /** Ids or names of the connectors that it is for; null for all */ connectors: string[] | null
+  /** Hosts that it is for; null for all */ hosts: string[] | null
+  /** Ids of the pipelines that use the secret */ used_by: string[]
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+}
+
+export type SmartModuleItem = {
+  /** Opaque id */ id: string
+  name: string
+  description: string
+  version: string
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+}
+
+export type SmartModuleSource = { language: 'typescript'; code: string }
+
+export type SmartModuleVersion = {
+  version: string
+  kind: 'batch' | 'extism'
+  sha256: string
+  bytes: number
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+}
+
+export type StartPipelineRequest = Record<string, unknown>
+
+export type StopPipelineRequest = Record<string, unknown>
+
+export type Stream = {
+  /** Opaque id */ id: string
+  name: string
+  description: string
+  status: 'creating' | 'active' | 'failed' | 'deleting'
+  status_reason: string | null
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+  schema: Record<string, string>
+  schema_id: number | null
+  topic: string
+  partitions: number
+  retention_ms: number
+  compatibility: string
+  format: string
+  key: string | null
+  is_adopted: boolean
+}
+
+export type StreamItem = {
+  /** Opaque id */ id: string
+  name: string
+  description: string
+  status: 'creating' | 'active' | 'failed' | 'deleting'
+  status_reason: string | null
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+}
+
+export type StreamPlace = 'earliest' | 'latest' | { timestamp: string } | { offsets: Record<string, number> }
+
+export type StreamRequest = {
+  name: string
+  description?: string
+  schema?: Record<string, unknown>
+  /** Id of a schema in the registry, used with its references instead of `schema` */ schema_id?: number
+  /** An existing topic: the stream adopts it as it is, and leaves it when deleted. `schema_id` is then its newest schema by default */ topic?: string
+  /** 4 by default */ partitions?: number
+  /** 604800000 (a week) by default */ retention_ms?: number
+  /** BACKWARD by default */ compatibility?:
+    | 'BACKWARD'
+    | 'BACKWARD_TRANSITIVE'
+    | 'FORWARD'
+    | 'FORWARD_TRANSITIVE'
+    | 'FULL'
+    | 'FULL_TRANSITIVE'
+    | 'NONE'
+  /** json by default; with `schema_id`, the format of that schema */ format?: 'json' | 'avro' | 'protobuf'
+  key?: string
+}
+
+export type TailFrame = {
+  records: TailRecord[]
+  /** Records came faster than they are shown: some before these were left out */ sampled: boolean
+  /** Offsets left out since the last frame; transaction markers count too */ dropped: number
+}
+
+export type TailRecord = {
+  partition: number
+  offset: number
+  /** The record; left out where a step is looked at */ record?: TraceRecord
+  /** What the step made of the source’s record; values have no schema frame */ step?: TailStep
+  /** Of a dead letter: why the record failed */ error?: { step: number; module: string; code: string; message: string }
+}
+
+export type TailStep = {
+  step: number
+  module: string
+  version: string
+  outcome: 'passed' | 'changed' | 'filtered' | 'failed' | 'not_reached'
+  reason: string
+  in: TraceRecord[]
+  out: TraceRecord[]
+  error: { code: string; message: string } | null
+  /** What the SmartModule logged for the record */ logs: string[]
+  /** How long the step took for the record alone, with the host’s part */ nanoseconds: number
+  /** Some records are left out for lack of room */ truncated?: true
+}
+
+export type TailWaiting = { reason: string }
+
+export type TestSmartModuleRequest = {
+  processors: {
+    module_id?: string
+    version?: string
+    source?: SmartModuleSource
+    wasm_binary?: string
+    input_format?: 'json' | 'text' | 'bytes'
+    output_format?: 'json' | 'text' | 'bytes'
+    config?: Record<string, unknown>
+  }[]
+  records?: {
+    key?: string | null
+    /** Any JSON value; null is a record without a value */ value: unknown
+    headers?: Record<string, string>
+    /** The time of the request by default */ timestamp?: string
+  }[]
+  stream_id?: string
+  /** Of a stream: where to start reading; `latest` reads the newest records */ from?: StreamPlace
+  partition?: number
+  limit?: number
+}
+
+export type TestSmartModuleResponse = {
+  records: Trace[]
+  /** There are fewer records than requested, because they reached a size limit */ truncated?: true
+}
+
+export type Trace = {
+  partition: number
+  offset: number
+  outcome: 'delivered' | 'filtered' | 'dead_letter' | 'skipped' | 'failed'
+  reason: string
+  input: TraceRecord
+  outputs: TraceRecord[]
+  steps: TraceStep[]
+  /** Some records are left out, because the response reached its size limit */ truncated?: true
+}
+
+export type TraceRecord = {
+  /** ISO 8601 time in UTC, with milliseconds */ timestamp: string
+  key: {
+    base64: string
+    text: string | null
+    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
+  } | null
+  value: {
+    base64: string
+    json: unknown
+    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
+  } | null
+  headers: {
+    key: string
+    base64: string | null
+    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
+  }[]
+}
+
+export type TraceStep = {
+  step: number
+  module: string
+  version: string
+  config: Record<string, unknown>
+  outcome: 'passed' | 'changed' | 'filtered' | 'failed' | 'not_reached'
+  reason: string
+  in: TraceRecord[]
+  out: TraceRecord[]
+  error: { code: string; message: string } | null
+  /** What the SmartModule logged for the record */ logs: string[]
+  /** How long the step took for the record alone, with the host’s part */ nanoseconds: number
+}
+
+export type UpdateSecretRequest = { description?: string; value?: string }
+
+export type UpdateStreamRequest = { description?: string; schema?: Record<string, unknown>; schema_id?: number }
+
+export type ValidateConnectorRequest = {
+  /** Required for a connector that is both a source and a sink */ side?: 'source' | 'sink'
+  config?: Record<string, unknown>
+}
+
+export type ValidateConnectorResponse = {
+  valid: boolean
+  details: { /** JSON pointer (RFC 6901) into the config */ path: string; message: string }[]
+  /** The config with its defaults filled in; present only if it is valid */ config?: Record<string, unknown>
+}
+
+export type WriteStreamDataRequest = { records: unknown[] }
+
+export type WriteStreamDataResponse = { records: number; partitions: { partition: number; first_offset: string; records: number }[] }
