@@ -1,0 +1,106 @@
+/** Records that failed: listed, grouped, shown, and sent again; replays, and jobs that are waited for. */
+import type { Command } from 'commander'
+import { contextOf, idOf, type Context, type Io } from '../context.ts'
+import { Differs } from '../outcome.ts'
+
+/** Waits for the job. Ctrl-C stops waiting, not the job. Throws Differs for one that did not finish. */
+async function waitFor({ dps, out, io }: Context, id: string): Promise<void> {
+  io.signal.addEventListener('abort', () => io.note(`the job goes on: dps wait ${id}`))
+  const job = await dps.jobs.wait(id, {
+    signal: io.signal,
+    onProgress: ({ status, progress }) => io.note(`\r${status} ${typeof progress === 'object' ? JSON.stringify(progress) : ''}`),
+  })
+  out.one(job)
+  if (job.status !== 'finished') throw new Differs(`the job is ${job.status}`)
+}
+
+type RedriveOptions = { dryRun?: boolean; wait?: boolean; id?: string[] }
+type ReplayOptions = { from: string; to: string; wait?: boolean }
+
+/** `earliest`, `latest`, or a time. */
+const placeOf = (given: string) => (given === 'earliest' || given === 'latest' ? given : { timestamp: given })
+
+export function addDeadLetterCommands(program: Command, io: Io): void {
+  const dlq = program.command('dlq').description('dead letters: records that failed')
+  const letters = async (context: Context, given: string) => {
+    const found = []
+    for await (const letter of context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given))) found.push(letter)
+    return found
+  }
+  dlq
+    .command('list <pipeline>')
+    .description('list them')
+    .action(async (given: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      context.out.many(await letters(context, given), {
+        id: ({ id }) => id,
+        record: ({ partition, offset }) => `${partition}:${offset}`,
+        step: ({ step }) => step,
+        code: ({ error }) => error.code,
+        message: ({ error }) => error.message,
+        status: ({ status }) => status,
+      })
+    })
+  dlq
+    .command('groups <pipeline>')
+    .description('count them by step, version and code')
+    .action(async (given: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const groups = Map.groupBy(await letters(context, given), ({ step, module, version, error }) =>
+        JSON.stringify({ step, module, version, code: error.code }),
+      )
+      const items = [...groups].map(([key, own]) => ({
+        ...(JSON.parse(key) as { step: number; module: string; version: string; code: string }),
+        count: own.length,
+        first: own[0]!.failed_at,
+        last: own.at(-1)!.failed_at,
+        message: own.at(-1)!.error.message,
+      }))
+      context.out.many(items, {
+        count: (each) => each.count,
+        step: (each) => each.step,
+        module: (each) => `${each.module}@${each.version}`,
+        code: (each) => each.code,
+        last: (each) => each.last,
+        message: (each) => each.message,
+      })
+    })
+  dlq
+    .command('show <pipeline> <id>')
+    .description('show one')
+    .action(async (given: string, id: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      context.out.one(await context.dps.pipelines.getDeadLetter(await idOf(context, 'pipeline', given), id))
+    })
+  dlq
+    .command('redrive <pipeline>')
+    .description('send them through the pipeline again')
+    .option('--dry-run', 'only say how many')
+    .option('--id <ids...>', 'these alone')
+    .option('--wait', 'until the job has ended')
+    .action(async (given: string, { dryRun = false, wait, id: ids }: RedriveOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const job = await context.dps.pipelines.redriveDeadLetters(await idOf(context, 'pipeline', given), {
+        dry_run: dryRun,
+        ...(ids ? { ids } : {}),
+      })
+      if (wait && 'id' in job) await waitFor(context, job.id)
+      else context.out.one(job)
+    })
+  program
+    .command('replay <pipeline>')
+    .description('run records of the source through the pipeline again')
+    .option('--from <place>', 'earliest, or a time', 'earliest')
+    .option('--to <place>', 'latest, or a time', 'latest')
+    .option('--wait', 'until the job has ended')
+    .action(async (given: string, { from, to, wait }: ReplayOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const job = await context.dps.pipelines.replay(await idOf(context, 'pipeline', given), { from: placeOf(from), to: placeOf(to) })
+      if (wait) await waitFor(context, job.id)
+      else context.out.one(job)
+    })
+  program
+    .command('wait <job>')
+    .description('wait until a job has ended; fails where it did not finish')
+    .action((id: string, _options: object, command: Command) => waitFor(contextOf(io, command), id))
+}

@@ -1,0 +1,59 @@
+/** `dps login` and `dps profile`: where the service is, and with which key. */
+import { text } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import { createClient } from '../../../typescript/src/index.ts'
+import { outputOf, type Io } from '../context.ts'
+import { Misused } from '../outcome.ts'
+import { readProfiles, saveProfiles } from '../profiles.ts'
+
+type LoginOptions = { key?: string; name: string }
+
+export function addProfileCommands(program: Command, io: Io): void {
+  program
+    .command('login <url>')
+    .description('remember where the service is and a key for it; the secret comes from standard input or DPS_API_SECRET')
+    .option('--key <id>', 'the API key (or DPS_API_KEY)')
+    .option('--name <name>', 'of the profile', 'default')
+    .action(async (url: string, { key = io.env.DPS_API_KEY, name }: LoginOptions) => {
+      if (!key) throw new Misused('--key or DPS_API_KEY is missing')
+      const secret = io.env.DPS_API_SECRET ?? (await text(io.stdin)).trim()
+      if (secret === '') throw new Misused('the secret is missing: pass it on standard input, or in DPS_API_SECRET')
+      const account = await createClient({ url, apiKey: key, apiSecret: secret }).account.get()
+      const known = readProfiles(io.env)
+      const profiles = { ...known.profiles, [name]: { url, api_key: key, api_secret: secret } }
+      saveProfiles(io.env, { current: name, profiles })
+      io.note(`logged in to ${url} as ${account.name} (profile ${name})`)
+    })
+
+  const profile = program.command('profile').description('the places that dps knows')
+  profile
+    .command('list')
+    .description('list them')
+    .action((_options: object, command: Command) => {
+      const { current, profiles } = readProfiles(io.env)
+      const items = Object.entries(profiles).map(([name, { url, api_key }]) => ({ name, url, api_key, current: name === current }))
+      outputOf(io, command).many(items, {
+        name: ({ name }) => name,
+        url: (each) => each.url,
+        key: ({ api_key }) => api_key,
+        current: (each) => (each.current ? '*' : ''),
+      })
+    })
+  profile
+    .command('use <name>')
+    .description('use it from now on')
+    .action((name: string) => {
+      const known = readProfiles(io.env)
+      if (!known.profiles[name]) throw new Misused(`there is no profile ${name}`)
+      saveProfiles(io.env, { ...known, current: name })
+    })
+  profile
+    .command('delete <name>')
+    .description('forget it')
+    .action((name: string) => {
+      const { current, profiles } = readProfiles(io.env)
+      const { [name]: gone, ...rest } = profiles
+      if (!gone) throw new Misused(`there is no profile ${name}`)
+      saveProfiles(io.env, { profiles: rest, ...(current === undefined || current === name ? {} : { current }) })
+    })
+}

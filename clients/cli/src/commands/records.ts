@@ -1,0 +1,154 @@
+/** Records: written to streams, read from them, followed, and explained. */
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { parse } from 'csv-parse'
+import { Option, type Command } from 'commander'
+import { parseJson, writeJson, type TailRecord } from '../../../typescript/src/index.ts'
+import { contextOf, idOf, type Context, type Io } from '../context.ts'
+import { Misused } from '../outcome.ts'
+
+const INPUTS = ['ndjson', 'csv'] as const
+type ProduceOptions = { format?: (typeof INPUTS)[number] }
+
+/** Records of lines of JSON. Throws Misused naming the line that is none. */
+async function* jsonLines(input: NodeJS.ReadableStream): AsyncGenerator<unknown, void, void> {
+  let number = 0
+  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+    number++
+    if (line.trim() === '') continue
+    try {
+      yield parseJson(line)
+    } catch {
+      throw new Misused(`line ${number} is not JSON`)
+    }
+  }
+}
+
+/** Each row as an object by the header's names, its cells as text. */
+const csvRows = (input: NodeJS.ReadableStream): AsyncIterable<unknown> =>
+  input.pipe(parse({ columns: true, bom: true, skip_empty_lines: true }))
+
+const valueOf = (value: unknown): string => {
+  const json = (value as { json?: unknown } | null)?.json
+  return json === undefined || json === null ? writeJson(value) : writeJson(json)
+}
+
+/** A record of a tail as a line: where it is, and what it holds or what became of it. */
+function lineOf({ partition, offset, record, step, error }: TailRecord): string {
+  const at = `${partition}:${offset}`
+  if (step)
+    return `${at}  ${step.outcome.padEnd(8)} ${step.out.map(({ value }) => valueOf(value)).join('  ') || (step.error?.message ?? '')}`
+  const why = error ? `  # step ${error.step}, ${error.code}: ${error.message}` : ''
+  return `${at}  ${valueOf(record?.value)}${why}`
+}
+
+type Frames = AsyncIterable<
+  { event: 'frame'; data: { records: TailRecord[]; dropped: number } } | { event: 'waiting'; data: { reason: string } }
+>
+
+async function printFrames({ out, io }: Context, frames: Frames): Promise<void> {
+  for await (const { event, data } of frames) {
+    if (event === 'waiting') io.note(`waiting: ${data.reason}`)
+    else {
+      if (data.dropped > 0) io.note(`… ${data.dropped} left out`)
+      for (const record of data.records) out.next(record, lineOf)
+    }
+  }
+}
+
+type TailOptions = { at: string; filter?: string; last: string; stream?: boolean }
+type LogsOptions = { follow?: boolean; level?: 'debug' | 'info' | 'warn' | 'error'; step?: string; since?: string; limit: string }
+
+const PLACE = /^(\d+):(\d+)$/
+
+export function addRecordCommands(program: Command, io: Io): void {
+  program
+    .command('produce <stream> [file]')
+    .description('write records, from a file or standard input, one JSON document per line or as CSV with a header')
+    .addOption(new Option('--format <format>', 'of the input (by the file’s name, else ndjson)').choices(INPUTS))
+    .action(async (given: string, file: string | undefined, { format }: ProduceOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const id = await idOf(context, 'stream', given)
+      const input = file === undefined || file === '-' ? io.stdin : createReadStream(file)
+      const isCsv = (format ?? (file?.endsWith('.csv') ? 'csv' : 'ndjson')) === 'csv'
+      const from = performance.now()
+      const rate = (records: number) => `${records} records, ${Math.round((records * 1000) / (performance.now() - from))} per second`
+      const { records } = await context.dps.streams.write(id, isCsv ? csvRows(input) : jsonLines(input), {
+        signal: io.signal,
+        onProgress: (written) => io.note(`\r${rate(written)}`),
+      })
+      context.out.one({ stream: id, records })
+    })
+  program
+    .command('read <stream>')
+    .description('print a stream’s records, oldest first')
+    .option('--limit <n>', 'at most so many')
+    .action(async (given: string, { limit }: { limit?: string }, command: Command) => {
+      const context = contextOf(io, command)
+      let left = limit === undefined ? Infinity : Number(limit)
+      for await (const record of context.dps.streams.records(await idOf(context, 'stream', given), { signal: io.signal })) {
+        if (left-- <= 0) return
+        context.out.next(record as object, writeJson)
+      }
+    })
+  program
+    .command('tail <pipeline>')
+    .description('follow records as they pass a place of a pipeline, or with --stream those of a stream')
+    .option('--at <place>', 'source, sink, dead_letters or step:n', 'source')
+    .option('--filter <expression>', 'show only records for which this CEL expression is true')
+    .option('--last <n>', 'begin with so many of the newest records', '10')
+    .option('--stream', 'the name is a stream’s')
+    .action(async (given: string, { at, filter, last, stream }: TailOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const query = { last: Number(last), ...(filter === undefined ? {} : { filter }) }
+      const own = { signal: io.signal }
+      const frames = stream
+        ? context.dps.streams.tail(await idOf(context, 'stream', given), query, own)
+        : context.dps.pipelines.tail(await idOf(context, 'pipeline', given), { ...query, at }, own)
+      await printFrames(context, frames)
+    })
+  program
+    .command('logs <pipeline>')
+    .description('what a pipeline’s SmartModules and tasks have logged')
+    .option('-f, --follow', 'go on with lines as they come')
+    .addOption(new Option('--level <level>', 'the least level').choices(['debug', 'info', 'warn', 'error']))
+    .option('--step <n>', 'of this step alone; 0: of the tasks themselves')
+    .option('--since <time>', 'from this time on (ISO 8601)')
+    .option('--limit <n>', 'the newest so many lines', '100')
+    .action(async (given: string, { follow, level, step, since, limit }: LogsOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const id = await idOf(context, 'pipeline', given)
+      const query = {
+        limit: Number(limit),
+        ...(level ? { level } : {}),
+        ...(step === undefined ? {} : { step: Number(step) }),
+        ...(since === undefined ? {} : { since }),
+      }
+      type Line = Awaited<ReturnType<typeof context.dps.pipelines.getLogs>>['logs'][number]
+      const print = (line: Line) =>
+        context.out.next(line, ({ at, level: own, step: of, module, message }) =>
+          [at, own.padEnd(5), of === null ? 'task' : `${of} ${module}`, message].join('  '),
+        )
+      if (!follow) (await context.dps.pipelines.getLogs(id, query)).logs.forEach(print)
+      else for await (const { data } of context.dps.pipelines.followLogs(id, query, { signal: io.signal })) print(data)
+    })
+  program
+    .command('explain <pipeline> <place>')
+    .description('what each step made of one record of the source, as partition:offset')
+    .action(async (given: string, place: string, _options: object, command: Command) => {
+      const [, partition, offset] = PLACE.exec(place) ?? []
+      if (partition === undefined || offset === undefined) throw new Misused('the place must be partition:offset, as 3:42')
+      const context = contextOf(io, command)
+      const id = await idOf(context, 'pipeline', given)
+      const trace = await context.dps.pipelines.explainRecord(id, { partition: Number(partition), offset: Number(offset) })
+      if (context.out.format !== 'table') return context.out.one(trace)
+      context.out.one({ outcome: trace.outcome, reason: trace.reason, revision: trace.revision, in: valueOf(trace.input.value) })
+      context.out.many(trace.steps, {
+        step: (each) => each.step,
+        module: (each) => `${each.module}@${each.version}`,
+        outcome: (each) => each.outcome,
+        out: (each) => each.out.map(({ value }) => valueOf(value)).join('  '),
+        error: (each) => each.error?.message ?? '',
+      })
+    })
+}

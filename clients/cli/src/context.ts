@@ -1,0 +1,57 @@
+/** What every command gets: the client, the output, and the names of things as ids. */
+import { Command, Option } from 'commander'
+import { createClient, type Client } from '../../typescript/src/index.ts'
+import { Misused } from './outcome.ts'
+import { createOutput, FORMATS, type Format, type Output } from './output.ts'
+import { currentProfile, type Environment } from './profiles.ts'
+
+export type Io = {
+  env: Environment
+  stdin: NodeJS.ReadableStream
+  write(text: string): void
+  note(text: string): void
+  /** Aborted by Ctrl-C. */
+  signal: AbortSignal
+}
+
+export type Context = { io: Io; out: Output; dps: Client; signal: AbortSignal }
+/** A command's work; `command` holds its options. */
+export type Work<Args extends unknown[]> = (context: Context, ...args: Args) => Promise<void>
+
+export type GlobalOptions = { output: Format; profile?: string }
+
+export const outputOption = () => new Option('-o, --output <format>', 'how results are printed').choices(FORMATS).default('table')
+export const profileOption = () => new Option('--profile <name>', 'which profile to use')
+
+export const outputOf = (io: Io, command: Command): Output =>
+  createOutput(command.optsWithGlobals<GlobalOptions>().output, io.write, io.note)
+
+/** Opens the client of the profile at hand. Throws Misused where there is none. */
+export function contextOf(io: Io, command: Command): Context {
+  const { profile } = command.optsWithGlobals<GlobalOptions>()
+  const { url, api_key, api_secret } = currentProfile(io.env, profile)
+  return {
+    io,
+    out: outputOf(io, command),
+    dps: createClient({ url, apiKey: api_key, apiSecret: api_secret, retriesMax: 2 }),
+    signal: io.signal,
+  }
+}
+
+type Named = { id: string; name: string }
+/** The lists that things are looked up in by their names. */
+const LOOK_UP = {
+  stream: async (dps: Client, name: string): Promise<readonly Named[]> => (await dps.streams.list({ name })).streams,
+  pipeline: async (dps: Client, name: string): Promise<readonly Named[]> => (await dps.pipelines.list({ name })).pipelines,
+  smartmodule: async (dps: Client, name: string): Promise<readonly Named[]> => (await dps.smartmodules.list({ name })).modules,
+  secret: async (dps: Client, name: string): Promise<readonly Named[]> => (await dps.secrets.list({ name })).secrets,
+} as const
+const PREFIXES = { stream: 'st_', pipeline: 'pl_', smartmodule: 'sm_', secret: 'sec_' } as const
+
+/** The id of what is given by its id or its name. Throws Misused where nothing has it. */
+export async function idOf({ dps }: Pick<Context, 'dps'>, kind: keyof typeof LOOK_UP, given: string): Promise<string> {
+  if (given.startsWith(PREFIXES[kind])) return given
+  const found = (await LOOK_UP[kind](dps, given)).find(({ name }) => name === given)
+  if (found) return found.id
+  throw new Misused(`there is no ${kind} named ${given}`)
+}

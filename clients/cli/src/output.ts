@@ -1,0 +1,67 @@
+/** What a command prints: a table for people, or JSON, YAML or lines of JSON for programs. */
+import { stringify } from 'yaml'
+import { writeJson } from '../../typescript/src/index.ts'
+
+export const FORMATS = ['table', 'json', 'yaml', 'ndjson'] as const
+export type Format = (typeof FORMATS)[number]
+/** Columns of a table: the title, and what stands there. */
+export type Columns<T> = Record<string, (item: T) => unknown>
+
+export type Output = {
+  format: Format
+  /** One thing. As a table, its members below each other. */
+  one(value: object): void
+  /** Several things. */
+  many<T extends object>(items: readonly T[], columns: Columns<T>): void
+  /** One of a stream of things, as it comes: a line, whatever the format. */
+  next<T extends object>(item: T, line: (item: T) => string): void
+  /** Said to people, beside what is printed. */
+  note(text: string): void
+}
+
+const cell = (value: unknown): string => {
+  if (value === null || value === undefined) return '-'
+  return typeof value === 'object' ? writeJson(value) : String(value)
+}
+
+function table(rows: string[][]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+  return rows
+    .map((row) =>
+      row
+        .map((each, column) => each.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+const indented = (value: unknown): string => JSON.stringify(JSON.parse(writeJson(value)), null, 2)
+
+export function createOutput(format: Format, write: (text: string) => void, note: (text: string) => void): Output {
+  const line = (text: string) => write(`${text}\n`)
+  return {
+    format,
+    note,
+    one(value) {
+      if (format === 'json') line(indented(value))
+      else if (format === 'yaml') write(stringify(value))
+      else if (format === 'ndjson') line(writeJson(value))
+      else line(table(Object.entries(value).map(([name, each]) => [name, cell(each)])))
+    },
+    many(items, columns) {
+      if (format === 'json') line(indented(items))
+      else if (format === 'yaml') write(stringify(items))
+      else if (format === 'ndjson') for (const item of items) line(writeJson(item))
+      else {
+        const titles = Object.keys(columns)
+        line(
+          table([titles.map((title) => title.toUpperCase()), ...items.map((item) => Object.values(columns).map((of) => cell(of(item))))]),
+        )
+      }
+    },
+    next(item, text) {
+      line(format === 'table' ? text(item) : writeJson(item))
+    },
+  }
+}

@@ -1,0 +1,157 @@
+/** `dps` as a process against the service: what it prints, what it exits with, and what it leaves in its files. */
+import { spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { createPipeline, createStream, waitForStatus, waitForTotal, write, type NewStream } from '../harness/pipelines.ts'
+
+const DPS = join(import.meta.dirname, '..', '..', 'clients', 'cli', 'src', 'main.ts')
+type Ran = { code: number | null; out: string; err: string }
+type Started = { ended: Promise<Ran>; so: () => Ran; interrupt(): void }
+
+let home: string
+let client: Client
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'dps-cli-'))
+  client = await loggedIn(service().accounts.enterprise)
+})
+afterAll(() => rm(home, { recursive: true, force: true }))
+
+function start(args: string[], { stdin = '', env = {} }: { stdin?: string; env?: Record<string, string> } = {}): Started {
+  const { apiUrl, accounts } = service()
+  const key = { DPS_URL: apiUrl, DPS_API_KEY: accounts.enterprise.api_key, DPS_API_SECRET: accounts.enterprise.api_secret }
+  const child = spawn(process.execPath, ['--no-warnings', DPS, ...args], {
+    cwd: home,
+    env: { PATH: process.env.PATH, HOME: home, ...key, ...env },
+  })
+  const ran: Ran = { code: null, out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.out += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (ran.err += text))
+  child.stdin.on('error', () => {}).end(stdin)
+  const ended = new Promise<Ran>((resolve) => child.once('close', (code) => resolve({ ...ran, code })))
+  return { ended, so: () => ran, interrupt: () => child.kill('SIGINT') }
+}
+const dps = (args: string[], more: Parameters<typeof start>[1] = {}) => start(args, more).ended
+const json = <T>({ out }: Ran): T => JSON.parse(out) as T
+
+describe('dps', () => {
+  it('remembers a profile in a file of its owner’s, and prefers the environment', async () => {
+    const { apiUrl, accounts } = service()
+    const { api_key, api_secret } = accounts.other
+    const bare = { DPS_URL: '', DPS_API_KEY: '', DPS_API_SECRET: '', XDG_CONFIG_HOME: join(home, 'own') }
+    expect(await dps(['list', 'streams'], { env: bare })).toMatchObject({ code: 2, err: expect.stringContaining('dps login') })
+    const login = await dps(['login', apiUrl, '--key', api_key], { env: { ...bare, DPS_API_SECRET: api_secret } })
+    expect(login).toMatchObject({ code: 0, err: expect.stringContaining('logged in') })
+    const file = join(home, 'own', 'dps', 'profiles.json')
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(await readFile(file, 'utf8')).toContain(api_secret)
+    const { out } = await dps(['profile', 'list'], { env: bare })
+    expect(out).toContain(api_key)
+    expect(out).not.toContain(api_secret)
+    expect((await dps(['list', 'pipelines', '-o', 'json'], { env: bare })).code).toBe(0)
+    const wrong = await dps(['login', apiUrl, '--key', api_key], { env: bare, stdin: 'nothing\n' })
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('dps: ') })
+  })
+
+  it('says what it was asked wrongly, and what the service refuses, by its exit code and as JSON', async () => {
+    expect(await dps(['list', 'cats'])).toMatchObject({ code: 2, err: expect.stringContaining('there is no cats') })
+    expect(await dps(['frobnicate'])).toMatchObject({ code: 2, err: expect.stringContaining('unknown command') })
+    const missing = await dps(['get', 'stream', 'st_none', '-o', 'json'])
+    expect(missing.code).toBe(2)
+    expect(JSON.parse(missing.err)).toMatchObject({ error: { code: 'not_found', status: 404, request_id: expect.any(String) } })
+    const away = await dps(['list', 'streams'], { env: { DPS_URL: 'http://127.0.0.1:1' } })
+    expect(away).toMatchObject({ code: 3, err: expect.stringContaining('can’t reach'.replace('’', "'")) })
+    expect(await dps(['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('produce') })
+  })
+
+  it('prints tables, JSON, YAML and lines of JSON', async () => {
+    const name = unique('shown')
+    const { body } = await client.call<{ id: string }>('POST', '/v1/streams', { name, description: '', schema: { n: 'integer' } })
+    expect((await dps(['list', 'streams'])).out).toMatch(new RegExp(`^NAME +ID +STATUS +CREATED_AT\n(.*\n)*${name} +${body.id} +active`))
+    expect(json<{ id: string }>(await dps(['get', 'stream', name, '-o', 'json'])).id).toBe(body.id)
+    expect((await dps(['get', 'streams', body.id, '-o', 'yaml'])).out).toContain(`id: ${body.id}\n`)
+    const lines = (await dps(['list', 'stream', '-o', 'ndjson'])).out.trim().split('\n')
+    expect(lines.map((line) => (JSON.parse(line) as { name: string }).name)).toContain(name)
+    expect(await dps(['delete', 'stream', name])).toMatchObject({ code: 0, err: expect.stringContaining('deleted') })
+    expect((await dps(['get', 'stream', name])).code).toBe(2)
+  })
+})
+
+const CODE = (least: string) => `import { Path, Record } from 'dps'
+const n = new Path('n')
+export function filter(record: Record): bool {
+  if (record.integer(n) == 13) record.fail('thirteen')
+  return record.integer(n) >= ${least}
+}
+`
+
+describe('dps with records', () => {
+  let from: NewStream & { name?: string }
+  let to: NewStream
+  let pipeline: string
+  const module = unique('least')
+
+  it('compiles, tries and deploys a SmartModule, and fails where something is wrong', async () => {
+    ;[from, to] = [
+      await createStream(client, { n: 'integer' }, { partitions: 1 }),
+      await createStream(client, { n: 'integer' }, { partitions: 1 }),
+    ]
+    await writeFile(join(home, 'wrong.ts'), CODE('lest'))
+    const wrong = await dps(['compile', 'wrong.ts'])
+    expect(wrong).toMatchObject({ code: 1, out: expect.stringContaining('wrong.ts:5:31') })
+    await writeFile(join(home, 'least.ts'), CODE('10'))
+    await writeFile(join(home, 'records.ndjson'), '{"n":9}\n{"n":10}\n\n{"n":13}\n')
+    const tried = await dps(['try', 'least.ts', '--records', 'records.ndjson'])
+    expect(tried).toMatchObject({ code: 1, err: expect.stringContaining('1 of 3 records failed') })
+    expect(tried.out).toMatch(/filtered +{"n":9}/)
+    expect(tried.out).toMatch(/delivered +{"n":10} +{"n":10}/)
+    await writeFile(join(home, 'samples.json'), '[{"records":[{"value":{"n":9}}],"out":[{"n":9}]}]')
+    expect((await dps(['deploy', 'least.ts', '--name', module, '--samples', 'samples.json'])).code).toBe(2)
+    await writeFile(join(home, 'samples.json'), '[{"records":[{"value":{"n":9}},{"value":{"n":12}}],"out":[{"n":12}]}]')
+    const deployed = await dps(['deploy', 'least.ts', '--name', module, '--samples', 'samples.json', '-o', 'json'])
+    expect(json(deployed)).toMatchObject({ name: module, version: '1.0.0' })
+  })
+
+  it('produces, reads, follows and explains records', async () => {
+    pipeline = await createPipeline(client, from.id, [{ name: module, config: {} }], to.id)
+    const tail = start(['tail', pipeline, '--at', 'sink'])
+    const lines = Array.from({ length: 20 }, (_, n) => JSON.stringify({ n })).join('\n')
+    const produced = await dps(['produce', from.id, '-o', 'json'], { stdin: lines })
+    expect(json(produced)).toEqual({ stream: from.id, records: 20 })
+    await waitForTotal(client, to.id, 9)
+    expect((await dps(['read', to.id, '--limit', '2'])).out).toBe('{"n":10}\n{"n":11}\n')
+    await eventually('the tail shows them', async () => tail.so().out.includes('{"n":19}'))
+    tail.interrupt()
+    expect((await tail.ended).code).toBe(130)
+    expect((await dps(['explain', pipeline, '0:13'])).out).toContain('thirteen')
+    expect(json<{ outcome: string }>(await dps(['explain', pipeline, '0:3', '-o', 'json'])).outcome).toBe('filtered')
+    expect((await dps(['logs', pipeline, '--step', '0'])).out).toContain('task started')
+    expect((await dps(['produce', from.id], { stdin: '{"n":1}\nno\n' })).err).toContain('line 2 is not JSON')
+  })
+
+  it('groups and redrives dead letters, and waits for the job', async () => {
+    const groups = json<{ count: number; code: string }[]>(await dps(['dlq', 'groups', pipeline, '-o', 'json']))
+    expect(groups).toMatchObject([{ count: 1, step: 1, code: 'record_failed', message: 'thirteen' }])
+    expect(json(await dps(['dlq', 'redrive', pipeline, '--dry-run', '-o', 'json']))).toEqual({ dry_run: true, count: 1 })
+    const redriven = await dps(['dlq', 'redrive', pipeline, '--wait', '-o', 'json'])
+    expect(redriven.code).toBe(0)
+    expect(json(redriven)).toMatchObject({ status: 'finished' })
+    expect((await dps(['pause', pipeline])).err).toContain('is paus')
+    await waitForStatus(client, pipeline, 'paused')
+    expect(json(await dps(['describe', pipeline, '-o', 'json']))).toMatchObject({ status: 'paused', balanced: true })
+  })
+
+  it('reads CSV with a header, and keeps secrets from standard input', async () => {
+    const stream = await createStream(client, { name: 'string', city: 'string' }, { partitions: 1 })
+    await writeFile(join(home, 'people.csv'), 'name,city\nAda,"London, W1"\nGrace,New York\n')
+    expect((await dps(['produce', stream.id, 'people.csv'])).code).toBe(0)
+    expect((await dps(['read', stream.id])).out).toBe('{"name":"Ada","city":"London, W1"}\n{"name":"Grace","city":"New York"}\n')
+    const name = unique('secret')
+    expect((await dps(['secret', 'set', name], { stdin: 'hidden\n' })).code).toBe(0)
+    expect((await dps(['secret', 'set', name], { stdin: 'other\n' })).code).toBe(0)
+    expect((await dps(['get', 'secret', name])).out).not.toContain('other')
+    await write(client, stream.id, [{ name: 'x', city: 'y' }])
+  })
+})
