@@ -47,6 +47,7 @@ const NOUNS: Record<string, string> = {
   connectors: 'Connector',
   jobs: 'Job',
   keys: 'Key',
+  overview: 'Overview',
   pipelines: 'Pipeline',
   secrets: 'Secret',
   smartmodules: 'SmartModule',

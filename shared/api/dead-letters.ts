@@ -109,6 +109,36 @@ export const listDeadLettersContract = contract({
   },
 })
 
+const DeadLetterGroup = z
+  .object({
+    step: z.number().int(),
+    module: z.string(),
+    version: z.string(),
+    error_code: z.string(),
+    count: z.number().int(),
+    first_failed_at: Timestamp,
+    last_failed_at: Timestamp,
+    message: z.string().describe('Of the latest one'),
+    latest_id: Id,
+  })
+  .meta({ id: 'DeadLetterGroup' })
+
+/** `GET /pipelines/:id/dead-letters/groups`: returns 200 with the largest groups of dead letters that failed alike. */
+export const listDeadLetterGroupsContract = contract({
+  id: 'listDeadLetterGroups',
+  method: 'GET',
+  path: '/pipelines/:id/dead-letters/groups',
+  summary: 'Count dead letters by step, version and error; the largest groups first, at most 100',
+  tag: 'Dead letters',
+  scope: 'pipelines:read',
+  alsoScopes: ['streams:read'],
+  request: {
+    params: Params,
+    query: z.object({ status: z.enum(DEAD_LETTER_STATUSES).default('pending'), from: Time.optional(), to: Time.optional() }),
+  },
+  responses: { 200: z.object({ pipeline_id: Id, groups: z.array(DeadLetterGroup) }) },
+})
+
 /** `GET /pipelines/:id/dead-letters/:dead_letter_id`: returns 200 with one dead letter. */
 export const getDeadLetterContract = contract({
   id: 'getDeadLetter',

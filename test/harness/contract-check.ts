@@ -12,6 +12,7 @@ import * as logs from '../../shared/api/logs.ts'
 import * as operate from '../../shared/api/operate.ts'
 import { refusalsOf } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
+import * as overview from '../../shared/api/overview.ts'
 import * as pipelines from '../../shared/api/pipelines.ts'
 import * as secrets from '../../shared/api/secrets.ts'
 import * as smartmodules from '../../shared/api/smartmodules.ts'
@@ -31,6 +32,7 @@ export const CONTRACTS: readonly Contract[] = [
   jobs,
   logs,
   operate,
+  overview,
   pipelines,
   secrets,
   smartmodules,

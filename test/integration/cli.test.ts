@@ -132,14 +132,18 @@ describe('dps with records', () => {
   })
 
   it('groups and redrives dead letters, and waits for the job', async () => {
-    const groups = json<{ count: number; code: string }[]>(await dps(['dlq', 'groups', pipeline, '-o', 'json']))
-    expect(groups).toMatchObject([{ count: 1, step: 1, code: 'record_failed', message: 'thirteen' }])
+    const groups = json<object[]>(await dps(['dlq', 'groups', pipeline, '-o', 'json']))
+    expect(groups).toMatchObject([{ count: 1, step: 1, error_code: 'record_failed', message: 'thirteen' }])
     expect(json(await dps(['dlq', 'redrive', pipeline, '--dry-run', '-o', 'json']))).toEqual({ dry_run: true, count: 1 })
     const redriven = await dps(['dlq', 'redrive', pipeline, '--wait', '-o', 'json'])
     expect(redriven.code).toBe(0)
     expect(json(redriven)).toMatchObject({ status: 'finished' })
     expect((await dps(['pause', pipeline])).err).toContain('is paus')
     await waitForStatus(client, pipeline, 'paused')
+    expect(json<{ pipelines: object[] }>(await dps(['overview', '-o', 'json'])).pipelines).toContainEqual(
+      expect.objectContaining({ id: pipeline, status: 'paused', attention: null, dead_letters: 0, lag: 0 }),
+    )
+    expect((await dps(['overview'])).out).toContain('ATTENTION')
     expect(json(await dps(['describe', pipeline, '-o', 'json']))).toMatchObject({ status: 'paused', balanced: true })
   })
 

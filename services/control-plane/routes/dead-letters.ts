@@ -1,7 +1,12 @@
 /** Lists, reads and redrives dead letters. Each call first projects what the topic holds, so that totals are exact. */
-import { getDeadLetterContract, listDeadLettersContract, redriveContract } from '../../../shared/api/dead-letters.ts'
+import {
+  getDeadLetterContract,
+  listDeadLetterGroupsContract,
+  listDeadLettersContract,
+  redriveContract,
+} from '../../../shared/api/dead-letters.ts'
 import { notFound } from '../service-error.ts'
-import { findDeadLetter, listDeadLetters } from '../store/dead-letters.ts'
+import { deadLetterId, findDeadLetter, listDeadLetterGroups, listDeadLetters } from '../store/dead-letters.ts'
 import { showDeadLetter } from '../dead-letters/show.ts'
 import { redrive } from '../jobs/redrive.ts'
 import { getPipeline } from './get-pipeline.ts'
@@ -15,6 +20,19 @@ export const listDeadLettersOperation = operation(listDeadLettersContract, async
   const page = await listDeadLetters(deps.db, pipeline.id, query)
   const reply = listReply('dead_letters', page, query, showDeadLetter)
   return page.isCut ? { ...reply, body: { ...reply.body, truncated: true as const } } : reply
+})
+
+export const listDeadLetterGroupsOperation = operation(listDeadLetterGroupsContract, async (deps, caller, { params, query }) => {
+  const pipeline = await getPipeline(deps, caller, params.id)
+  await deps.deadLetters.catchUp(pipeline)
+  const groups = await listDeadLetterGroups(deps.db, pipeline.id, query)
+  return {
+    status: 200,
+    body: {
+      pipeline_id: pipeline.id,
+      groups: groups.map(({ latest, ...group }) => ({ ...group, message: latest.error_message, latest_id: deadLetterId(latest) })),
+    },
+  }
 })
 
 export const getDeadLetterOperation = operation(getDeadLetterContract, async (deps, caller, { params }) => {

@@ -3,10 +3,11 @@ import type { Operation } from './operation.ts'
 import { getAccountOperation } from './account.ts'
 import { listAuditOperation } from './audit.ts'
 import { checkConnectorOperation, getConnectorOperation, listConnectorsOperation, validateConnectorOperation } from './connectors.ts'
-import { getDeadLetterOperation, listDeadLettersOperation, redriveOperation } from './dead-letters.ts'
+import { getDeadLetterOperation, listDeadLetterGroupsOperation, listDeadLettersOperation, redriveOperation } from './dead-letters.ts'
 import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs.ts'
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys.ts'
 import { getAccounting, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
+import { getOverview } from './overview.ts'
 import { getLogs } from './operate/logs.ts'
 import { tailPipeline } from './operate/tail.ts'
 import { explain, preview } from './operate/trace.ts'
@@ -58,6 +59,7 @@ export const OPERATIONS: readonly Operation[] = [
   getConnectorOperation,
   validateConnectorOperation,
   checkConnectorOperation,
+  getOverview,
   listPipelinesOperation,
   createPipeline,
   getPipelineOperation,
@@ -78,6 +80,8 @@ export const OPERATIONS: readonly Operation[] = [
   promoteCanary,
   listDeadLettersOperation,
   redriveOperation,
+  // Before the one below, whose path it would match too.
+  listDeadLetterGroupsOperation,
   getDeadLetterOperation,
   replayOperation,
   listJobsOperation,

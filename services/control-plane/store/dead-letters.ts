@@ -197,6 +197,42 @@ export async function listDeadLetters(
   return { items, total: Number(count), nextCursor, isCut: shown.length < Math.min(places.length, query.page_size) }
 }
 
+/** Dead letters that failed alike; `latest` is the last of them. */
+export type DeadLetterGroup = Pick<DeadLetterRow, 'step' | 'module' | 'version' | 'error_code'> & {
+  count: number
+  first_failed_at: Date
+  last_failed_at: Date
+  latest: DeadLetterRow
+}
+
+const GROUPS_MAX = 100
+const ALIKE = ['step', 'module', 'version', 'error_code'] as const
+
+/** The largest groups first. */
+export async function listDeadLetterGroups(
+  db: Queryable,
+  pipelineId: string,
+  filter: DeadLetterFilter & { status: string },
+): Promise<DeadLetterGroup[]> {
+  const groups: (Omit<DeadLetterGroup, 'latest'> & { latest: string })[] = await filtered(db, pipelineId, filter)
+    .groupBy(...ALIKE)
+    .select(...ALIKE)
+    .select(db.raw(`count(*)::float8 AS count, min(failed_at) AS first_failed_at, max(failed_at) AS last_failed_at`))
+    // The greatest of a row's members is that of the latest dead letter, without sorting all of them.
+    .select(db.raw(`max(ARRAY[extract(epoch FROM failed_at), letter_partition, letter_offset])::text AS latest`))
+    .orderBy('count', 'desc')
+    .limit(GROUPS_MAX)
+  const places = groups.map(({ latest }) => latest.replaceAll(/[{}]/g, '').split(',').slice(1))
+  const rows: DeadLetterRow[] = await db('dead_letters')
+    .where({ pipeline_id: pipelineId })
+    .whereIn(['letter_partition', 'letter_offset'], places)
+  const byPlace = new Map(rows.map((row) => [`${row.letter_partition}/${row.letter_offset}`, row]))
+  return groups.flatMap((group, index) => {
+    const latest = byPlace.get(places[index]!.join('/'))
+    return latest ? [{ ...group, latest }] : []
+  })
+}
+
 /** The dead letter; undefined for an unknown id or a copy. */
 export async function findDeadLetter(db: Queryable, pipelineId: string, id: string): Promise<DeadLetterRow | undefined> {
   const place = parseDeadLetterId(id)

@@ -46,22 +46,13 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     .description('count them by step, version and code')
     .action(async (given: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      const groups = Map.groupBy(await letters(context, given), ({ step, module, version, error }) =>
-        JSON.stringify({ step, module, version, code: error.code }),
-      )
-      const items = [...groups].map(([key, own]) => ({
-        ...(JSON.parse(key) as { step: number; module: string; version: string; code: string }),
-        count: own.length,
-        first: own[0]!.failed_at,
-        last: own.at(-1)!.failed_at,
-        message: own.at(-1)!.error.message,
-      }))
-      context.out.many(items, {
+      const { groups } = await context.dps.pipelines.listDeadLetterGroups(await idOf(context, 'pipeline', given))
+      context.out.many(groups, {
         count: (each) => each.count,
         step: (each) => each.step,
         module: (each) => `${each.module}@${each.version}`,
-        code: (each) => each.code,
-        last: (each) => each.last,
+        code: (each) => each.error_code,
+        last: (each) => each.last_failed_at,
         message: (each) => each.message,
       })
     })

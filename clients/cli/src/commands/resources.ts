@@ -83,6 +83,22 @@ export function addResourceCommands(program: Command, io: Io): void {
       context.out.many((await noun.list(context)) as Item[], noun.columns)
     })
   program
+    .command('overview')
+    .description('all pipelines at a glance, those that need attention first')
+    .action(async (_options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const { pipelines, ...more } = await context.dps.overview.get()
+      if (context.out.format !== 'table') return context.out.one({ pipelines, ...more })
+      context.out.many(pipelines, {
+        name: ({ name }) => name,
+        status: ({ status }) => status,
+        'per second': ({ records_per_second }) => records_per_second,
+        lag: ({ lag }) => lag,
+        'dead letters': ({ dead_letters }) => dead_letters,
+        attention: ({ attention }) => attention ?? '',
+      })
+    })
+  program
     .command('get <what> <name>')
     .description('show one thing, by its name or id')
     .action(async (what: string, given: string, _options: object, command: Command) => {

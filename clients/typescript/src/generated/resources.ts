@@ -82,6 +82,8 @@ export type PipelinesListDeadLettersQuery = {
   to?: string
 }
 
+export type PipelinesListDeadLetterGroupsQuery = { status?: 'pending' | 'redriving' | 'redriven'; from?: string; to?: string }
+
 export type JobsListQuery = {
   page?: number
   page_size?: number
@@ -178,6 +180,10 @@ export function createResources(transport: Transport) {
       check: (id: string, body: T.CheckConnectorRequest, options: RequestOptions = {}) =>
         call<T.CheckConnectorResponse>('POST', `/connectors/${encodeURIComponent(id)}/check`, { body, ...options }),
     },
+    overview: {
+      /** All pipelines with status, reason, rate, lag and dead letters; those that need attention come first. */
+      get: (options: RequestOptions = {}) => call<T.GetOverviewResponse>('GET', '/overview', { ...options }),
+    },
     pipelines: {
       /** List pipelines. */
       list: (query: PipelinesListQuery = {}, options: RequestOptions = {}) =>
@@ -257,6 +263,9 @@ export function createResources(transport: Transport) {
           `/pipelines/${encodeURIComponent(id)}/dead-letters/redrive`,
           { body, isIdempotent: true, ...options },
         ),
+      /** Count dead letters by step, version and error; the largest groups first, at most 100. */
+      listDeadLetterGroups: (id: string, query: PipelinesListDeadLetterGroupsQuery = {}, options: RequestOptions = {}) =>
+        call<T.ListDeadLetterGroupsResponse>('GET', `/pipelines/${encodeURIComponent(id)}/dead-letters/groups`, { query, ...options }),
       /** Get one dead letter. */
       getDeadLetter: (id: string, deadLetterId: string, options: RequestOptions = {}) =>
         call<T.DeadLetter>('GET', `/pipelines/${encodeURIComponent(id)}/dead-letters/${encodeURIComponent(deadLetterId)}`, { ...options }),

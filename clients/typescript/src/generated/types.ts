@@ -258,6 +258,18 @@ export type DeadLetterFilter = {
   to?: string
 }
 
+export type DeadLetterGroup = {
+  step: number
+  module: string
+  version: string
+  error_code: string
+  count: number
+  /** ISO 8601 time in UTC, with milliseconds */ first_failed_at: string
+  /** ISO 8601 time in UTC, with milliseconds */ last_failed_at: string
+  /** Of the latest one */ message: string
+  /** Opaque id */ latest_id: string
+}
+
 export type DeletePipeline202Response = {
   /** Opaque id */ pipeline_id: string
   status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
@@ -353,6 +365,11 @@ export type GetConnectorResponse = {
   config_schema: Record<string, unknown>
   source_schema?: Record<string, unknown>
   sink_schema?: Record<string, unknown>
+}
+
+export type GetOverviewResponse = {
+  pipelines: PipelineGlance[]
+  totals: { pipelines: number; attention: number; records_per_second: number; lag: number; dead_letters: number }
 }
 
 export type GetPipelineAccountingResponse = {
@@ -518,6 +535,8 @@ export type ListAuditResponse = { entries: AuditEntry[]; total: number; page: nu
 
 export type ListConnectorsResponse = { connectors: Connector[]; total: number; page: number; page_size: number; next_cursor?: string }
 
+export type ListDeadLetterGroupsResponse = { /** Opaque id */ pipeline_id: string; groups: DeadLetterGroup[] }
+
 export type ListDeadLettersResponse = {
   dead_letters: DeadLetter[]
   total: number
@@ -615,6 +634,20 @@ export type PipelineChange = {
     | 'fail'
     | 'earliest'
   /** Another version of a step to compare with the running one; null ends the comparison */ canary?: CanaryRequest | null
+}
+
+export type PipelineGlance = {
+  /** Opaque id */ id: string
+  name: string
+  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  status_reason: string | null
+  desired: 'running' | 'paused' | 'stopped'
+  /** Why somebody should look at it; null where nobody needs to */ attention: string | null
+  revision: number
+  records_per_second: number
+  /** In records, as of the tasks’ last reports */ lag: number
+  /** Pending ones */ dead_letters: number
+  /** When its status or definition changed last */ changed_at: string
 }
 
 export type PipelineItem = {

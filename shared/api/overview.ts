@@ -1,0 +1,47 @@
+/** The contract of the overview: every pipeline of the account at a glance. */
+import { z } from 'zod'
+import { DESIRED_STATUSES } from '../model/definition.ts'
+import { contract, Id, Timestamp } from './operation.ts'
+import { PIPELINE_STATUSES } from '../model/pipeline-status.ts'
+
+/** A pipeline as the overview shows it. */
+const PipelineGlance = z
+  .object({
+    id: Id,
+    name: z.string(),
+    status: z.enum(PIPELINE_STATUSES),
+    status_reason: z.string().nullable(),
+    desired: z.enum(DESIRED_STATUSES),
+    attention: z.string().nullable().describe('Why somebody should look at it; null where nobody needs to'),
+    revision: z.number().int(),
+    records_per_second: z.number(),
+    lag: z.number().int().describe('In records, as of the tasks’ last reports'),
+    dead_letters: z.number().int().describe('Pending ones'),
+    changed_at: Timestamp.describe('When its status or definition changed last'),
+  })
+  .meta({ id: 'PipelineGlance' })
+/** A glance as a handler returns it. */
+export type PipelineGlance = z.input<typeof PipelineGlance>
+
+/** `GET /overview`: returns 200 with all pipelines of the account, those that need attention first. */
+export const getOverviewContract = contract({
+  id: 'getOverview',
+  method: 'GET',
+  path: '/overview',
+  summary: 'All pipelines with status, reason, rate, lag and dead letters; those that need attention come first',
+  tag: 'Operation',
+  scope: 'pipelines:read',
+  request: {},
+  responses: {
+    200: z.object({
+      pipelines: z.array(PipelineGlance),
+      totals: z.object({
+        pipelines: z.number().int(),
+        attention: z.number().int(),
+        records_per_second: z.number(),
+        lag: z.number().int(),
+        dead_letters: z.number().int(),
+      }),
+    }),
+  },
+})
