@@ -4,9 +4,12 @@ import type { TailFrame, tailStreamContract } from '../../../shared/api/tail.ts'
 
 /** Ten frames per second at most. */
 const FRAME_MS = 100
-/** So many times what a look took passes until the next one: reading for a client must not slow the pipeline down. */
-const PACE = 30
-const PAUSE_MAX_MS = 3000
+/**
+ * So many times what a look took passes until the next one, most of which was waiting for Kafka: reading for a client must not slow the
+ * pipeline down.
+ */
+const PACE = 10
+const PAUSE_MAX_MS = 1000
 /** While nothing can be read. */
 const RETRY_MS = 1000
 
