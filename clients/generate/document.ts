@@ -34,8 +34,10 @@ export type Method = {
   contract: Contract
   query: Parameter[]
   body: { schema: JsonSchema; required: boolean } | undefined
-  /** Of its successes; empty where no success has a body. */
+  /** Of its successes that have a body. */
   replies: JsonSchema[]
+  /** Some success has none. */
+  mayBeEmpty: boolean
   /** By the event's name, that of its data's schema. */
   events: Record<string, string> | undefined
 }
@@ -84,6 +86,7 @@ export function describeApi(): Api {
       query: found.parameters.filter((each) => each.in === 'query'),
       body: body && { schema: body.schema, required: found.requestBody!.required },
       replies: successes.flatMap(([, { content }]) => content?.['application/json']?.schema ?? []),
+      mayBeEmpty: successes.some(([, { content }]) => !content),
       events:
         contract.events && Object.fromEntries(Object.entries(contract.events).map(([name, schema]) => [name, String(schema.meta()?.id)])),
     }

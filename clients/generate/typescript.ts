@@ -58,7 +58,7 @@ const camel = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter: st
 const pascal = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1)
 
 function pathText(path: string): string {
-  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => `\${encodeURIComponent(${camel(name)})}`)
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => `\${segment(${camel(name)})}`)
   return filled === path ? `'${path}'` : `\`${filled}\``
 }
 
@@ -76,7 +76,8 @@ function callOf(method: Method): string {
   const options = [
     ...(query.length > 0 ? ['query'] : []),
     ...(body ? ['body'] : []),
-    ...(contract.isIdempotent ? ['isIdempotent: true'] : []),
+    // Answers that hold a secret are not kept for a second request.
+    ...(contract.isIdempotent && !contract.secretMembers ? ['isIdempotent: true'] : []),
     '...options',
   ]
   const parameters = [
@@ -85,7 +86,8 @@ function callOf(method: Method): string {
     ...(query.length > 0 ? [`query: ${queryTypeName(method)}${query.some((each) => each.required) ? '' : ' = {}'}`] : []),
     'options: RequestOptions = {}',
   ]
-  const reply = replies.length === 0 ? 'void' : replies.map((each) => typeOf(each, 'T.')).join(' | ')
+  const types = [...new Set(replies.map((each) => typeOf(each, 'T.')))]
+  const reply = types.length === 0 ? 'void' : [...types, ...(method.mayBeEmpty ? ['undefined'] : [])].join(' | ')
   const call = `call<${reply}>('${contract.method}', ${pathText(contract.path)}, { ${options.join(', ')} })`
   return `/** ${contract.summary}. */\n${name}: (${parameters.join(', ')}) => ${call},`
 }
@@ -116,11 +118,11 @@ export function resourcesFile({ methods }: Api): string {
   const queries = methods.filter(({ query }) => query.length > 0).map(queryType)
   return `${HEADER}/** Every operation of the service, by resource. */
 import { listen, type ListenOptions } from '../core/events.ts'
-import type { CallOptions, Transport } from '../core/transport.ts'
+import { segment, type CallOptions, type Transport } from '../core/transport.ts'
 import type * as T from './types.ts'
 
 /** What may be said of any request. */
-export type RequestOptions = Pick<CallOptions, 'idempotencyKey' | 'ifMatch' | 'signal'>
+export type RequestOptions = Pick<CallOptions, 'idempotencyKey' | 'signal'>
 
 ${queries.join('\n')}
 /** The resources over a transport. */

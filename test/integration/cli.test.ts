@@ -51,14 +51,23 @@ describe('dps', () => {
     expect(out).toContain(api_key)
     expect(out).not.toContain(api_secret)
     expect((await dps(['list', 'pipelines', '-o', 'json'], { env: bare })).code).toBe(0)
-    const wrong = await dps(['login', apiUrl, '--key', api_key], { env: bare, stdin: 'nothing\n' })
-    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('dps: ') })
+    const wrong = await dps(['login', apiUrl, '--key', api_key, '-o', 'json'], { env: bare, stdin: 'nothing\n' })
+    expect(wrong.code).toBe(2)
+    expect(JSON.parse(wrong.err)).toMatchObject({ error: { status: 401 } })
+    // Half of the environment must not lead to another place.
+    expect(await dps(['list', 'streams'], { env: { ...bare, DPS_URL: apiUrl } })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('all are needed'),
+    })
   })
 
   it('says what it was asked wrongly, and what the service refuses, by its exit code and as JSON', async () => {
     expect(await dps(['list', 'cats'])).toMatchObject({ code: 2, err: expect.stringContaining('there is no cats') })
+    expect(JSON.parse((await dps(['get', 'stream', '-o', 'json'])).err)).toMatchObject({ error: { code: 'usage' } })
+    expect((await dps(['read', 'x', '--limit', 'abc'])).err).toContain('must be a whole number')
+    expect((await dps(['list', 'constructor'])).err).toContain('there is no constructor')
     expect(await dps(['frobnicate'])).toMatchObject({ code: 2, err: expect.stringContaining('unknown command') })
-    const missing = await dps(['get', 'stream', 'st_none', '-o', 'json'])
+    const missing = await dps(['get', 'stream', `st_${'0'.repeat(26)}`, '-o', 'json'])
     expect(missing.code).toBe(2)
     expect(JSON.parse(missing.err)).toMatchObject({ error: { code: 'not_found', status: 404, request_id: expect.any(String) } })
     const away = await dps(['list', 'streams'], { env: { DPS_URL: 'http://127.0.0.1:1' } })
@@ -128,7 +137,8 @@ describe('dps with records', () => {
     expect((await dps(['explain', pipeline, '0:13'])).out).toContain('thirteen')
     expect(json<{ outcome: string }>(await dps(['explain', pipeline, '0:3', '-o', 'json'])).outcome).toBe('filtered')
     expect((await dps(['logs', pipeline, '--step', '0'])).out).toContain('task started')
-    expect((await dps(['produce', from.id], { stdin: '{"n":1}\nno\n' })).err).toContain('line 2 is not JSON')
+    const half = await dps(['produce', from.id], { stdin: '{"n":1}\nno\n' })
+    expect(half).toMatchObject({ code: 2, err: expect.stringContaining('line 2 is not JSON (1 records were written before)') })
   })
 
   it('groups and redrives dead letters, and waits for the job', async () => {
@@ -141,7 +151,7 @@ describe('dps with records', () => {
     expect((await dps(['pause', pipeline])).err).toContain('is paus')
     await waitForStatus(client, pipeline, 'paused')
     expect(json<{ pipelines: object[] }>(await dps(['overview', '-o', 'json'])).pipelines).toContainEqual(
-      expect.objectContaining({ id: pipeline, status: 'paused', attention: null, dead_letters: 0, lag: 0 }),
+      expect.objectContaining({ id: pipeline, status: 'paused', lag: 0 }),
     )
     expect((await dps(['overview'])).out).toContain('ATTENTION')
     expect(json(await dps(['describe', pipeline, '-o', 'json']))).toMatchObject({ status: 'paused', balanced: true })
@@ -152,6 +162,10 @@ describe('dps with records', () => {
     await writeFile(join(home, 'people.csv'), 'name,city\nAda,"London, W1"\nGrace,New York\n')
     expect((await dps(['produce', stream.id, 'people.csv'])).code).toBe(0)
     expect((await dps(['read', stream.id])).out).toBe('{"name":"Ada","city":"London, W1"}\n{"name":"Grace","city":"New York"}\n')
+    const missing = await dps(['produce', stream.id, 'missing.csv'])
+    expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('ENOENT') })
+    await writeFile(join(home, 'twice.csv'), 'name,name\nAda,London\n')
+    expect((await dps(['produce', stream.id, 'twice.csv'])).err).toContain('"name" twice')
     const name = unique('secret')
     expect((await dps(['secret', 'set', name], { stdin: 'hidden\n' })).code).toBe(0)
     expect((await dps(['secret', 'set', name], { stdin: 'other\n' })).code).toBe(0)

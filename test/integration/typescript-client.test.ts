@@ -52,7 +52,7 @@ describe('the TypeScript client', () => {
     const stop = new AbortController()
     const tailed: unknown[] = []
     const tailing = (async () => {
-      for await (const { event, data } of dps.pipelines.tail(id, { at: 'sink' }, { signal: stop.signal }))
+      for await (const { event, data } of dps.pipelines.tail(id, { at: 'sink', last: 100 }, { signal: stop.signal }))
         if (event === 'frame') tailed.push(...data.records)
     })()
     expect(await dps.streams.write(from!.id, numbers(30), { recordsMax: 7 })).toEqual({ records: 30, requests: 5 })

@@ -3,7 +3,17 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { ApiError, ConnectionError, createClient, parseJson, signIngest, writeJson } from '../../clients/typescript/src/index.ts'
+import fc from 'fast-check'
+import { createParser } from '../../clients/typescript/src/core/events.ts'
+import {
+  ApiError,
+  ConnectionError,
+  createClient,
+  parseJson,
+  signIngest,
+  WriteError,
+  writeJson,
+} from '../../clients/typescript/src/index.ts'
 
 type Answer = { status: number; body?: string; headers?: Record<string, string> } | 'reset'
 const open: { close(): void }[] = []
@@ -76,6 +86,28 @@ describe('the TypeScript client', () => {
     expect(keys[0]).toMatch(/^[\da-f-]{36}$/)
   })
 
+  it('asks again with the same key while the service still works on the first attempt', async () => {
+    const { client, seen } = await serve([
+      'reset',
+      refusal(409, 'conflict', { 'retry-after': '0' }),
+      { status: 201, body: '{"id":"st_1"}' },
+    ])
+    expect(await client.streams.create({ name: 'a', schema: {} })).toEqual({ id: 'st_1' })
+    expect(new Set(seen.map(({ key }) => key)).size).toBe(1)
+  })
+
+  it('sends no key where the answer holds a secret, and none where the operation knows no keys', async () => {
+    const { client, seen } = await serve([{ status: 201 }])
+    await client.keys.create({ name: 'k', scopes: [] })
+    await client.pipelines.restart('pl_1', { idempotencyKey: 'mine' })
+    expect(seen.map(({ key }) => key)).toEqual([undefined, undefined])
+  })
+
+  it('refuses ids that would name something else', () => {
+    const client = createClient({ url: 'http://127.0.0.1:1', apiKey: 'k', apiSecret: 's' })
+    for (const id of ['', '.', '..']) expect(() => client.streams.get(id)).toThrow(TypeError)
+  })
+
   it('does not send again what may have been done', async () => {
     const { client, seen } = await serve(['reset'])
     await expect(client.pipelines.start('pl_1')).rejects.toThrow(ConnectionError)
@@ -117,6 +149,86 @@ describe('the TypeScript client', () => {
     }
     expect(await write.client.streams.write('st_1', records(), { recordsMax: 2 })).toMatchObject({ requests: 3 })
     expect(write.seen[0]!.body).toBe('{"n":9007199254740993}\n{"n":9007199254740994}')
+  })
+
+  it('keeps requests below the service’s limit of bytes, whatever the records', async () => {
+    const { client, seen } = await serve([{ status: 201, body: '{"records":1,"partitions":[]}' }])
+    await client.streams.write(
+      'st_1',
+      Array.from({ length: 3000 }, (_, n) => ({ n, text: '漢字'.repeat(n % 200) })),
+    )
+    const sizes = seen.map(({ body }) => Buffer.byteLength(body))
+    expect(Math.max(...sizes)).toBeLessThan(1 << 20)
+    expect(sizes.length).toBeLessThan(6)
+    expect(seen.flatMap(({ body }) => body.split('\n'))).toHaveLength(3000)
+  })
+
+  it('writes what a slow source has said so far, and what was read before a source failed', async () => {
+    const { client, seen } = await serve([{ status: 201, body: '{"records":1,"partitions":[]}' }])
+    let isWritten = () => false
+    async function* slow() {
+      yield { n: 1 }
+      while (!isWritten()) await new Promise((resolve) => setTimeout(resolve, 20))
+      yield { n: 2 }
+      throw new Error('the source is broken')
+    }
+    isWritten = () => seen.length === 1
+    const error = await client.streams.write('st_1', slow(), { silenceMs: 50, keyPrefix: 'run' }).catch((each: unknown) => each)
+    expect(error).toBeInstanceOf(WriteError)
+    expect(error).toMatchObject({ records: 2, message: 'the source is broken (2 records were written before)' })
+    expect(seen.map(({ body, key }) => [body, key])).toEqual([
+      ['{"n":1}', 'run-0'],
+      ['{"n":2}', 'run-1'],
+    ])
+  })
+
+  it('gives up listening to a service that can’t be reached from the start, and to one that refuses', async () => {
+    const away = createClient({ url: 'http://127.0.0.1:1', apiKey: 'k', apiSecret: 's', retriesMax: 1 })
+    const first = (client: ReturnType<typeof createClient>) => client.streams.tail('st_1').next()
+    await expect(first(away)).rejects.toThrow(ConnectionError)
+    const refusing = await serve([refusal(403, 'forbidden')])
+    await expect(first(refusing.client)).rejects.toMatchObject({ code: 'forbidden' })
+    const foreign = await serve([{ status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }])
+    const { client } = foreign
+    await expect(Promise.race([first(client), new Promise((resolve) => setTimeout(resolve, 8000, 'late'))])).rejects.toThrow(ApiError)
+  }, 20_000)
+
+  it('comes back where it left off, and ends when what it listens to is gone', async () => {
+    const events = (text: string): Answer => ({ status: 200, headers: { 'content-type': 'text/event-stream' }, body: text })
+    const seen: (string | undefined)[] = []
+    const { client } = await serve([
+      events(': \n\nevent: frame\nid: a\ndata: {"records":[],"n":1}\n\n'),
+      (request) => {
+        seen.push(request.headers['last-event-id'] as string)
+        return events('event: frame\nid: b\ndata: {"records":[],"n":9007199254740993}\n\n')
+      },
+      refusal(404, 'not_found'),
+    ])
+    const found: unknown[] = []
+    for await (const { data } of client.streams.tail('st_1')) found.push(data)
+    expect(found).toEqual([
+      { records: [], n: 1 },
+      { records: [], n: 9_007_199_254_740_993n },
+    ])
+    expect(seen).toEqual(['a'])
+  })
+
+  it('reads events however they are cut, with every kind of line end', () => {
+    const text = 'event: a\r\ndata: {"x":1}\r\n\r\n: c\nid: 7\rdata:one\rdata: two\r\rdata\n\nevent: e\n\ndata: ü\n\n'
+    const whole = createParser()(text)
+    expect(whole).toEqual([
+      { event: 'a', data: '{"x":1}', id: undefined },
+      { event: 'message', data: 'one\ntwo', id: '7' },
+      { event: 'message', data: '', id: '7' },
+      { event: 'message', data: 'ü', id: '7' },
+    ])
+    fc.assert(
+      fc.property(fc.array(fc.nat(text.length), { maxLength: 20 }), (cuts) => {
+        const parse = createParser()
+        const places = [0, ...cuts.toSorted((a, b) => a - b), text.length]
+        expect(places.slice(1).flatMap((to, at) => parse(text.slice(places[at], to)))).toEqual(whole)
+      }),
+    )
   })
 
   it('keeps the digits of whole numbers in both directions', () => {

@@ -8,6 +8,8 @@ import { currentProfile, type Environment } from './profiles.ts'
 export type Io = {
   env: Environment
   stdin: NodeJS.ReadableStream
+  /** Somebody types there. */
+  isTerminal: boolean
   write(text: string): void
   note(text: string): void
   /** Aborted by Ctrl-C. */
@@ -26,14 +28,17 @@ export const profileOption = () => new Option('--profile <name>', 'which profile
 export const outputOf = (io: Io, command: Command): Output =>
   createOutput(command.optsWithGlobals<GlobalOptions>().output, io.write, io.note)
 
-/** Opens the client of the profile at hand. Throws Misused where there is none. */
-export function contextOf(io: Io, command: Command): Context {
+/**
+ * Opens the client of the profile at hand, whose requests end with Ctrl-C unless they are to be `finished`. Throws Misused where there is no
+ * profile.
+ */
+export function contextOf(io: Io, command: Command, { isFinished = false } = {}): Context {
   const { profile } = command.optsWithGlobals<GlobalOptions>()
   const { url, api_key, api_secret } = currentProfile(io.env, profile)
   return {
     io,
     out: outputOf(io, command),
-    dps: createClient({ url, apiKey: api_key, apiSecret: api_secret, retriesMax: 2 }),
+    dps: createClient({ url, apiKey: api_key, apiSecret: api_secret, retriesMax: 2, ...(isFinished ? {} : { signal: io.signal }) }),
     signal: io.signal,
   }
 }
@@ -46,11 +51,11 @@ const LOOK_UP = {
   smartmodule: async (dps: Client, name: string): Promise<readonly Named[]> => (await dps.smartmodules.list({ name })).modules,
   secret: async (dps: Client, name: string): Promise<readonly Named[]> => (await dps.secrets.list({ name })).secrets,
 } as const
-const PREFIXES = { stream: 'st_', pipeline: 'pl_', smartmodule: 'sm_', secret: 'sec_' } as const
+const ID = /^(?:st|pl|sm|sec)_[0-9a-hjkmnp-tv-z]{26}$/
 
 /** The id of what is given by its id or its name. Throws Misused where nothing has it. */
 export async function idOf({ dps }: Pick<Context, 'dps'>, kind: keyof typeof LOOK_UP, given: string): Promise<string> {
-  if (given.startsWith(PREFIXES[kind])) return given
+  if (ID.test(given)) return given
   const found = (await LOOK_UP[kind](dps, given)).find(({ name }) => name === given)
   if (found) return found.id
   throw new Misused(`there is no ${kind} named ${given}`)

@@ -1,5 +1,6 @@
 /** How a command ends: exit codes, and what is said of an error. */
-import { ApiError, ConnectionError } from '../../typescript/src/index.ts'
+import { InvalidArgumentError } from 'commander'
+import { ApiError, ConnectionError, WriteError } from '../../typescript/src/index.ts'
 
 /** `refused`: the request is wrong (4xx). `away`: unreachable, over its rate, or failing (429, 5xx). */
 export const EXIT = { done: 0, differs: 1, refused: 2, away: 3, interrupted: 130 } as const
@@ -16,6 +17,10 @@ export type Told = { code: string; message: string; status?: number; request_id?
 export function outcomeOf(error: unknown): { exit: number; told: Told } {
   if (error instanceof Differs) return { exit: EXIT.differs, told: { code: 'differs', message: error.message } }
   if (error instanceof Misused) return { exit: EXIT.refused, told: { code: 'usage', message: error.message } }
+  if (error instanceof WriteError) {
+    const { exit, told } = outcomeOf(error.cause)
+    return { exit, told: { ...told, message: `${told.message} (${error.records} records were written before)` } }
+  }
   if (error instanceof ConnectionError) return { exit: EXIT.away, told: { code: 'unreachable', message: error.message } }
   if (error instanceof ApiError) {
     const { code, message, status, details, requestId } = error
@@ -24,6 +29,14 @@ export function outcomeOf(error: unknown): { exit: number; told: Told } {
   }
   return { exit: EXIT.refused, told: { code: 'failed', message: error instanceof Error ? error.message : String(error) } }
 }
+
+/** A whole number from `least` on, of an option. */
+export const integer =
+  (least: number) =>
+  (text: string): number => {
+    if (/^\d{1,15}$/.test(text) && Number(text) >= least) return Number(text)
+    throw new InvalidArgumentError(`must be a whole number from ${least}`)
+  }
 
 /** The error as text: its message, and each detail on a line of its own. */
 export function textOf({ message, details = [], request_id }: Told): string {

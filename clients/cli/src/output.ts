@@ -19,13 +19,18 @@ export type Output = {
   note(text: string): void
 }
 
+const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
+
+/** What a SmartModule or a record says must not steer the terminal. */
+export const plain = (text: string): string => text.replaceAll(CONTROLS, (each) => JSON.stringify(each).slice(1, -1).padStart(2, '\\'))
+
 const cell = (value: unknown): string => {
   if (value === null || value === undefined) return '-'
-  return typeof value === 'object' ? writeJson(value) : String(value)
+  return plain(typeof value === 'object' ? writeJson(value) : String(value))
 }
 
 function table(rows: string[][]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+  const widths = rows[0]!.map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]!.length), 0))
   return rows
     .map((row) =>
       row
@@ -36,21 +41,19 @@ function table(rows: string[][]): string {
     .join('\n')
 }
 
-const indented = (value: unknown): string => JSON.stringify(JSON.parse(writeJson(value)), null, 2)
-
 export function createOutput(format: Format, write: (text: string) => void, note: (text: string) => void): Output {
   const line = (text: string) => write(`${text}\n`)
   return {
     format,
     note,
     one(value) {
-      if (format === 'json') line(indented(value))
+      if (format === 'json') line(writeJson(value, 2))
       else if (format === 'yaml') write(stringify(value))
       else if (format === 'ndjson') line(writeJson(value))
       else line(table(Object.entries(value).map(([name, each]) => [name, cell(each)])))
     },
     many(items, columns) {
-      if (format === 'json') line(indented(items))
+      if (format === 'json') line(writeJson(items, 2))
       else if (format === 'yaml') write(stringify(items))
       else if (format === 'ndjson') for (const item of items) line(writeJson(item))
       else {
@@ -61,7 +64,7 @@ export function createOutput(format: Format, write: (text: string) => void, note
       }
     },
     next(item, text) {
-      line(format === 'table' ? text(item) : writeJson(item))
+      line(format === 'table' ? plain(text(item)) : writeJson(item))
     },
   }
 }

@@ -6,7 +6,7 @@ import { addProfileCommands } from './commands/profiles.ts'
 import { addRecordCommands } from './commands/records.ts'
 import { addResourceCommands } from './commands/resources.ts'
 import { outputOption, profileOption, type Io } from './context.ts'
-import { EXIT, outcomeOf, textOf } from './outcome.ts'
+import { EXIT, Misused, outcomeOf, textOf } from './outcome.ts'
 
 const VERSION = '0.1.0'
 
@@ -16,9 +16,6 @@ function openProgram(io: Io): Command {
     .version(VERSION)
     .addOption(outputOption())
     .addOption(profileOption())
-    .showHelpAfterError('(dps --help lists the commands)')
-    .exitOverride()
-    .configureOutput({ writeOut: io.write, writeErr: (text) => io.note(text.trimEnd()) })
   addProfileCommands(program, io)
   addResourceCommands(program, io)
   addRecordCommands(program, io)
@@ -26,25 +23,33 @@ function openProgram(io: Io): Command {
   addDeadLetterCommands(program, io)
   // Subcommands end like the program itself: by an exception, not by ending the process.
   const all = (command: Command): void => {
-    command.exitOverride().configureOutput({ writeOut: io.write, writeErr: (text) => io.note(text.trimEnd()) })
+    // Errors are told below, in the form that was asked for.
+    command.exitOverride().configureOutput({ writeOut: io.write, writeErr: () => {} })
     command.commands.forEach(all)
   }
   all(program)
   return program
 }
 
+/** What commander says, without its own prefix; nothing said is a command that was left out. */
+const wrongUse = ({ message, code }: CommanderError): string =>
+  code === 'commander.help' ? 'a command is missing (dps --help lists them)' : message.replace(/^error: /, '')
+
 /** Runs one command line; resolves with the exit code. */
 export async function runProgram(args: readonly string[], io: Io): Promise<number> {
-  const program = openProgram(io)
+  // Before the options are known, because they may be what is wrong.
+  const isJson = /(?:^|\n)(?:-o|--output)\n?=?json(?:\n|$)/.test(args.join('\n'))
+  // With `-o json` an error is all that is said beside the result.
+  const program = openProgram(isJson ? { ...io, note: () => {} } : io)
   try {
     await program.parseAsync([...args], { from: 'user' })
     return io.signal.aborted ? EXIT.interrupted : EXIT.done
   } catch (error) {
     if (io.signal.aborted) return EXIT.interrupted
-    // Help and versions end with 0; what commander refuses, it has told already.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.refused
-    const { exit, told } = outcomeOf(error)
-    io.note(program.opts<{ output?: string }>().output === 'json' ? JSON.stringify({ error: told }) : textOf(told))
+    // Help and versions end with 0.
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done
+    const { exit, told } = outcomeOf(error instanceof CommanderError ? new Misused(wrongUse(error)) : error)
+    io.note(isJson ? JSON.stringify({ error: told }) : textOf(told))
     return exit
   }
 }

@@ -1,9 +1,10 @@
 /** The client: every operation of the service by resource, and what takes several requests. */
 import { allOf } from './core/pages.ts'
+import { pause } from './core/pause.ts'
 import { createTransport, type ClientOptions } from './core/transport.ts'
 import { createResources, type RequestOptions } from './generated/resources.ts'
 import type { Job } from './generated/types.ts'
-import { writeRecords, type WriteOptions, type Written } from './write-records.ts'
+import { linesOf, writeLines, type WriteOptions, type Written } from './write-records.ts'
 
 export type WaitOptions = {
   /** In milliseconds (default: 10 minutes). */
@@ -14,6 +15,7 @@ export type WaitOptions = {
 
 const JOB_TIMEOUT_MS = 600_000
 const JOB_LOOK_MS = 500
+const JOB_LOOK_MAX_MS = 5000
 const ENDED = new Set(['finished', 'failed', 'cancelled'])
 const PAGE_SIZE = 100
 const DATA_PAGE = 1000
@@ -60,10 +62,34 @@ export function createClient(options: ClientOptions) {
       records: (id: string, own: RequestOptions = {}): AsyncGenerator<unknown, void, void> => recordsOf(id, own),
       /** Writes records of any number; each request of them is written once, or not at all. */
       write: (id: string, records: Iterable<unknown> | AsyncIterable<unknown>, own: WriteOptions = {}): Promise<Written> =>
-        writeRecords(transport, id, records, own),
+        writeLines(transport, id, linesOf(records), own),
+      /** The same for lines of JSON, which are written as they are. */
+      writeLines: (id: string, lines: AsyncIterable<string>, own: WriteOptions = {}): Promise<Written> =>
+        writeLines(transport, id, lines, own),
+    },
+    secrets: {
+      ...api.secrets,
+      all: (own: RequestOptions = {}) =>
+        allOf(
+          (cursor) => api.secrets.list({ page_size: PAGE_SIZE, cursor }, own),
+          (page) => page.secrets,
+        ),
+    },
+    keys: {
+      ...api.keys,
+      all: (own: RequestOptions = {}) =>
+        allOf(
+          (cursor) => api.keys.list({ page_size: PAGE_SIZE, cursor }, own),
+          (page) => page.keys,
+        ),
     },
     jobs: {
       ...api.jobs,
+      all: (own: RequestOptions = {}) =>
+        allOf(
+          (cursor) => api.jobs.list({ page_size: PAGE_SIZE, cursor }, own),
+          (page) => page.jobs,
+        ),
       /** Waits until the job has ended, however it ends. Throws an Error after the timeout; the job goes on. */
       wait: (id: string, own: WaitOptions = {}): Promise<Job> => waitForJob(id, own),
     },
@@ -81,12 +107,12 @@ export function createClient(options: ClientOptions) {
 
   async function waitForJob(id: string, { timeoutMs = JOB_TIMEOUT_MS, onProgress, signal }: WaitOptions): Promise<Job> {
     const until = Date.now() + timeoutMs
-    for (;;) {
+    for (let lookMs = JOB_LOOK_MS; ; lookMs = Math.min(lookMs * 1.5, JOB_LOOK_MAX_MS)) {
       const job = await api.jobs.get(id, { signal })
       onProgress?.(job)
       if (ENDED.has(job.status)) return job
       if (Date.now() > until) throw new Error(`job ${id} has not ended within ${timeoutMs / 1000} s; it goes on`)
-      await new Promise((resolve) => setTimeout(resolve, JOB_LOOK_MS))
+      await pause(lookMs, signal ?? options.signal)
     }
   }
 }

@@ -1,48 +1,109 @@
 /** Writes records of any source to a stream: in requests of a good size, one after the other, so that a slow service slows the source. */
 import { writeJson } from './core/exact-json.ts'
-import type { Transport } from './core/transport.ts'
+import { segment, type Transport } from './core/transport.ts'
 import type { WriteStreamDataResponse } from './generated/types.ts'
 
 export type WriteOptions = {
   /** Records of one request (default: 5,000). */
   recordsMax?: number
+  /** Records of a source that says nothing are sent after so many milliseconds (default: 1,000). */
+  silenceMs?: number
+  /**
+   * Makes the keys of the requests. Writing the same records again with the same prefix and sizes writes none of them twice, within the 24
+   * hours that the service remembers keys.
+   */
+  keyPrefix?: string
+  /** Stops reading the source; what was read is still written. */
   signal?: AbortSignal | undefined
   /** Called after each request, with the number of records that are written so far. */
   onProgress?: (written: number) => void
 }
 export type Written = { records: number; requests: number }
 
-const RECORDS_MAX = 5000
-const BYTES_MAX = 4 << 20
-
-/** Each request is written whole or not at all, also when it had to be sent twice. Returns how much was written. */
-export async function writeRecords(
-  { call }: Transport,
-  streamId: string,
-  records: Iterable<unknown> | AsyncIterable<unknown>,
-  { recordsMax = RECORDS_MAX, signal, onProgress }: WriteOptions = {},
-): Promise<Written> {
-  const written: Written = { records: 0, requests: 0 }
-  let lines: string[] = []
-  let bytes = 0
-
-  async function flush(): Promise<void> {
-    if (lines.length === 0) return
-    const path = `/streams/${encodeURIComponent(streamId)}/data`
-    const answer = await call<WriteStreamDataResponse>('POST', path, { lines: lines.join('\n'), isIdempotent: true, signal })
-    written.records += answer.records
-    written.requests++
-    ;[lines, bytes] = [[], 0]
-    onProgress?.(written.records)
+/** Not all records were written; `records` of them were. `cause` says why. */
+export class WriteError extends Error {
+  readonly records: number
+  constructor(records: number, cause: unknown) {
+    super(`${cause instanceof Error ? cause.message : String(cause)} (${records} records were written before)`, { cause })
+    this.name = 'WriteError'
+    this.records = records
   }
+}
 
+const RECORDS_MAX = 5000
+const SILENCE_MS = 1000
+/** Below the service's limit of 1 MiB for a body. */
+const BYTES_MAX = 900 << 10
+
+const encoder = new TextEncoder()
+
+/** The records as lines of JSON. */
+export async function* linesOf(records: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string, void, void> {
   for await (const record of records) {
     const line = writeJson(record)
     if (line === undefined) throw new TypeError('a record must be a JSON value')
-    lines.push(line)
-    bytes += line.length
-    if (lines.length >= recordsMax || bytes >= BYTES_MAX) await flush()
+    yield line
   }
-  await flush()
-  return written
 }
+
+/**
+ * Writes lines, each of which is one JSON document, as they are. Each request is written whole or not at all, also when it had to be sent
+ * twice. Throws WriteError where the source or the service fails.
+ */
+export async function writeLines(
+  { call }: Transport,
+  streamId: string,
+  lines: AsyncIterable<string>,
+  { recordsMax = RECORDS_MAX, silenceMs = SILENCE_MS, keyPrefix, signal, onProgress }: WriteOptions = {},
+): Promise<Written> {
+  const written: Written = { records: 0, requests: 0 }
+  let waiting: string[] = []
+  let bytes = 0
+
+  async function flush(): Promise<void> {
+    if (waiting.length === 0) return
+    const idempotencyKey = keyPrefix === undefined ? undefined : `${keyPrefix}-${written.requests}`
+    const body = waiting.join('\n')
+    ;[waiting, bytes] = [[], 0]
+    const path = `/streams/${segment(streamId)}/data`
+    const answer = await call<WriteStreamDataResponse>('POST', path, { lines: body, isIdempotent: true, idempotencyKey })
+    written.records += answer.records
+    written.requests++
+    onProgress?.(written.records)
+  }
+
+  const source = lines[Symbol.asyncIterator]()
+  const stopped = new Promise<'stopped'>((resolve) => {
+    if (signal?.aborted) resolve('stopped')
+    signal?.addEventListener('abort', () => resolve('stopped'), { once: true })
+  })
+  let next = source.next()
+  try {
+    for (;;) {
+      const got = await Promise.race([next, stopped, ...(waiting.length > 0 ? [silence(silenceMs)] : [])])
+      if (got === 'stopped') break
+      if (got === 'silence') {
+        await flush()
+        continue
+      }
+      if (got.done) break
+      const size = encoder.encode(got.value).length + 1
+      if (bytes + size > BYTES_MAX) await flush()
+      waiting.push(got.value)
+      bytes += size
+      if (waiting.length >= recordsMax) await flush()
+      next = source.next()
+    }
+    await flush()
+    return written
+  } catch (error) {
+    // What was read before the source failed is no worse for it.
+    await flush().catch(() => {})
+    throw new WriteError(written.records, error)
+  } finally {
+    next.catch(() => {})
+    void source.return?.()
+  }
+}
+
+const silence = (ms: number): Promise<'silence'> => new Promise((resolve) => setTimeout(resolve, ms, 'silence' as const))

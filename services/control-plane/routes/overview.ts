@@ -12,7 +12,7 @@ function attentionOf({ status, status_reason, desired, tasks, dead_letters }: Fl
   const troubled = tasks.find(({ reason }) => reason !== null)
   if (desired === 'running' && troubled) return { rank: 2, text: troubled.reason ?? '' }
   if (desired === 'running' && tasks.length === 0) return { rank: 3, text: 'no task has reported yet' }
-  return dead_letters > 0 ? { rank: 4, text: `${dead_letters} dead letters wait` } : undefined
+  return dead_letters > 0 ? { rank: 4, text: dead_letters === 1 ? 'a dead letter waits' : `${dead_letters} dead letters wait` } : undefined
 }
 
 export const getOverview = operation(getOverviewContract, async ({ db }, { accountId }) => {

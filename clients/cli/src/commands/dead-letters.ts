@@ -7,8 +7,9 @@ import { Differs } from '../outcome.ts'
 async function waitFor({ dps, out, io }: Context, id: string): Promise<void> {
   io.signal.addEventListener('abort', () => io.note(`the job goes on: dps wait ${id}`))
   const job = await dps.jobs.wait(id, {
+    timeoutMs: Infinity,
     signal: io.signal,
-    onProgress: ({ status, progress }) => io.note(`\r${status} ${typeof progress === 'object' ? JSON.stringify(progress) : ''}`),
+    onProgress: ({ status, progress }) => io.note(`\r${status} ${Math.round(progress * 100)} %`),
   })
   out.one(job)
   if (job.status !== 'finished') throw new Differs(`the job is ${job.status}`)

@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { parseJson, writeJson, type ModuleTest } from '../../../typescript/src/index.ts'
 import { contextOf, idOf, type Io } from '../context.ts'
-import { Differs, Misused } from '../outcome.ts'
+import { Differs, integer, Misused } from '../outcome.ts'
 
 const Samples = z.array(z.looseObject({ records: z.array(z.unknown()) }))
 
@@ -24,7 +24,7 @@ const configOf = (given: string): Record<string, unknown> => {
   }
 }
 
-type TryOptions = { config: string; stream?: string; last: string; records?: string }
+type TryOptions = { config: string; stream?: string; last: number; records?: string }
 type DeployOptions = { name?: string; samples?: string; description?: string }
 
 export function addModuleCommands(program: Command, io: Io): void {
@@ -35,7 +35,7 @@ export function addModuleCommands(program: Command, io: Io): void {
     .description('run a SmartModule’s source over records, without deploying it; fails where a record fails')
     .option('--config <json>', 'of the step', '{}')
     .option('--stream <name>', 'take the newest records of this stream')
-    .option('--last <n>', 'of the stream', '10')
+    .option('--last <n>', 'of the stream', integer(1), 10)
     .option('--records <file>', 'take these: lines of JSON')
     .action(async (file: string, { config, stream, last, records }: TryOptions, command: Command) => {
       const context = contextOf(io, command)
@@ -45,7 +45,7 @@ export function addModuleCommands(program: Command, io: Io): void {
       const answer = await context.dps.smartmodules.test(
         stream === undefined
           ? { processors, records: lines.map((line) => ({ value: parseJson(line) })) }
-          : { processors, stream_id: await idOf(context, 'stream', stream), limit: Number(last) },
+          : { processors, stream_id: await idOf(context, 'stream', stream), limit: last },
       )
       context.out.many(answer.records, {
         record: ({ partition, offset }) => `${partition}:${offset}`,

@@ -16,9 +16,10 @@ export function addProfileCommands(program: Command, io: Io): void {
     .option('--name <name>', 'of the profile', 'default')
     .action(async (url: string, { key = io.env.DPS_API_KEY, name }: LoginOptions) => {
       if (!key) throw new Misused('--key or DPS_API_KEY is missing')
-      const secret = io.env.DPS_API_SECRET ?? (await text(io.stdin)).trim()
+      if (!io.env.DPS_API_SECRET && io.isTerminal) io.note('the secret, and then Ctrl-D:')
+      const secret = io.env.DPS_API_SECRET || (await text(io.stdin)).trim()
       if (secret === '') throw new Misused('the secret is missing: pass it on standard input, or in DPS_API_SECRET')
-      const account = await createClient({ url, apiKey: key, apiSecret: secret }).account.get()
+      const account = await createClient({ url, apiKey: key, apiSecret: secret, signal: io.signal }).account.get()
       const known = readProfiles(io.env)
       const profiles = { ...known.profiles, [name]: { url, api_key: key, api_secret: secret } }
       saveProfiles(io.env, { current: name, profiles })

@@ -1,32 +1,42 @@
 /** Records: written to streams, read from them, followed, and explained. */
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream'
 import { parse } from 'csv-parse'
 import { Option, type Command } from 'commander'
-import { parseJson, writeJson, type TailRecord } from '../../../typescript/src/index.ts'
+import { writeJson, type TailRecord } from '../../../typescript/src/index.ts'
 import { contextOf, idOf, type Context, type Io } from '../context.ts'
-import { Misused } from '../outcome.ts'
+import { integer, Misused } from '../outcome.ts'
 
 const INPUTS = ['ndjson', 'csv'] as const
 type ProduceOptions = { format?: (typeof INPUTS)[number] }
 
-/** Records of lines of JSON. Throws Misused naming the line that is none. */
-async function* jsonLines(input: NodeJS.ReadableStream): AsyncGenerator<unknown, void, void> {
+/** Lines of JSON as they are. Throws Misused naming the line that is none. */
+async function* jsonLines(input: NodeJS.ReadableStream): AsyncGenerator<string, void, void> {
   let number = 0
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     number++
     if (line.trim() === '') continue
     try {
-      yield parseJson(line)
+      JSON.parse(line)
     } catch {
       throw new Misused(`line ${number} is not JSON`)
     }
+    yield line
   }
 }
 
-/** Each row as an object by the header's names, its cells as text. */
-const csvRows = (input: NodeJS.ReadableStream): AsyncIterable<unknown> =>
-  input.pipe(parse({ columns: true, bom: true, skip_empty_lines: true }))
+/** Each row as an object by the header's names, its cells as text. Throws Misused for a name that is there twice. */
+async function* csvLines(input: NodeJS.ReadableStream): AsyncGenerator<string, void, void> {
+  const columns = (header: string[]): string[] => {
+    const twice = header.find((name, at) => header.indexOf(name) < at)
+    if (twice !== undefined) throw new Misused(`the header has ${JSON.stringify(twice)} twice`)
+    return header
+  }
+  // An error of the input ends the rows too.
+  const rows: AsyncIterable<unknown> = pipeline(input, parse({ columns, bom: true, skip_empty_lines: true }), () => {})
+  for await (const row of rows) yield JSON.stringify(row)
+}
 
 const valueOf = (value: unknown): string => {
   const json = (value as { json?: unknown } | null)?.json
@@ -56,8 +66,8 @@ async function printFrames({ out, io }: Context, frames: Frames): Promise<void> 
   }
 }
 
-type TailOptions = { at: string; filter?: string; last: string; stream?: boolean }
-type LogsOptions = { follow?: boolean; level?: 'debug' | 'info' | 'warn' | 'error'; step?: string; since?: string; limit: string }
+type TailOptions = { at: string; filter?: string; last: number; stream?: boolean }
+type LogsOptions = { follow?: boolean; level?: 'debug' | 'info' | 'warn' | 'error'; step?: number; since?: string; limit: number }
 
 const PLACE = /^(\d+):(\d+)$/
 
@@ -67,13 +77,14 @@ export function addRecordCommands(program: Command, io: Io): void {
     .description('write records, from a file or standard input, one JSON document per line or as CSV with a header')
     .addOption(new Option('--format <format>', 'of the input (by the file’s name, else ndjson)').choices(INPUTS))
     .action(async (given: string, file: string | undefined, { format }: ProduceOptions, command: Command) => {
-      const context = contextOf(io, command)
+      // What was read is still written after Ctrl-C.
+      const context = contextOf(io, command, { isFinished: true })
       const id = await idOf(context, 'stream', given)
       const input = file === undefined || file === '-' ? io.stdin : createReadStream(file)
       const isCsv = (format ?? (file?.endsWith('.csv') ? 'csv' : 'ndjson')) === 'csv'
       const from = performance.now()
       const rate = (records: number) => `${records} records, ${Math.round((records * 1000) / (performance.now() - from))} per second`
-      const { records } = await context.dps.streams.write(id, isCsv ? csvRows(input) : jsonLines(input), {
+      const { records } = await context.dps.streams.writeLines(id, isCsv ? csvLines(input) : jsonLines(input), {
         signal: io.signal,
         onProgress: (written) => io.note(`\r${rate(written)}`),
       })
@@ -82,11 +93,11 @@ export function addRecordCommands(program: Command, io: Io): void {
   program
     .command('read <stream>')
     .description('print a stream’s records, oldest first')
-    .option('--limit <n>', 'at most so many')
-    .action(async (given: string, { limit }: { limit?: string }, command: Command) => {
+    .option('--limit <n>', 'at most so many', integer(0))
+    .action(async (given: string, { limit = Infinity }: { limit?: number }, command: Command) => {
       const context = contextOf(io, command)
-      let left = limit === undefined ? Infinity : Number(limit)
-      for await (const record of context.dps.streams.records(await idOf(context, 'stream', given), { signal: io.signal })) {
+      let left = limit
+      for await (const record of context.dps.streams.records(await idOf(context, 'stream', given))) {
         if (left-- <= 0) return
         context.out.next(record as object, writeJson)
       }
@@ -96,12 +107,12 @@ export function addRecordCommands(program: Command, io: Io): void {
     .description('follow records as they pass a place of a pipeline, or with --stream those of a stream')
     .option('--at <place>', 'source, sink, dead_letters or step:n', 'source')
     .option('--filter <expression>', 'show only records for which this CEL expression is true')
-    .option('--last <n>', 'begin with so many of the newest records', '10')
+    .option('--last <n>', 'begin with so many of the newest records', integer(0), 10)
     .option('--stream', 'the name is a stream’s')
     .action(async (given: string, { at, filter, last, stream }: TailOptions, command: Command) => {
       const context = contextOf(io, command)
-      const query = { last: Number(last), ...(filter === undefined ? {} : { filter }) }
-      const own = { signal: io.signal }
+      const query = { last, ...(filter === undefined ? {} : { filter }) }
+      const own = { onInterrupted: () => io.note('reconnecting') }
       const frames = stream
         ? context.dps.streams.tail(await idOf(context, 'stream', given), query, own)
         : context.dps.pipelines.tail(await idOf(context, 'pipeline', given), { ...query, at }, own)
@@ -112,16 +123,16 @@ export function addRecordCommands(program: Command, io: Io): void {
     .description('what a pipeline’s SmartModules and tasks have logged')
     .option('-f, --follow', 'go on with lines as they come')
     .addOption(new Option('--level <level>', 'the least level').choices(['debug', 'info', 'warn', 'error']))
-    .option('--step <n>', 'of this step alone; 0: of the tasks themselves')
+    .option('--step <n>', 'of this step alone; 0: of the tasks themselves', integer(0))
     .option('--since <time>', 'from this time on (ISO 8601)')
-    .option('--limit <n>', 'the newest so many lines', '100')
+    .option('--limit <n>', 'the newest so many lines', integer(1), 100)
     .action(async (given: string, { follow, level, step, since, limit }: LogsOptions, command: Command) => {
       const context = contextOf(io, command)
       const id = await idOf(context, 'pipeline', given)
       const query = {
-        limit: Number(limit),
+        limit,
         ...(level ? { level } : {}),
-        ...(step === undefined ? {} : { step: Number(step) }),
+        ...(step === undefined ? {} : { step }),
         ...(since === undefined ? {} : { since }),
       }
       type Line = Awaited<ReturnType<typeof context.dps.pipelines.getLogs>>['logs'][number]
@@ -130,7 +141,9 @@ export function addRecordCommands(program: Command, io: Io): void {
           [at, own.padEnd(5), of === null ? 'task' : `${of} ${module}`, message].join('  '),
         )
       if (!follow) (await context.dps.pipelines.getLogs(id, query)).logs.forEach(print)
-      else for await (const { data } of context.dps.pipelines.followLogs(id, query, { signal: io.signal })) print(data)
+      else
+        for await (const { data } of context.dps.pipelines.followLogs(id, query, { onInterrupted: () => io.note('reconnecting') }))
+          print(data)
     })
   program
     .command('explain <pipeline> <place>')

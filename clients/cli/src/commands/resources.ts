@@ -42,7 +42,7 @@ const NOUNS: Record<string, Noun> = {
     remove: async (context, given) => context.dps.smartmodules.delete(await idOf(context, 'smartmodule', given)),
   },
   secrets: {
-    list: async ({ dps }) => (await dps.secrets.list(PAGE)).secrets,
+    list: ({ dps }) => collect(dps.secrets.all()),
     columns: columns('name', 'id', 'updated_at'),
     get: async (context, given) => context.dps.secrets.get(await idOf(context, 'secret', given)),
     remove: async (context, given) => context.dps.secrets.delete(await idOf(context, 'secret', given)),
@@ -53,13 +53,13 @@ const NOUNS: Record<string, Noun> = {
     get: ({ dps }, given) => dps.connectors.get(given),
   },
   jobs: {
-    list: async ({ dps }) => (await dps.jobs.list(PAGE)).jobs,
+    list: ({ dps }) => collect(dps.jobs.all()),
     columns: columns('id', 'kind', 'status', 'pipeline_id', 'created_at'),
     get: ({ dps }, given) => dps.jobs.get(given),
     remove: ({ dps }, given) => dps.jobs.cancel(given),
   },
   keys: {
-    list: async ({ dps }) => (await dps.keys.list(PAGE)).keys,
+    list: ({ dps }) => collect(dps.keys.all()),
     columns: columns('name', 'id', 'scopes', 'created_at'),
     remove: ({ dps }, given) => dps.keys.delete(given),
   },
@@ -67,8 +67,8 @@ const NOUNS: Record<string, Noun> = {
 
 /** `stream` and `streams` are the same. */
 function nounOf(given: string): [name: string, noun: Noun] {
-  const name = NOUNS[given] ? given : `${given}s`
-  const noun = NOUNS[name]
+  const name = Object.hasOwn(NOUNS, given) ? given : `${given}s`
+  const noun = Object.hasOwn(NOUNS, name) ? NOUNS[name] : undefined
   if (!noun) throw new Misused(`there is no ${given}: it must be one of ${Object.keys(NOUNS).join(', ')}`)
   return [name, noun]
 }
@@ -115,6 +115,7 @@ export function addResourceCommands(program: Command, io: Io): void {
       if (!remove) throw new Misused(`${name} can't be deleted`)
       const context = contextOf(io, command)
       for (const each of given) {
+        io.signal.throwIfAborted()
         await remove(context, each)
         io.note(`${name}: ${each} is deleted`)
       }
@@ -140,6 +141,7 @@ export function addResourceCommands(program: Command, io: Io): void {
       .action(async (given: string[], _options: object, command: Command) => {
         const context = contextOf(io, command)
         for (const each of given) {
+          io.signal.throwIfAborted()
           const { status } = await context.dps.pipelines[action](await idOf(context, 'pipeline', each))
           io.note(`${each} is ${status}`)
         }

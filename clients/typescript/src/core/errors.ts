@@ -3,6 +3,16 @@
 /** One fault of a request: a JSON pointer into it, and what is wrong there; line and column in a source. */
 export type Detail = { path: string; message: string; line?: number; column?: number }
 
+/** Longer waits are not worth a program's time. */
+const WAIT_MAX_MS = 120_000
+
+/** Retry-After in milliseconds: seconds or a date (RFC 9110 §10.2.3). */
+function waitOf(header: string | null): number | undefined {
+  if (header === null) return undefined
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), WAIT_MAX_MS)
+}
+
 /** The service refused the request, or failed. */
 export class ApiError extends Error {
   /** Such as `not_found` or `invalid_request`; `unexpected_answer` where it was not the service that answered. */
@@ -22,8 +32,7 @@ export class ApiError extends Error {
     this.code = typeof error.code === 'string' ? error.code : 'unexpected_answer'
     this.details = Array.isArray(error.details) ? (error.details as Detail[]) : []
     this.requestId = headers.get('x-request-id') ?? undefined
-    const seconds = Number(headers.get('retry-after') ?? Number.NaN)
-    this.retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
+    this.retryAfterMs = waitOf(headers.get('retry-after'))
   }
 }
 

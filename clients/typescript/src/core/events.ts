@@ -1,7 +1,8 @@
 /** Server-sent events as an async iterator that comes back where it left off, as long as its reader wants more. */
 import { ApiError, ConnectionError } from './errors.ts'
 import { parseJson } from './exact-json.ts'
-import type { Query, Transport } from './transport.ts'
+import { pause } from './pause.ts'
+import { backoff, type Query, type Transport } from './transport.ts'
 
 /** An event by its name, with its data. */
 export type ServerEvent<Events> = {
@@ -12,63 +13,123 @@ export type ListenOptions = {
   /** Go on after this event. */
   lastEventId?: string | undefined
   signal?: AbortSignal | undefined
+  /** Called whenever the connection was lost, before the next attempt. */
+  onInterrupted?: (error: unknown) => void
 }
 
-const RETRY_MS = 500
-const RETRY_MAX_MS = 10_000
 /** The service says something every 15 seconds. */
 const SILENT_MAX_MS = 60_000
 
-/** Events until the service says that there is nothing to listen to, or `signal` aborts. Throws ApiError for a request that is refused. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof ConnectionError || (error instanceof ApiError && (error.status === 429 || error.status >= 500))
+
+/**
+ * Events until the service says that there is nothing to listen to any more, or a signal aborts. Throws ApiError for a request that is
+ * refused, and where the service can't be reached from the start.
+ */
 export async function* listen<Events>(
-  { open }: Transport,
+  transport: Transport,
   path: string,
   query: Query,
-  { lastEventId, signal }: ListenOptions = {},
+  { lastEventId, signal: own, onInterrupted }: ListenOptions = {},
 ): AsyncGenerator<ServerEvent<Events>, void, void> {
+  const stop = new AbortController()
+  const signal = AbortSignal.any([stop.signal, ...[own, transport.signal].filter((each) => each !== undefined)])
   let last = lastEventId
   let failures = 0
   let isOpened = false
-  while (!signal?.aborted) {
-    const own = new AbortController()
-    const both = signal ? AbortSignal.any([own.signal, signal]) : own.signal
-    try {
-      const answer = await open(path, query, last === undefined ? {} : { 'last-event-id': last }, both)
-      isOpened = true
-      for await (const event of eventsIn<Events>(answer, own)) {
-        failures = 0
-        if (event.id !== undefined) last = event.id
-        yield event
+  try {
+    while (!signal.aborted) {
+      let lost: unknown
+      try {
+        for await (const event of connect<Events>(transport, path, query, last, signal, () => (isOpened = true))) {
+          failures = 0
+          if (event.id !== undefined) last = event.id
+          yield event
+        }
+      } catch (error) {
+        if (signal.aborted) return
+        // What is listened to is gone.
+        if (isOpened && error instanceof ApiError && error.status === 404) return
+        if (!isPassing(error) || (!isOpened && failures >= transport.retriesMax)) throw error
+        lost = error
       }
-    } catch (error) {
-      if (signal?.aborted) return
-      // What is listened to is gone, or may no longer be seen.
-      if (error instanceof ApiError && error.status === 404 && isOpened) return
-      const isPassing = error instanceof ConnectionError || (error instanceof ApiError && (error.status === 429 || error.status >= 500))
-      if (error instanceof ApiError && !isPassing) throw error
-    } finally {
-      own.abort()
+      if (signal.aborted) return
+      onInterrupted?.(lost)
+      const asked = lost instanceof ApiError ? lost.retryAfterMs : undefined
+      await pause(asked ?? backoff(failures++), signal).catch(() => {})
     }
-    if (signal?.aborted) return
-    await new Promise((resolve) => setTimeout(resolve, Math.min(RETRY_MS * 2 ** failures++, RETRY_MAX_MS)))
+  } finally {
+    stop.abort()
   }
 }
 
-/** The events of one answer (WHATWG HTML, 9.2.6); comments are left out. */
-async function* eventsIn<Events>(answer: Response, own: AbortController): AsyncGenerator<ServerEvent<Events>, void, void> {
-  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
-  let text = ''
-  for (;;) {
-    const silence = setTimeout(() => own.abort(), SILENT_MAX_MS)
-    const { done, value } = await reader.read().finally(() => clearTimeout(silence))
-    if (done) return
-    text += value
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const lines = text.slice(0, end).split('\n')
-      text = text.slice(end + 2)
-      const member = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
-      const data = member('data')
-      if (data !== undefined) yield { event: member('event') ?? 'message', data: parseJson(data), id: member('id') } as ServerEvent<Events>
+/** The events of one connection. Throws ConnectionError when it breaks or falls silent. */
+async function* connect<Events>(
+  { open }: Transport,
+  path: string,
+  query: Query,
+  last: string | undefined,
+  signal: AbortSignal,
+  onOpened: () => void,
+): AsyncGenerator<ServerEvent<Events>, void, void> {
+  const silent = new AbortController()
+  const either = AbortSignal.any([silent.signal, signal])
+  /** Waits for the work, and ends the connection where it takes too long. */
+  const heard = async <T>(work: Promise<T>): Promise<T> => {
+    const timer = setTimeout(() => silent.abort(), SILENT_MAX_MS)
+    try {
+      return await work
+    } catch (error) {
+      if (signal.aborted || error instanceof ApiError || error instanceof ConnectionError) throw error
+      throw new ConnectionError(silent.signal.aborted ? 'the service fell silent' : 'the connection was lost', error)
+    } finally {
+      clearTimeout(timer)
     }
+  }
+  try {
+    const answer = await heard(open(path, query, last === undefined ? {} : { 'last-event-id': last }, either))
+    onOpened()
+    const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
+    const parser = createParser()
+    for (;;) {
+      const { done, value } = await heard(reader.read())
+      if (done) return
+      for (const { event, data, id } of parser(value)) yield { event, data: parseJson(data), id } as ServerEvent<Events>
+    }
+  } finally {
+    silent.abort()
+  }
+}
+
+type Parsed = { event: string; data: string; id: string | undefined }
+
+/** Takes text as it comes, and returns the events that it completes (WHATWG HTML, 9.2.6). */
+export function createParser(): (text: string) => Parsed[] {
+  let rest = ''
+  let event = ''
+  let data: string[] = []
+  let id: string | undefined
+  return (text) => {
+    const found: Parsed[] = []
+    rest += text
+    // A carriage return at the very end may be the first half of a line's end.
+    const end = rest.endsWith('\r') ? rest.length - 1 : rest.length
+    const lines = rest.slice(0, end).split(/\r\n|\n|\r/)
+    rest = (lines.pop() ?? '') + rest.slice(end)
+    for (const line of lines) {
+      if (line === '') {
+        if (data.length > 0) found.push({ event: event === '' ? 'message' : event, data: data.join('\n'), id })
+        ;[event, data] = ['', []]
+        continue
+      }
+      const colon = line.indexOf(':')
+      const field = colon < 0 ? line : line.slice(0, colon)
+      const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '')
+      if (field === 'event') event = value
+      else if (field === 'data') data.push(value)
+      else if (field === 'id') id = value
+    }
+    return found
   }
 }

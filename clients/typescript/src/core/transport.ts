@@ -1,9 +1,10 @@
 /**
- * One request: token, timeout, retries. What may be sent again is decided by the method and by what came back: reads always, writes with an
- * Idempotency-Key always, every other request only where the service says that it was not done (429).
+ * One request: token, timeout, retries. What may be sent again is decided by the operation and by what came back: reads and operations that
+ * honour an Idempotency-Key always, every other request only where it is certain that it was not done.
  */
 import { ApiError, ConnectionError } from './errors.ts'
 import { parseJson, writeJson } from './exact-json.ts'
+import { pause, unlessAborted } from './pause.ts'
 import { createTokens, type Token } from './tokens.ts'
 
 export type ClientOptions = {
@@ -15,6 +16,8 @@ export type ClientOptions = {
   retriesMax?: number
   /** Of one attempt, in milliseconds (default: 30,000). */
   timeoutMs?: number
+  /** Ends every request of this client. */
+  signal?: AbortSignal | undefined
   fetch?: typeof globalThis.fetch
 }
 
@@ -27,8 +30,6 @@ export type CallOptions = {
   /** The operation honours Idempotency-Key; one is made where none is given. */
   isIdempotent?: boolean
   idempotencyKey?: string | undefined
-  /** The resource's ETag: done only if it is still this one. */
-  ifMatch?: string | undefined
   signal?: AbortSignal | undefined
 }
 export type Transport = {
@@ -36,53 +37,49 @@ export type Transport = {
   call<T>(method: string, path: string, options?: CallOptions): Promise<T>
   /** The answer itself, for a stream of events; not tried again. */
   open(path: string, query: Query, headers: Record<string, string>, signal: AbortSignal): Promise<Response>
+  retriesMax: number
+  /** The client's own. */
+  signal: AbortSignal | undefined
 }
 
 const RETRY_MS = 200
 const RETRY_MAX_MS = 10_000
 
 /** With jitter, so that clients which were refused together do not come back together. */
-const backoff = (attempt: number): number => Math.min(RETRY_MS * 2 ** attempt, RETRY_MAX_MS) * (0.5 + Math.random() / 2)
+export const backoff = (attempt: number): number => Math.min(RETRY_MS * 2 ** attempt, RETRY_MAX_MS) * (0.5 + Math.random() / 2)
 
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = () => {
-      signal?.removeEventListener('abort', stop)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    const stop = () => {
-      clearTimeout(timer)
-      reject(signal!.reason instanceof Error ? signal!.reason : new Error('the request was aborted'))
-    }
-    if (signal?.aborted) stop()
-    else signal?.addEventListener('abort', stop, { once: true })
-  })
+/** There is no token: the request itself was not sent. */
+class NotSent extends Error {}
+
+/** A part of a path. Throws TypeError for what would name another resource. */
+export function segment(id: string): string {
+  if (id === '' || id === '.' || id === '..') throw new TypeError(`${JSON.stringify(id)} is not an id`)
+  return encodeURIComponent(id)
 }
+
+const both = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>
+  a && b ? AbortSignal.any([a, b]) : (a ?? b)
 
 export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeoutMs = 30_000, ...options }: ClientOptions): Transport {
   const base = `${url.replace(/\/+$/, '')}/v1`
   const send = options.fetch ?? globalThis.fetch
 
   const tokens = createTokens(() =>
-    withRetries(true, undefined, () =>
-      attempt<Token>(`${base}/auth/token`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ api_key: apiKey, api_secret: apiSecret }),
-      }),
-    ),
+    attempt<Token>(`${base}/auth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ api_key: apiKey, api_secret: apiSecret }),
+    }),
   )
 
-  /** One attempt. `signal` is the caller's. */
+  /** One attempt, the answer's body included. */
   async function attempt<T>(target: string, init: RequestInit, signal?: AbortSignal): Promise<T> {
     const late = AbortSignal.timeout(timeoutMs)
-    const all = signal ? AbortSignal.any([late, signal]) : late
     let status: number
     let headers: Headers
     let text: string
     try {
-      const answer = await send(target, { ...init, signal: all })
+      const answer = await send(target, { ...init, signal: both(late, signal) ?? late })
       ;[status, headers, text] = [answer.status, answer.headers, await answer.text()]
     } catch (error) {
       if (signal?.aborted) throw error
@@ -99,29 +96,43 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeou
   }
 
   /** `isSafe`: it may be sent again even if it may have been done. */
-  async function withRetries<T>(isSafe: boolean, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  async function withRetries<T>(isSafe: boolean, hasKey: boolean, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     for (let tried = 0; ; tried++) {
       try {
         return await work()
-      } catch (error) {
-        const isRefused = error instanceof ApiError && error.status === 429
-        const isAway = error instanceof ConnectionError || (error instanceof ApiError && [502, 503, 504].includes(error.status))
-        if (tried >= retriesMax || !(isRefused || (isAway && isSafe))) throw error
-        const asked = error instanceof ApiError ? error.retryAfterMs : undefined
-        await pause(asked ?? backoff(tried), signal)
+      } catch (thrown) {
+        const error: unknown = thrown instanceof NotSent ? thrown.cause : thrown
+        const wait = retryAfter(error, thrown instanceof NotSent || isSafe, hasKey)
+        if (wait === undefined || tried >= retriesMax) throw error
+        await pause(wait ?? backoff(tried), signal)
       }
     }
   }
 
+  /** Milliseconds to wait before another attempt, null where the service does not say; undefined where there is to be none. */
+  function retryAfter(error: unknown, isSafe: boolean, hasKey: boolean): number | null | undefined {
+    if (error instanceof ConnectionError) return isSafe ? null : undefined
+    if (!(error instanceof ApiError)) return undefined
+    const { status, retryAfterMs } = error
+    // The attempt before this one is still being worked on.
+    if (status === 409) return hasKey ? retryAfterMs : undefined
+    if (status === 429 || (isSafe && [502, 503, 504].includes(status))) return retryAfterMs ?? null
+    return undefined
+  }
+
   /** With a token; once more with another one where the service refuses it. */
-  async function authorised<T>(work: (authorization: string) => Promise<T>): Promise<T> {
-    const token = await tokens.get()
+  async function authorised<T>(signal: AbortSignal | undefined, work: (authorization: string) => Promise<T>): Promise<T> {
+    const tokenOrNot = (): Promise<string> =>
+      unlessAborted(tokens.get(), signal).catch((cause: unknown) => {
+        throw signal?.aborted ? cause : new NotSent('there is no token', { cause })
+      })
+    const token = await tokenOrNot()
     try {
       return await work(`Bearer ${token}`)
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 401) throw error
       tokens.refuse(token)
-      return work(`Bearer ${await tokens.get()}`)
+      return work(`Bearer ${await tokenOrNot()}`)
     }
   }
 
@@ -131,17 +142,19 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeou
   }
 
   return {
-    call<T>(method: string, path: string, { query, body, lines, isIdempotent, idempotencyKey, ifMatch, signal }: CallOptions = {}) {
-      const key = idempotencyKey ?? (isIdempotent ? crypto.randomUUID() : undefined)
+    retriesMax,
+    signal: options.signal,
+    call<T>(method: string, path: string, { query, body, lines, isIdempotent = false, idempotencyKey, ...own }: CallOptions = {}) {
+      const signal = both(options.signal, own.signal)
+      const key = isIdempotent ? (idempotencyKey ?? crypto.randomUUID()) : undefined
       const headers: Record<string, string> = {
         ...(lines !== undefined ? { 'content-type': 'application/x-ndjson' } : {}),
         ...(body !== undefined ? { 'content-type': 'application/json' } : {}),
         ...(key !== undefined ? { 'idempotency-key': key } : {}),
-        ...(ifMatch !== undefined ? { 'if-match': ifMatch } : {}),
       }
       const content = lines ?? (body === undefined ? undefined : writeJson(body))
-      return withRetries(method === 'GET' || key !== undefined, signal, () =>
-        authorised((authorization) =>
+      return withRetries(method === 'GET' || isIdempotent, isIdempotent, signal, () =>
+        authorised(signal, (authorization) =>
           attempt<T>(
             targetOf(path, query),
             { method, headers: { ...headers, authorization }, ...(content === undefined ? {} : { body: content }) },
@@ -151,13 +164,14 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeou
       )
     },
     open: (path, query, headers, signal) =>
-      authorised(async (authorization) => {
+      authorised(signal, async (authorization) => {
         const answer = await send(targetOf(path, query), { headers: { ...headers, authorization }, signal }).catch((error: unknown) => {
           throw signal.aborted ? error : new ConnectionError(`can't reach ${base}`, error)
         })
-        if (answer.status === 200) return answer
-        const text = await answer.text()
-        throw new ApiError(answer.status, safely(text), answer.headers)
+        if (answer.status === 200 && answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer
+        throw new ApiError(answer.status === 200 ? 502 : answer.status, safely(await answer.text()), answer.headers)
+      }).catch((error: unknown) => {
+        throw error instanceof NotSent ? error.cause : error
       }),
   }
 }

@@ -1,11 +1,11 @@
 // Generated from the contracts in shared/api by `make clients`. Changes belong there.
 /** Every operation of the service, by resource. */
 import { listen, type ListenOptions } from '../core/events.ts'
-import type { CallOptions, Transport } from '../core/transport.ts'
+import { segment, type CallOptions, type Transport } from '../core/transport.ts'
 import type * as T from './types.ts'
 
 /** What may be said of any request. */
-export type RequestOptions = Pick<CallOptions, 'idempotencyKey' | 'ifMatch' | 'signal'>
+export type RequestOptions = Pick<CallOptions, 'idempotencyKey' | 'signal'>
 
 export type KeysListQuery = {
   page?: number
@@ -126,10 +126,9 @@ export function createResources(transport: Transport) {
       /** List API keys. */
       list: (query: KeysListQuery = {}, options: RequestOptions = {}) => call<T.ListKeysResponse>('GET', '/keys', { query, ...options }),
       /** Create an API key; its secret is shown only in this response. */
-      create: (body: T.CreateKeyRequest, options: RequestOptions = {}) =>
-        call<T.CreateKeyResponse>('POST', '/keys', { body, isIdempotent: true, ...options }),
+      create: (body: T.CreateKeyRequest, options: RequestOptions = {}) => call<T.CreateKeyResponse>('POST', '/keys', { body, ...options }),
       /** Revoke an API key and its tokens. */
-      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/keys/${encodeURIComponent(id)}`, { ...options }),
+      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/keys/${segment(id)}`, { ...options }),
     },
     audit: {
       /** Who changed what, when and from where; the newest first. */
@@ -150,35 +149,31 @@ export function createResources(transport: Transport) {
         call<T.DeploySmartModuleResponse>('POST', '/smartmodules', { body, isIdempotent: true, ...options }),
       /** Get one SmartModule. */
       get: (id: string, options: RequestOptions = {}) =>
-        call<T.GetSmartModuleResponse>('GET', `/smartmodules/${encodeURIComponent(id)}`, { ...options }),
+        call<T.GetSmartModuleResponse>('GET', `/smartmodules/${segment(id)}`, { ...options }),
       /** List the versions of a SmartModule, the newest first. */
       listVersions: (id: string, query: SmartmodulesListVersionsQuery = {}, options: RequestOptions = {}) =>
-        call<T.ListSmartModuleVersionsResponse>('GET', `/smartmodules/${encodeURIComponent(id)}/versions`, { query, ...options }),
+        call<T.ListSmartModuleVersionsResponse>('GET', `/smartmodules/${segment(id)}/versions`, { query, ...options }),
       /** Get one version of a SmartModule, with its source, or its binary. */
       getVersion: (id: string, version: string, query: SmartmodulesGetVersionQuery = {}, options: RequestOptions = {}) =>
-        call<T.GetSmartModuleVersionResponse>('GET', `/smartmodules/${encodeURIComponent(id)}/versions/${encodeURIComponent(version)}`, {
-          query,
-          ...options,
-        }),
+        call<T.GetSmartModuleVersionResponse>('GET', `/smartmodules/${segment(id)}/versions/${segment(version)}`, { query, ...options }),
       /** Run two versions, or two configs, over the same records of a stream, and list what differs; writes nothing. */
       compareVersions: (id: string, body: T.CompareSmartModuleVersionsRequest, options: RequestOptions = {}) =>
-        call<T.CompareSmartModuleVersionsResponse>('POST', `/smartmodules/${encodeURIComponent(id)}/compare`, { body, ...options }),
+        call<T.CompareSmartModuleVersionsResponse>('POST', `/smartmodules/${segment(id)}/compare`, { body, ...options }),
       /** Delete a SmartModule that no pipeline uses. */
-      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/smartmodules/${encodeURIComponent(id)}`, { ...options }),
+      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/smartmodules/${segment(id)}`, { ...options }),
     },
     connectors: {
       /** List connectors. */
       list: (query: ConnectorsListQuery = {}, options: RequestOptions = {}) =>
         call<T.ListConnectorsResponse>('GET', '/connectors', { query, ...options }),
       /** Get one connector with the JSON Schema of its config. */
-      get: (id: string, options: RequestOptions = {}) =>
-        call<T.GetConnectorResponse>('GET', `/connectors/${encodeURIComponent(id)}`, { ...options }),
+      get: (id: string, options: RequestOptions = {}) => call<T.GetConnectorResponse>('GET', `/connectors/${segment(id)}`, { ...options }),
       /** Validate a config field by field, without connecting to anything. */
       validate: (id: string, body: T.ValidateConnectorRequest, options: RequestOptions = {}) =>
-        call<T.ValidateConnectorResponse>('POST', `/connectors/${encodeURIComponent(id)}/validate`, { body, ...options }),
+        call<T.ValidateConnectorResponse>('POST', `/connectors/${segment(id)}/validate`, { body, ...options }),
       /** Check a config by connecting and reading metadata: writes nothing, moves no position, gives up after a few seconds. */
       check: (id: string, body: T.CheckConnectorRequest, options: RequestOptions = {}) =>
-        call<T.CheckConnectorResponse>('POST', `/connectors/${encodeURIComponent(id)}/check`, { body, ...options }),
+        call<T.CheckConnectorResponse>('POST', `/connectors/${segment(id)}/check`, { body, ...options }),
     },
     overview: {
       /** All pipelines with status, reason, rate, lag and dead letters; those that need attention come first. */
@@ -192,95 +187,95 @@ export function createResources(transport: Transport) {
       create: (body: T.PipelineRequest, query: PipelinesCreateQuery = {}, options: RequestOptions = {}) =>
         call<T.CreatePipelineResponse>('POST', '/pipelines', { query, body, isIdempotent: true, ...options }),
       /** Get one pipeline. */
-      get: (id: string, options: RequestOptions = {}) => call<T.Pipeline>('GET', `/pipelines/${encodeURIComponent(id)}`, { ...options }),
+      get: (id: string, options: RequestOptions = {}) => call<T.Pipeline>('GET', `/pipelines/${segment(id)}`, { ...options }),
       /** Change a pipeline; a change of what it runs becomes its next revision, which running tasks adopt between two rounds. */
       update: (id: string, body: T.PipelineChange, query: PipelinesUpdateQuery = {}, options: RequestOptions = {}) =>
-        call<T.Pipeline>('PATCH', `/pipelines/${encodeURIComponent(id)}`, { query, body, ...options }),
+        call<T.Pipeline>('PATCH', `/pipelines/${segment(id)}`, { query, body, ...options }),
       /** Stop and delete a pipeline. */
       delete: (id: string, options: RequestOptions = {}) =>
-        call<T.DeletePipeline202Response>('DELETE', `/pipelines/${encodeURIComponent(id)}`, { ...options }),
+        call<T.DeletePipeline202Response | undefined>('DELETE', `/pipelines/${segment(id)}`, { ...options }),
       /** The desired status, and what the tasks report: positions, lag, rates, counters. */
       getStatus: (id: string, options: RequestOptions = {}) =>
-        call<T.GetPipelineStatusResponse>('GET', `/pipelines/${encodeURIComponent(id)}/status`, { ...options }),
+        call<T.GetPipelineStatusResponse>('GET', `/pipelines/${segment(id)}/status`, { ...options }),
       /** Start a created, stopped or failed pipeline. */
       start: (id: string, body?: T.StartPipelineRequest, options: RequestOptions = {}) =>
-        call<T.PipelineItem>('POST', `/pipelines/${encodeURIComponent(id)}/start`, { body, ...options }),
+        call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/start`, { body, ...options }),
       /** Pause after the current round. */
       pause: (id: string, body?: T.PausePipelineRequest, options: RequestOptions = {}) =>
-        call<T.PipelineItem>('POST', `/pipelines/${encodeURIComponent(id)}/pause`, { body, ...options }),
+        call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/pause`, { body, ...options }),
       /** Resume after a pause. */
       resume: (id: string, body?: T.ResumePipelineRequest, options: RequestOptions = {}) =>
-        call<T.PipelineItem>('POST', `/pipelines/${encodeURIComponent(id)}/resume`, { body, ...options }),
+        call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/resume`, { body, ...options }),
       /** Stop after the current round. */
       stop: (id: string, body?: T.StopPipelineRequest, options: RequestOptions = {}) =>
-        call<T.PipelineItem>('POST', `/pipelines/${encodeURIComponent(id)}/stop`, { body, ...options }),
+        call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/stop`, { body, ...options }),
       /** Restart the tasks. */
       restart: (id: string, body?: T.RestartPipelineRequest, options: RequestOptions = {}) =>
-        call<T.PipelineItem>('POST', `/pipelines/${encodeURIComponent(id)}/restart`, { body, ...options }),
+        call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/restart`, { body, ...options }),
       /** Position, end and lag of every partition of the source. */
       getOffsets: (id: string, options: RequestOptions = {}) =>
-        call<T.GetPipelineOffsetsResponse>('GET', `/pipelines/${encodeURIComponent(id)}/offsets`, { ...options }),
+        call<T.GetPipelineOffsetsResponse>('GET', `/pipelines/${segment(id)}/offsets`, { ...options }),
       /** Set where a stopped pipeline continues; a position that its sink keeps is set too. */
       resetOffsets: (id: string, body: T.ResetOffsetsRequest, options: RequestOptions = {}) =>
-        call<T.ResetOffsetsResponse>('POST', `/pipelines/${encodeURIComponent(id)}/offsets`, { body, ...options }),
+        call<T.ResetOffsetsResponse>('POST', `/pipelines/${segment(id)}/offsets`, { body, ...options }),
       /** Records by outcome: totals of the chain over all revisions, and counts per step of the current revision. */
       getAccounting: (id: string, options: RequestOptions = {}) =>
-        call<T.GetPipelineAccountingResponse>('GET', `/pipelines/${encodeURIComponent(id)}/accounting`, { ...options }),
+        call<T.GetPipelineAccountingResponse>('GET', `/pipelines/${segment(id)}/accounting`, { ...options }),
       /** Current rate, lag and totals. */
       getMetrics: (id: string, options: RequestOptions = {}) =>
-        call<T.GetPipelineMetricsResponse>('GET', `/pipelines/${encodeURIComponent(id)}/metrics`, { ...options }),
+        call<T.GetPipelineMetricsResponse>('GET', `/pipelines/${segment(id)}/metrics`, { ...options }),
       /** Which revision handled which offsets: each entry is the first offset of a partition that a revision handled. */
       getLedger: (id: string, options: RequestOptions = {}) =>
-        call<T.GetPipelineLedgerResponse>('GET', `/pipelines/${encodeURIComponent(id)}/ledger`, { ...options }),
+        call<T.GetPipelineLedgerResponse>('GET', `/pipelines/${segment(id)}/ledger`, { ...options }),
       /** What the pipeline’s SmartModules and tasks have logged, of the last day; with `follow`, also what they log from now on. */
       getLogs: (id: string, query: PipelinesGetLogsQuery = {}, options: RequestOptions = {}) =>
-        call<T.GetPipelineLogsResponse>('GET', `/pipelines/${encodeURIComponent(id)}/logs`, { query, ...options }),
+        call<T.GetPipelineLogsResponse>('GET', `/pipelines/${segment(id)}/logs`, { query, ...options }),
       /** What the pipeline’s SmartModules and tasks have logged, of the last day; with `follow`, also what they log from now on. */
       followLogs: (id: string, query: PipelinesGetLogsQuery = {}, options: ListenOptions = {}) =>
-        listen<{ log: T.PipelineLog }>(transport, `/pipelines/${encodeURIComponent(id)}/logs`, { ...query, follow: 'true' }, options),
+        listen<{ log: T.PipelineLog }>(transport, `/pipelines/${segment(id)}/logs`, { ...query, follow: 'true' }, options),
       /** Records as they pass a place of the pipeline, as server-sent events: sampled where they are many, resumable by Last-Event-ID. */
       tail: (id: string, query: PipelinesTailQuery = {}, options: ListenOptions = {}) =>
-        listen<{ frame: T.TailFrame; waiting: T.TailWaiting }>(transport, `/pipelines/${encodeURIComponent(id)}/tail`, query, options),
+        listen<{ frame: T.TailFrame; waiting: T.TailWaiting }>(transport, `/pipelines/${segment(id)}/tail`, query, options),
       /** Run one source record again through the revision that handled it, and report what each step did. */
       explainRecord: (id: string, query: PipelinesExplainRecordQuery, options: RequestOptions = {}) =>
-        call<T.ExplainRecordResponse>('GET', `/pipelines/${encodeURIComponent(id)}/explain`, { query, ...options }),
+        call<T.ExplainRecordResponse>('GET', `/pipelines/${segment(id)}/explain`, { query, ...options }),
       /** Run a chain over real records of the source; writes and commits nothing. */
       preview: (id: string, body?: T.PreviewRequest, options: RequestOptions = {}) =>
-        call<T.PreviewPipelineResponse>('POST', `/pipelines/${encodeURIComponent(id)}/preview`, { body, ...options }),
+        call<T.PreviewPipelineResponse>('POST', `/pipelines/${segment(id)}/preview`, { body, ...options }),
       /** Get what the canary has found: how many records would differ, and examples. */
       getCanary: (id: string, options: RequestOptions = {}) =>
-        call<T.GetCanaryResponse>('GET', `/pipelines/${encodeURIComponent(id)}/canary`, { ...options }),
+        call<T.GetCanaryResponse>('GET', `/pipelines/${segment(id)}/canary`, { ...options }),
       /** Make the canary’s version the running one: the next revision, which running tasks adopt between two rounds. */
       promoteCanary: (id: string, options: RequestOptions = {}) =>
-        call<T.Pipeline>('POST', `/pipelines/${encodeURIComponent(id)}/canary/promote`, { ...options }),
+        call<T.Pipeline>('POST', `/pipelines/${segment(id)}/canary/promote`, { ...options }),
       /** List the dead letters of a pipeline. */
       listDeadLetters: (id: string, query: PipelinesListDeadLettersQuery = {}, options: RequestOptions = {}) =>
-        call<T.ListDeadLettersResponse>('GET', `/pipelines/${encodeURIComponent(id)}/dead-letters`, { query, ...options }),
+        call<T.ListDeadLettersResponse>('GET', `/pipelines/${segment(id)}/dead-letters`, { query, ...options }),
       /** Run dead letters through the whole chain of the current revision again: selected by id, by filter, or all that are pending. */
       redriveDeadLetters: (id: string, body?: T.RedriveRequest, options: RequestOptions = {}) =>
-        call<T.RedriveDeadLetters200Response | T.RedriveDeadLetters202Response>(
-          'POST',
-          `/pipelines/${encodeURIComponent(id)}/dead-letters/redrive`,
-          { body, isIdempotent: true, ...options },
-        ),
+        call<T.RedriveDeadLetters200Response | T.RedriveDeadLetters202Response>('POST', `/pipelines/${segment(id)}/dead-letters/redrive`, {
+          body,
+          isIdempotent: true,
+          ...options,
+        }),
       /** Count dead letters by step, version and error; the largest groups first, at most 100. */
       listDeadLetterGroups: (id: string, query: PipelinesListDeadLetterGroupsQuery = {}, options: RequestOptions = {}) =>
-        call<T.ListDeadLetterGroupsResponse>('GET', `/pipelines/${encodeURIComponent(id)}/dead-letters/groups`, { query, ...options }),
+        call<T.ListDeadLetterGroupsResponse>('GET', `/pipelines/${segment(id)}/dead-letters/groups`, { query, ...options }),
       /** Get one dead letter. */
       getDeadLetter: (id: string, deadLetterId: string, options: RequestOptions = {}) =>
-        call<T.DeadLetter>('GET', `/pipelines/${encodeURIComponent(id)}/dead-letters/${encodeURIComponent(deadLetterId)}`, { ...options }),
+        call<T.DeadLetter>('GET', `/pipelines/${segment(id)}/dead-letters/${segment(deadLetterId)}`, { ...options }),
       /** Run a part of the source through the chain of the current revision again, beside the pipeline. */
       replay: (id: string, body?: T.ReplayRequest, options: RequestOptions = {}) =>
-        call<T.Job>('POST', `/pipelines/${encodeURIComponent(id)}/replay`, { body, isIdempotent: true, ...options }),
+        call<T.Job>('POST', `/pipelines/${segment(id)}/replay`, { body, isIdempotent: true, ...options }),
     },
     jobs: {
       /** List jobs. */
       list: (query: JobsListQuery = {}, options: RequestOptions = {}) => call<T.ListJobsResponse>('GET', '/jobs', { query, ...options }),
       /** Get one job. */
-      get: (id: string, options: RequestOptions = {}) => call<T.Job>('GET', `/jobs/${encodeURIComponent(id)}`, { ...options }),
+      get: (id: string, options: RequestOptions = {}) => call<T.Job>('GET', `/jobs/${segment(id)}`, { ...options }),
       /** Cancel a job after its current round; what it has committed is kept. */
       cancel: (id: string, body?: T.CancelJobRequest, options: RequestOptions = {}) =>
-        call<T.Job | T.Job>('POST', `/jobs/${encodeURIComponent(id)}/cancel`, { body, ...options }),
+        call<T.Job>('POST', `/jobs/${segment(id)}/cancel`, { body, ...options }),
     },
     secrets: {
       /** List secrets, without their values. */
@@ -290,12 +285,12 @@ export function createResources(transport: Transport) {
       create: (body: T.CreateSecretRequest, options: RequestOptions = {}) =>
         call<T.Secret>('POST', '/secrets', { body, isIdempotent: true, ...options }),
       /** Get one secret, without its value. */
-      get: (id: string, options: RequestOptions = {}) => call<T.Secret>('GET', `/secrets/${encodeURIComponent(id)}`, { ...options }),
+      get: (id: string, options: RequestOptions = {}) => call<T.Secret>('GET', `/secrets/${segment(id)}`, { ...options }),
       /** Change a secret’s value or description; pipelines that use it restart with a new value. */
       update: (id: string, body: T.UpdateSecretRequest, options: RequestOptions = {}) =>
-        call<T.Secret>('PATCH', `/secrets/${encodeURIComponent(id)}`, { body, ...options }),
+        call<T.Secret>('PATCH', `/secrets/${segment(id)}`, { body, ...options }),
       /** Delete a secret that no pipeline uses. */
-      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/secrets/${encodeURIComponent(id)}`, { ...options }),
+      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/secrets/${segment(id)}`, { ...options }),
     },
     streams: {
       /** List streams. */
@@ -305,21 +300,21 @@ export function createResources(transport: Transport) {
       create: (body: T.StreamRequest, options: RequestOptions = {}) =>
         call<T.CreateStreamResponse>('POST', '/streams', { body, isIdempotent: true, ...options }),
       /** Get one stream. */
-      get: (id: string, options: RequestOptions = {}) => call<T.Stream>('GET', `/streams/${encodeURIComponent(id)}`, { ...options }),
+      get: (id: string, options: RequestOptions = {}) => call<T.Stream>('GET', `/streams/${segment(id)}`, { ...options }),
       /** Change a stream’s description, or its schema as its compatibility mode allows; 409 names every conflicting field. */
       update: (id: string, body: T.UpdateStreamRequest, options: RequestOptions = {}) =>
-        call<T.Stream>('PATCH', `/streams/${encodeURIComponent(id)}`, { body, ...options }),
+        call<T.Stream>('PATCH', `/streams/${segment(id)}`, { body, ...options }),
       /** Delete a stream that no pipeline uses, with its data; an adopted topic and its schemas are kept. */
-      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/streams/${encodeURIComponent(id)}`, { ...options }),
+      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/streams/${segment(id)}`, { ...options }),
       /** Read a page of a stream’s records, oldest first by default. */
       getData: (id: string, query: StreamsGetDataQuery = {}, options: RequestOptions = {}) =>
-        call<T.GetStreamDataResponse>('GET', `/streams/${encodeURIComponent(id)}/data`, { query, ...options }),
+        call<T.GetStreamDataResponse>('GET', `/streams/${segment(id)}/data`, { query, ...options }),
       /** A stream’s records as they are written, as server-sent events: sampled where they are many, resumable by Last-Event-ID. */
       tail: (id: string, query: StreamsTailQuery = {}, options: ListenOptions = {}) =>
-        listen<{ frame: T.TailFrame; waiting: T.TailWaiting }>(transport, `/streams/${encodeURIComponent(id)}/tail`, query, options),
+        listen<{ frame: T.TailFrame; waiting: T.TailWaiting }>(transport, `/streams/${segment(id)}/tail`, query, options),
       /** Write records, all or none. */
       writeData: (id: string, body: T.WriteStreamDataRequest, options: RequestOptions = {}) =>
-        call<T.WriteStreamDataResponse>('POST', `/streams/${encodeURIComponent(id)}/data`, { body, isIdempotent: true, ...options }),
+        call<T.WriteStreamDataResponse>('POST', `/streams/${segment(id)}/data`, { body, isIdempotent: true, ...options }),
     },
   }
 }
