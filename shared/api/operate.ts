@@ -148,6 +148,7 @@ export const TraceStep = z
     error: TraceError,
     logs: z.array(z.string()).describe('What the SmartModule logged for the record'),
     nanoseconds: z.number().int().describe('How long the step took for the record alone, with the host’s part'),
+    memory_bytes: z.number().int().describe('What the memory of the SmartModule’s instance takes after the record'),
   })
   .meta({ id: 'TraceStep' })
 /** What a chain did to one source record, step by step. */

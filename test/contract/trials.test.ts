@@ -62,13 +62,15 @@ export function filter(record: Record): bool {
   return true
 }`
     const { body } = await trial({ processors: [{ source: source(code) }], records: [{ value: { n: 'a' } }, { value: { n: 'b' } }] })
-    const steps = body.records.map(({ steps: [step] }) => step as unknown as { logs: string[]; nanoseconds: number })
+    const steps = body.records.map(({ steps: [step] }) => step as unknown as { logs: string[]; nanoseconds: number; memory_bytes: number })
     expect(steps.map(({ logs }) => [logs.length, logs[0]])).toEqual([
       [50, 'saw a'],
       [50, 'saw b'],
     ])
     expect(steps[0]!.logs[1]!.length).toBe(501)
     expect(steps.every(({ nanoseconds }) => nanoseconds > 1000 && nanoseconds < 5e9)).toBe(true)
+    // Whole pages, of what the instance may have at most.
+    expect(steps.every(({ memory_bytes: bytes }) => bytes > 0 && bytes % 65_536 === 0 && bytes <= 64 << 20)).toBe(true)
   })
 
   it('shows a time, key or headers that a step has changed', async () => {

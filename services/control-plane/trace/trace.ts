@@ -135,7 +135,17 @@ function createTrace() {
     hanging(): Traced | undefined {
       if (!entering) return undefined
       const error = { code: 'module_timeout', message: 'did not return in time' }
-      const hanging: TracedStep = { in: entering, out: [], outCount: 0, isSame: false, isCut: false, logs: [], nanoseconds: 0, error }
+      const hanging: TracedStep = {
+        in: entering,
+        out: [],
+        outCount: 0,
+        isSame: false,
+        isCut: false,
+        logs: [],
+        nanoseconds: 0,
+        memoryBytes: 0,
+        error,
+      }
       return { steps: [...steps, hanging], outputs: { records: [], count: 0, isCut: false } }
     },
   }
@@ -173,6 +183,7 @@ export function showStep(step: Chain['steps'][number], index: number, ran: Trace
     error: ran.error ?? null,
     logs: ran.logs,
     nanoseconds: ran.nanoseconds,
+    memory_bytes: ran.memoryBytes,
     ...(isCut || isOutCut || ran.isCut ? { truncated: true as const } : {}),
   }
 }
@@ -192,6 +203,7 @@ const NOT_REACHED = {
   error: null,
   logs: [],
   nanoseconds: 0,
+  memory_bytes: 0,
 }
 
 /** A record's trace as it is shown, as far as there is room. */

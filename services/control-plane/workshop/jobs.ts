@@ -45,6 +45,8 @@ const TracedStep = z.object({
   /** What the SmartModule has logged meanwhile, and how long it took with the host's part. */
   logs: z.array(z.string()),
   nanoseconds: z.number().int(),
+  /** Of the instance, after the record. */
+  memoryBytes: z.number().int(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 })
 /** What went into a step and came out of it; nothing came out when it failed with `error`. */

@@ -65,6 +65,7 @@ export async function traceRecords(
           isCut: entering.isCut || leaving.isCut,
           logs: logs.take(),
           nanoseconds,
+          memoryBytes: chain.memoryBytes(0),
           ...(error ? { error } : {}),
         },
       })

@@ -25,7 +25,10 @@ export async function openBatchInstance(module: WebAssembly.Module, document: In
     call.memoryOf = exports.memory
     exports._initialize?.()
     initialise(exports, document)
-    return { run: (kernel, context) => runBatch(exports, call, step, kernel, context) }
+    return {
+      run: (kernel, context) => runBatch(exports, call, step, kernel, context),
+      memoryBytes: () => exports.memory.buffer.byteLength,
+    }
   } catch (error) {
     throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, `failed while starting: ${messageOf(error)}`)
   }

@@ -29,6 +29,8 @@ import type { StepInstance } from './step.ts'
 /** An open chain, with an instance of each of its steps. */
 export type Chain = {
   stepCount: number
+  /** What the memory of a step's instance takes now; steps count from 0. */
+  memoryBytes(step: number): number
   /**
    * Runs the batch through every step and appends the result to the kernel's output batches, or to the rows. Throws CorruptBatch for
    * malformed records, RecordRefused under the policy `fail`, TooManyTraps past `lostMax`.
@@ -251,6 +253,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
 
   return {
     stepCount,
+    memoryBytes: (step) => instances[step]?.memoryBytes() ?? 0,
     async run(batch, sink, output, suspects) {
       context.partition = batch.partition
       context.baseOffset = batch.baseOffset

@@ -46,7 +46,10 @@ export async function openExtismInstance(
     throw new SmartModuleTrap(document.step, `failed while starting: ${messageOf(error)}`)
   }
   const prefix = Buffer.from(document.output_prefix, 'base64')
-  return { run: (kernel, context) => runRecords(plugin, functionName, document, prefix, call, kernel, context) }
+  return {
+    run: (kernel, context) => runRecords(plugin, functionName, document, prefix, call, kernel, context),
+    memoryBytes: () => call.memoryOf?.buffer.byteLength ?? 0,
+  }
 }
 
 async function runRecords(

@@ -858,6 +858,7 @@ export type TailStep = {
   error: { code: string; message: string } | null
   /** What the SmartModule logged for the record */ logs: string[]
   /** How long the step took for the record alone, with the host’s part */ nanoseconds: number
+  /** What the memory of the SmartModule’s instance takes after the record */ memory_bytes: number
   /** Some records are left out for lack of room */ truncated?: true
 }
 
@@ -932,6 +933,7 @@ export type TraceStep = {
   error: { code: string; message: string } | null
   /** What the SmartModule logged for the record */ logs: string[]
   /** How long the step took for the record alone, with the host’s part */ nanoseconds: number
+  /** What the memory of the SmartModule’s instance takes after the record */ memory_bytes: number
 }
 
 export type UpdateSecretRequest = { description?: string; value?: string }
