@@ -122,8 +122,13 @@ describe('the tail of a pipeline', () => {
     await sink.ended
   })
 
-  it('refuses places that the pipeline does not have, and other accounts', async () => {
+  it('refuses places that the pipeline does not have, and other accounts; a HEAD ends at once', async () => {
     const { id } = await setUp()
+    const head = await fetch(`${service().apiUrl}/v1/pipelines/${id}/tail`, {
+      method: 'HEAD',
+      headers: { Authorization: `Bearer ${client.token}` },
+    })
+    expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
     expect((await client.call('GET', `/v1/pipelines/${id}/tail?at=step:2`)).status).toBe(409)
     expect((await client.call('GET', `/v1/pipelines/${id}/tail?at=middle`)).status).toBe(400)
     const other = await loggedIn(service().accounts.other)

@@ -44,14 +44,16 @@ export function openSseClients(mayStay: (ctx: Context) => Promise<unknown>, log:
           headers: { 'Retry-After': '10' },
         })
       }
-      const client = openSseClient(ctx.get('Last-Event-ID') || undefined)
-      open.set(client, { accountId, ctx })
-      // Not when it is sent away: until then its connection counts.
-      client.body.once('close', () => open.delete(client))
       ctx.status = 200
       ctx.type = 'text/event-stream'
       // Proxies must pass events on as they come.
       ctx.set({ 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no', Connection: 'close' })
+      // Whoever asks for the headers alone never reads.
+      if (ctx.method === 'HEAD') return void (ctx.body = '')
+      const client = openSseClient(ctx.get('Last-Event-ID') || undefined)
+      open.set(client, { accountId, ctx })
+      // Not when it is sent away: until then its connection counts.
+      client.body.once('close', () => open.delete(client))
       ctx.body = client.body
       events(client.listener)
         .catch((error: unknown) => log.warn({ path: ctx.path, reason: reasonOf(error) }, 'an event stream ended early'))
