@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describeApi } from './document.ts'
+import { resourcesModule, typesModule } from './python.ts'
 import { resourcesFile, typesFile } from './typescript.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -11,10 +12,13 @@ const api = describeApi()
 const FILES: Record<string, string> = {
   'clients/typescript/src/generated/types.ts': typesFile(api),
   'clients/typescript/src/generated/resources.ts': resourcesFile(api),
+  'clients/python/src/dps_client/_generated/types.py': typesModule(api),
+  'clients/python/src/dps_client/_generated/resources.py': resourcesModule(api),
 }
 
 /** As `make format` writes it. */
 function formatted(path: string, text: string): string {
+  if (!path.endsWith('.ts')) return text
   const folder = mkdtempSync(join(tmpdir(), 'dps-clients-'))
   try {
     const file = join(folder, path.split('/').at(-1)!)

@@ -1,0 +1,110 @@
+"""The client: every operation of the service by resource, and what takes several requests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+from ._generated import resources, types
+from ._transport import Transport
+from ._writing import RECORDS_MAX, Written, write_records
+
+PAGE_SIZE = 100
+DATA_PAGE = 1000
+ENDED = ("finished", "failed", "cancelled")
+
+
+def _all(fetch: Callable[[str | None], Any], member: str) -> Iterator[Any]:
+    cursor: str | None = None
+    while True:
+        page = fetch(cursor)
+        yield from page[member]
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return
+
+
+class Streams(resources.Streams):
+    def all(self) -> Iterator[types.StreamItem]:
+        """All streams; fetches pages as they are needed."""
+        return _all(lambda cursor: self.list(page_size=PAGE_SIZE, cursor=cursor), "streams")
+
+    def records(self, stream_id: str) -> Iterator[Any]:
+        """All records of a stream, oldest first; ends at the stream's end."""
+        cursor: str | None = None
+        while True:
+            page = self.get_data(stream_id, limit=DATA_PAGE, cursor=cursor)
+            yield from page["data"]
+            if not page["pagination"].get("has_more"):
+                return
+            cursor = page["pagination"].get("next_cursor")
+
+    def write(
+        self,
+        stream_id: str,
+        records: Iterable[Any],
+        *,
+        records_max: int = RECORDS_MAX,
+        key_prefix: str | None = None,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> Written:
+        """Writes records of any number; each request of them is written once, or not at all.
+
+        Writing the same records again with the same `key_prefix` writes none of them twice, within 24 hours.
+        """
+        return write_records(self._transport, stream_id, records, records_max, key_prefix, on_progress)
+
+
+class Pipelines(resources.Pipelines):
+    def all(self) -> Iterator[types.PipelineItem]:
+        """All pipelines."""
+        return _all(lambda cursor: self.list(page_size=PAGE_SIZE, cursor=cursor), "pipelines")
+
+    def all_dead_letters(self, pipeline_id: str) -> Iterator[types.DeadLetter]:
+        """All dead letters of a pipeline."""
+        return _all(lambda cursor: self.list_dead_letters(pipeline_id, page_size=PAGE_SIZE, cursor=cursor), "dead_letters")
+
+
+class Jobs(resources.Jobs):
+    def wait(self, job_id: str, *, timeout: float = 600.0, on_progress: Callable[[types.Job], None] | None = None) -> types.Job:
+        """Waits until the job has ended, however it ends. Raises TimeoutError; the job goes on."""
+        until = time.monotonic() + timeout
+        look = 0.5
+        while True:
+            job = self.get(job_id)
+            if on_progress is not None:
+                on_progress(job)
+            if job["status"] in ENDED:
+                return job
+            if time.monotonic() > until:
+                raise TimeoutError(f"job {job_id} has not ended within {timeout} s; it goes on")
+            time.sleep(look)
+            look = min(look * 1.5, 5.0)
+
+
+class Client:
+    """A client of one API key. It keeps a token, and may be used by any number of threads."""
+
+    def __init__(self, url: str, api_key: str, api_secret: str, *, retries_max: int = 4, timeout: float = 30.0) -> None:
+        self._transport = Transport(url, api_key, api_secret, retries_max, timeout)
+        self.account = resources.Account(self._transport)
+        self.audit = resources.Audit(self._transport)
+        self.connectors = resources.Connectors(self._transport)
+        self.jobs = Jobs(self._transport)
+        self.keys = resources.Keys(self._transport)
+        self.overview = resources.Overview(self._transport)
+        self.pipelines = Pipelines(self._transport)
+        self.secrets = resources.Secrets(self._transport)
+        self.smartmodules = resources.Smartmodules(self._transport)
+        self.streams = Streams(self._transport)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,62 @@
+"""What can go wrong: an answer of the service, or none at all."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+WAIT_MAX = 120.0
+
+
+class Detail(TypedDict):
+    """One fault of a request: a JSON pointer into it, and what is wrong there; line and column in a source."""
+
+    path: str
+    message: str
+    line: NotRequired[int]
+    column: NotRequired[int]
+
+
+def wait_of(header: str | None) -> float | None:
+    """Retry-After in seconds: a number or a date (RFC 9110 §10.2.3)."""
+    if header is None:
+        return None
+    if header.isdigit():
+        return min(float(header), WAIT_MAX)
+    try:
+        at = email.utils.parsedate_to_datetime(header).timestamp()
+    except ValueError:
+        return None
+    return min(max(at - time.time(), 0.0), WAIT_MAX)
+
+
+class ApiError(Exception):
+    """The service refused the request, or failed.
+
+    `code` is such as `not_found`, or `unexpected_answer` where it was not the service that answered. `request_id` names the request in the
+    service's logs. `retry_after` is in seconds.
+    """
+
+    def __init__(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+        error = body.get("error") if isinstance(body, dict) else None
+        found: dict[str, Any] = error if isinstance(error, dict) else {}
+        super().__init__(str(found.get("message", f"the service answered {status}")))
+        self.status = status
+        self.code = str(found.get("code", "unexpected_answer"))
+        self.details: list[Detail] = list(found.get("details", []))
+        self.request_id = headers.get("x-request-id")
+        self.retry_after = wait_of(headers.get("retry-after"))
+
+
+class ConnectionFailed(Exception):
+    """No answer came: the service can't be reached, or took too long."""
+
+
+class WriteError(Exception):
+    """Not all records were written; `records` of them were. `__cause__` says why."""
+
+    def __init__(self, records: int, cause: BaseException) -> None:
+        super().__init__(f"{cause} ({records} records were written before)")
+        self.records = records

@@ -1,0 +1,79 @@
+"""Server-sent events as an iterator that comes back where it left off, as long as its reader wants more."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from ._errors import ApiError, ConnectionFailed
+from ._transport import Transport, backoff
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event by its name, with its data."""
+
+    event: str
+    data: Any
+    id: str | None
+
+
+def listen(transport: Transport, path: str, query: Mapping[str, Any], last_event_id: str | None = None) -> Iterator[Event]:
+    """Events until there is nothing to listen to any more, or the caller leaves the loop.
+
+    Raises ApiError for a request that is refused, and ConnectionFailed where the service can't be reached from the start.
+    """
+    last = last_event_id
+    failures = 0
+    is_opened = False
+    while True:
+        wait: float | None = None
+        try:
+            headers = {} if last is None else {"last-event-id": last}
+            answer = transport.open(path, query, headers)
+            is_opened = True
+            try:
+                for event in _events_in(answer):
+                    failures = 0
+                    last = event.id if event.id is not None else last
+                    yield event
+            finally:
+                answer.close()
+        except ApiError as error:
+            if is_opened and error.status == 404:
+                return
+            if error.status != 429 and error.status < 500:
+                raise
+            if not is_opened and failures >= transport.retries_max:
+                raise
+            wait = error.retry_after
+        except (ConnectionFailed, httpx.TransportError) as error:
+            if not is_opened and failures >= transport.retries_max:
+                raise ConnectionFailed(str(error)) from error
+        time.sleep(wait if wait is not None else backoff(failures))
+        failures += 1
+
+
+def _events_in(answer: httpx.Response) -> Iterator[Event]:
+    """The events of one answer (WHATWG HTML, 9.2.6)."""
+    name, own = "", None
+    data: list[str] = []
+    for line in answer.iter_lines():
+        if line == "":
+            if data:
+                yield Event(name or "message", json.loads("\n".join(data)), own)
+            name, data = "", []
+            continue
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            data.append(value)
+        elif field == "id":
+            own = value

@@ -1,0 +1,1 @@
+"""Written from the service's contracts by `make clients`."""
