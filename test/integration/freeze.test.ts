@@ -1,9 +1,9 @@
 /** A processor that stands still (SIGSTOP) in each phase of a round, long enough for its partitions to move, and then goes on. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openReaper, startChild, type Child, type Reaper } from '../../deploy/local/child.ts'
+import { logTail, openReaper, startChild, type Child, type Reaper } from '../../deploy/local/child.ts'
 import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
 import { weight } from '../../services/processor/supervisor/placement.ts'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
@@ -23,24 +23,28 @@ let client: Client
 let kafka: kafkajs.Kafka
 let cluster: Cluster
 let reaper: Reaper
+/** The processors stand still once this file exists: what they run before is none of this test's. */
+let armedBy: string
 const children: Child[] = []
 beforeAll(async () => {
   client = await loggedIn(service().accounts.other)
   kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
   cluster = openCluster({ brokers: service().brokers, clientId: 'freeze', now: () => Date.now() })
   reaper = openReaper()
+  armedBy = join(service().logFolder, unique('armed'))
 })
 afterAll(async () => {
   await Promise.all(children.map((child) => child.stop()))
   await cluster.close()
   reaper.close()
+  rmSync(armedBy, { force: true })
 })
 
-/** A processor name whose placement weight for the task is almost certainly the highest. */
+/** A processor name whose placement weight for the task is the highest: another of ten would be above it once in ten thousand times. */
 function ownerOf(pipelineId: string, task: number): string {
   for (;;) {
     const name = unique('freezes')
-    if (weight(name, pipelineId, task) > 0.9995 * 2 ** 48) return name
+    if (weight(name, pipelineId, task) > 0.99999 * 2 ** 48) return name
   }
 }
 
@@ -51,7 +55,7 @@ async function startFreezing(name: string, moment: Freeze): Promise<Child> {
       command: process.execPath,
       args: ['--no-warnings', ...PROCESSOR_NODE_FLAGS, join(ROOT, 'services', 'processor', 'main.ts')],
       cwd: ROOT,
-      env: { ...service().env, PROCESSOR_ID: name, ...environmentOf(moment), METRICS_PORT: '0' },
+      env: { ...service().env, PROCESSOR_ID: name, ...environmentOf(moment, armedBy), METRICS_PORT: '0' },
       logFile: join(service().logFolder, `${name}.log`),
     },
     reaper,
@@ -77,9 +81,14 @@ describe('a processor that stands still', () => {
     const id = await createPipeline(client, from.id, [], to.id, { tasks: TASKS })
     const names = FREEZES.map((_, task) => ownerOf(id, task))
     const frozen = await Promise.all(FREEZES.map((moment, task) => startFreezing(names[task]!, moment)))
-    const ownTheirs = async () =>
-      (await tasksOf(id)).filter(({ task, processor_id }) => names[task] === processor_id).length === FREEZES.length
+    const ownTheirs = async () => {
+      const tasks = await tasksOf(id)
+      const owned = tasks.filter(({ task, processor_id }) => names[task] === processor_id)
+      if (owned.length === FREEZES.length) return true
+      throw new Error(`${JSON.stringify(tasks)}\n${frozen.map((child) => `${child.name}:\n${logTail(child)}`).join('\n')}`)
+    }
     await eventually('each freezing processor has its task', ownTheirs, 60_000)
+    writeFileSync(armedBy, '')
 
     const producer = kafka.producer()
     await producer.connect()
