@@ -12,7 +12,7 @@ const PipelineGlance = z
     status: z.enum(PIPELINE_STATUSES),
     status_reason: z.string().nullable(),
     desired: z.enum(DESIRED_STATUSES),
-    attention: z.string().nullable().describe('Why somebody should look at it; null where nobody needs to'),
+    attention: z.string().nullable().describe('What is wrong with the pipeline; null while nothing is'),
     revision: z.number().int(),
     records_per_second: z.number(),
     lag: z.number().int().describe('In records, as of the tasks’ last reports'),

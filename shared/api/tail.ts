@@ -55,7 +55,7 @@ const TailQuery = z.object({
 
 const PLACES = /^(?:source|sink|dead_letters|step:(?:[1-9]|1[0-6]))$/
 
-/** `GET /pipelines/:id/tail`: server-sent events; needs no resources while nobody listens, and none of the pipeline's tasks. */
+/** `GET /pipelines/:id/tail`: server-sent events; needs no resources without a client, and none of the pipeline's tasks. */
 export const tailPipelineContract = contract({
   id: 'tailPipeline',
   method: 'GET',

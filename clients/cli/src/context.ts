@@ -8,7 +8,7 @@ import { currentProfile, type Environment } from './profiles.ts'
 export type Io = {
   env: Environment
   stdin: NodeJS.ReadableStream
-  /** Somebody types there. */
+  /** It is a terminal. */
   isTerminal: boolean
   write(text: string): void
   note(text: string): void
@@ -41,6 +41,13 @@ export function contextOf(io: Io, command: Command, { isFinished = false } = {})
     dps: createClient({ url, apiKey: api_key, apiSecret: api_secret, retriesMax: 2, ...(isFinished ? {} : { signal: io.signal }) }),
     signal: io.signal,
   }
+}
+
+/** All items of a list. */
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const item of items) found.push(item)
+  return found
 }
 
 type Named = { id: string; name: string }

@@ -7,7 +7,7 @@ process.on('SIGINT', () => {
   // A second Ctrl-C does not wait.
   if (gone.signal.aborted) process.exit(130)
   gone.abort()
-  // Whoever waits for more to read waits no longer.
+  // Ends a command that waits for input.
   process.stdin.destroy()
 })
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

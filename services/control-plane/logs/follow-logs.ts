@@ -1,5 +1,6 @@
 /** Fills the log book from the logs topic: from its start, and then as lines come. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { openTail, type Tail } from '../../../shared/kafka/tail.ts'
 import { LogEntry } from '../../../shared/model/logs.ts'
 import type { LogBook } from './log-book.ts'
@@ -12,18 +13,10 @@ export function followLogs(cluster: Cluster, topic: string, book: LogBook, onErr
     from: 0n,
     onRecords(records) {
       for (const { key, value, offset } of records) {
-        const parsed = value && LogEntry.safeParse(parsedOr(value))
-        if (parsed?.success) book.add(key, { offset, entry: parsed.data })
+        const parsed = LogEntry.safeParse(parseJson(value))
+        if (parsed.success) book.add(key, { offset, entry: parsed.data })
       }
     },
     onError,
   })
-}
-
-function parsedOr(value: Buffer): unknown {
-  try {
-    return JSON.parse(value.toString('utf8'))
-  } catch {
-    return undefined
-  }
 }

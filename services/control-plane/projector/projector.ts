@@ -1,5 +1,6 @@
 /** `dps.observed` → Postgres: what tasks report, and the statuses that result; rows and position in one database transaction. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
+import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { openTail, type Tail, type TailRecord } from '../../../shared/kafka/tail.ts'
 import { CpuUse, isCpuUseKey, ObservedTask, taskNumbersOf } from '../../../shared/model/definition.ts'
 import { statusFrom } from '../../../shared/model/pipeline-status.ts'
@@ -22,14 +23,6 @@ import { projectJob } from '../jobs/jobs.ts'
 import { publishDefinition } from '../publisher/enqueue.ts'
 
 const NAME = 'observed'
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return undefined
-  }
-}
 
 function parse({ value }: TailRecord): ObservedTask[] {
   const parsed = ObservedTask.safeParse(value && parseJson(value))

@@ -48,7 +48,7 @@ export function openSseClients(mayStay: (ctx: Context) => Promise<unknown>, log:
       ctx.type = 'text/event-stream'
       // Proxies must pass events on as they come.
       ctx.set({ 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no', Connection: 'close' })
-      // Whoever asks for the headers alone never reads.
+      // A client that asks for the headers alone reads no body.
       if (ctx.method === 'HEAD') return void (ctx.body = '')
       const client = openSseClient(ctx.get('Last-Event-ID') || undefined)
       open.set(client, { accountId, ctx })

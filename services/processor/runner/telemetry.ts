@@ -2,8 +2,7 @@
  * What this runner's SmartModules and tasks log, on its way to the supervisor, and what the SmartModules have measured. Lines are sent ten
  * times a second; what does not fit into a sending is counted as dropped.
  */
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { observedKey, runIdOf } from '../../../shared/model/definition.ts'
+import { observedKey, runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { LogLine } from '../../../shared/model/logs.ts'
 import { addUp, cutLine, MEASURES_MAX, type Measure } from '../../../shared/model/telemetry.ts'
 import type { FromRunner } from '../channel/protocol.ts'
@@ -45,6 +44,17 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
   }
   const timer = setInterval(flush, SEND_MS)
   const at = () => new Date(now()).toISOString()
+  /** A line that is of no step. */
+  const ofTask = (task: number, revision: number, level: LogLine['level'], message: string): LogLine => ({
+    at: at(),
+    level,
+    step: null,
+    module: null,
+    version: null,
+    task,
+    revision,
+    message,
+  })
 
   return {
     onLog({ runId, task, revision, steps }, lines, dropped) {
@@ -54,22 +64,10 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
       }
       const found = waiting.get(runId)
       if (dropped > 0 && found) found.dropped += dropped
-      else if (dropped > 0)
-        add(runId, {
-          at: at(),
-          level: 'warn',
-          step: null,
-          module: null,
-          version: null,
-          task,
-          revision,
-          message: 'lines were dropped',
-          dropped,
-        })
+      else if (dropped > 0) add(runId, { ...ofTask(task, revision, 'warn', 'lines were dropped'), dropped })
     },
     onTaskLog(definition, task, level, message) {
-      const { revision } = definition
-      add(runIdOf(definition), { at: at(), level, step: null, module: null, version: null, task, revision, message: cutLine(message) })
+      add(runIdOf(definition), ofTask(task, definition.revision, level, cutLine(message)))
     },
     onMeasured({ runId, task, revision }, measures) {
       const key = observedKey(runId, task)

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
-import { parseJson } from './parse-json.ts'
+import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
 
 const Decline = z.object({

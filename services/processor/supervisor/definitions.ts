@@ -5,7 +5,7 @@ import { openTail } from '../../../shared/kafka/tail.ts'
 import { Envelope, ownerOf, type SecretBox } from '../../../shared/secrets/envelope.ts'
 import { AccountState, PipelineDefinition } from '../../../shared/model/definition.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import { parseJson } from './parse-json.ts'
+import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import type { Secret } from '../channel/protocol.ts'
 
 export type Definitions = {

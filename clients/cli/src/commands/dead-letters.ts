@@ -1,6 +1,6 @@
 /** Records that failed: listed, grouped, shown, and sent again; replays, and jobs that are waited for. */
 import type { Command } from 'commander'
-import { contextOf, idOf, type Context, type Io } from '../context.ts'
+import { collect, contextOf, idOf, type Context, type Io } from '../context.ts'
 import { Differs } from '../outcome.ts'
 
 /** Waits for the job. Ctrl-C stops waiting, not the job. Throws Differs for one that did not finish. */
@@ -23,17 +23,12 @@ const placeOf = (given: string) => (given === 'earliest' || given === 'latest' ?
 
 export function addDeadLetterCommands(program: Command, io: Io): void {
   const dlq = program.command('dlq').description('dead letters: records that failed')
-  const letters = async (context: Context, given: string) => {
-    const found = []
-    for await (const letter of context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given))) found.push(letter)
-    return found
-  }
   dlq
     .command('list <pipeline>')
     .description('list them')
     .action(async (given: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      context.out.many(await letters(context, given), {
+      context.out.many(await collect(context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given))), {
         id: ({ id }) => id,
         record: ({ partition, offset }) => `${partition}:${offset}`,
         step: ({ step }) => step,

@@ -87,7 +87,7 @@ export function addModuleCommands(program: Command, io: Io): void {
         }),
       )
     })
-  const secret = program.command('secret').description('values that connectors use and nobody sees')
+  const secret = program.command('secret').description('values that connectors use and no answer shows')
   secret
     .command('set <name>')
     .description('create or replace a secret by what comes on standard input')

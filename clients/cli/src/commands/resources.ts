@@ -1,6 +1,6 @@
 /** `dps list`, `get`, `describe`, `delete`, and what is done with a pipeline as a whole. */
 import type { Command } from 'commander'
-import { contextOf, idOf, type Context, type Io } from '../context.ts'
+import { collect, contextOf, idOf, type Context, type Io } from '../context.ts'
 import { Misused } from '../outcome.ts'
 import type { Columns } from '../output.ts'
 
@@ -15,12 +15,6 @@ type Noun = {
 const PAGE = { page_size: 100 }
 const column = (name: string) => (item: Item) => item[name]
 const columns = (...names: string[]): Columns<Item> => Object.fromEntries(names.map((name) => [name, column(name)]))
-
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const item of items) found.push(item)
-  return found
-}
 
 const NOUNS: Record<string, Noun> = {
   streams: {

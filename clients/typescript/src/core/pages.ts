@@ -1,6 +1,7 @@
 /** Lists and data as async iterators: pages are fetched as they are needed. */
 
-type ListPage = { next_cursor?: string | undefined }
+/** A page of a list, and where the next one begins. */
+export type ListPage = { next_cursor?: string | undefined }
 
 /** All items of a list; `items` takes them from a page. */
 export async function* allOf<Page extends ListPage, Item>(

@@ -642,7 +642,7 @@ export type PipelineGlance = {
   status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
   status_reason: string | null
   desired: 'running' | 'paused' | 'stopped'
-  /** Why somebody should look at it; null where nobody needs to */ attention: string | null
+  /** What is wrong with the pipeline; null while nothing is */ attention: string | null
   revision: number
   records_per_second: number
   /** In records, as of the tasks’ last reports */ lag: number

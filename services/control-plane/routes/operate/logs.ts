@@ -41,7 +41,8 @@ function follow(logs: LogBook, pipelineId: string, query: Query) {
           send('log', show(line), String(line.offset))
           sent = line.offset
         }
-        if (later(sent).length === 0 && !signal.aborted) await wake.promise
+        // Resolved already where a line came, or the client left, since it was made.
+        await wake.promise
       }
     } finally {
       stop()

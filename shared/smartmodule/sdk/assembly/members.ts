@@ -2,6 +2,12 @@
 import { closeOf, skipChecked, skipSpace } from './json'
 import { textOf } from './text'
 
+/** Where the next member or item begins, or the bracket that ends them. */
+function nextFrom(at: usize, stop: usize): usize {
+  const p = skipSpace(at, stop)
+  return load<u8>(p) == 44 ? skipSpace(p + 1, stop) : p
+}
+
 /** The members of a checked object [start, end); `name`, `start` and `end` are of the one at hand. */
 export class Members {
   name: string = ''
@@ -14,8 +20,7 @@ export class Members {
     this.stop = end
   }
   next(): bool {
-    let p = skipSpace(this.at, this.stop)
-    if (load<u8>(p) == 44) p = skipSpace(p + 1, this.stop)
+    const p = nextFrom(this.at, this.stop)
     if (load<u8>(p) != 34) return false
     const close = closeOf(p + 1) + 1
     this.name = textOf(p, close)
@@ -37,8 +42,7 @@ export class Items {
     this.stop = end
   }
   next(): bool {
-    let p = skipSpace(this.at, this.stop)
-    if (load<u8>(p) == 44) p = skipSpace(p + 1, this.stop)
+    const p = nextFrom(this.at, this.stop)
     if (load<u8>(p) == 93) return false
     this.start = p
     this.end = skipChecked(p)
