@@ -2,7 +2,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Runners } from './supervisor/runners.ts'
 import type { Measure } from '../../shared/model/telemetry.ts'
-import type { ObservedTask } from '../../shared/model/definition.ts'
+import { runOfReport, type ObservedTask } from '../../shared/model/observed.ts'
 
 type Collect = (set: (labels: Record<string, string | number>, value: number) => void) => void
 
@@ -19,37 +19,40 @@ const gaugesIn = (registry: Registry) => (name: string, help: string, labelNames
     },
   })
 
+/** The reports of tasks, each with the id of its pipeline or job. */
+const byRun = (observed: () => ObservedTask[]) => observed().map((report) => ({ ...report, pipeline: runOfReport(report) }))
+
 export function registerTaskMetrics(registry: Registry, observed: () => ObservedTask[]): void {
   const gauge = gaugesIn(registry)
   gauge('dps_task_running', 'Tasks on this processor by status', ['pipeline', 'status'], (set) => {
-    for (const { pipeline_id, status } of observed()) set({ pipeline: pipeline_id, status }, 1)
+    for (const { pipeline, status } of byRun(observed)) set({ pipeline, status }, 1)
   })
   gauge('dps_task_lag_records', 'Offsets between position and end, summed over partitions', ['pipeline'], (set) => {
-    for (const { pipeline_id, partitions } of observed())
+    for (const { pipeline, partitions } of byRun(observed))
       set(
-        { pipeline: pipeline_id },
+        { pipeline },
         partitions.reduce((sum, { lag }) => sum + Number(lag), 0),
       )
   })
   gauge('dps_task_in_flight_records', 'Records fetched and not committed', ['pipeline'], (set) => {
-    for (const { pipeline_id, in_flight } of observed()) set({ pipeline: pipeline_id }, in_flight)
+    for (const { pipeline, in_flight } of byRun(observed)) set({ pipeline }, in_flight)
   })
   // Every commit asserts this too and fails the pipeline; the gauge is for alerting.
   gauge('dps_accounting_balanced', '1 while in = out + filtered + skipped + failed + absorbed for the whole chain', ['pipeline'], (set) => {
     const balanced = new Map<string, number>()
-    for (const { pipeline_id, partitions } of observed()) {
+    for (const { pipeline, partitions } of byRun(observed)) {
       for (const { totals } of partitions) {
         const isBalanced = !totals || totals.in === totals.out + totals.filtered + totals.skipped + totals.failed + totals.absorbed
-        balanced.set(pipeline_id, Math.min(balanced.get(pipeline_id) ?? 1, isBalanced ? 1 : 0))
+        balanced.set(pipeline, Math.min(balanced.get(pipeline) ?? 1, isBalanced ? 1 : 0))
       }
     }
-    for (const [pipeline, value] of balanced) set({ pipeline }, value)
+    for (const [run, value] of balanced) set({ pipeline: run }, value)
   })
   gauge('dps_step_records_total', 'Cumulative records by step and outcome', ['pipeline', 'step', 'outcome'], (set) => {
-    for (const { pipeline_id, partitions } of observed()) {
+    for (const { pipeline, partitions } of byRun(observed)) {
       for (const { steps } of partitions) {
         for (const [index, counters] of steps.entries()) {
-          for (const [outcome, value] of Object.entries(counters)) set({ pipeline: pipeline_id, step: String(index + 1), outcome }, value)
+          for (const [outcome, value] of Object.entries(counters)) set({ pipeline, step: String(index + 1), outcome }, value)
         }
       }
     }
@@ -62,8 +65,8 @@ export function registerMeasures(registry: Registry, observed: () => ObservedTas
   const collect =
     (kind: Measure['kind'], member: 'sum' | 'times'): Collect =>
     (set) => {
-      for (const { pipeline_id, measures } of observed())
-        for (const each of measures) if (each.kind === kind) set({ pipeline: pipeline_id, step: each.step, name: each.name }, each[member])
+      for (const { pipeline, measures } of byRun(observed))
+        for (const each of measures) if (each.kind === kind) set({ pipeline, step: each.step, name: each.name }, each[member])
     }
   const labels = ['pipeline', 'step', 'name']
   gauge('dps_module_count_total', 'What a SmartModule has counted since its task started', labels, collect('count', 'sum'))

@@ -1,6 +1,6 @@
 /** Contracts for jobs: bounded work that runs beside a pipeline and can be tracked and cancelled. */
 import { z } from 'zod'
-import { Counters } from '../model/definition.ts'
+import { Counters } from '../model/observed.ts'
 import { IdParams, ListQuery, listOf, Reference } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 import { StreamPlace } from './pipelines.ts'

@@ -1,5 +1,6 @@
 /** The contract of a pipeline's log: what its SmartModules and tasks say. */
 import { z } from 'zod'
+import { TASK_ROLES } from '../model/task.ts'
 import { LOG_LEVELS } from '../model/telemetry.ts'
 import { IdParams } from './common.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
@@ -14,6 +15,7 @@ export const PipelineLog = z
     module: z.string().nullable(),
     version: z.string().nullable(),
     revision: z.number().int(),
+    role: z.enum(TASK_ROLES).describe('`chain`: a task that runs the chain; `intake`: one that reads an external source'),
     task: z.number().int(),
     job_id: z.string().optional().describe('The job that ran the chain'),
     message: z.string(),

@@ -1,6 +1,6 @@
 /** Contracts that inspect a pipeline: its positions, the outcomes of its records, and what it does to a single record. */
 import { z } from 'zod'
-import { Counters } from '../model/definition.ts'
+import { Counters } from '../model/observed.ts'
 import { LIMITS } from '../model/limits.ts'
 import { MEASURE_KINDS } from '../model/telemetry.ts'
 import { IdParams } from './common.ts'

@@ -1,6 +1,7 @@
 /** Contracts for pipelines: source → processors → sink. What the API calls `processors` is called steps everywhere else. */
 import { z } from 'zod'
-import { LOST_POSITION_POLICIES, ObservedTask, OnError } from '../model/definition.ts'
+import { LOST_POSITION_POLICIES, OnError } from '../model/definition.ts'
+import { ShownTask } from '../model/observed.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from '../model/policies.ts'
 import { LIMITS } from '../model/limits.ts'
 import { PIPELINE_ACTIONS, PIPELINE_STATUSES, type PipelineAction } from '../model/pipeline-status.ts'
@@ -236,7 +237,7 @@ export const getPipelineStatusContract = contract({
       revision: z.number().int(),
       lag: z.number().int(),
       records_per_second: z.number(),
-      tasks: z.array(ObservedTask.omit({ pipeline_id: true, attempt: true })),
+      tasks: z.array(ShownTask),
     }),
   },
 })

@@ -1,5 +1,5 @@
 /** The counters of a step and of a whole chain, in the order in which lanes keep them. Pure; loaded by every lane. */
-import type { Counters } from './definition.ts'
+import type { Counters } from './observed.ts'
 
 /** The counters of one step, in order; all but the last count distinct source records. */
 export const COUNTERS = ['in', 'out', 'filtered', 'skipped', 'failed', 'absorbed', 'emitted'] as const

@@ -1,12 +1,13 @@
 /**
- * What the control plane sends to the processors and what they report back: the values on `dps.definitions` and `dps.observed`. Both sides
+ * What the control plane sends to the processors: the values on `dps.definitions` (what they report back: `observed.ts`). Both sides
  * validate with these schemas; the topics are the only interface between the control plane and the data plane.
  */
 import { z } from 'zod'
 import { ACCOUNT_TYPE_NAMES } from './limits.ts'
-import { Measure } from './logs.ts'
+import { upgradeDefinition } from './older-formats.ts'
 import { SchemaText } from './schema-text.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from './policies.ts'
+import { taskName, type TaskId } from './task.ts'
 
 /** The statuses that a client can request for a pipeline. */
 export const DESIRED_STATUSES = ['running', 'paused', 'stopped'] as const
@@ -58,13 +59,59 @@ export const JobInput = z.object({
 export type JobInput = z.infer<typeof JobInput>
 
 /** A connector other than `stream`, with the account's config, which holds the names of secrets and not their values. */
-export const EndpointDefinition = z.object({ connector_id: z.string(), config: z.record(z.string(), z.unknown()) })
+const ExternalEndpoint = z.object({ kind: z.literal('connector'), connector_id: z.string(), config: z.record(z.string(), z.unknown()) })
 
 /** Older definitions hold the schema's text only. */
 const StoredSchema = z.union([SchemaText, z.string().transform((text): SchemaText => ({ text, references: [] }))])
 
-/** One revision of a pipeline, as a processor runs it. */
-export const PipelineDefinition = z.object({
+/** How the chain reads a topic whose values are not JSON: its schemas by the id in the values' frames. The chain sees JSON. */
+export const SourceCodec = z.object({ format: z.enum(['avro', 'protobuf']), schemas: z.record(z.string(), StoredSchema) })
+/** A validated codec of a source. */
+export type SourceCodec = z.infer<typeof SourceCodec>
+
+/**
+ * The topic that the chain's tasks read. `partitions`: how many it had when the start positions were set, 0 where that is not known;
+ * partitions added later start at their first record.
+ */
+const SourceTopic = z.object({ topic: z.string(), partitions: z.number().int().default(0) })
+
+/** Where records come from. What a connector reads, intake tasks write into `topic`, which is then the pipeline's own intake topic. */
+export const SourceDefinition = z.discriminatedUnion('kind', [
+  SourceTopic.extend({ kind: z.literal('topic'), codec: SourceCodec.optional() }),
+  SourceTopic.extend(ExternalEndpoint.shape),
+])
+/** A validated source. */
+export type SourceDefinition = z.infer<typeof SourceDefinition>
+
+/** A sink that is a topic; `bytes_max` is its `max.message.bytes`, `codec` is for values that are not JSON. */
+export const TopicSink = z.object({
+  kind: z.literal('topic'),
+  topic: z.string(),
+  schema_id: z.number().int(),
+  bytes_max: z.number().int(),
+  compression: z.enum(COMPRESSIONS).default('none'),
+  codec: z.object({ format: z.enum(['avro', 'protobuf']), schema: StoredSchema }).optional(),
+})
+/** A validated sink topic. */
+export type TopicSink = z.infer<typeof TopicSink>
+
+/** A sink that is an external system. */
+export const ExternalSink = ExternalEndpoint.extend({
+  /** Types by name of the members that records are known to have at the end of the chain. */
+  fields: z.record(z.string(), z.string()).optional(),
+  /** Name of the source stream. */
+  origin: z.string().optional(),
+  on_error: OnError.default(ON_ERROR_DEFAULT),
+})
+/** A validated external sink. */
+export type ExternalSink = z.infer<typeof ExternalSink>
+
+/** Where records go. */
+export const SinkDefinition = z.discriminatedUnion('kind', [TopicSink, ExternalSink])
+/** A validated sink. */
+export type SinkDefinition = z.infer<typeof SinkDefinition>
+
+const Definition = z.object({
   pipeline_id: z.string(),
   account_id: z.string(),
   name: z.string(),
@@ -73,112 +120,50 @@ export const PipelineDefinition = z.object({
   attempt: z.number().int(),
   desired: z.enum(DESIRED_STATUSES),
   tasks: z.number().int().min(1),
-  source_topic: z.string(),
-  sink_topic: z.string(),
-  sink_schema_id: z.number().int(),
-  /** `max.message.bytes` of the sink and of the dead-letter topic. */
-  sink_bytes_max: z.number().int(),
-  dead_letter_bytes_max: z.number().int(),
+  source: SourceDefinition,
+  sink: SinkDefinition,
   dead_letter_topic: z.string(),
+  /** `max.message.bytes` of the dead-letter topic. */
+  dead_letter_bytes_max: z.number().int(),
   group_id: z.string(),
   steps: z.array(StepDefinition),
-  /** Number of source partitions when the start positions were set; partitions added later start at their first record. */
-  source_partitions: z.number().int().default(0),
-  compression: z.enum(COMPRESSIONS).default('none'),
   /** The pipeline pauses itself when more than this share of at least 1,000 records within a minute failed; 1 means never. */
   failure_threshold: z.number().default(0.5),
   /** `earliest`: continue with the first record that the topic still holds. */
   on_lost_position: z.enum(LOST_POSITION_POLICIES).default('fail'),
   /** The revision with which positions were last set through the API; 0 for never. An older position kept by the sink is void. */
   reset_revision: z.number().int().default(0),
-  /** For a source stream with non-JSON values: its schemas by the id in the values' frames. The chain sees JSON. */
-  source_codec: z.object({ format: z.enum(['avro', 'protobuf']), schemas: z.record(z.string(), StoredSchema) }).optional(),
-  /** For a sink stream with non-JSON values. */
-  sink_codec: z.object({ format: z.enum(['avro', 'protobuf']), schema: StoredSchema }).optional(),
-  /** The external source of the records; `source_topic` is then the pipeline's own intake topic. */
-  source: EndpointDefinition.optional(),
-  /** The external sink, used instead of `sink_topic`, which is then the dead-letter topic. */
-  sink: EndpointDefinition.extend({
-    /** Types by name of the members that records are known to have at the end of the chain. */
-    fields: z.record(z.string(), z.string()).optional(),
-    /** Name of the source stream. */
-    origin: z.string().optional(),
-    on_error: OnError.default(ON_ERROR_DEFAULT),
-  }).optional(),
+  /** Set where the run is a job; its source is a topic, whatever the pipeline's is. */
   job: JobInput.optional(),
 })
+
+/** One revision of a pipeline, as a processor runs it. */
+export const PipelineDefinition = z.preprocess(upgradeDefinition, Definition)
 /** A validated definition with its defaults filled in. */
 export type PipelineDefinition = z.infer<typeof PipelineDefinition>
 
-/** The first number of tasks that read an external source into the intake topic; tasks that run the chain have lower numbers. */
-export const INTAKE_TASKS_FROM = 1000
+/** The source's codec, where its values are not JSON. */
+export const sourceCodecOf = ({ source }: Pick<PipelineDefinition, 'source'>): SourceCodec | undefined =>
+  source.kind === 'topic' ? source.codec : undefined
 
-/** Records per second of the chain's tasks; intake tasks don't count, because the chain reads the same records again. */
-export const chainRate = (tasks: readonly Pick<ObservedTask, 'task' | 'records_per_second'>[]): number =>
-  tasks.reduce((sum, { task, records_per_second }) => sum + (task < INTAKE_TASKS_FROM ? records_per_second : 0), 0)
+/** The types of the records' members at the end of the chain, where an external sink is told them. */
+export const sinkFieldsOf = ({ sink }: Pick<PipelineDefinition, 'sink'>): ExternalSink['fields'] =>
+  sink.kind === 'connector' ? sink.fields : undefined
 
-/** The numbers of all tasks of a pipeline or job. */
-export function taskNumbersOf({ tasks, source, job }: Pick<PipelineDefinition, 'tasks' | 'source' | 'job'>): number[] {
-  const numbers = Array.from({ length: tasks }, (_, index) => index)
-  return source && !job ? [...numbers, ...numbers.map((index) => INTAKE_TASKS_FROM + index)] : numbers
+/** All tasks of a pipeline or job. */
+export function tasksOf({ tasks, source }: Pick<PipelineDefinition, 'tasks' | 'source'>): TaskId[] {
+  const ofRole = (role: TaskId['role']) => Array.from({ length: tasks }, (_, task): TaskId => ({ role, task }))
+  return source.kind === 'connector' ? [...ofRole('chain'), ...ofRole('intake')] : ofRole('chain')
 }
+
+/** How reports name the run. */
+export const runOf = ({ job, pipeline_id }: Pick<PipelineDefinition, 'job' | 'pipeline_id'>): { pipeline_id: string; job_id?: string } => ({
+  pipeline_id,
+  ...(job ? { job_id: job.job_id } : {}),
+})
 
 /** The id of a run: the job's id, or the pipeline's id where there is no job. */
 export const runIdOf = ({ job, pipeline_id }: Pick<PipelineDefinition, 'job' | 'pipeline_id'>): string => job?.job_id ?? pipeline_id
-
-/** Statuses that a task can report. */
-export const OBSERVED_STATUSES = ['starting', 'running', 'paused', 'stopped', 'failed', 'finished'] as const
-
-/** Record counts by outcome, of one step or of a whole chain. */
-export const Counters = z.object({
-  in: z.number(),
-  out: z.number(),
-  filtered: z.number(),
-  skipped: z.number(),
-  failed: z.number(),
-  absorbed: z.number(),
-  emitted: z.number(),
-})
-/** Validated counters. */
-export type Counters = z.infer<typeof Counters>
-
-/** The state of one task as its processor reports it. Offsets are decimal strings, because they may exceed 2^53. */
-export const ObservedTask = z.object({
-  pipeline_id: z.string(),
-  task: z.number().int(),
-  processor_id: z.string(),
-  revision: z.number().int(),
-  attempt: z.number().int(),
-  status: z.enum(OBSERVED_STATUSES),
-  /** A SmartModule's message may contain NUL, which Postgres does not accept in text. */
-  reason: z
-    .string()
-    .nullable()
-    .transform((reason) => reason?.replaceAll('\0', '\uFFFD') ?? null),
-  at: z.string(),
-  records_per_second: z.number(),
-  /** Records of current rounds that are not committed yet. */
-  in_flight: z.number().default(0),
-  /** The task paused itself because its failure threshold was exceeded. */
-  held_back: z.boolean().default(false),
-  /** SHA-256 hashes of the SmartModule versions that this processor has quarantined for the pipeline. */
-  quarantined: z.array(z.string()).default([]),
-  /** What the steps have counted and observed since the task started. */
-  measures: z.array(Measure).max(400).default([]),
-  partitions: z.array(
-    z.object({
-      partition: z.number().int(),
-      position: z.string(),
-      end: z.string(),
-      lag: z.string(),
-      steps: z.array(Counters),
-      /** Totals of the whole chain over all revisions. */
-      totals: Counters.optional(),
-    }),
-  ),
-})
-/** A validated report of one task. */
-export type ObservedTask = z.infer<typeof ObservedTask>
 
 /** Names of the service's topics, groups and transactional ids under a prefix, so that several installations can share a cluster. */
 export function serviceNames(prefix: string) {
@@ -195,7 +180,7 @@ export function serviceNames(prefix: string) {
     seenTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.seen`,
     pipelineGroup: (pipelineId: string) => `${prefix}.${pipelineId}`,
     intakeGroup: (pipelineId: string) => `${prefix}.${pipelineId}.intake`,
-    transactionalId: (runId: string, task: number) => `${prefix}.${runId}.${task}`,
+    transactionalId: (runId: string, task: TaskId) => `${prefix}.${runId}.${taskName(task)}`,
   }
 }
 /** The names under one prefix. */
@@ -223,19 +208,6 @@ export const definitionKeys = {
   secret: (accountId: string, name: string) => `secret/${accountId}/${name}`,
   account: (id: string) => `account/${id}`,
 }
-/** What a processor has counted for an account in a clock hour (UTC, as `2026-11-22T19`). */
-export const CpuUse = z.object({ account_id: z.string(), processor_id: z.string(), hour: z.string(), cpu_seconds: z.number() })
-/** A validated count. */
-export type CpuUse = z.infer<typeof CpuUse>
-const CPU_USE = 'cpu/'
-/** The record key of a count on `dps.observed`; a later hour replaces an earlier one. */
-export const cpuUseKey = ({ account_id, processor_id }: CpuUse): string => `${CPU_USE}${account_id}/${processor_id}`
-/** Whether the key on `dps.observed` is a count's. */
-export const isCpuUseKey = (key: string): boolean => key.startsWith(CPU_USE)
-
-/** The record key of a task on `dps.observed`. */
-export const observedKey = (runId: string, task: number): string => `${runId}/${task}`
-
 /**
  * A ledger entry: the revision handled the records of the source partition from this offset on. It is written in the transaction of the
  * first round that the revision commits there, or before that round for an external sink, so that the ledger and the data change at the

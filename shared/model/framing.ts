@@ -1,5 +1,5 @@
 /** The framing of values: magic byte 0, schema id as a big-endian int32, then the value (Confluent wire format). */
-import type { PipelineDefinition } from './definition.ts'
+import type { ExternalSink, TopicSink } from './definition.ts'
 
 /** Bytes in front of a framed value. */
 export const FRAMING_BYTES = 5
@@ -9,15 +9,17 @@ export function framingPrefix(schemaId: number): string {
   return frame(schemaId, '').toString('base64')
 }
 
+/** What the frame of a sink's values depends on. */
+export type Framing = Pick<TopicSink, 'kind' | 'schema_id' | 'codec'> | Pick<ExternalSink, 'kind'>
+
+/** The id of the schema that the sink's values are written with; 0 where they get none. */
+export const frameIdOf = (sink: Framing): number => (sink.kind === 'topic' ? sink.schema_id : 0)
+
 /**
  * Returns the prefix for a pipeline's last step as base64. It is empty for external sinks and for streams whose values are not JSON: their
  * values get no frame here.
  */
-export const outputPrefixOf = ({
-  sink,
-  sink_codec,
-  sink_schema_id,
-}: Pick<PipelineDefinition, 'sink' | 'sink_codec' | 'sink_schema_id'>): string => (sink || sink_codec ? '' : framingPrefix(sink_schema_id))
+export const outputPrefixOf = (sink: Framing): string => (sink.kind === 'connector' || sink.codec ? '' : framingPrefix(sink.schema_id))
 
 /** Returns the JSON text in UTF-8, framed with the schema id. */
 export function frame(schemaId: number, json: string): Buffer {

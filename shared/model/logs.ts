@@ -1,5 +1,6 @@
 /** Lines that SmartModules and tasks log, on their way from a runner to the control plane. */
 import { z } from 'zod'
+import { TaskId } from './task.ts'
 import { LOG_CHARACTERS_MAX, LOG_LEVELS, MEASURE_KINDS, MEASURE_NAME, type Measure as MeasureValue } from './telemetry.ts'
 
 /** One line. `step` and `module` are null for what the task itself logs; `step` counts from 1. `dropped`: lines before it that were too many. */
@@ -9,7 +10,7 @@ export const LogLine = z.object({
   step: z.number().int().nullable(),
   module: z.string().max(300).nullable(),
   version: z.string().max(40).nullable(),
-  task: z.number().int(),
+  ...TaskId.shape,
   revision: z.number().int(),
   message: z.string().max(LOG_CHARACTERS_MAX + 1),
   dropped: z.number().int().nonnegative().max(1e12).optional(),

@@ -5,7 +5,9 @@
  *   running, paused ─stop▶ stopping ─▶ stopped ─start▶ starting      any task failed ─▶ failed ─start▶ starting      any ─delete▶ deleting
  *   running ─ too many records fail ─▶ paused      running, paused, failed, stopped ─restart▶ starting
  */
-import type { DesiredStatus, ObservedTask } from './definition.ts'
+import type { DesiredStatus } from './definition.ts'
+import type { ObservedTask } from './observed.ts'
+import { isSameTask, type TaskId } from './task.ts'
 
 /** Every status that a pipeline can have. */
 export const PIPELINE_STATUSES = [
@@ -209,7 +211,7 @@ export const DESIRED_AFTER: Record<PipelineAction, DesiredStatus> = {
 }
 
 /** What a task's report contributes to the pipeline's status. */
-export type Observation = Pick<ObservedTask, 'task' | 'status' | 'reason' | 'attempt' | 'held_back'>
+export type Observation = Pick<ObservedTask, 'role' | 'task' | 'status' | 'reason' | 'attempt' | 'held_back'>
 
 /**
  * The event and the reason that the reports of a pipeline's tasks add up to. Reports of another attempt, or of tasks that are no longer
@@ -217,11 +219,11 @@ export type Observation = Pick<ObservedTask, 'task' | 'status' | 'reason' | 'att
  */
 export function eventFrom(
   desired: DesiredStatus,
-  tasks: readonly number[],
+  tasks: readonly TaskId[],
   observations: Observation[],
   attempt: number,
 ): { event: PipelineEvent; reason: string | null } {
-  const known = observations.filter((each) => each.attempt === attempt && tasks.includes(each.task))
+  const known = observations.filter((each) => each.attempt === attempt && tasks.some((task) => isSameTask(task, each)))
   const all = (...statuses: Observation['status'][]) =>
     known.length >= tasks.length && known.every(({ status }) => statuses.includes(status))
   if (desired === 'stopped') return { event: all('stopped', 'failed') ? 'tasks_stopped' : 'tasks_starting', reason: null }
@@ -238,7 +240,7 @@ export function eventFrom(
 /** The status that follows from the tasks' reports; undefined if they have no effect on the current status. */
 export function statusFrom(
   desired: DesiredStatus,
-  tasks: readonly number[],
+  tasks: readonly TaskId[],
   current: PipelineStatus,
   observations: Observation[],
   attempt: number,

@@ -17,7 +17,7 @@ import { startBucket } from '../../deploy/local/bucket.ts'
 import { createWarehouse, NATIVE_FOLDER, startPostgres } from '../../deploy/local/postgres.ts'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
-import { INTAKE_TASKS_FROM, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
+import { serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
 import { formatTextOf } from '../../shared/model/stream-formats.ts'
 import { openCodec } from '../../shared/registry/codecs.ts'
 import { ON_ERROR_DEFAULT } from '../../shared/model/policies.ts'
@@ -58,6 +58,7 @@ const speedOf = ({ records, seconds, cpuSeconds }: Pick<Run, 'records' | 'second
 const measured = <T>(runs: T[]): T[] => runs.slice(1)
 const median = <T extends { seconds: number }>(runs: T[]): T => runs.toSorted((a, b) => a.seconds - b.seconds)[runs.length >> 1]!
 const sinkOf = (connector_id: string, config: Record<string, unknown>): PipelineDefinition['sink'] => ({
+  kind: 'connector',
   connector_id,
   config,
   fields: FIELDS,
@@ -257,7 +258,7 @@ async function runSource(
   { kafka, cluster }: Options,
   processor: BenchProcessor,
   id: string,
-  source: NonNullable<PipelineDefinition['source']>,
+  source: { connector_id: string; config: Record<string, unknown> },
   records: number,
   change?: () => Promise<unknown>,
 ): Promise<Run> {
@@ -273,7 +274,10 @@ async function runSource(
     topic(names.seenTopic('acc_bench', id), 1, { 'cleanup.policy': 'compact' }),
   ])
   await admin.disconnect()
-  const definition = { ...processor.definition(id, [], { source_topic: intake, sink_topic: sink, dead_letter_topic: dead }), source }
+  const definition: PipelineDefinition = {
+    ...processor.definition(id, [], { source: intake, sink, deadLetters: dead }),
+    source: { kind: 'connector', topic: intake, partitions: PARTITIONS, ...source },
+  }
   const layout = (await cluster.describeTopic(intake))!
   await cluster.ensureStartOffsets(definition.group_id, layout)
   await cluster.ensureStartOffsets(names.intakeGroup(id), layout)
@@ -291,7 +295,7 @@ async function runSource(
     await new Promise((resolve) => setTimeout(resolve, 20))
     const read = await cluster.committedOffsets(names.intakeGroup(id), intake, partitions)
     done = [...read.values()].reduce((sum, { offset }) => sum + Number(offset), 0)
-    if (performance.now() - from > 180_000) throw new Error(`${id} did not finish: ${done} of ${records} (task ${INTAKE_TASKS_FROM})`)
+    if (performance.now() - from > 180_000) throw new Error(`${id} did not finish: ${done} of ${records}`)
   }
   const ends = await cluster.offsets(layout, partitions, 'latest')
   for (let isBehind = true; isBehind;) {

@@ -45,7 +45,7 @@ export async function measureLatency(
     [source, sink, deadLetters].map((topic) => ({ topic, partitions: PARTITIONS, replicationFactor: 1 })),
   )
   await admin.disconnect()
-  const definition = processor.definition(id, steps, { source_topic: source, sink_topic: sink, dead_letter_topic: deadLetters })
+  const definition = processor.definition(id, steps, { source, sink, deadLetters })
   const [sourceLayout, sinkLayout] = [(await cluster.describeTopic(source))!, (await cluster.describeTopic(sink))!]
   await cluster.ensureStartOffsets(definition.group_id, sourceLayout)
   await processor.publish(definition, 'running')

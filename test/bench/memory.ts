@@ -44,9 +44,9 @@ export async function measureIdle(
   processor.onLine((line) => (inspector ||= /ws:\/\/\S+/.exec(line)?.[0] ?? ''))
   try {
     const layout = (await cluster.describeTopic(source))!
-    const places = { source_topic: source, sink_topic: sink, dead_letter_topic: deadLetters }
+    const topics = { source, sink, deadLetters }
     const start = async (index: number): Promise<string> => {
-      const definition = processor.definition(`pl_idle${index}`, steps, places)
+      const definition = processor.definition(`pl_idle${index}`, steps, topics)
       await cluster.ensureStartOffsets(definition.group_id, layout)
       await processor.publish(definition, 'running')
       return definition.group_id

@@ -44,8 +44,8 @@ async function letLoose(
   )
   await admin.disconnect()
   await processor.addSmartModule(name, binary)
-  const places = { source_topic: source, sink_topic: sink, dead_letter_topic: dead }
-  const definition = processor.definition(`pl_bad_${name}`, [{ name, config: {} }], places)
+  const topics = { source, sink, deadLetters: dead }
+  const definition = processor.definition(`pl_bad_${name}`, [{ name, config: {} }], topics)
   await cluster.ensureStartOffsets(definition.group_id, (await cluster.describeTopic(source))!)
   const producer = kafka.producer()
   await producer.connect()

@@ -38,12 +38,9 @@ export async function runPipeline(
   await admin.connect()
   await ensureTopics(admin, [{ topic: deadLetterTopic, partitions, replicationFactor: 1 }])
   await admin.disconnect()
-  const definition = {
-    ...first.definition(id, steps, { source_topic: inputTopic, sink_topic: outputTopic, dead_letter_topic: deadLetterTopic }),
-    compression: options.compression ?? 'none',
-    tasks: options.tasks ?? 1,
-    ...(options.sink ? { sink: options.sink, sink_topic: deadLetterTopic } : {}),
-  }
+  const common = first.definition(id, steps, { source: inputTopic, sink: outputTopic, deadLetters: deadLetterTopic })
+  const compressed = common.sink.kind === 'topic' ? { ...common.sink, compression: options.compression ?? 'none' } : common.sink
+  const definition = { ...common, tasks: options.tasks ?? 1, sink: options.sink ?? compressed }
   await cluster.ensureStartOffsets(definition.group_id, (await cluster.describeTopic(inputTopic))!)
   // The tasks join and get ready first, so that the run measures the work and not the start.
   await first.publish(definition, 'paused')

@@ -16,11 +16,8 @@ export type BenchProcessor = {
   pid: number
   /** Gets each line of the process's standard output and error; there are none unless flags make Node print something. */
   onLine(listener: (line: string) => void): void
-  definition(
-    id: string,
-    steps: BenchStep[],
-    places: Pick<PipelineDefinition, 'source_topic' | 'sink_topic' | 'dead_letter_topic'>,
-  ): PipelineDefinition
+  /** `topics`: the names of its topics. */
+  definition(id: string, steps: BenchStep[], topics: { source: string; sink: string; deadLetters: string }): PipelineDefinition
   addSmartModule(name: string, binary: Uint8Array): Promise<void>
   publish(definition: PipelineDefinition, desired: PipelineDefinition['desired']): Promise<void>
   /** Sends SIGTERM; resolves when the process has ended. */
@@ -112,8 +109,7 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
       early.splice(0).forEach(listener)
       listeners.push(listener)
     },
-    definition: (id, steps, places) => ({
-      ...places,
+    definition: (id, steps, topics) => ({
       pipeline_id: id,
       account_id: 'acc_bench',
       name: id,
@@ -121,12 +117,11 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
       attempt: 1,
       desired: 'running',
       tasks: 1,
-      source_partitions: options.partitions,
-      sink_schema_id: SCHEMA_ID,
-      sink_bytes_max: 1_048_588,
+      source: { kind: 'topic', topic: topics.source, partitions: options.partitions },
+      sink: { kind: 'topic', topic: topics.sink, schema_id: SCHEMA_ID, bytes_max: 1_048_588, compression: 'none' },
+      dead_letter_topic: topics.deadLetters,
       dead_letter_bytes_max: 1_048_588,
       group_id: names.pipelineGroup(id),
-      compression: 'none',
       failure_threshold: 0.5,
       on_lost_position: 'fail',
       reset_revision: 0,

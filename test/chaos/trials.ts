@@ -82,15 +82,11 @@ async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition
     attempt: 1,
     desired: 'running',
     tasks: 2,
-    source_topic: source,
-    source_partitions: PARTITIONS,
-    sink_topic: sink,
-    sink_schema_id: SCHEMA_ID,
-    sink_bytes_max: 1_048_588,
+    source: { kind: 'topic', topic: source, partitions: PARTITIONS },
+    sink: { kind: 'topic', topic: sink, schema_id: SCHEMA_ID, bytes_max: 1_048_588, compression: 'none' },
     dead_letter_bytes_max: 1_048_588,
     dead_letter_topic: deadLetters,
     group_id: names.pipelineGroup('pl_trial'),
-    compression: 'none',
     failure_threshold: 1,
     on_lost_position: 'fail',
     reset_revision: 0,
@@ -117,9 +113,9 @@ async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition
   return definition
 }
 
-async function shakeGroup(arena: Arena, { group_id, source_topic }: PipelineDefinition, endAt: number): Promise<void> {
+async function shakeGroup(arena: Arena, { group_id, source }: PipelineDefinition, endAt: number): Promise<void> {
   while (Date.now() < endAt) {
-    await visitGroup(arena.launched.stack.kafkaBrokers, group_id, source_topic, 1000).catch(() => {})
+    await visitGroup(arena.launched.stack.kafkaBrokers, group_id, source.topic, 1000).catch(() => {})
     await sleep(1500)
   }
 }
@@ -130,7 +126,7 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
   const load = await startLoad({
     cluster: arena.cluster,
     kafka: arena.kafka,
-    topic: definition.source_topic,
+    topic: definition.source.topic,
     partitions: PARTITIONS,
     schemaId: SCHEMA_ID,
     recordsPerSecond: RECORDS_PER_SECOND,
@@ -140,7 +136,7 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
   // A broken rule may leave a transaction open, so that the offsets can't be read: that is a finding, not a fault of the harness.
   const offsetsNow = () =>
     arena.cluster
-      .committedOffsets(definition.group_id, definition.source_topic, [0, 1, 2, 3])
+      .committedOffsets(definition.group_id, definition.source.topic, [0, 1, 2, 3])
       .catch(() => new Map<number, { offset: bigint; metadata: string }>())
   const committed = async () => {
     const found = await offsetsNow()
@@ -165,7 +161,7 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
     const written = acknowledged.reduce((sum, count) => sum + count, 0)
     const position = async () => {
       const committed = await offsetsNow()
-      const layout = (await arena.cluster.describeTopic(definition.source_topic))!
+      const layout = (await arena.cluster.describeTopic(definition.source.topic))!
       const ends = await arena.cluster.offsets(layout, [0, 1, 2, 3], 'latest')
       const isDone = [...ends].every(([partition, end]) => (committed.get(partition)?.offset ?? 0n) >= end - 1n)
       return {
@@ -182,7 +178,8 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
       if (now !== before) [before, movedAt] = [now, Date.now()]
     }
     const { counted, isDone } = await position()
-    const verdict = await judge(arena.cluster, definition.sink_topic, definition.dead_letter_topic, acknowledged)
+    const sinkTopic = definition.sink.kind === 'topic' ? definition.sink.topic : ''
+    const verdict = await judge(arena.cluster, sinkTopic, definition.dead_letter_topic, acknowledged)
     const faults = Object.entries({
       ...verdict,
       borders: 0,

@@ -1,5 +1,9 @@
 /** Definitions of pipelines for tests that need no service. */
 import { PipelineDefinition } from '../../shared/model/definition.ts'
+import type { TaskId } from '../../shared/model/task.ts'
+
+/** The chain's task with the number. */
+export const chainTask = (task: number): TaskId => ({ role: 'chain', task })
 
 /** A running pipeline of account `acc_a` with one task and no step, from one topic to another. */
 export const definitionOf = (pipeline_id: string, more: Partial<PipelineDefinition> = {}): PipelineDefinition =>
@@ -11,10 +15,8 @@ export const definitionOf = (pipeline_id: string, more: Partial<PipelineDefiniti
     attempt: 1,
     desired: 'running',
     tasks: 1,
-    source_topic: 'in',
-    sink_topic: 'out',
-    sink_schema_id: 1,
-    sink_bytes_max: 1,
+    source: { kind: 'topic', topic: 'in' },
+    sink: { kind: 'topic', topic: 'out', schema_id: 1, bytes_max: 1 },
     dead_letter_bytes_max: 1,
     dead_letter_topic: 'dead',
     group_id: pipeline_id,

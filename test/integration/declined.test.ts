@@ -5,6 +5,7 @@ import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
 import { openDeclined, type Declined } from '../../services/processor/supervisor/declined.ts'
 import { placeTask } from '../../services/processor/supervisor/placement.ts'
 import { eventually, service, unique } from '../harness/client.ts'
+import { chainTask } from '../harness/definitions.ts'
 
 const MEMBERS = ['a', 'b', 'c']
 let cluster: Cluster
@@ -40,27 +41,31 @@ async function openAs(member: string): Promise<Declined> {
 describe('a task that its member declines', () => {
   it('goes to the same next member in every view, for this attempt and revision only, and for some minutes', async () => {
     const views = await Promise.all(MEMBERS.map(openAs))
-    const first = placeTask(MEMBERS, 'pl_x', 0)!
-    await views[MEMBERS.indexOf(first)]!.decline('pl_x', 0, 1, 1)
-    for (const view of views) await eventually('every view knows it', async () => !view.eligible(MEMBERS, 'pl_x', 0, 1, 1).includes(first))
-    const second = new Set(views.map((view) => placeTask(view.eligible(MEMBERS, 'pl_x', 0, 1, 1), 'pl_x', 0)))
+    const first = placeTask(MEMBERS, 'pl_x', chainTask(0))!
+    await views[MEMBERS.indexOf(first)]!.decline('pl_x', chainTask(0), 1, 1)
+    for (const view of views)
+      await eventually('every view knows it', async () => !view.eligible(MEMBERS, 'pl_x', chainTask(0), 1, 1).includes(first))
+    const second = new Set(views.map((view) => placeTask(view.eligible(MEMBERS, 'pl_x', chainTask(0), 1, 1), 'pl_x', chainTask(0))))
     expect(second.size).toBe(1)
     expect(second).not.toContain(first)
     for (const view of views) {
-      expect(view.eligible(MEMBERS, 'pl_x', 1, 1, 1)).toEqual(MEMBERS)
-      expect(view.eligible(MEMBERS, 'pl_x', 0, 2, 1)).toEqual(MEMBERS)
-      expect(view.eligible(MEMBERS, 'pl_x', 0, 1, 2)).toEqual(MEMBERS)
+      expect(view.eligible(MEMBERS, 'pl_x', chainTask(1), 1, 1)).toEqual(MEMBERS)
+      expect(view.eligible(MEMBERS, 'pl_x', chainTask(0), 2, 1)).toEqual(MEMBERS)
+      expect(view.eligible(MEMBERS, 'pl_x', chainTask(0), 1, 2)).toEqual(MEMBERS)
     }
     // A member that joins now learns of it too.
-    expect((await openAs('d')).eligible(MEMBERS, 'pl_x', 0, 1, 1)).not.toContain(first)
+    expect((await openAs('d')).eligible(MEMBERS, 'pl_x', chainTask(0), 1, 1)).not.toContain(first)
     clock += 6 * 60_000
-    expect(views[0]!.eligible(MEMBERS, 'pl_x', 0, 1, 1)).toEqual(MEMBERS)
+    expect(views[0]!.eligible(MEMBERS, 'pl_x', chainTask(0), 1, 1)).toEqual(MEMBERS)
   })
 
   it('is open to all members again when all have declined it', async () => {
     const views = await Promise.all(MEMBERS.map(openAs))
-    for (const view of views) await view.decline('pl_y', 0, 1, 1)
-    await eventually('the last decline is known', async () => views[0]!.eligible(['b', 'c', 'd'], 'pl_y', 0, 1, 1).join() === 'd')
-    expect(views[0]!.eligible(MEMBERS, 'pl_y', 0, 1, 1)).toEqual(MEMBERS)
+    for (const view of views) await view.decline('pl_y', chainTask(0), 1, 1)
+    await eventually(
+      'the last decline is known',
+      async () => views[0]!.eligible(['b', 'c', 'd'], 'pl_y', chainTask(0), 1, 1).join() === 'd',
+    )
+    expect(views[0]!.eligible(MEMBERS, 'pl_y', chainTask(0), 1, 1)).toEqual(MEMBERS)
   })
 })

@@ -13,6 +13,7 @@ import { FREEZES as FREEZERS, type Freeze } from '../chaos/faults/freezes.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { childrenOf } from '../harness/child-processes.ts'
+import { chainTask } from '../harness/definitions.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 
 const FREEZES = Object.keys(FREEZERS) as Freeze[]
@@ -44,7 +45,7 @@ afterAll(async () => {
 function ownerOf(pipelineId: string, task: number): string {
   for (;;) {
     const name = unique('freezes')
-    if (weight(name, pipelineId, task) > 0.99999 * 2 ** 48) return name
+    if (weight(name, pipelineId, chainTask(task)) > 0.99999 * 2 ** 48) return name
   }
 }
 

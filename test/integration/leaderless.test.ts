@@ -80,7 +80,7 @@ it.each([
     const arrived = (partition: number) =>
       eventually(`partition ${partition} has everything`, async () => (await found(partition)).length >= written[partition]!.length, 20_000)
 
-    const definition = processor.definition(`pl_${lonely}`, [], { source_topic: source, sink_topic: sink, dead_letter_topic: dead })
+    const definition = processor.definition(`pl_${lonely}`, [], { source, sink, deadLetters: dead })
     await cluster.ensureStartOffsets(definition.group_id, (await cluster.describeTopic(source))!)
     definition.failure_threshold = 1
     await processor.publish(definition, 'running')

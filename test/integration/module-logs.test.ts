@@ -88,13 +88,17 @@ describe('the log of a pipeline', () => {
     const { from, to, logs } = await setUp()
     await write(client, from.id, numbers(1000, 6000))
     await waitForTotal(client, to.id, 5000)
-    // The dropped lines are told by the next one.
+    // The dropped lines are told by the next one, which may be dropped itself.
+    let more = 0
     await eventually('the missing lines are told', async () => {
       await write(client, from.id, [{ n: 2 }])
+      more++
       const lines = (await logs()).filter(({ message }) => message.startsWith('line '))
       const missing = (await logs()).reduce((sum, { dropped = 0 }) => sum + dropped, 0)
       expect(lines.length).toBeLessThanOrEqual(250)
-      return lines.length >= 50 && lines.length + missing === 5000
+      const told = lines.length + missing
+      expect(told).toBeLessThanOrEqual(5000 + more)
+      return lines.length >= 50 && told >= 5000
     })
   })
 

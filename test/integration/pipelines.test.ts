@@ -6,6 +6,7 @@ import { frame } from '../../shared/model/framing.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { compileFixture } from '../harness/extism-fixture.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { chainTask } from '../harness/definitions.ts'
 import { killProcess, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type Step } from '../harness/pipelines.ts'
 
@@ -287,6 +288,6 @@ describe('the fleet', () => {
     const members = groups[0]!.members.map(({ clientId }) => clientId)
     expect(members).toHaveLength(2)
     // Each task runs exactly where rendezvous hashing over the live fleet puts it.
-    expect(view.tasks.map(({ processor_id }) => processor_id)).toEqual([0, 1, 2, 3].map((task) => placeTask(members, id, task)))
+    expect(view.tasks.map(({ processor_id }) => processor_id)).toEqual([0, 1, 2, 3].map((task) => placeTask(members, id, chainTask(task))))
   })
 })

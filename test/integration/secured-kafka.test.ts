@@ -117,7 +117,7 @@ describe('a secured cluster', () => {
         [source, sink, dead].map((topic) => ({ topic, partitions: 1, replicationFactor: 1 })),
       )
       await producer.send({ topic: source, messages: [{ key: 'k', value: frame(7, '{"n":1}') }] })
-      const definition = processor.definition(`pl_${prefix}`, [], { source_topic: source, sink_topic: sink, dead_letter_topic: dead })
+      const definition = processor.definition(`pl_${prefix}`, [], { source, sink, deadLetters: dead })
       await cluster.ensureStartOffsets(definition.group_id, (await cluster.describeTopic(source))!)
       await processor.publish(definition, 'running')
       const values = await eventually('the record has come through', async () => {

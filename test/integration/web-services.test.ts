@@ -377,21 +377,21 @@ describe('an intake topic', () => {
       return body.totals?.out === 400
     })
     const names = serviceNames(service().env.DPS_PREFIX!)
-    const definition = { group_id: names.pipelineGroup(id), source_topic: names.intakeTopic(service().accounts.other.account_id, id) }
+    const [groupId, topic] = [names.pipelineGroup(id), names.intakeTopic(service().accounts.other.account_id, id)]
     const cluster = openCluster({ brokers: service().brokers, clientId: 'trim', now: () => Date.now() })
     const admin = createKafka(service().brokers, 'trim').admin()
     await admin.connect()
     const withAdmin = async <T>(work: (client: typeof admin) => Promise<T>) => work(admin)
-    const layout = (await cluster.describeTopic(definition.source_topic))!
+    const layout = (await cluster.describeTopic(topic))!
     const partitions = [...layout.leaders.keys()]
     const left = async () => {
       const [starts, ends] = [await cluster.offsets(layout, partitions, 'earliest'), await cluster.offsets(layout, partitions, 'latest')]
       return partitions.reduce((sum, each) => sum + Number(ends.get(each)! - starts.get(each)!), 0)
     }
     const before = await left()
-    await trimIntake({ cluster, withAdmin }, definition, Date.now() - 3_600_000)
+    await trimIntake({ cluster, withAdmin }, groupId, topic, Date.now() - 3_600_000)
     expect(await left()).toBe(before)
-    await trimIntake({ cluster, withAdmin }, definition, Date.now() + 3_600_000)
+    await trimIntake({ cluster, withAdmin }, groupId, topic, Date.now() + 3_600_000)
     // Transaction markers after the last committed offset may stay.
     expect(await left()).toBeLessThanOrEqual(partitions.length)
     await admin.disconnect()

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rangesOf } from '../../services/control-plane/stream-data/interleave.ts'
 import { placeTask } from '../../services/processor/supervisor/placement.ts'
+import { chainTask } from '../harness/definitions.ts'
 
 const counts = fc.array(fc.nat(40), { minLength: 1, maxLength: 6 })
 
@@ -34,16 +35,16 @@ describe('placement', () => {
   it('moves only the tasks of a member that leaves, and gives every member its share', () => {
     const members = ['a', 'b', 'c', 'd']
     for (let i = 0; i < 200; i++) {
-      const before = placeTask(members, `pl_${i}`, 0)!
+      const before = placeTask(members, `pl_${i}`, chainTask(0))!
       const after = placeTask(
         members.filter((member) => member !== 'b'),
         `pl_${i}`,
-        0,
+        chainTask(0),
       )!
       if (before !== 'b') expect(after).toBe(before)
     }
     const shares = Map.groupBy(
-      Array.from({ length: 1000 }, (_, i) => placeTask(members, `pl_${i}`, 0)),
+      Array.from({ length: 1000 }, (_, i) => placeTask(members, `pl_${i}`, chainTask(0))),
       (member) => member,
     )
     for (const share of shares.values()) expect(share.length).toBeGreaterThan(150)

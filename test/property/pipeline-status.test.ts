@@ -15,6 +15,7 @@ import {
   type PipelineEvent,
   type PipelineStatus,
 } from '../../shared/model/pipeline-status.ts'
+import { chainTask } from '../harness/definitions.ts'
 
 const event = fc.constantFrom(...PIPELINE_EVENTS)
 const status = fc.constantFrom(...PIPELINE_STATUSES)
@@ -80,6 +81,7 @@ describe('the status table', () => {
 })
 
 const report = (change: Partial<Observation> = {}): Observation => ({
+  role: 'chain',
   task: 0,
   status: 'running',
   reason: null,
@@ -90,11 +92,15 @@ const report = (change: Partial<Observation> = {}): Observation => ({
 
 describe('the reports of tasks', () => {
   it('don’t count when they are of another attempt, or of tasks that are no longer wanted', () => {
-    expect(statusFrom('running', [0], 'starting', [report({ status: 'failed', reason: 'why' })], 2)).toMatchObject({ status: 'starting' })
-    expect(statusFrom('running', [0], 'running', [report(), report({ task: 1, status: 'failed', reason: 'old' })], 1)).toMatchObject({
+    expect(statusFrom('running', [chainTask(0)], 'starting', [report({ status: 'failed', reason: 'why' })], 2)).toMatchObject({
+      status: 'starting',
+    })
+    expect(
+      statusFrom('running', [chainTask(0)], 'running', [report(), report({ task: 1, status: 'failed', reason: 'old' })], 1),
+    ).toMatchObject({
       status: 'running',
     })
-    expect(statusFrom('running', [0], 'running', [report({ status: 'failed', reason: 'why' })], 1)).toMatchObject({
+    expect(statusFrom('running', [chainTask(0)], 'running', [report({ status: 'failed', reason: 'why' })], 1)).toMatchObject({
       status: 'failed',
       reason: 'why',
     })
@@ -102,7 +108,13 @@ describe('the reports of tasks', () => {
 
   it('pause a pipeline when one of its tasks has held itself back', () => {
     expect(
-      statusFrom('running', [0, 1], 'running', [report(), report({ task: 1, status: 'paused', held_back: true, reason: 'too many' })], 1),
+      statusFrom(
+        'running',
+        [0, 1].map(chainTask),
+        'running',
+        [report(), report({ task: 1, status: 'paused', held_back: true, reason: 'too many' })],
+        1,
+      ),
     ).toEqual({
       status: 'paused',
       reason: 'too many',
@@ -112,6 +124,7 @@ describe('the reports of tasks', () => {
 
   it('make the pipeline running, paused or stopped only when all tasks are', () => {
     const observation = fc.record({
+      role: fc.constant('chain' as const),
       task: fc.nat(3),
       status: fc.constantFrom<Observation['status']>('starting', 'running', 'paused', 'stopped', 'failed'),
       reason: fc.constant(null),
@@ -121,7 +134,7 @@ describe('the reports of tasks', () => {
     const distinct = fc.uniqueArray(observation, { selector: ({ task }) => task, maxLength: 4 })
     fc.assert(
       fc.property(distinct, fc.constantFrom<DesiredStatus>('running', 'paused', 'stopped'), (observations, desired) => {
-        const { event: told } = eventFrom(desired, [0, 1, 2, 3], observations, 1)
+        const { event: told } = eventFrom(desired, [0, 1, 2, 3].map(chainTask), observations, 1)
         const all = (...statuses: string[]) => observations.length === 4 && observations.every((each) => statuses.includes(each.status))
         if (told === 'tasks_running') expect(all('running')).toBe(true)
         if (told === 'tasks_paused') expect(all('paused')).toBe(true)

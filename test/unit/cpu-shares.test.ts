@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createCpuMeter } from '../../services/processor/supervisor/cpu-meter.ts'
 import { niceOf } from '../../services/processor/supervisor/nice.ts'
 import type { AccountState } from '../../shared/model/definition.ts'
-import { definitionOf } from '../harness/definitions.ts'
+import { chainTask, definitionOf } from '../harness/definitions.ts'
 
 describe('CPU time', () => {
   it('is counted by account and clock hour, through ends and restarts of runners', () => {
@@ -28,9 +28,13 @@ describe('CPU time', () => {
       acc_over: { type: 'enterprise', is_suspended: false, is_over_cpu: true },
     }
     const nice = (group: string, ...ids: string[]) =>
-      niceOf(group, new Map(ids.map((account_id) => [account_id, { definition: definitionOf(account_id, { account_id }), tasks: [0] }])), {
-        account: (id) => accounts[id],
-      })
+      niceOf(
+        group,
+        new Map(ids.map((account_id) => [account_id, { definition: definitionOf(account_id, { account_id }), tasks: [chainTask(0)] }])),
+        {
+          account: (id) => accounts[id],
+        },
+      )
     const [enterprise, unknown, developer, over] = [
       nice('account/a', 'acc_ent'),
       nice('account/b', 'acc_new'),

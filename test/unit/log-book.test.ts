@@ -16,6 +16,7 @@ function setUp() {
       step: 1,
       module: 'm',
       version: '1.0.0',
+      role: 'chain',
       task: 0,
       revision: 1,
       message,

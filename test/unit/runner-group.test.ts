@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { FromRunner, ToRunner } from '../../services/processor/channel/protocol.ts'
 import { createRunnerGroup } from '../../services/processor/supervisor/runner-group.ts'
 import type { RunnerProcess } from '../../services/processor/supervisor/runner-process.ts'
-import { ObservedTask } from '../../shared/model/definition.ts'
-import { definitionOf } from '../harness/definitions.ts'
+import { ObservedTask } from '../../shared/model/observed.ts'
+import { chainTask, definitionOf } from '../harness/definitions.ts'
 
 const report = (task: number, more: Partial<ObservedTask> = {}): ObservedTask => ({
   ...ObservedTask.parse({
@@ -58,7 +58,7 @@ function setUp() {
   }
   group.use(runner)
   const assign = (attempt: number, tasks = [0, 1]) =>
-    group.tell(new Map([['pl_a', { definition: definitionOf('pl_a', { attempt, tasks: 2 }), tasks }]]))
+    group.tell(new Map([['pl_a', { definition: definitionOf('pl_a', { attempt, tasks: 2 }), tasks: tasks.map(chainTask) }]]))
   const turn = () => sent.flatMap((value) => (value.type === 'assign' ? [value.turn] : [])).at(-1)!
   const say = (value: Partial<Extract<FromRunner, { type: 'report' }>>) => group.onValue({ type: 'report', tasks: [], ended: [], ...value })
   return { group, sent, ended, assign, release: () => group.tell(new Map()), turn, say }

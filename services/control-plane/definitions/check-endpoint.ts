@@ -72,7 +72,7 @@ export async function disposeEndpoints(
     ['source', source],
     ['sink', sink],
   ] as const) {
-    if (!endpoint || !findConnector(endpoint.connector_id)?.[side]?.dispose) continue
+    if (endpoint.kind === 'topic' || !findConnector(endpoint.connector_id)?.[side]?.dispose) continue
     const refused = await dispose(deps, account_id, side, endpoint, pipeline_id).catch(reasonOf)
     if (refused === undefined) continue
     const reason = `the ${side} could not be cleaned up: ${refused}`

@@ -7,7 +7,7 @@ import { bucketConnector } from '../../../shared/connectors/storage-bucket/conne
 import { TableSinkConfig, tableConnector } from '../../../shared/connectors/table/connector.ts'
 import { StreamConfig, streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import type { Detail } from '../service-error.ts'
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { ExternalSink, SinkDefinition, SourceCodec, TopicSink } from '../../../shared/model/definition.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { schemaTextOf } from '../../../shared/model/schema-text.ts'
 import type { Queryable } from '../store/database.ts'
@@ -91,40 +91,33 @@ export async function resolveEndpoint(
   return undefined
 }
 
-/** How a chain reads the values of a non-JSON source stream; `sinkCodecOf` is for writing. */
-export function sourceCodecOf(
-  { name, format }: StreamRow,
-  schemas: ReadonlyMap<number, StreamSchemaRow>,
-): Pick<PipelineDefinition, 'source_codec'> {
-  if (format === 'json') return {}
+/** How a chain reads the stream's values; undefined where they are JSON. */
+export function streamCodecOf({ name, format }: StreamRow, schemas: ReadonlyMap<number, StreamSchemaRow>): SourceCodec | undefined {
+  if (format === 'json') return undefined
   const texts = [...schemas].map(([id, schema]) => [String(id), schemaTextOf({ name, format, ...schema })])
-  return { source_codec: { format, schemas: Object.fromEntries(texts) } }
+  return { format, schemas: Object.fromEntries(texts) }
 }
 export const bytesMaxOf = ({ batch_bytes_max }: StreamRow): number => batch_bytes_max ?? LIMITS.topic_batch_bytes_max
-export function sinkCodecOf(stream: StreamRow): Pick<PipelineDefinition, 'sink_codec'> {
-  return { sink_codec: stream.format === 'json' ? undefined : { format: stream.format, schema: schemaTextOf(stream) } }
-}
 
-/** The sink's part of a definition. `rest` is only for a sink that is not a stream. */
-export function sinkPartOf(
+/** The stream as a sink. */
+export const topicSinkOf = (stream: StreamRow, compression: TopicSink['compression']): TopicSink => ({
+  kind: 'topic',
+  topic: stream.topic,
+  schema_id: stream.schema_id ?? 0,
+  bytes_max: bytesMaxOf(stream),
+  compression,
+  codec: stream.format === 'json' ? undefined : { format: stream.format, schema: schemaTextOf(stream) },
+})
+
+/** A definition's sink. `rest` is only for one that is not a stream. */
+export function sinkDefinitionOf(
   sink: ResolvedEndpoint,
   streamConfig: unknown,
-  deadLetterTopic: string,
-  rest: Pick<NonNullable<PipelineDefinition['sink']>, 'fields' | 'origin' | 'on_error'>,
-): Pick<PipelineDefinition, 'sink_topic' | 'sink_schema_id' | 'sink_bytes_max' | 'compression' | 'sink_codec' | 'sink'> {
-  if (sink.kind === 'connector') {
-    const { connector_id, config } = sink
-    const place = { sink_topic: deadLetterTopic, sink_schema_id: 0, sink_bytes_max: LIMITS.topic_batch_bytes_max }
-    return { ...place, compression: 'none', sink: { connector_id, config, ...rest } }
-  }
-  const { stream } = sink
-  return {
-    sink_topic: stream.topic,
-    sink_schema_id: stream.schema_id ?? 0,
-    sink_bytes_max: bytesMaxOf(stream),
-    compression: StreamConfig.parse(streamConfig).compression ?? 'none',
-    ...sinkCodecOf(stream),
-  }
+  rest: Pick<ExternalSink, 'fields' | 'origin' | 'on_error'>,
+): SinkDefinition {
+  if (sink.kind === 'stream') return topicSinkOf(sink.stream, StreamConfig.parse(streamConfig).compression ?? 'none')
+  const { kind, connector_id, config } = sink
+  return { kind, connector_id, config, ...rest }
 }
 
 /** The streams and secrets that the endpoints use, so that they can't be deleted. */

@@ -89,7 +89,7 @@ function challengeIn({ values }: RawRecords): string | undefined {
 async function authenticated(deps: Deps, ctx: Context, pipelineId: string) {
   const row = isStorable(pipelineId) ? await findAnyPipeline(deps.db, pipelineId) : undefined
   const source = row?.definition.source
-  if (!row || source?.connector_id !== webhookConnector.id || row.status === 'deleting') throw refused()
+  if (!row || source?.kind !== 'connector' || source.connector_id !== webhookConnector.id || row.status === 'deleting') throw refused()
   const config = WebhookConfig.parse(source.config)
   const body = await readBytes(ctx)
   const secrets = await secretsOf(deps, row.account_id, config)
@@ -115,7 +115,7 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
   if (challenge !== undefined) return { status: 200, body: { challenge } }
   const target = {
     id: row.id,
-    topic: row.definition.source_topic,
+    topic: row.definition.source.topic,
     key_field: config.key ?? null,
   }
   const write = async (attempt?: Attempt): Promise<Reply> => {

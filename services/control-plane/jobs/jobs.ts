@@ -3,7 +3,14 @@ import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { notFound } from '../service-error.ts'
 import { hasMembers, removeGroup } from '../../../shared/kafka/admin/admin.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
-import type { JobInput, ObservedTask, PipelineDefinition, ServiceNames } from '../../../shared/model/definition.ts'
+import {
+  sourceCodecOf,
+  type JobInput,
+  type PipelineDefinition,
+  type ServiceNames,
+  type SinkDefinition,
+} from '../../../shared/model/definition.ts'
+import { runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
 import type { Queryable } from '../store/database.ts'
 import { settleJobDeadLetters } from '../store/dead-letters.ts'
 import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow } from '../store/jobs.ts'
@@ -19,19 +26,17 @@ export function jobDefinition(
   { definition, revision }: PipelineRow,
   job: JobInput,
   input: { topic: string; partitions: number },
-  sink: Pick<PipelineDefinition, 'sink_topic' | 'sink_schema_id' | 'sink_bytes_max' | 'sink_codec'> | undefined,
+  sink: SinkDefinition = definition.sink,
 ): PipelineDefinition {
   return {
     ...definition,
-    // `sink` replaces the pipeline's own sink with a stream. The input is always a topic, even if the pipeline's source is external.
-    ...(sink ? { ...sink, sink: undefined } : {}),
-    source: undefined,
+    // The input is always a topic, even if the pipeline's source is external.
+    source: { ...input, kind: 'topic', codec: sourceCodecOf(definition) },
+    sink,
     revision,
     attempt: 1,
     desired: 'running',
     tasks: 1,
-    source_topic: input.topic,
-    source_partitions: input.partitions,
     group_id: names.pipelineGroup(job.job_id),
     failure_threshold: 1,
     job,
@@ -89,10 +94,10 @@ function progressOf({ definition }: JobRow, positions: ReadonlyMap<number, bigin
 
 /** Saves what the job's task reports, in the projector's transaction. Returns the job's final status once the task has ended. */
 export async function projectJob(trx: Queryable, observed: ObservedTask): Promise<JobStatus | undefined> {
-  const row = await lockJob(trx, observed.pipeline_id)
+  const row = await lockJob(trx, runOfReport(observed))
   if (!row || isFinal(row.status)) {
     // A late report about a job that has ended.
-    await deleteObserved(trx, observed.pipeline_id)
+    await deleteObserved(trx, runOfReport(observed))
     return undefined
   }
   const records = { ...NO_RECORDS }
@@ -127,7 +132,7 @@ export async function settleJob(
   // A remaining group member may commit one more round: the committed offsets are final only after it has left.
   if (status !== 'finished' && (await deps.withAdmin((admin) => hasMembers(admin, definition.group_id)))) return
   const partitions = Object.keys(definition.job?.ranges ?? {}).map(Number)
-  const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, partitions)
+  const committed = await cluster.committedOffsets(definition.group_id, definition.source.topic, partitions)
   const positions = new Map([...committed].map(([partition, { offset }]) => [partition, offset]))
   await db.transaction(async (trx) => {
     const row = await lockJob(trx, id)

@@ -8,18 +8,18 @@ import { findStream } from '../store/streams.ts'
 import type { z } from 'zod'
 import type { Deps } from '../deps.ts'
 import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'
-import { bytesMaxOf, sinkCodecOf } from '../definitions/resolve-endpoint.ts'
+import { topicSinkOf } from '../definitions/resolve-endpoint.ts'
 import { resolvePlace } from '../definitions/stream-places.ts'
 
 export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<typeof ReplayRequest>): Promise<JobRow> {
   const { cluster, db } = deps
-  const { source_topic } = pipeline.definition
-  const layout = await cluster.describeTopic(source_topic)
-  if (!layout) throw new Error(`topic ${source_topic} does not exist`)
+  const { topic } = pipeline.definition.source
+  const layout = await cluster.describeTopic(topic)
+  if (!layout) throw new Error(`topic ${topic} does not exist`)
   const sink = body.sink && (await findStream(db, pipeline.account_id, body.sink.stream_id))
   if (body.sink && sink?.status !== 'active')
     throw invalidRequest([{ path: '/sink/stream_id', message: 'is not the id of an active stream' }])
-  if (sink?.topic === source_topic)
+  if (sink?.topic === topic)
     throw invalidRequest([{ path: '/sink/stream_id', message: 'must not be the source: the pipeline would read what the replay writes' }])
   const from = await resolvePlace(cluster, layout, body.from, '/from')
   const to = await resolvePlace(cluster, layout, body.to, '/to')
@@ -38,13 +38,14 @@ export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<t
   }
   if (backwards.length > 0 && (total === 0 || typeof body.to === 'object')) throw invalidRequest(backwards)
   const job = { job_id: newId('job'), kind: 'replay' as const, ranges, records_per_second_max: body.records_per_second ?? null }
+  const own = pipeline.definition.sink
   const definition = {
     ...jobDefinition(
       deps.names,
       pipeline,
       job,
-      { topic: source_topic, partitions: layout.leaders.length },
-      sink && { sink_topic: sink.topic, sink_schema_id: sink.schema_id ?? 0, sink_bytes_max: bytesMaxOf(sink), ...sinkCodecOf(sink) },
+      { topic, partitions: layout.leaders.length },
+      sink && topicSinkOf(sink, own.kind === 'topic' ? own.compression : 'none'),
     ),
     job,
   }

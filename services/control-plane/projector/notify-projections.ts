@@ -2,7 +2,7 @@
  * Pipelines that made progress have written to their sink streams and perhaps to their dead-letter topics: this extends the projections
  * of both in Postgres in the background, so that the first page does not have to wait.
  */
-import { z } from 'zod'
+import { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { listDefinitions } from '../store/pipelines.ts'
 import { listStreamsOver } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
@@ -18,17 +18,15 @@ export function notifyProjectionsOf(deps: Pick<Deps, 'db' | 'streamData' | 'dead
   notify(deps, due).catch((error: unknown) => deps.log.debug({ reason: String(error) }, 'a projection was not extended'))
 }
 
-const Topics = z.object({ sink_topic: z.string(), dead_letter_topic: z.string() })
-
 async function notify(
   { db, streamData, deadLetters }: Pick<Deps, 'db' | 'streamData' | 'deadLetters'>,
   pipelineIds: string[],
 ): Promise<void> {
   const rows = await listDefinitions(db, pipelineIds)
-  const pipelines = rows.map(({ id, definition }) => ({ id, definition: Topics.parse(definition) }))
+  const pipelines = rows.map(({ id, definition }) => ({ id, definition: PipelineDefinition.parse(definition) }))
   const streams = await listStreamsOver(
     db,
-    pipelines.map(({ definition }) => definition.sink_topic),
+    pipelines.flatMap(({ definition: { sink } }) => (sink.kind === 'topic' ? [sink.topic] : [])),
   )
   streams.forEach(streamData.notifyIndex)
   pipelines.forEach(deadLetters.notify)

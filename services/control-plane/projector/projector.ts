@@ -2,7 +2,8 @@
 import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { openTail, type Tail, type TailRecord } from '../../../shared/kafka/tail.ts'
-import { CpuUse, isCpuUseKey, ObservedTask, taskNumbersOf } from '../../../shared/model/definition.ts'
+import { tasksOf } from '../../../shared/model/definition.ts'
+import { CpuUse, isCpuUseKey, ObservedTask, runOfReport } from '../../../shared/model/observed.ts'
 import { statusFrom } from '../../../shared/model/pipeline-status.ts'
 import type { Queryable } from '../store/database.ts'
 import {
@@ -43,14 +44,14 @@ async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void
     return
   }
   // Also removes late reports of tasks that a newer revision no longer has.
-  await deleteObservedBut(trx, pipelineId, taskNumbersOf(row.definition))
+  await deleteObservedBut(trx, pipelineId, tasksOf(row.definition))
   const observed = await listObserved(trx, pipelineId)
   await quarantineVersions(
     trx,
     row.account_id,
     observed.flatMap(({ quarantined }) => quarantined),
   )
-  const next = statusFrom(row.desired, taskNumbersOf(row.definition), row.status, observed, row.attempt)
+  const next = statusFrom(row.desired, tasksOf(row.definition), row.status, observed, row.attempt)
   if (!next || (next.status === row.status && next.reason === row.status_reason)) return
   const isHeldBack = next.event === 'task_held_back' && row.desired === 'running'
   const updated = await updatePipeline(trx, pipelineId, {
@@ -85,14 +86,14 @@ export async function startProjector(
         const position = await lockProjectorPosition(trx, NAME)
         const tasks = records.filter(({ offset }) => offset >= position).flatMap(parse)
         for (const use of records.filter(({ offset }) => offset >= position).flatMap(cpuUseIn)) await saveCpuUse(trx, use)
-        const ids = [...new Set(tasks.map(({ pipeline_id }) => pipeline_id))].sort()
-        const pipelineIds = ids.filter((id) => !id.startsWith('job_'))
+        const [ofJobs, ofPipelines] = [tasks.filter(({ job_id }) => job_id), tasks.filter(({ job_id }) => !job_id)]
+        const pipelineIds = [...new Set(ofPipelines.map(({ pipeline_id }) => pipeline_id))].sort()
         const endedJobs: Projected['endedJobs'] = []
         for (const task of tasks) await saveObserved(trx, task)
         for (const id of pipelineIds) await projectPipeline(trx, id)
-        for (const task of tasks.filter(({ pipeline_id }) => pipeline_id.startsWith('job_'))) {
+        for (const task of ofJobs) {
           const status = await projectJob(trx, task)
-          if (status) endedJobs.push({ id: task.pipeline_id, status, reason: task.reason })
+          if (status) endedJobs.push({ id: runOfReport(task), status, reason: task.reason })
         }
         if (nextOffset > position) await setProjectorPosition(trx, NAME, nextOffset)
         return { pipelineIds, endedJobs }

@@ -73,7 +73,7 @@ function verdictOf({ max_failing, max_differing }: CanaryRow, compared: bigint, 
 }
 
 async function compareNext(deps: CanaryDeps, row: CanaryRow, { definition }: PipelineRow, pass: number): Promise<void> {
-  const next = await nextRecords(deps, definition.source_topic, row.positions, pass)
+  const next = await nextRecords(deps, definition.source.topic, row.positions, pass)
   if (!next || JSON.stringify(next.positions) === JSON.stringify(row.positions)) return
   const found = await compareSteps(deps, definition, row.step, row.definition, next.records)
   const compared = BigInt(row.compared) + BigInt(found.compared)

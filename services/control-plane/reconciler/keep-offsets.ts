@@ -10,12 +10,12 @@ import { oncePerInterval } from './once-per-interval.ts'
 
 const EVERY_MS = 12 * 3_600_000
 
-export async function keepOffset(cluster: Cluster, definition: { group_id: string; source_topic: string }): Promise<void> {
-  const layout = await cluster.describeTopic(definition.source_topic)
+export async function keepOffset(cluster: Cluster, groupId: string, topic: string): Promise<void> {
+  const layout = await cluster.describeTopic(topic)
   if (!layout) return
-  const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...layout.leaders.keys()])
+  const committed = await cluster.committedOffsets(groupId, topic, [...layout.leaders.keys()])
   // Refused while the group has members, but then nothing can expire either.
-  if (committed.size > 0) await cluster.commitFromOutside(definition.group_id, definition.source_topic, committed)
+  if (committed.size > 0) await cluster.commitFromOutside(groupId, topic, committed)
 }
 
 /** What the reconciler calls on every pass; it does its work twice a day. */
@@ -28,9 +28,8 @@ export const createOffsetKeeper = ({ db, cluster, names, log }: Pick<Deps, 'db' 
         .transaction(async (trx) => {
           // The lock keeps `POST …/offsets` out between the read and the commit.
           await lockPipeline(trx, definition.pipeline_id)
-          await keepOffset(cluster, definition)
-          if (definition.source && !definition.job)
-            await keepOffset(cluster, { group_id: names.intakeGroup(id), source_topic: definition.source_topic })
+          await keepOffset(cluster, definition.group_id, definition.source.topic)
+          if (definition.source.kind === 'connector') await keepOffset(cluster, names.intakeGroup(id), definition.source.topic)
         })
         .catch((error: unknown) => log.debug({ id, reason: String(error) }, 'offsets were not committed again')),
   )

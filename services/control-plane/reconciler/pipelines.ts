@@ -38,8 +38,8 @@ export async function finishPipeline(
   pipeline: PipelineRow,
 ): Promise<void> {
   const { definition } = pipeline
-  if (definition.source) {
-    const { source_topic: topic, source_partitions: partitions } = definition
+  const { topic, partitions, kind } = definition.source
+  if (kind === 'connector') {
     // Records that were acknowledged to the source must stay until they are handled; `trim-intakes.ts` deletes those that were.
     const config = {
       'max.message.bytes': String(LIMITS.topic_batch_bytes_max),
@@ -59,8 +59,8 @@ export async function finishPipeline(
       ]),
     )
   }
-  const source = await cluster.describeTopic(definition.source_topic)
-  if (!source) throw new Error(`the source topic ${definition.source_topic} does not exist`)
+  const source = await cluster.describeTopic(topic)
+  if (!source) throw new Error(`the source topic ${topic} does not exist`)
   await Promise.all([
     withAdmin((admin) =>
       ensureTopics(admin, [
@@ -75,7 +75,7 @@ export async function finishPipeline(
     cluster.ensureStartOffsets(definition.group_id, source, resolvedStart(pipeline)),
   ])
   // Splits that have read nothing yet get a committed offset too, so that an offset missing later means that it was lost.
-  if (definition.source) await cluster.ensureStartOffsets(names.intakeGroup(pipeline.id), source, resolvedStart(pipeline))
+  if (kind === 'connector') await cluster.ensureStartOffsets(names.intakeGroup(pipeline.id), source, resolvedStart(pipeline))
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (row?.status !== 'creating') return
@@ -121,8 +121,9 @@ export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): P
   await withAdmin(async (admin) => {
     await removeTopics(admin, [pipeline.definition.dead_letter_topic])
     await removeGroup(admin, pipeline.definition.group_id)
-    if (!pipeline.definition.source) return
-    await removeTopics(admin, [pipeline.definition.source_topic, names.seenTopic(pipeline.account_id, pipeline.id)])
+    const { kind, topic } = pipeline.definition.source
+    if (kind === 'topic') return
+    await removeTopics(admin, [topic, names.seenTopic(pipeline.account_id, pipeline.id)])
     await removeGroup(admin, names.intakeGroup(pipeline.id))
   })
   await deletePipelineRow(db, pipeline.id)

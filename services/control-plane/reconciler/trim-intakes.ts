@@ -15,7 +15,7 @@ export const createIntakeTrimmer = ({ db, cluster, withAdmin, log }: Pick<Deps, 
     EVERY_MS,
     () => listSourcedPipelines(db),
     ({ id, definition }, nowMs) =>
-      trimIntake({ cluster, withAdmin }, definition, nowMs - KEPT_MS).catch((error: unknown) =>
+      trimIntake({ cluster, withAdmin }, definition.group_id, definition.source.topic, nowMs - KEPT_MS).catch((error: unknown) =>
         log.debug({ id, reason: String(error) }, 'an intake topic was not trimmed'),
       ),
   )
@@ -23,13 +23,14 @@ export const createIntakeTrimmer = ({ db, cluster, withAdmin, log }: Pick<Deps, 
 /** Deletes records that are committed and older than a time. */
 export async function trimIntake(
   { cluster, withAdmin }: Pick<Deps, 'cluster' | 'withAdmin'>,
-  { group_id, source_topic }: { group_id: string; source_topic: string },
+  groupId: string,
+  topic: string,
   olderThanMs: number,
 ): Promise<void> {
-  const layout = await cluster.describeTopic(source_topic)
+  const layout = await cluster.describeTopic(topic)
   if (!layout) return
   const partitions = [...layout.leaders.keys()]
-  const committed = await cluster.committedOffsets(group_id, source_topic, partitions)
+  const committed = await cluster.committedOffsets(groupId, topic, partitions)
   const young = await cluster.offsets(layout, partitions, olderThanMs)
   const ends = partitions.flatMap((partition) => {
     const handled = committed.get(partition)?.offset ?? 0n
@@ -41,7 +42,7 @@ export async function trimIntake(
   if (ends.length === 0) return
   await withAdmin(async (admin) => {
     // kafkajs 2.2.4 only knows the leaders of topics that it was asked about before.
-    await admin.fetchTopicOffsets(source_topic)
-    await admin.deleteTopicRecords({ topic: source_topic, partitions: ends })
+    await admin.fetchTopicOffsets(topic)
+    await admin.deleteTopicRecords({ topic, partitions: ends })
   })
 }

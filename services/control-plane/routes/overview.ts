@@ -1,6 +1,6 @@
 /** The overview: every pipeline of the account, those that need attention first. */
 import { getOverviewContract, type PipelineGlance } from '../../../shared/api/overview.ts'
-import { chainRate } from '../../../shared/model/definition.ts'
+import { chainRate } from '../../../shared/model/observed.ts'
 import { listFleet, type FleetRow } from '../store/fleet.ts'
 import { operation } from './operation.ts'
 

@@ -1,5 +1,5 @@
 /** CPU seconds that the processors report for each account, by clock hour. */
-import type { CpuUse } from '../../../shared/model/definition.ts'
+import type { CpuUse } from '../../../shared/model/observed.ts'
 import type { Queryable } from './database.ts'
 
 /** Stores what one processor has counted in one hour; a lower count is an older report. */

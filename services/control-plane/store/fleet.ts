@@ -1,11 +1,11 @@
 /** All pipelines of an account at a glance: what they should do, what their tasks report, and what waits in their dead letters. */
-import type { ObservedTask } from '../../../shared/model/definition.ts'
+import type { ObservedTask } from '../../../shared/model/observed.ts'
 import type { Queryable } from './database.ts'
 import type { PipelineRow } from './pipelines.ts'
 
 export type FleetRow = Pick<PipelineRow, 'id' | 'name' | 'status' | 'status_reason' | 'desired' | 'revision' | 'updated_at'> & {
   /** Of what the tasks report, the members that a glance needs. */
-  tasks: Pick<ObservedTask, 'status' | 'reason' | 'records_per_second' | 'task'>[]
+  tasks: Pick<ObservedTask, 'status' | 'reason' | 'records_per_second' | 'role' | 'task'>[]
   lag: number
   dead_letters: number
 }
@@ -16,10 +16,10 @@ export async function listFleet(db: Queryable, accountId: string): Promise<Fleet
     `WITH own AS (SELECT id, name, status, status_reason, desired, revision, updated_at FROM pipelines WHERE account_id = ? AND status <> 'deleting'),
      observed AS (
        SELECT o.pipeline_id,
-         json_agg(json_build_object('task', o.task, 'status', o.body ->> 'status', 'reason', o.body ->> 'reason',
-           'records_per_second', (o.body ->> 'records_per_second')::float8) ORDER BY o.task) AS tasks,
+         json_agg(json_build_object('role', o.role, 'task', o.task, 'status', o.body ->> 'status', 'reason', o.body ->> 'reason',
+           'records_per_second', (o.body ->> 'records_per_second')::float8) ORDER BY o.role, o.task) AS tasks,
          -- Intake tasks report positions of the outside, whose records the chain's tasks count again.
-         coalesce(sum((SELECT sum((p ->> 'lag')::numeric) FROM json_array_elements(o.body -> 'partitions') p)) FILTER (WHERE o.task < 1000), 0)
+         coalesce(sum((SELECT sum((p ->> 'lag')::numeric) FROM json_array_elements(o.body -> 'partitions') p)) FILTER (WHERE o.role = 'chain'), 0)
            AS lag
        FROM observed_tasks o JOIN own ON own.id = o.pipeline_id GROUP BY o.pipeline_id
      ),

@@ -1,6 +1,7 @@
 /** Jobs as rows. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
-import type { Counters, PipelineDefinition } from '../../../shared/model/definition.ts'
+import { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { Counters } from '../../../shared/model/observed.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
@@ -37,14 +38,19 @@ export async function insertJob(
   return row
 }
 
+/** The definition in today's form, with members that it did not have when the row was written. */
+function withDefaults<T extends Pick<JobRow, 'definition'> | undefined>(row: T): T {
+  return row && { ...row, definition: PipelineDefinition.parse(row.definition) }
+}
+
 /** The account's job; undefined if there is none with this id. */
 export async function findJob(db: Queryable, accountId: string, id: string): Promise<JobRow | undefined> {
-  return db('jobs').where({ account_id: accountId, id }).first()
+  return withDefaults(await db('jobs').where({ account_id: accountId, id }).first())
 }
 
 /** The job, locked until the transaction ends; undefined if there is none with this id. */
 export async function lockJob(db: Queryable, id: string): Promise<JobRow | undefined> {
-  return db('jobs').where({ id }).forUpdate().first()
+  return withDefaults(await db('jobs').where({ id }).forUpdate().first())
 }
 
 /** A page of the account's jobs, of one pipeline if `pipeline_id` is given. */
@@ -56,31 +62,35 @@ export async function listJobs(db: Queryable, accountId: string, page: PageReque
 
 /** All jobs of a pipeline. */
 export async function listJobsOf(db: Queryable, pipelineId: string): Promise<JobRow[]> {
-  return db('jobs').where({ pipeline_id: pipelineId })
+  const rows: JobRow[] = await db('jobs').where({ pipeline_id: pipelineId })
+  return rows.map(withDefaults)
 }
 
 const UNFINISHED = ['starting', 'running', 'cancelling']
 
 /** The jobs of a pipeline that have not ended. */
 export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): Promise<JobRow[]> {
-  return db('jobs').where({ pipeline_id: pipelineId }).whereIn('status', UNFINISHED)
+  const rows: JobRow[] = await db('jobs').where({ pipeline_id: pipelineId }).whereIn('status', UNFINISHED)
+  return rows.map(withDefaults)
 }
 
 /** Jobs that have not ended, at most 50: the next pass takes the rest. Those of suspended accounts stand still and are left out. */
 export async function listUnfinishedJobs(db: Queryable): Promise<JobRow[]> {
-  return db('jobs')
+  const rows: JobRow[] = await db('jobs')
     .whereIn('status', UNFINISHED)
     .whereNotIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
     .orderBy('updated_at')
     .limit(50)
+  return rows.map(withDefaults)
 }
 
 /** Jobs of suspended accounts, which go on when the suspension ends. */
 export async function listSuspendedJobs(db: Queryable): Promise<Pick<JobRow, 'id' | 'definition'>[]> {
-  return db('jobs')
+  const rows: Pick<JobRow, 'id' | 'definition'>[] = await db('jobs')
     .whereIn('status', UNFINISHED)
     .whereIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
     .select('id', 'definition')
+  return rows.map(withDefaults)
 }
 
 /** The changed job. */

@@ -1,6 +1,8 @@
 /** Pipelines as rows, the outbox that carries their definitions, and what their tasks report. */
 import { z } from 'zod'
-import { definitionKeys, ObservedTask, PipelineDefinition, type DesiredStatus, type LedgerEntry } from '../../../shared/model/definition.ts'
+import { definitionKeys, PipelineDefinition, type DesiredStatus, type LedgerEntry } from '../../../shared/model/definition.ts'
+import { ObservedTask, runOfReport } from '../../../shared/model/observed.ts'
+import type { TaskId } from '../../../shared/model/task.ts'
 import type { PipelineStatus } from '../../../shared/model/pipeline-status.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
@@ -84,8 +86,8 @@ export async function saveLedger(db: Queryable, { pipeline_id, partition, revisi
   )
 }
 
-/** Fills in members that the definition did not have when the row was written. */
-function withDefaults<T extends PipelineRow | undefined>(row: T): T {
+/** The definition in today's form, with members that it did not have when the row was written. */
+function withDefaults<T extends Pick<PipelineRow, 'definition'> | undefined>(row: T): T {
   return row && { ...row, definition: PipelineDefinition.parse(row.definition) }
 }
 
@@ -149,28 +151,30 @@ export async function deleteObserved(db: Queryable, pipelineId: string): Promise
 
 /** Pipelines that have committed positions but no running tasks, so that their positions could expire; also those of suspended accounts. */
 export async function listIdlePipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
-  return db('pipelines')
+  const rows: Pick<PipelineRow, 'id' | 'definition'>[] = await db('pipelines')
     .whereIn('status', ['created', 'stopped', 'failed'])
     .orWhereIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
     .select('id', 'definition')
+  return rows.map(withDefaults)
 }
 
 /** Pipelines with an external source, and so with an intake topic. */
 export async function listSourcedPipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
   // Looked for here, not in Postgres, which refuses to read inside of a definition that contains \\u0000.
   const rows: Pick<PipelineRow, 'id' | 'definition'>[] = await db('pipelines')
-    .whereRaw(`definition::text LIKE '%"source":%'`)
+    .whereRaw(`definition::text LIKE '%"connector_id":%'`)
     .select('id', 'definition')
-  return rows.filter(({ definition }) => definition.source !== undefined)
+  return rows.map(withDefaults).filter(({ definition }) => definition.source.kind === 'connector')
 }
 
 /** Pipelines whose creation or deletion has been unfinished for longer than `olderThanMs`, at most 50: the next pass takes the rest. */
 export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number): Promise<PipelineRow[]> {
-  return db('pipelines')
+  const rows: PipelineRow[] = await db('pipelines')
     .whereIn('status', ['creating', 'deleting'])
     .whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs])
     .orderBy('updated_at')
     .limit(50)
+  return rows.map(withDefaults)
 }
 
 /** Puts a pipeline's definition, or null for its deletion, into the outbox; the publisher sends it to the processors. */
@@ -231,16 +235,17 @@ export async function deleteOutbox(db: Queryable, ids: string[]): Promise<void> 
 }
 
 /** Stores a task's report in place of its previous one. */
-export async function saveObserved(db: Queryable, task: ObservedTask): Promise<void> {
+export async function saveObserved(db: Queryable, report: ObservedTask): Promise<void> {
+  const { role, task } = report
   await db('observed_tasks')
-    .insert({ pipeline_id: task.pipeline_id, task: task.task, body: JSON.stringify(task) })
-    .onConflict(['pipeline_id', 'task'])
+    .insert({ pipeline_id: runOfReport(report), role, task, body: JSON.stringify(report) })
+    .onConflict(['pipeline_id', 'role', 'task'])
     .merge()
 }
 
-/** The latest reports of a pipeline's or job's tasks, by task number; reports that don't parse are left out. */
+/** The latest reports of a pipeline's or job's tasks, by role and number; reports that don't parse are left out. */
 export async function listObserved(db: Queryable, pipelineId: string): Promise<ObservedTask[]> {
-  const rows = await db('observed_tasks').where({ pipeline_id: pipelineId }).orderBy('task')
+  const rows = await db('observed_tasks').where({ pipeline_id: pipelineId }).orderBy(['role', 'task'])
   return rows.flatMap(({ body }) => {
     const parsed = z.safeParse(ObservedTask, body)
     return parsed.success ? [parsed.data] : []
@@ -248,8 +253,9 @@ export async function listObserved(db: Queryable, pipelineId: string): Promise<O
 }
 
 /** Deletes the reports of every task of the pipeline that is not in `tasks`. */
-export async function deleteObservedBut(db: Queryable, pipelineId: string, tasks: readonly number[]): Promise<void> {
-  await db('observed_tasks').where({ pipeline_id: pipelineId }).whereNotIn('task', tasks).delete()
+export async function deleteObservedBut(db: Queryable, pipelineId: string, tasks: readonly TaskId[]): Promise<void> {
+  const kept = tasks.map(({ role, task }) => [role, task])
+  await db('observed_tasks').where({ pipeline_id: pipelineId }).whereNotIn(['role', 'task'], kept).delete()
 }
 
 /** The next offset to project; 0 if nothing was projected yet. */

@@ -20,7 +20,7 @@ export type Shown = { records: TailRecord[]; left: number }
 /** The records of a topic as they are. */
 export function topicFrame(place: Place, records: SourceRecord[]): Shown {
   const room: ShownBytes = { left: FRAME_BYTES_MAX }
-  const decode = place.source_codec && openValueDecoder(place.source_codec)
+  const decode = place.codec && openValueDecoder(place.codec)
   return { records: records.map((record) => shown(place, asJson(record, decode), room)), left: 0 }
 }
 
@@ -38,7 +38,9 @@ export async function runFrame(
 ): Promise<Shown> {
   const room: ShownBytes = { left: FRAME_BYTES_MAX }
   const steps = filter ? [...place.steps, filter] : place.steps
-  const chain: Chain = { ...UNFRAMED, account_id: accountId, pipeline_id: place.pipelineId, steps, source_codec: place.source_codec }
+  const source = { kind: 'topic', codec: place.codec } as const
+  // External sinks take values without a frame.
+  const chain: Chain = { account_id: accountId, pipeline_id: place.pipelineId, steps, source, sink: { kind: 'connector' } }
   const { records: read, traced, hanging } = await runTrace(deps, chain, records, binaries)
   const ran = [...traced, ...(hanging ? [hanging] : [])]
   const isWanted = (each: Traced) => !filter || (each.steps[steps.length - 1]?.outCount ?? 0) > 0
@@ -56,12 +58,6 @@ export async function runFrame(
     }),
   }
 }
-
-/** A sink that takes rows, whose values have no frame. */
-const UNFRAMED = {
-  sink_schema_id: 0,
-  sink: { connector_id: '', config: {}, on_error: { policy: 'skip', retries_max: 0, backoff_ms: 0 } },
-} as const
 
 function shown({ isDeadLetters }: Place, { partition, offset, timestamp, record }: SourceRecord, room: ShownBytes): TailRecord {
   const place = { partition, offset: Number(offset) }

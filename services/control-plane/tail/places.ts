@@ -1,6 +1,6 @@
 /** What a tail looks at: a topic, how its values are read, and the steps that its records go through first. */
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { sourceCodecOf } from '../definitions/resolve-endpoint.ts'
+import { sourceCodecOf, type PipelineDefinition, type SourceCodec } from '../../../shared/model/definition.ts'
+import { streamCodecOf } from '../definitions/resolve-endpoint.ts'
 import { chainFaults, resolveSteps } from '../definitions/resolve-steps.ts'
 import type { Caller, Deps } from '../deps.ts'
 import { invalidRequest, ServiceError, type Detail } from '../service-error.ts'
@@ -9,8 +9,9 @@ import { findStream, listStreamsOver, schemasOf, type StreamRow } from '../store
 
 type Step = PipelineDefinition['steps'][number]
 
-export type Place = Pick<PipelineDefinition, 'source_codec'> & {
+export type Place = {
   topic: string
+  codec?: SourceCodec | undefined
   /** What SmartModules are told: the pipeline, or nothing where a stream is looked at. */
   pipelineId: string
   /** Its records are dead letters. */
@@ -21,25 +22,31 @@ export type Place = Pick<PipelineDefinition, 'source_codec'> & {
 
 /** The stream's own records. */
 export async function placeOfStream(db: Queryable, stream: StreamRow): Promise<Place> {
-  return { topic: stream.topic, pipelineId: '', isDeadLetters: false, steps: [], ...sourceCodecOf(stream, await schemasOf(db, stream.id)) }
+  return {
+    topic: stream.topic,
+    pipelineId: '',
+    isDeadLetters: false,
+    steps: [],
+    codec: streamCodecOf(stream, await schemasOf(db, stream.id)),
+  }
 }
 
 /** `at` as the contract has it. Throws ServiceError `conflict` for a step that the pipeline does not have, and for a sink that is no stream. */
 export async function placeInPipeline(db: Queryable, definition: PipelineDefinition, at: string): Promise<Place> {
-  const { pipeline_id, account_id, source_topic, source_codec, sink_topic, dead_letter_topic, steps } = definition
+  const { pipeline_id, account_id, sink, dead_letter_topic, steps } = definition
   const source = {
-    topic: source_topic,
+    topic: definition.source.topic,
+    codec: sourceCodecOf(definition),
     pipelineId: pipeline_id,
     isDeadLetters: false,
     steps: [],
-    ...(source_codec ? { source_codec } : {}),
   }
   if (at === 'source') return source
   // Dead letters keep the source's values.
   if (at === 'dead_letters') return { ...source, topic: dead_letter_topic, isDeadLetters: true }
   if (at === 'sink') {
     // A topic may be adopted by several accounts.
-    const found = definition.sink ? [] : await listStreamsOver(db, [sink_topic])
+    const found = sink.kind === 'topic' ? await listStreamsOver(db, [sink.topic]) : []
     const [stream] = (await Promise.all(found.map(({ id }) => findStream(db, account_id, id)))).filter((each) => each !== undefined)
     if (!stream) throw new ServiceError('conflict', 'the sink is not a stream: look at the last step instead (at=step:n)')
     return placeOfStream(db, stream)

@@ -2,8 +2,8 @@
 import type { Trace } from '../../../shared/api/operate.ts'
 import { ServiceError } from '../service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { outputPrefixOf } from '../../../shared/model/framing.ts'
+import type { PipelineDefinition, SourceCodec } from '../../../shared/model/definition.ts'
+import { frameIdOf, outputPrefixOf, type Framing } from '../../../shared/model/framing.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
@@ -14,10 +14,12 @@ import { getBinary } from '../store/smartmodules.ts'
 import { showHeader, showKey, showValue, shownBytes, type ShownBytes } from '../dead-letters/show.ts'
 
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
-export type Chain = Pick<
-  PipelineDefinition,
-  'account_id' | 'pipeline_id' | 'steps' | 'sink_schema_id' | 'source_codec' | 'sink' | 'sink_codec'
->
+export type Chain = Pick<PipelineDefinition, 'account_id' | 'pipeline_id' | 'steps'> & {
+  source: { kind: PipelineDefinition['source']['kind']; codec?: SourceCodec | undefined }
+  sink: Framing
+}
+/** Where a chain is run without a pipeline: JSON in, JSON out. */
+export const JSON_ENDS = { source: { kind: 'topic' }, sink: { kind: 'topic', schema_id: 0 } } as const
 
 /** The largest time value of a Date (ECMA-262 §21.4.1.1). */
 const TIME_MAX_MS = 8.64e15
@@ -41,7 +43,7 @@ async function jobSteps(db: Queryable, chain: Chain, binaries: Binaries): Promis
           pipeline: pipeline_id,
           step: index,
           isFirst: index === 0,
-          output_prefix: index === steps.length - 1 ? outputPrefixOf(chain) : '',
+          output_prefix: index === steps.length - 1 ? outputPrefixOf(chain.sink) : '',
         },
       ),
     })),
@@ -77,7 +79,8 @@ export async function runTrace(
   found: SourceRecord[],
   binaries: Binaries = new Map(),
 ): Promise<RunTrace> {
-  const decode = chain.source_codec && openValueDecoder(chain.source_codec)
+  const { codec } = chain.source
+  const decode = codec && openValueDecoder(codec)
   const records = found.map((record) => asJson(record, decode))
   const trace = createTrace()
   const answer = await workshop.run(
@@ -86,7 +89,7 @@ export async function runTrace(
       task: 'trace',
       kernel: await kernelBinary(cacheFolder),
       steps: await jobSteps(db, chain, binaries),
-      sinkSchemaId: chain.sink_schema_id,
+      sinkSchemaId: frameIdOf(chain.sink),
       records: records.map(({ partition, offset, timestamp, record: { key, value, headers } }) => ({
         partition,
         offset,

@@ -4,7 +4,9 @@
  */
 import { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { z } from 'zod'
-import { ObservedTask, PipelineDefinition } from '../../../shared/model/definition.ts'
+import { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { ObservedTask } from '../../../shared/model/observed.ts'
+import { TaskId } from '../../../shared/model/task.ts'
 import { LogLine } from '../../../shared/model/logs.ts'
 
 /** What a runner needs of the processor's settings. It sees neither `SECRETS_KEYS` nor the environment. */
@@ -52,7 +54,7 @@ export const ToRunner = z.discriminatedUnion('type', [
    * assignment: the end of a task is reported with the last turn it was wanted in, so that an end that crosses a new assignment is not
    * taken for the end of that one.
    */
-  z.object({ type: z.literal('assign'), turn: z.number().int(), definition: PipelineDefinition, tasks: z.array(z.number().int()) }),
+  z.object({ type: z.literal('assign'), turn: z.number().int(), definition: PipelineDefinition, tasks: z.array(TaskId) }),
   /** No task of the run is to run here any more. */
   z.object({ type: z.literal('release'), run_id: z.string() }),
   /** Answers `need`: base64 of a binary, or the JSON of a definition; null where there is none. */
@@ -75,7 +77,7 @@ export const FromRunner = z.discriminatedUnion('type', [
   /** What the run's SmartModules and its tasks have logged. */
   z.object({ type: z.literal('logs'), run_id: z.string(), lines: z.array(LogLine).max(1000) }),
   /** A task does not start here: another processor should try. */
-  z.object({ type: z.literal('declined'), run_id: z.string(), task: z.number().int() }),
+  z.object({ type: z.literal('declined'), run_id: z.string(), task: TaskId }),
   z.object({ type: z.literal('need'), id: z.number().int(), sha256: z.string() }),
   z.object({ type: z.literal('need_revision'), id: z.number().int(), pipeline_id: z.string(), revision: z.number().int() }),
 ])

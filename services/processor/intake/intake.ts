@@ -7,7 +7,7 @@ import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { ConfigRefused } from '../../../shared/connectors/connector.ts'
 import type { OpenSource } from '../../../shared/connectors/source.ts'
 import type { Assignment } from '../../../shared/kafka/membership.ts'
-import { runIdOf } from '../../../shared/model/definition.ts'
+import { runIdOf, type SourceDefinition } from '../../../shared/model/definition.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { Interrupted } from '../interruption.ts'
 import { createMember, isAtWorkOn } from '../member/member.ts'
@@ -26,25 +26,25 @@ const PATIENCE = { minMs: 200, maxMs: 15_000, failuresMax: Number.POSITIVE_INFIN
 const IDLE_LOOK_MS = 1000
 
 export type IntakeOptions = Omit<TaskOptions, 'chain' | 'earlier' | 'lanes' | 'fetch' | 'roundBytesMax' | 'budget' | 'ledgerTopic'> & {
+  source: Extract<SourceDefinition, { kind: 'connector' }>
   groupId: string
   seenTopic: string
 }
 
 export function startIntake(options: IntakeOptions): Task {
   const { cluster, definition, groupId, seenTopic, now, connectors, log, onChange } = options
-  const topic = definition.source_topic
-  const connections = cluster.openConnections(`${runIdOf(definition)}-intake-${options.index}`)
+  const { topic, connector_id, config } = options.source
+  const connections = cluster.openConnections(`${runIdOf(definition)}-intake-${options.task}`)
   const member = createMember({ isPaused: definition.desired === 'paused', mask: connectors.mask, onChange, log })
   let recordsDone = 0
   let revision = definition.revision
 
   async function openSource(): Promise<OpenSource> {
-    const direction = findConnector(definition.source!.connector_id)?.source
-    if (!direction?.open)
-      throw new ConfigRefused(`this processor does not know source ${definition.source!.connector_id}: it may be older than the pipeline`)
+    const direction = findConnector(connector_id)?.source
+    if (!direction?.open) throw new ConfigRefused(`this processor does not know source ${connector_id}: it may be older than the pipeline`)
     return direction
       .open()
-      .then((open) => open(definition.source!.config, connectors))
+      .then((open) => open(config, connectors))
       .catch(asAway)
   }
 

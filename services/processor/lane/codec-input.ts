@@ -3,7 +3,7 @@
  * every step and sink refuses, so that its record becomes a dead letter with the original bytes.
  */
 import { decodeRecords, encodeRecords } from '../../../shared/kafka/protocol/record-batch.ts'
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { SourceCodec } from '../../../shared/model/definition.ts'
 import { openValueDecoder, UnknownSchema } from '../../../shared/registry/codecs.ts'
 
 /** Returns a records section with the same records, decoded. Throws UnknownSchema while an unknown schema may still be announced. */
@@ -15,7 +15,7 @@ const UNKNOWN_MAX = 100
 /** A stream's next schema comes with the pipeline's next revision, which may arrive after the first records written with that schema. */
 const WAIT_MS = 20_000
 
-export function openDecoder(codec: NonNullable<PipelineDefinition['source_codec']>): SectionDecoder {
+export function openDecoder(codec: SourceCodec): SectionDecoder {
   const decode = openValueDecoder(codec)
   /** By schema id, when it was first met: one that never arrives must not use up the waiting time of the others. */
   const unknownSince = new Map<number, number>()

@@ -2,7 +2,7 @@
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 import type { SmartModuleKind, ExtismFunction } from '../../../shared/model/smartmodule-kind.ts'
 import type { AbortedTransaction } from '../../../shared/kafka/protocol/aborted.ts'
-import type { Compression, JobInput, OnError, PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { Compression, JobInput, OnError, SourceCodec, TopicSink } from '../../../shared/model/definition.ts'
 import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
@@ -43,8 +43,8 @@ export type LaneChain = {
   rows?: RowFormat
   sinkOnError?: OnError
   /** For streams with non-JSON values (`definition.ts`). */
-  sourceCodec?: PipelineDefinition['source_codec']
-  sinkCodec?: PipelineDefinition['sink_codec']
+  sourceCodec?: SourceCodec
+  sinkCodec?: TopicSink['codec']
   /** Number of sink partitions, when records go to them by key; left out when each source partition has its own. */
   partitions?: number
   job?: JobInput

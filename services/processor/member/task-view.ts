@@ -1,5 +1,6 @@
 /** A task from outside: what it is asked to do, what it shows, how it ends. Tasks that run chains and intakes alike. */
-import type { Counters, PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { Counters } from '../../../shared/model/observed.ts'
 import type { LaneChain } from '../lane/messages.ts'
 
 /** Which status may follow which; a task that has ended shows nothing else any more. */

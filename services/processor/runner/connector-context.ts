@@ -1,7 +1,7 @@
 /** What a task's connectors get: the operator's defaults, the account's secrets by name, and a log that masks them. */
 import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
 import { createConnectorContext } from '../../../shared/connectors/context.ts'
-import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { runIdOf, sinkFieldsOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Definitions } from './definitions.ts'
 
 export function connectorContextOf(
@@ -10,11 +10,12 @@ export function connectorContextOf(
   now: () => number,
   log: (level: 'info' | 'warn', message: string) => void,
 ): ConnectorContext {
+  const { sink } = definition
   return createConnectorContext({
     defaults: definitions.defaultsOf(definition.account_id),
     runId: runIdOf(definition),
-    origin: definition.sink?.origin ?? definition.pipeline_id,
-    fields: definition.sink?.fields,
+    origin: (sink.kind === 'connector' ? sink.origin : undefined) ?? definition.pipeline_id,
+    fields: sinkFieldsOf(definition),
     secretOf: (name) => definitions.secret(definition.account_id, name),
     log,
     now,

@@ -116,7 +116,7 @@ async function start(settings: Settings): Promise<void> {
     cluster,
     definitions,
     notes,
-    decline: ({ definition, index }) => parent.send({ type: 'declined', run_id: runIdOf(definition), task: index }),
+    decline: ({ definition, id }) => parent.send({ type: 'declined', run_id: runIdOf(definition), task: id }),
     phases,
     telemetry,
     lanes,

@@ -1,5 +1,5 @@
 /** Tells the supervisor what this runner's tasks do: changes at once, progress every two seconds, nothing twice. */
-import { observedKey, type ObservedTask } from '../../../shared/model/definition.ts'
+import { keyOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
 import type { FromRunner } from '../channel/protocol.ts'
 
 export type Reports = {
@@ -25,7 +25,7 @@ export function openReports(send: (value: FromRunner) => void, observed: () => O
     const changed: ObservedTask[] = []
     const keys = new Set<string>()
     for (const task of observed()) {
-      const key = observedKey(task.pipeline_id, task.task)
+      const key = keyOfReport(task)
       const fingerprint = JSON.stringify({ ...task, at: '' })
       keys.add(key)
       if (sent.get(key) === fingerprint) continue
@@ -38,7 +38,7 @@ export function openReports(send: (value: FromRunner) => void, observed: () => O
     let [tasks, bytes]: [ObservedTask[], number] = [[], 0]
     for (const task of changed) {
       tasks.push(task)
-      bytes += sent.get(observedKey(task.pipeline_id, task.task))!.length
+      bytes += sent.get(keyOfReport(task))!.length
       if (bytes < REPORT_BYTES_MAX) continue
       send({ type: 'report', tasks, ended: [] })
       ;[tasks, bytes] = [[], 0]

@@ -1,12 +1,14 @@
 /** A slot for one task on this processor: the task while it runs, and otherwise what became of it. */
-import { runIdOf, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { runOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { ObservedTask } from '../../../shared/model/observed.ts'
+import type { TaskId } from '../../../shared/model/task.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
 import type { Task, TaskView } from '../member/task-view.ts'
 
 export type Slot = {
   key: string
   definition: PipelineDefinition
-  index: number
+  id: TaskId
   /** The last assignment that it was wanted in. */
   turn: number
   task: Task | undefined
@@ -26,11 +28,11 @@ export type Slot = {
   recordsBefore: { at: number; done: number; rate: number }
 }
 
-export function newSlot(key: string, definition: PipelineDefinition, index: number, turn: number, nowMs: number): Slot {
+export function newSlot(key: string, definition: PipelineDefinition, id: TaskId, turn: number, nowMs: number): Slot {
   return {
     key,
     definition,
-    index,
+    id,
     turn,
     task: undefined,
     failure: null,
@@ -57,8 +59,8 @@ function rateOf(slot: Slot, done: number, nowMs: number): number {
 export function observe(slot: Slot, measures: Measure[], processorId: string, nowMs: number): ObservedTask {
   const view = slot.task?.view() ?? slot.lastView
   return {
-    pipeline_id: runIdOf(slot.definition),
-    task: slot.index,
+    ...runOf(slot.definition),
+    ...slot.id,
     processor_id: processorId,
     revision: view?.revision ?? slot.definition.revision,
     attempt: slot.definition.attempt,

@@ -2,7 +2,9 @@
  * Starts and stops the tasks of this runner: the supervisor says what should run here. Each pass compares the wanted tasks with the running
  * ones; passes may run any number of times, triggered by anything.
  */
-import { runIdOf, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { observedKey, type ObservedTask } from '../../../shared/model/observed.ts'
+import { isSameTask, type TaskId } from '../../../shared/model/task.ts'
 import { newSlot, observe, type Slot } from './slot.ts'
 import { createTaskLife, type TaskLifeOptions } from './task-life.ts'
 
@@ -12,7 +14,7 @@ export type SlotsOptions = TaskLifeOptions & {
 }
 
 /** What the supervisor has assigned of a run (`channel/protocol.ts`). */
-export type Wanted = { turn: number; definition: PipelineDefinition; tasks: readonly number[] }
+export type Wanted = { turn: number; definition: PipelineDefinition; tasks: readonly TaskId[] }
 
 export type Slots = {
   /** These tasks of the run are wanted, with this definition; none for a run that is no longer wanted. */
@@ -30,9 +32,9 @@ export function openSlots(options: SlotsOptions): Slots {
   const life = createTaskLife(options)
   let closed = false
 
-  function wantedOf({ definition, index }: Slot): PipelineDefinition | undefined {
+  function wantedOf({ definition, id }: Slot): PipelineDefinition | undefined {
     const found = closed ? undefined : wanted.get(runIdOf(definition))
-    return found?.tasks.includes(index) ? found.definition : undefined
+    return found?.tasks.some((each) => isSameTask(each, id)) ? found.definition : undefined
   }
 
   async function end(slot: Slot): Promise<void> {
@@ -42,7 +44,7 @@ export function openSlots(options: SlotsOptions): Slots {
     slot.lastView = task?.view() ?? slot.lastView
     slot.task = undefined
     slots.delete(slot.key)
-    options.telemetry.forget(runIdOf(slot.definition), slot.index)
+    options.telemetry.forget(runIdOf(slot.definition), slot.id)
     if (!wantedOf(slot)) options.onEnded(slot.turn, observe({ ...slot, failure: null }, [], processorId, now()))
     options.onChange()
   }
@@ -69,14 +71,14 @@ export function openSlots(options: SlotsOptions): Slots {
       else follow(slot, next)
     }
     for (const [runId, { definition, tasks, turn }] of wanted) {
-      for (const index of tasks) {
-        const key = `${runId}/${index}`
+      for (const id of tasks) {
+        const key = observedKey(runId, id)
         const known = slots.get(key)
         if (known) {
           known.turn = turn
           continue
         }
-        const slot = newSlot(key, definition, index, turn, now())
+        const slot = newSlot(key, definition, id, turn, now())
         slots.set(key, slot)
         void life.start(slot)
       }
@@ -91,9 +93,7 @@ export function openSlots(options: SlotsOptions): Slots {
       reconcile()
     },
     observed: () =>
-      [...slots.values()].map((slot) =>
-        observe(slot, options.telemetry.measuresOf(runIdOf(slot.definition), slot.index), processorId, now()),
-      ),
+      [...slots.values()].map((slot) => observe(slot, options.telemetry.measuresOf(runIdOf(slot.definition), slot.id), processorId, now())),
     async close() {
       closed = true
       clearInterval(timer)

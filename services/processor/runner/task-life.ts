@@ -3,7 +3,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
-import { INTAKE_TASKS_FROM, runIdOf, type PipelineDefinition, type ServiceNames } from '../../../shared/model/definition.ts'
+import { runIdOf, type PipelineDefinition, type ServiceNames } from '../../../shared/model/definition.ts'
+import type { TaskId } from '../../../shared/model/task.ts'
 import { startIntake } from '../intake/intake.ts'
 import type { Lanes } from '../lane/lanes.ts'
 import type { LaneChain } from '../lane/messages.ts'
@@ -59,16 +60,16 @@ export type TaskLife = {
 export function createTaskLife(options: TaskLifeOptions): TaskLife {
   const { definitions, notes, now } = options
 
-  function openTask(definition: PipelineDefinition, index: number, chain: LaneChain, fields: object): Task {
+  function openTask(definition: PipelineDefinition, id: TaskId, chain: LaneChain, fields: object): Task {
     const log = (level: 'info' | 'warn', message: string) => {
       options.log(level, message, fields)
-      options.telemetry.onTaskLog(definition, index, level, connectors.mask(message))
+      options.telemetry.onTaskLog(definition, id, level, connectors.mask(message))
     }
     const connectors = connectorContextOf(definition, definitions, now, log)
     const own = {
       definition,
-      index,
-      transactionalId: options.names.transactionalId(runIdOf(definition), index),
+      task: id.task,
+      transactionalId: options.names.transactionalId(runIdOf(definition), id),
       brokers: options.brokers,
       clientId: options.processorId,
       cluster: options.cluster,
@@ -82,29 +83,31 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
     const { names, lanes, budget, fetch, roundBytesMax } = options
     const earlier = async (revision: number) => {
       const found = await definitions.revision(definition.pipeline_id, revision)
-      return found && { definition: found, chain: await notedChainOf(found, index) }
+      return found && { definition: found, chain: await notedChainOf(found, id) }
     }
-    return index >= INTAKE_TASKS_FROM
+    const { source, pipeline_id } = definition
+    return id.role === 'intake' && source.kind === 'connector'
       ? startIntake({
           ...own,
-          groupId: names.intakeGroup(definition.pipeline_id),
-          seenTopic: names.seenTopic(definition.account_id, definition.pipeline_id),
+          source,
+          groupId: names.intakeGroup(pipeline_id),
+          seenTopic: names.seenTopic(definition.account_id, pipeline_id),
         })
       : startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax, earlier })
   }
 
-  const notedChainOf = (definition: PipelineDefinition, index: number): Promise<LaneChain> =>
-    notes.during(runIdOf(definition), 'compile', () => chainOf(definition, index, definitions))
+  const notedChainOf = (definition: PipelineDefinition, { task }: TaskId): Promise<LaneChain> =>
+    notes.during(runIdOf(definition), 'compile', () => chainOf(definition, task, definitions))
 
   async function start(slot: Slot): Promise<void> {
-    const { definition, index } = slot
-    const fields = { pipeline_id: runIdOf(definition), task: index, revision: definition.revision }
+    const { definition, id } = slot
+    const fields = { pipeline_id: runIdOf(definition), ...id, revision: definition.revision }
     slot.failure = null
     slot.retryAt = Number.POSITIVE_INFINITY
     slot.isStarting = true
     let chain: LaneChain
     try {
-      chain = await notedChainOf(definition, index)
+      chain = await notedChainOf(definition, id)
     } catch (error) {
       return retryLater(slot, reasonOf(error), false)
     } finally {
@@ -113,12 +116,12 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
     if (slot.isClosing) return
     // Another revision arrived meanwhile: start with that one.
     if (slot.definition.revision !== definition.revision) return start(slot)
-    options.telemetry.forget(runIdOf(definition), index)
+    options.telemetry.forget(runIdOf(definition), id)
     // What is thrown past everything in a driver's callback is then known to be of this run.
-    const task = currentRun.run(runIdOf(definition), () => openTask(definition, index, chain, fields))
+    const task = currentRun.run(runIdOf(definition), () => openTask(definition, id, chain, fields))
     slot.task = task
     options.log('info', 'task started', fields)
-    options.telemetry.onTaskLog(definition, index, 'info', 'task started')
+    options.telemetry.onTaskLog(definition, id, 'info', 'task started')
     // The desired status may have changed while the chain was being prepared.
     slot.task.setPaused(slot.definition.desired === 'paused')
     const end = await task.ended
@@ -130,7 +133,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
       ...('reason' in end ? { reason: end.reason } : {}),
     })
     const why = 'reason' in end ? `: ${end.reason}` : ''
-    options.telemetry.onTaskLog(definition, index, end.kind === 'failed' ? 'warn' : 'info', `task ended (${end.kind})${why}`)
+    options.telemetry.onTaskLog(definition, id, end.kind === 'failed' ? 'warn' : 'info', `task ended (${end.kind})${why}`)
     if (slot.isClosing) return
     if (end.kind === 'broken') return retryLater(slot, end.reason, end.isEnvironment)
     if (end.kind === 'failed') fail(slot, end.reason, end.quarantined)
@@ -160,7 +163,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
 
   async function update(slot: Slot, definition: PipelineDefinition): Promise<void> {
     try {
-      const chain = await notedChainOf(definition, slot.index)
+      const chain = await notedChainOf(definition, slot.id)
       if (slot.definition.revision === definition.revision) slot.task?.update(definition, chain)
     } catch (error) {
       options.log('warn', 'the next revision is not ready', { pipeline_id: runIdOf(definition), reason: String(error) })

@@ -2,7 +2,9 @@
  * What this runner's SmartModules and tasks log, on its way to the supervisor, and what the SmartModules have measured. Lines are sent ten
  * times a second; what does not fit into a sending is counted as dropped.
  */
-import { observedKey, runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { observedKey } from '../../../shared/model/observed.ts'
+import type { TaskId } from '../../../shared/model/task.ts'
 import type { LogLine } from '../../../shared/model/logs.ts'
 import { addUp, cutLine, MEASURES_MAX, type Measure } from '../../../shared/model/telemetry.ts'
 import type { FromRunner } from '../channel/protocol.ts'
@@ -10,17 +12,20 @@ import type { LanesOptions } from '../lane/lanes.ts'
 
 export type RunnerTelemetry = Pick<LanesOptions, 'onLog' | 'onMeasured'> & {
   /** A line of the task itself. */
-  onTaskLog(definition: PipelineDefinition, task: number, level: 'info' | 'warn', message: string): void
+  onTaskLog(definition: PipelineDefinition, id: TaskId, level: 'info' | 'warn', message: string): void
   /** What the task's SmartModules have measured since the revision that it runs. */
-  measuresOf(runId: string, task: number): Measure[]
+  measuresOf(runId: string, id: TaskId): Measure[]
   /** The task starts, or is gone: its numbers begin anew. */
-  forget(runId: string, task: number): void
+  forget(runId: string, id: TaskId): void
   close(): void
 }
 
 const SEND_MS = 100
 /** Of one run in one sending. */
 const LINES_MAX = 100
+
+/** Lanes run chains alone. */
+const chainTask = (task: number): TaskId => ({ role: 'chain', task })
 
 export function createRunnerTelemetry(send: (value: FromRunner) => void, now: () => number): RunnerTelemetry {
   const waiting = new Map<string, { lines: LogLine[]; dropped: number }>()
@@ -45,13 +50,13 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
   const timer = setInterval(flush, SEND_MS)
   const at = () => new Date(now()).toISOString()
   /** A line that is of no step. */
-  const ofTask = (task: number, revision: number, level: LogLine['level'], message: string): LogLine => ({
+  const ofTask = (id: TaskId, revision: number, level: LogLine['level'], message: string): LogLine => ({
     at: at(),
     level,
     step: null,
     module: null,
     version: null,
-    task,
+    ...id,
     revision,
     message,
   })
@@ -60,17 +65,17 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
     onLog({ runId, task, revision, steps }, lines, dropped) {
       for (const { step, level, message } of lines) {
         const { name = null, version = null } = steps[step] ?? {}
-        add(runId, { at: at(), level, step: step + 1, module: name, version, task, revision, message })
+        add(runId, { at: at(), level, step: step + 1, module: name, version, ...chainTask(task), revision, message })
       }
       const found = waiting.get(runId)
       if (dropped > 0 && found) found.dropped += dropped
-      else if (dropped > 0) add(runId, { ...ofTask(task, revision, 'warn', 'lines were dropped'), dropped })
+      else if (dropped > 0) add(runId, { ...ofTask(chainTask(task), revision, 'warn', 'lines were dropped'), dropped })
     },
-    onTaskLog(definition, task, level, message) {
-      add(runIdOf(definition), ofTask(task, definition.revision, level, cutLine(message)))
+    onTaskLog(definition, id, level, message) {
+      add(runIdOf(definition), ofTask(id, definition.revision, level, cutLine(message)))
     },
     onMeasured({ runId, task, revision }, measures) {
-      const key = observedKey(runId, task)
+      const key = observedKey(runId, chainTask(task))
       const before = measured.get(key)
       if (before && before.revision > revision) return
       // Another revision's steps are other steps.
@@ -85,8 +90,8 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
         } else if ([...own.values()].filter(({ step }) => step === each.step).length < MEASURES_MAX) own.set(name, { ...each })
       }
     },
-    measuresOf: (runId, task) => [...(measured.get(observedKey(runId, task))?.own.values() ?? [])],
-    forget: (runId, task) => void measured.delete(observedKey(runId, task)),
+    measuresOf: (runId, id) => [...(measured.get(observedKey(runId, id))?.own.values() ?? [])],
+    forget: (runId, id) => void measured.delete(observedKey(runId, id)),
     close() {
       clearInterval(timer)
       flush()

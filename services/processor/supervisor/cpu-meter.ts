@@ -1,6 +1,6 @@
 /** Counts the CPU seconds of each account's runners by clock hour, from what the kernel says of their processes. */
 import { hourOf } from '../../../shared/model/times.ts'
-import type { CpuUse } from '../../../shared/model/definition.ts'
+import type { CpuUse } from '../../../shared/model/observed.ts'
 
 /** One runner: undefined `account` where several accounts share it, whose time can't be told apart. */
 export type RunnerUse = { pid: number; account: string | undefined; cpuSeconds: number }

@@ -6,12 +6,14 @@ import { z } from 'zod'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
+import { taskName, type TaskId } from '../../../shared/model/task.ts'
 import { openTail } from '../../../shared/kafka/tail.ts'
 
 const Decline = z.object({
   member: z.string(),
   run_id: z.string(),
-  task: z.number(),
+  /** `taskName` */
+  task: z.string(),
   attempt: z.number(),
   revision: z.number(),
   at: z.number(),
@@ -20,8 +22,8 @@ type Decline = z.infer<typeof Decline>
 
 export type Declined = {
   /** Members that may run the task: those that have not declined it, or all when every member has. */
-  eligible(members: readonly string[], runId: string, task: number, attempt: number, revision: number): readonly string[]
-  decline(runId: string, task: number, attempt: number, revision: number): Promise<void>
+  eligible(members: readonly string[], runId: string, task: TaskId, attempt: number, revision: number): readonly string[]
+  decline(runId: string, task: TaskId, attempt: number, revision: number): Promise<void>
   caughtUp: Promise<void>
   close(): Promise<void>
 }
@@ -60,13 +62,13 @@ export function openDeclined(
     eligible(members, runId, task, attempt, revision) {
       if (declines.size === 0) return members
       const left = members.filter((each) => {
-        const decline = declines.get(keyOf({ member: each, run_id: runId, task }))
+        const decline = declines.get(keyOf({ member: each, run_id: runId, task: taskName(task) }))
         return !decline || decline.attempt !== attempt || decline.revision !== revision || now() - decline.at > HOLDS_MS
       })
       return left.length > 0 ? left : members
     },
     async decline(runId, task, attempt, revision) {
-      const decline: Decline = { member, run_id: runId, task, attempt, revision, at: now() }
+      const decline: Decline = { member, run_id: runId, task: taskName(task), attempt, revision, at: now() }
       declines.set(keyOf(decline), decline)
       await appendRecords(cluster, connections, topic, [{ key: keyOf(decline), value: Buffer.from(JSON.stringify(decline)) }], now())
     },

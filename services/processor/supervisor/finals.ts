@@ -1,5 +1,7 @@
 /** Reports of tasks that don't run: those of stopped pipelines, and of pipelines that have failed for good. */
-import { observedKey, runIdOf, taskNumbersOf, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { runIdOf, runOf, tasksOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { keyOfReport, observedKey, runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
+import type { TaskId } from '../../../shared/model/task.ts'
 
 export type FinalsOptions = {
   processorId: string
@@ -7,7 +9,7 @@ export type FinalsOptions = {
   /** Whether a runner may still have the task. */
   holds(taskKey: string): boolean
   /** Whether this processor is to run the task, or to report it. */
-  isMine(definition: PipelineDefinition, index: number): boolean
+  isMine(definition: PipelineDefinition, id: TaskId): boolean
   now(): number
 }
 
@@ -17,26 +19,26 @@ export function createFinals({ processorId, pipelines, holds, isMine, now }: Fin
   /** The final report of each task of a stopped pipeline, kept until the task starts again or the pipeline is deleted. */
   const finals = new Map<string, ObservedTask>()
 
-  function idle(definition: PipelineDefinition, task: number, status: 'stopped' | 'failed', reason: string | null): ObservedTask {
+  function idle(definition: PipelineDefinition, { role, task }: TaskId, status: 'stopped' | 'failed', reason: string | null): ObservedTask {
     const { revision, attempt } = definition
     const at = new Date(now()).toISOString()
     const work = { records_per_second: 0, in_flight: 0, held_back: false, quarantined: [], measures: [], partitions: [] }
-    return { pipeline_id: runIdOf(definition), task, processor_id: processorId, revision, attempt, status, reason, at, ...work }
+    return { ...runOf(definition), role, task, processor_id: processorId, revision, attempt, status, reason, at, ...work }
   }
 
   return {
     reports: (): ObservedTask[] => [...finals.values()],
     /** A task has ended. The control plane waits for the report that a stopped pipeline has drained; one that only moved has a new owner. */
     onTaskEnded(last: ObservedTask): void {
-      const definition = pipelines.get(last.pipeline_id)
-      const key = observedKey(last.pipeline_id, last.task)
+      const definition = pipelines.get(runOfReport(last))
+      const key = keyOfReport(last)
       if (definition && isOver(last) && last.attempt === definition.attempt && definition.desired !== 'stopped') finals.set(key, last)
       if (definition?.desired !== 'stopped') return
-      finals.set(key, { ...last, ...idle(definition, last.task, 'stopped', null), revision: last.revision, partitions: last.partitions })
+      finals.set(key, { ...last, ...idle(definition, last, 'stopped', null), revision: last.revision, partitions: last.partitions })
     },
     /** Whether the task has failed or finished in this attempt. */
-    isSettled(definition: PipelineDefinition, index: number): boolean {
-      const known = finals.get(observedKey(runIdOf(definition), index))
+    isSettled(definition: PipelineDefinition, id: TaskId): boolean {
+      const known = finals.get(observedKey(runIdOf(definition), id))
       return known !== undefined && isOver(known) && known.attempt === definition.attempt
     },
     /** The task runs again. */
@@ -44,25 +46,25 @@ export function createFinals({ processorId, pipelines, holds, isMine, now }: Fin
     /** A pipeline may be stopped before any of its tasks ran: the processor that would run them must report that nothing runs. */
     update(): void {
       for (const [key, last] of finals) {
-        const definition = pipelines.get(last.pipeline_id)
+        const definition = pipelines.get(runOfReport(last))
         // A task that has moved is its new owner's to report.
-        if (!definition || (isOver(last) && !isMine(definition, last.task))) finals.delete(key)
+        if (!definition || (isOver(last) && !isMine(definition, last))) finals.delete(key)
       }
       for (const [runId, definition] of pipelines) {
         if (definition.desired !== 'stopped') continue
-        for (const index of taskNumbersOf(definition)) {
-          const key = observedKey(runId, index)
+        for (const id of tasksOf(definition)) {
+          const key = observedKey(runId, id)
           const known = finals.get(key)
           const isReported = known?.status === 'stopped' && known.revision === definition.revision && known.attempt === definition.attempt
           if (holds(key) || isReported) continue
-          if (isMine(definition, index)) finals.set(key, idle(definition, index, 'stopped', null))
+          if (isMine(definition, id)) finals.set(key, idle(definition, id, 'stopped', null))
         }
       }
     },
     /** All of this processor's tasks of a run that must not run, but for those that a runner still has. */
     idle: (definition: PipelineDefinition, status: 'stopped' | 'failed', reason: string): ObservedTask[] =>
-      taskNumbersOf(definition)
-        .filter((index) => isMine(definition, index) && !holds(observedKey(runIdOf(definition), index)))
-        .map((index) => idle(definition, index, status, reason)),
+      tasksOf(definition)
+        .filter((id) => isMine(definition, id) && !holds(observedKey(runIdOf(definition), id)))
+        .map((id) => idle(definition, id, status, reason)),
   }
 }

@@ -1,7 +1,7 @@
 /** Reports this processor's tasks to the control plane on `dps.observed`: changes at once, progress every two seconds. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
-import { cpuUseKey, observedKey, type CpuUse, type ObservedTask } from '../../../shared/model/definition.ts'
+import { cpuUseKey, keyOfReport, type CpuUse, type ObservedTask } from '../../../shared/model/observed.ts'
 
 export type Observer = { /** Something changed: publish soon. */ notify(): void; close(): Promise<void> }
 
@@ -33,7 +33,7 @@ export function openObserver(
     const waiting: Report[] = []
     const keys = new Set<string>()
     for (const task of collect()) {
-      const key = observedKey(task.pipeline_id, task.task)
+      const key = keyOfReport(task)
       keys.add(key)
       const fingerprint = JSON.stringify({ ...task, at: '' })
       if (published.get(key) !== fingerprint) waiting.push({ key, fingerprint, value: Buffer.from(JSON.stringify(task)) })

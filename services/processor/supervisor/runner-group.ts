@@ -4,14 +4,16 @@
  */
 import { accountDefaultsOf } from '../../../shared/connectors/account-defaults.ts'
 import type { OperatorDefaults } from '../../../shared/connectors/connector.ts'
-import { observedKey, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { keyOfReport, observedKey, type ObservedTask } from '../../../shared/model/observed.ts'
+import { taskName, type TaskId } from '../../../shared/model/task.ts'
 import type { LogLine } from '../../../shared/model/logs.ts'
 import type { FromRunner } from '../channel/protocol.ts'
 import type { Definitions } from './definitions.ts'
 import type { RunnerProcess } from './runner-process.ts'
 
 /** What is to run in one runner, by run id. */
-export type Placement = ReadonlyMap<string, { definition: PipelineDefinition; tasks: readonly number[] }>
+export type Placement = ReadonlyMap<string, { definition: PipelineDefinition; tasks: readonly TaskId[] }>
 
 export type RunnerGroup = ReturnType<typeof createRunnerGroup>
 
@@ -24,7 +26,7 @@ export type RunnerGroupOptions = {
   isHeldElsewhere(taskKey: string): boolean
   /** The last report of a task that has ended. */
   onTaskEnded(last: ObservedTask): void
-  onDeclined(definition: PipelineDefinition, task: number): void
+  onDeclined(definition: PipelineDefinition, task: TaskId): void
   onLogs(definition: PipelineDefinition, lines: readonly LogLine[]): void
   /** A report has changed. */
   onChange(): void
@@ -71,11 +73,11 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
 
   function onReport({ tasks: reported, ended }: Extract<FromRunner, { type: 'report' }>): void {
     for (const task of reported) {
-      const known = tasks.get(observedKey(task.pipeline_id, task.task))
+      const known = tasks.get(keyOfReport(task))
       if (known) known.last = { ...task, processor_id: processorId }
     }
     for (const { turn: endedIn, last } of ended) {
-      const key = observedKey(last.pipeline_id, last.task)
+      const key = keyOfReport(last)
       // It has been assigned again since, and that assignment is still to come to the runner, or has only just.
       if (tasks.get(key)?.turn !== endedIn) continue
       tasks.delete(key)
@@ -123,7 +125,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
       for (const [runId, { definition, tasks: wanted }] of placement) {
         const free = wanted.filter((task) => !options.isHeldElsewhere(observedKey(runId, task)))
         const { revision, attempt, desired } = definition
-        const fingerprint = `${revision}/${attempt}/${desired}/${free.join()}`
+        const fingerprint = `${revision}/${attempt}/${desired}/${free.map(taskName).join()}`
         if (free.length === 0 || told.get(runId)?.fingerprint === fingerprint) continue
         told.set(runId, { definition, fingerprint })
         turn++

@@ -4,7 +4,9 @@
  * process takes half a second to start. No task is given to a runner while another one may still have it.
  */
 import { availableParallelism } from 'node:os'
-import { observedKey, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { keyOfReport, runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
+import { isSameTask } from '../../../shared/model/task.ts'
 import { createRunnerGroup, type Placement, type RunnerGroup, type RunnerGroupOptions } from './runner-group.ts'
 import { startRunner, type RunnerEnd, type RunnerProcess, type RunnerProcessOptions } from './runner-process.ts'
 
@@ -85,8 +87,7 @@ export function openRunners(options: RunnersOptions): Runners {
     const reason = end.isWanted ? null : `retrying: the runner of the pipeline ended (${end.cause})`
     for (const task of last) {
       if (task.status === 'failed' || task.status === 'finished') options.onTaskEnded(task)
-      else
-        orphans.set(observedKey(task.pipeline_id, task.task), { ...task, status: 'starting', reason, records_per_second: 0, in_flight: 0 })
+      else orphans.set(keyOfReport(task), { ...task, status: 'starting', reason, records_per_second: 0, in_flight: 0 })
     }
     if (!end.isWanted) ends.set(group.name, [...recentEnds(group.name), now()])
     const recent = recentEnds(group.name).length
@@ -134,9 +135,11 @@ export function openRunners(options: RunnersOptions): Runners {
       endIdle(group, placement)
     }
     for (const name of ends.keys()) if (recentEnds(name).length === 0) ends.delete(name)
-    for (const group of groups.values()) for (const { pipeline_id, task } of group.reports()) orphans.delete(observedKey(pipeline_id, task))
-    for (const [key, { pipeline_id, task }] of orphans)
-      if (![...placements.values()].some((placement) => placement.get(pipeline_id)?.tasks.includes(task))) orphans.delete(key)
+    for (const group of groups.values()) for (const report of group.reports()) orphans.delete(keyOfReport(report))
+    for (const [key, report] of orphans) {
+      const isWanted = (placement: Placement) => placement.get(runOfReport(report))?.tasks.some((task) => isSameTask(task, report))
+      if (![...placements.values()].some(isWanted)) orphans.delete(key)
+    }
   }
 
   return {
@@ -144,7 +147,7 @@ export function openRunners(options: RunnersOptions): Runners {
     holds: (taskKey) => [...groups.values()].some((group) => group.has(taskKey)),
     reports() {
       const reported = [...groups.values()].flatMap((group) => group.reports())
-      const keys = new Set(reported.map(({ pipeline_id, task }) => observedKey(pipeline_id, task)))
+      const keys = new Set(reported.map(keyOfReport))
       return [...reported, ...[...orphans].flatMap(([key, last]) => (keys.has(key) ? [] : [last]))]
     },
     usage: () =>

@@ -2,7 +2,9 @@
  * Which tasks run on this processor, and in which runner: the definitions say what should run, the fleet says where, the blame says with
  * whom. Passes may run any number of times, triggered by anything. Nothing of an account runs in this process.
  */
-import { observedKey, runIdOf, taskNumbersOf, type ObservedTask, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { runIdOf, tasksOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { observedKey, type ObservedTask } from '../../../shared/model/observed.ts'
+import type { TaskId } from '../../../shared/model/task.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Blame } from './blame.ts'
 import type { Declined } from './declined.ts'
@@ -56,10 +58,10 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   })
   const finals = createFinals({ ...options, processorId, pipelines, holds: runners.holds, isMine })
 
-  function isMine(definition: PipelineDefinition, index: number): boolean {
+  function isMine(definition: PipelineDefinition, id: TaskId): boolean {
     const runId = runIdOf(definition)
-    const members = declined.eligible(fleet.members(), runId, index, definition.attempt, definition.revision)
-    return placeTask(members, runId, index) === processorId
+    const members = declined.eligible(fleet.members(), runId, id, definition.attempt, definition.revision)
+    return placeTask(members, runId, id) === processorId
   }
 
   const isSuspended = ({ account_id }: PipelineDefinition): boolean => definitions.account(account_id)?.is_suspended === true
@@ -74,7 +76,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     }
   }
 
-  function onDeclined(definition: PipelineDefinition, task: number): void {
+  function onDeclined(definition: PipelineDefinition, task: TaskId): void {
     if (fleet.members().length < 2) return
     declined
       .decline(runIdOf(definition), task, definition.attempt, definition.revision)
@@ -83,11 +85,11 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   }
 
   function placements(): Map<string, Placement> {
-    const groups = new Map<string, Map<string, { definition: PipelineDefinition; tasks: readonly number[] }>>()
+    const groups = new Map<string, Map<string, { definition: PipelineDefinition; tasks: readonly TaskId[] }>>()
     for (const [runId, definition] of pipelines) {
       if (definition.desired === 'stopped' || isSuspended(definition) || verdicts.of(definition) !== undefined) continue
       // A task that has failed or finished stays so until the next attempt, whichever runner it would be in.
-      const tasks = taskNumbersOf(definition).filter((index) => isMine(definition, index) && !finals.isSettled(definition, index))
+      const tasks = tasksOf(definition).filter((id) => isMine(definition, id) && !finals.isSettled(definition, id))
       if (tasks.length === 0) continue
       for (const task of tasks) finals.forget(observedKey(runId, task))
       const group = blame.groupOf(definition)
@@ -116,7 +118,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       if (reason !== undefined) return finals.idle(definition, 'failed', reason)
       if (!isSuspended(definition)) return []
       // What has failed or finished stays so.
-      return finals.idle(definition, 'stopped', 'the account is suspended').filter(({ task }) => !finals.isSettled(definition, task))
+      return finals.idle(definition, 'stopped', 'the account is suspended').filter((report) => !finals.isSettled(definition, report))
     })
   }
 

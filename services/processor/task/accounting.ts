@@ -2,7 +2,7 @@
  * Counts where every record went, per partition and step. The cumulative counters are part of the offset commit's metadata: a SIGKILL loses
  * none, and nothing is counted twice. D6: in = out + filtered + skipped + failed + absorbed, asserted at every commit.
  */
-import type { Counters } from '../../../shared/model/definition.ts'
+import type { Counters } from '../../../shared/model/observed.ts'
 import { COUNTER, COUNTER_COUNT, namedCounters } from '../../../shared/model/counters.ts'
 import { Interrupted } from '../interruption.ts'
 import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'

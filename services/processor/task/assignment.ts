@@ -45,11 +45,11 @@ type Writing = { running(): Running; sink: OpenSink | undefined; planned: readon
 export async function runAssignment(options: AssignmentOptions, owned: Assignment): Promise<boolean> {
   const { cluster, member, transactions, targets, revisions, planners, progress, sink, now } = options
   const { definition, accounting, isByKey } = revisions.current()
-  const layout = await findLayout(cluster, definition.source_topic, now)
+  const layout = await findLayout(cluster, definition.source.topic, now)
   const loaded = await options.phases.loadPositions(cluster, definition, layout, owned, accounting, sink)
   progress.setPositions(loaded.positions)
   const { positions } = loaded
-  const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
+  const target = { groupId: definition.group_id, topic: definition.source.topic, assignment: owned }
   if (loaded.unmirrored.length > 0) await transactions.commit(target, loaded.unmirrored)
   const aside = await findAside(owned.partitions, targets, !sink && !isByKey, options.awayDeadLetters)
   if (aside.length > 0) member.become('running', `waiting: the targets of partitions ${aside.join(', ')} have no leader; the others go on`)

@@ -11,16 +11,14 @@ const refusedOrAway = (error: unknown, refused: string, away: string): Interrupt
 
 /** Undefined when the sink is a topic. Throws `sink_refused` for a connector that this processor does not know. */
 export async function openSink(definition: PipelineDefinition, context: ConnectorContext): Promise<OpenSink | undefined> {
-  if (!definition.sink) return undefined
-  const direction = findConnector(definition.sink.connector_id)?.sink
+  const { sink: target } = definition
+  if (target.kind === 'topic') return undefined
+  const direction = findConnector(target.connector_id)?.sink
   if (!direction?.open)
-    throw new Interrupted(
-      'sink_refused',
-      `this processor does not know sink ${definition.sink.connector_id}: it may be older than the pipeline`,
-    )
+    throw new Interrupted('sink_refused', `this processor does not know sink ${target.connector_id}: it may be older than the pipeline`)
   const open = await direction.open()
   const { mask } = context
-  const sink = await open(definition.sink.config, context).catch((error: unknown) => {
+  const sink = await open(target.config, context).catch((error: unknown) => {
     const reason = mask(reasonOf(error))
     throw refusedOrAway(error, reason, `the sink does not open: ${reason}`)
   })

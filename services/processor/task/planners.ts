@@ -1,4 +1,5 @@
 /** Ranges that were planned but may not have been written: the revision that planned them finishes them, even after later revisions. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
@@ -62,7 +63,7 @@ export function createPlanners(
       await close()
       const found = await earlier(revision)
       if (found) {
-        const isSameSink = JSON.stringify(found.definition.sink) === JSON.stringify(current.definition.sink)
+        const isSameSink = isDeepStrictEqual(found.definition.sink, current.definition.sink)
         if (!isSameSink) {
           if (!tried.has(revision)) tried.set(revision, now())
           ownSink = await openSink(found.definition).catch((error: unknown) => {

@@ -33,9 +33,9 @@ export async function loadPositions(
 ): Promise<Loaded> {
   const planned: Loaded['planned'] = new Map()
   const unmirrored: Loaded['unmirrored'] = []
-  const committed = await cluster.committedOffsets(definition.group_id, definition.source_topic, [...owned.partitions])
+  const committed = await cluster.committedOffsets(definition.group_id, definition.source.topic, [...owned.partitions])
   const loaded = new Map<number, bigint>()
-  const isNew = (partition: number) => definition.source_partitions > 0 && partition >= definition.source_partitions
+  const isNew = (partition: number) => definition.source.partitions > 0 && partition >= definition.source.partitions
   const isUnknown = (partition: number) =>
     !committed.has(partition) && (isNew(partition) || (definition.on_lost_position === 'earliest' && !definition.job))
   const starts = await cluster.offsets(layout, owned.partitions.filter(isUnknown), 'earliest')
@@ -43,7 +43,7 @@ export async function loadPositions(
   for (const partition of owned.partitions) {
     const found = committed.get(partition)
     if (!found && !isUnknown(partition))
-      throw new Interrupted('failed', `partition ${partition} of ${definition.source_topic} has no committed position`)
+      throw new Interrupted('failed', `partition ${partition} of ${definition.source.topic} has no committed position`)
     const mirror = { nextOffset: found?.offset ?? starts.get(partition) ?? 0n, note: found?.metadata ?? '' }
     // A position that the sink keeps with its rows is authoritative; the committed offset only mirrors it.
     const kept = await sink?.position?.(

@@ -36,11 +36,13 @@ export async function openRevision(
   partitions: number,
 ): Promise<Running> {
   // If each source partition has its own sink partition, order holds by itself; otherwise records go to partitions by key.
-  const isByKey = !sink && (targets.sink.leaders.length !== partitions || definition.steps.some(({ changes_keys }) => changes_keys))
+  const sinkPartitions = targets.sink?.leaders.length
+  const isByKey =
+    sinkPartitions !== undefined && (sinkPartitions !== partitions || definition.steps.some(({ changes_keys }) => changes_keys))
   const opened = await lanes.open({
     ...chain,
-    ...(isByKey ? { partitions: targets.sink.leaders.length } : {}),
-    ...(sink ? { rows: sink.rows, sinkOnError: definition.sink?.on_error } : {}),
+    ...(isByKey ? { partitions: sinkPartitions } : {}),
+    ...(sink ? { rows: sink.rows, ...(definition.sink.kind === 'connector' ? { sinkOnError: definition.sink.on_error } : {}) } : {}),
   })
   const { revision, steps } = definition
   const accounting = before?.forRevision(revision, steps.length) ?? phases.createAccounting(revision, steps.length)

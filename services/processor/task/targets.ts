@@ -4,19 +4,25 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { openLayouts, type Layouts } from '../transaction/layouts.ts'
 
 /** Layouts as they are now: `refresh` replaces them when a leader has moved. */
-export type Targets = Layouts & { readonly sink: TopicLayout; readonly deadLetter: TopicLayout; readonly ledger: TopicLayout }
+export type Targets = Layouts & {
+  /** Undefined for an external sink. */ readonly sink: TopicLayout | undefined
+  readonly deadLetter: TopicLayout
+  readonly ledger: TopicLayout
+}
 
 export async function openTargets(
   cluster: Cluster,
-  { sink_topic, dead_letter_topic }: PipelineDefinition,
+  { sink, dead_letter_topic }: PipelineDefinition,
   ledgerTopic: string,
   now: () => number,
 ): Promise<Targets> {
-  const layouts = await openLayouts(cluster, [...new Set([sink_topic, dead_letter_topic, ledgerTopic])], now)
+  const sinkTopic = sink.kind === 'topic' ? sink.topic : undefined
+  const topics = [dead_letter_topic, ledgerTopic, ...(sinkTopic === undefined ? [] : [sinkTopic])]
+  const layouts = await openLayouts(cluster, [...new Set(topics)], now)
   return {
     ...layouts,
     get sink() {
-      return layouts.of(sink_topic)
+      return sinkTopic === undefined ? undefined : layouts.of(sinkTopic)
     },
     get deadLetter() {
       return layouts.of(dead_letter_topic)
@@ -44,7 +50,7 @@ export async function findAside(
   const isLed = ({ leaders }: TopicLayout, partition: number) => (leaders[partition % leaders.length] ?? -1) >= 0
   const find = () =>
     partitions.filter((partition) => {
-      if (hasOwnSinkPartition && !isLed(targets.sink, partition)) return true
+      if (hasOwnSinkPartition && targets.sink && !isLed(targets.sink, partition)) return true
       return away.has(partition % targets.deadLetter.leaders.length) && !isLed(targets.deadLetter, partition)
     })
   if (find().length > 0) await targets.refresh().catch(() => {})

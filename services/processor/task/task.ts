@@ -3,7 +3,7 @@ import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
-import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { runIdOf, sinkFieldsOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { Interrupted } from '../interruption.ts'
 import type { Lanes } from '../lane/lanes.ts'
 import type { LaneChain } from '../lane/messages.ts'
@@ -26,7 +26,8 @@ import { watchPartitions } from './watch-partitions.ts'
 
 export type TaskOptions = {
   definition: PipelineDefinition
-  index: number
+  /** Its number within its role. */
+  task: number
   transactionalId: string
   ledgerTopic: string
   brokers: string[]
@@ -51,7 +52,7 @@ const PATIENCE = { minMs: 100, maxMs: 5000, failuresMax: 20 }
 
 export function startTask(options: TaskOptions): Task {
   const { cluster, definition, phases, now, log, onChange } = options
-  const name = `${runIdOf(definition)}-${options.index}`
+  const name = `${runIdOf(definition)}-${options.task}`
   const connections = cluster.openConnections(name)
   // A long-polling fetch would delay every later request on the same connection.
   const fetchConnections = cluster.openConnections(`${name}-fetch`)
@@ -59,7 +60,7 @@ export function startTask(options: TaskOptions): Task {
   const progress = createProgress(onChange)
   const planners = createPlanners(
     options.earlier,
-    (planned) => openSink(planned, { ...options.connectors, fields: planned.sink?.fields }),
+    (planned) => openSink(planned, { ...options.connectors, fields: sinkFieldsOf(planned) }),
     (message) => log('warn', message),
     now,
   )
@@ -76,7 +77,7 @@ export function startTask(options: TaskOptions): Task {
     let sink: OpenSink | undefined
     try {
       const targets = await openTargets(cluster, definition, options.ledgerTopic, now)
-      const partitions = (await findLayout(cluster, definition.source_topic, now)).leaders.length
+      const partitions = (await findLayout(cluster, definition.source.topic, now)).leaders.length
       sink = await openSink(definition, options.connectors)
       const around = { lanes: options.lanes, phases, targets, partitions, sink, now, log, onChange }
       const opened = (revisions = await openRevisions(around, { definition, chain: options.chain }))
@@ -85,14 +86,14 @@ export function startTask(options: TaskOptions): Task {
         brokers: options.brokers,
         clientId: options.clientId,
         groupId: definition.group_id,
-        topic: definition.source_topic,
+        topic: definition.source.topic,
         connection: cluster.connectionOptions,
         sessionTimeoutMs: options.sessionTimeoutMs,
       })
       const transactions = openTransactions({ ...options, connections, layouts: targets })
       await transactions.takeOver()
       member.started()
-      poll = watchPartitions(cluster, definition, partitions, targets.sink.leaders.length, () => {
+      poll = watchPartitions(cluster, definition, partitions, targets.sink?.leaders.length, () => {
         havePartitionsChanged = true
         member.interrupt()
       })

@@ -7,16 +7,17 @@ const LOOK_MS = 15_000
 /** Calls `onChange` when a topic's number of partitions differs from the given one, until the timer is cleared. */
 export function watchPartitions(
   cluster: Cluster,
-  { source_topic, sink_topic }: PipelineDefinition,
+  { source, sink }: PipelineDefinition,
   sourcePartitions: number,
-  sinkPartitions: number,
+  /** Undefined for an external sink. */
+  sinkPartitions: number | undefined,
   onChange: () => void,
 ): NodeJS.Timeout {
   return setInterval(() => {
-    void Promise.all([cluster.describeTopic(source_topic), cluster.describeTopic(sink_topic)])
-      .then(([source, sink]) => {
-        if (!source || !sink) return
-        if (source.leaders.length !== sourcePartitions || sink.leaders.length !== sinkPartitions) onChange()
+    const partitionsOf = async (topic: string) => (await cluster.describeTopic(topic))?.leaders.length
+    void Promise.all([partitionsOf(source.topic), sink.kind === 'topic' ? partitionsOf(sink.topic) : undefined])
+      .then(([ofSource = sourcePartitions, ofSink = sinkPartitions]) => {
+        if (ofSource !== sourcePartitions || ofSink !== sinkPartitions) onChange()
       })
       .catch(() => {})
   }, LOOK_MS)

@@ -454,6 +454,7 @@ export type GetPipelineStatusResponse = {
   lag: number
   records_per_second: number
   tasks: {
+    role: 'chain' | 'intake'
     task: number
     processor_id: string
     revision: number
@@ -670,6 +671,7 @@ export type PipelineLog = {
   module: string | null
   version: string | null
   revision: number
+  /** `chain`: a task that runs the chain; `intake`: one that reads an external source */ role: 'chain' | 'intake'
   task: number
   /** The job that ran the chain */ job_id?: string
   message: string

@@ -1,5 +1,5 @@
 /** A pipeline's positions, and where its records went: read from Kafka's committed offsets, which are exact even if nothing else runs. */
-import { chainRate, INTAKE_TASKS_FROM, type Counters, type ObservedTask } from '../../../../shared/model/definition.ts'
+import { chainRate, type Counters, type ObservedTask } from '../../../../shared/model/observed.ts'
 import { getAccountingContract, getLedgerContract, getMetricsContract, getOffsetsContract } from '../../../../shared/api/operate.ts'
 import { addUp, type Measure } from '../../../../shared/model/telemetry.ts'
 import { unavailable } from '../../service-error.ts'
@@ -11,13 +11,13 @@ import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 
 export async function readOffsets({ cluster }: Pick<Deps, 'cluster'>, { definition }: PipelineRow) {
-  const layout = await cluster.describeTopic(definition.source_topic)
+  const layout = await cluster.describeTopic(definition.source.topic)
   if (!layout || layout.leaders.includes(-1)) throw unavailable('the source’s topic')
   const partitions = layout.leaders.map((_, partition) => partition)
   const [starts, ends, committed] = await Promise.all([
     cluster.offsets(layout, partitions, 'earliest'),
     cluster.offsets(layout, partitions, 'latest'),
-    cluster.committedOffsets(definition.group_id, definition.source_topic, partitions),
+    cluster.committedOffsets(definition.group_id, definition.source.topic, partitions),
   ])
   return partitions.map((partition) => {
     const end = Number(ends.get(partition) ?? 0n)
@@ -35,7 +35,7 @@ export const getOffsets = operation(getOffsetsContract, async (deps, caller, { p
     status: 200,
     body: {
       pipeline_id: pipeline.id,
-      topic: pipeline.definition.source_topic,
+      topic: pipeline.definition.source.topic,
       group_id: pipeline.definition.group_id,
       lag: partitions.reduce((sum, { lag }) => sum + lag, 0),
       partitions: partitions.map(({ partition, start, position, end, lag }) => ({ partition, start, position, end, lag })),
@@ -61,16 +61,16 @@ function sum(all: Counters[]): Counters {
 
 async function readAccounting(deps: Pick<Deps, 'cluster' | 'db'>, pipeline: PipelineRow) {
   const { definition, id } = pipeline
-  const layout = await deps.cluster.describeTopic(definition.source_topic)
+  const layout = await deps.cluster.describeTopic(definition.source.topic)
   if (!layout) throw unavailable('the source’s topic')
-  const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source_topic, [...layout.leaders.keys()])
+  const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source.topic, [...layout.leaders.keys()])
   const known = [...committed].map(([partition, { metadata }]) => [partition, parseCommitMetadata(metadata)] as const)
   const observed = await listObserved(deps.db, id)
   // Ignore reports from before a task's last commit: their records in flight have been counted since.
   const isCurrent = ({ partitions }: ObservedTask) =>
     partitions.every(({ partition, position }) => BigInt(position) >= (committed.get(partition)?.offset ?? 0n))
   const inFlight = observed
-    .filter((task) => task.task < INTAKE_TASKS_FROM && task.status === 'running' && isCurrent(task))
+    .filter((task) => task.role === 'chain' && task.status === 'running' && isCurrent(task))
     .reduce((all, task) => all + task.in_flight, 0)
   return { known, observed, inFlight, totals: balanceOf(sum(known.map(([, metadata]) => totalsOf(metadata))), inFlight) }
 }

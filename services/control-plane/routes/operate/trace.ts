@@ -12,14 +12,14 @@ import { assertChainStarts, resolveSteps } from '../../definitions/resolve-steps
 export const explain = operation(explainContract, async (deps, caller, { params, query }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const { definition } = pipeline
-  const layout = await deps.cluster.describeTopic(definition.source_topic)
+  const layout = await deps.cluster.describeTopic(definition.source.topic)
   if (!layout) throw unavailable('the source’s topic')
   if (query.partition >= layout.leaders.length)
     throw invalidRequest([{ path: '/query/partition', message: `must be below ${layout.leaders.length}, the source’s partition count` }])
   const offset = BigInt(query.offset)
   const record = await deps.sourceReader.at(layout, query.partition, offset)
   if (!record) throw notFound('a record at this offset')
-  const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source_topic, [query.partition])
+  const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source.topic, [query.partition])
   await deps.catchUpLedger()
   const entries = (await listLedger(deps.db, pipeline.id)).filter(
     ({ partition, from_offset }) => partition === query.partition && from_offset <= offset,
@@ -52,7 +52,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
 export const preview = operation(previewContract, async (deps, caller, { params, body }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const { from, limit, partition, processors } = body ?? { from: 'latest' as const, limit: 10 }
-  const layout = await deps.cluster.describeTopic(pipeline.definition.source_topic)
+  const layout = await deps.cluster.describeTopic(pipeline.definition.source.topic)
   if (!layout) throw unavailable('the source’s topic')
   const partitions = partitionsAsked(layout, from, partition, 'source')
   const steps =

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../../shared/connectors/catalogue.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
-import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import type { PipelineDefinition, SinkDefinition } from '../../../../shared/model/definition.ts'
 import type { Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import { addUses, replaceUses, type PipelineRow } from '../../store/pipelines.ts'
@@ -11,7 +11,14 @@ import { checkEndpoint } from '../../definitions/check-endpoint.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { fieldsBehind } from '../../definitions/fields-behind.ts'
-import { connectorIdOf, orderedForSink, resolveConfig, resolveEndpoint, sinkPartOf, usesOf } from '../../definitions/resolve-endpoint.ts'
+import {
+  connectorIdOf,
+  orderedForSink,
+  resolveConfig,
+  resolveEndpoint,
+  sinkDefinitionOf,
+  usesOf,
+} from '../../definitions/resolve-endpoint.ts'
 
 type Endpoint = PipelineRequest['sink']
 
@@ -41,28 +48,33 @@ export async function assertSinkReachable(deps: Deps, caller: Caller, id: string
   if (faults.length > 0) throw invalidRequest(faults)
 }
 
-/** The sink's part of the next revision's definition. Throws invalidRequest if the requested sink is not possible. */
+/** The next revision's sink. Throws invalidRequest if the requested sink is not possible. */
 export async function sinkOf(
   trx: Queryable,
   row: PipelineRow,
   request: PipelineRequest,
   asked: Partial<Pick<PipelineRequest, 'sink' | 'processors'>>,
   steps: PipelineDefinition['steps'],
-): Promise<Partial<PipelineDefinition>> {
+): Promise<SinkDefinition> {
   const { definition, account_id } = row
-  if (!asked.sink && !definition.sink) return {}
+  const own = definition.sink
   const details: Detail[] = []
-  const source = asked.sink || asked.processors ? await resolveEndpoint(trx, account_id, 'source', request.source, details) : undefined
-  const fields = source ? fieldsBehind(source, steps) : definition.sink?.fields
-  if (!asked.sink) return { sink: { ...definition.sink!, on_error: request.on_error, fields } }
+  const resolveSource = () => resolveEndpoint(trx, account_id, 'source', request.source, details)
+  if (!asked.sink) {
+    if (own.kind === 'topic') return own
+    const source = asked.processors ? await resolveSource() : undefined
+    return { ...own, on_error: request.on_error, fields: source ? fieldsBehind(source, steps) : own.fields }
+  }
+  const source = await resolveSource()
   const before = sinkOfRequest(row)
   assertSamePlace(before, asked.sink)
   const sink = await resolveEndpoint(trx, account_id, 'sink', asked.sink, details)
-  if (sink?.kind === 'stream' && sink.stream.topic === definition.source_topic)
+  if (sink?.kind === 'stream' && sink.stream.topic === definition.source.topic)
     details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read its own output forever' })
   const ordered = source && sink && orderedForSink(source, sink)
   // Only a sink that needs an order adds a key to the source's config; the present source must already have that key.
-  if (ordered !== source && ordered?.kind === 'connector' && ordered.config.key !== definition.source?.config.key)
+  const key = definition.source.kind === 'connector' ? definition.source.config.key : undefined
+  if (ordered !== source && ordered?.kind === 'connector' && ordered.config.key !== key)
     details.push({
       path: '/sink/config/mode',
       message: 'needs records in the order of their keys, which this pipeline’s source does not keep',
@@ -78,10 +90,9 @@ export async function sinkOf(
       ['stream'],
       usesOf([source, sink]).filter(({ kind }) => kind === 'stream'),
     )
-  const { origin } = definition.sink ?? {}
-  return sinkPartOf(sink, asked.sink.config, definition.dead_letter_topic, {
-    fields,
-    ...(origin === undefined ? {} : { origin }),
+  return sinkDefinitionOf(sink, asked.sink.config, {
+    fields: fieldsBehind(source, steps),
+    ...(own.kind === 'connector' && own.origin !== undefined ? { origin: own.origin } : {}),
     on_error: request.on_error,
   })
 }

@@ -2,7 +2,7 @@
 import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { invalidRequest, ServiceError, unavailable, type Detail } from '../../service-error.ts'
-import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import type { PipelineDefinition, SourceCodec, SourceDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { findStream, schemasOf } from '../../store/streams.ts'
@@ -23,8 +23,8 @@ import {
   resolveConfig,
   resolveEndpoint,
   bytesMaxOf,
-  sinkPartOf,
-  sourceCodecOf,
+  sinkDefinitionOf,
+  streamCodecOf,
   usesOf,
   type ResolvedEndpoint,
 } from '../../definitions/resolve-endpoint.ts'
@@ -53,24 +53,25 @@ const INTAKE_PARTITIONS = 4
 
 /** The topic that the chain reads: a stream's, or the intake topic that an external source is read into. */
 function resolveInput(
+  codec: SourceCodec | undefined,
   topicOfIntake: string,
   source: ResolvedEndpoint,
   start: Start | undefined,
   body: PipelineRequest,
   details: Detail[],
-): { topic: string; partitions: number; start: Map<number, bigint> } {
+): { definition: SourceDefinition; start: Map<number, bigint> } {
   if (source.kind === 'stream') {
     const { topic, partitions } = source.stream
     if (!start) throw new ServiceError('conflict', 'the source’s stream became active meanwhile; try again')
     details.push(...start.faults)
-    return { topic, partitions, start: start.offsets }
+    return { definition: { kind: 'topic', topic, partitions, codec }, start: start.offsets }
   }
   if (body.start !== 'earliest')
     details.push({ path: '/start', message: 'is only for a source that is a stream: other sources set their start in their config' })
   const partitions = Math.max(INTAKE_PARTITIONS, body.tasks)
+  const { kind, connector_id, config } = source
   return {
-    topic: topicOfIntake,
-    partitions,
+    definition: { kind, topic: topicOfIntake, partitions, connector_id, config },
     start: new Map(Array.from({ length: partitions }, (_, partition) => [partition, 0n])),
   }
 }
@@ -104,7 +105,8 @@ async function store(
       details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read its own output forever' })
     if (source?.kind === 'stream' && body.tasks > source.stream.partitions)
       details.push({ path: '/tasks', message: `must be at most ${source.stream.partitions}, the source's partition count` })
-    const input = source && resolveInput(names.intakeTopic(caller.accountId, id), source, start, body, details)
+    const codec = source?.kind === 'stream' ? streamCodecOf(source.stream, await schemasOf(trx, source.stream.id)) : undefined
+    const input = source && resolveInput(codec, names.intakeTopic(caller.accountId, id), source, start, body, details)
     const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
     details.push(...faults)
     if (details.length > 0 || !source || !sink || !input) throw invalidRequest(details)
@@ -114,7 +116,6 @@ async function store(
       body.processors,
       body.on_error,
     )
-    const deadLetterTopic = names.deadLetterTopic(caller.accountId, id)
     const definition: PipelineDefinition = {
       pipeline_id: id,
       account_id: caller.accountId,
@@ -123,22 +124,19 @@ async function store(
       attempt: 1,
       desired: body.autostart ? 'running' : 'stopped',
       tasks: body.tasks,
-      source_topic: input.topic,
-      dead_letter_bytes_max: deadLetterBytesMaxOf(source),
-      dead_letter_topic: deadLetterTopic,
-      group_id: names.pipelineGroup(id),
-      steps,
-      source_partitions: input.partitions,
-      failure_threshold: body.failure_threshold,
-      on_lost_position: body.on_lost_position,
-      reset_revision: 0,
-      ...(source.kind === 'stream' ? sourceCodecOf(source.stream, await schemasOf(trx, source.stream.id)) : {}),
-      ...(source.kind === 'connector' ? { source: { connector_id: source.connector_id, config: source.config } } : {}),
-      ...sinkPartOf(sink, body.sink.config, deadLetterTopic, {
+      source: input.definition,
+      sink: sinkDefinitionOf(sink, body.sink.config, {
         fields: fieldsBehind(source, steps),
         ...(source.kind === 'stream' ? { origin: source.stream.name } : {}),
         on_error: body.on_error,
       }),
+      dead_letter_topic: names.deadLetterTopic(caller.accountId, id),
+      dead_letter_bytes_max: deadLetterBytesMaxOf(source),
+      group_id: names.pipelineGroup(id),
+      steps,
+      failure_threshold: body.failure_threshold,
+      on_lost_position: body.on_lost_position,
+      reset_revision: 0,
     }
     const uses: Use[] = [...usesOf([source, sink]), ...steps.map((step): Use => ({ kind: 'smartmodule', used_id: step.module_id }))]
     await assertQuotas(trx, caller.accountId, { pipelines: 1, tasks: body.tasks })

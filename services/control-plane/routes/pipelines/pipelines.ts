@@ -1,5 +1,5 @@
 /** Reads, deletes and controls pipelines. */
-import { chainRate } from '../../../../shared/model/definition.ts'
+import { chainRate } from '../../../../shared/model/observed.ts'
 import {
   deletePipelineContract,
   Endpoints,

@@ -18,13 +18,13 @@ const conflict = (reason: string): ServiceError => new ServiceError('conflict', 
 
 /** Commits the offsets. Throws `conflict`, without changing anything, while the group has members. */
 async function commit({ cluster }: Deps, { definition }: PipelineRow, offsets: ReadonlyMap<number, bigint>): Promise<void> {
-  const { group_id, source_topic } = definition
-  const known = await cluster.committedOffsets(group_id, source_topic, [...offsets.keys()])
+  const { group_id, source } = definition
+  const known = await cluster.committedOffsets(group_id, source.topic, [...offsets.keys()])
   // Keep the counters in the metadata.
   const positions = new Map(
     [...offsets].map(([partition, offset]) => [partition, { offset, metadata: withoutPlan(known.get(partition)?.metadata ?? '') }]),
   )
-  await cluster.commitFromOutside(group_id, source_topic, positions).catch((error: unknown) => {
+  await cluster.commitFromOutside(group_id, source.topic, positions).catch((error: unknown) => {
     // A group with members only accepts commits from them.
     if (error instanceof KafkaError && error.code === KAFKA_ERRORS.unknownMemberId)
       throw conflict('tasks of the pipeline are still running: stop it first')
@@ -34,8 +34,8 @@ async function commit({ cluster }: Deps, { definition }: PipelineRow, offsets: R
 
 async function reset(deps: Deps, caller: Caller, id: string, start: StreamPlace) {
   const { definition } = await getPipeline(deps, caller, id)
-  if (definition.source) throw conflict('the source is not a stream: it keeps its own position, which can’t be set')
-  const layout = await deps.cluster.describeTopic(definition.source_topic)
+  if (definition.source.kind === 'connector') throw conflict('the source is not a stream: it keeps its own position, which can’t be set')
+  const layout = await deps.cluster.describeTopic(definition.source.topic)
   if (!layout) throw unavailable('the source’s topic')
   const found = await resolvePlace(deps.cluster, layout, start, '/start')
   // Partitions that the request does not name stay where they are.

@@ -1,7 +1,8 @@
 /** PATCH of a pipeline: its next revision is checked like a new pipeline, then stored and handed to the tasks in one transaction. */
+import { isDeepStrictEqual } from 'node:util'
 import { updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
-import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
+import { sinkFieldsOf, type PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { deleteCanary } from '../../store/canaries.ts'
 import { replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
 import type { Queryable } from '../../store/database.ts'
@@ -52,8 +53,9 @@ export async function changePipeline(
     const details: Detail[] = [...faults]
     const request = { ...(row.request as PipelineRequest), ...asked }
     const { definition } = row
-    if (request.tasks > definition.source_partitions && definition.source_partitions > 0)
-      details.push({ path: '/tasks', message: `must be at most ${definition.source_partitions}, the source's partition count` })
+    const { partitions } = definition.source
+    if (request.tasks > partitions && partitions > 0)
+      details.push({ path: '/tasks', message: `must be at most ${partitions}, the source's partition count` })
     let steps = definition.steps
     if (asked.processors) {
       const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
@@ -77,12 +79,12 @@ export async function changePipeline(
       failure_threshold: request.failure_threshold,
       on_lost_position: request.on_lost_position ?? 'fail',
       steps: withPolicies(steps, request.processors, request.on_error),
-      ...(await sinkOf(trx, row, request, asked, steps)),
+      sink: await sinkOf(trx, row, request, asked, steps),
     }
     // Last, as everywhere: what locks the account holds all other locks already.
     await assertQuotas(trx, caller.accountId, { tasks: request.tasks - definition.tasks })
     // The sink gets its config and the fields when it is opened: a change of either needs a new start.
-    const isOpenedAnew = asked.sink !== undefined || JSON.stringify(next.sink?.fields) !== JSON.stringify(definition.sink?.fields)
+    const isOpenedAnew = asked.sink !== undefined || !isDeepStrictEqual(sinkFieldsOf(next), sinkFieldsOf(definition))
     return publishRevision(trx, row, next, {
       name,
       description,

@@ -8,6 +8,7 @@ import { findSmartModule } from '../../store/smartmodules.ts'
 import { compareSteps } from '../../trace/compare-steps.ts'
 import { operation } from '../operation.ts'
 import { streamRecords } from './stream-records.ts'
+import { JSON_ENDS } from '../../trace/trace.ts'
 
 export const compareVersions = operation(compareVersionsContract, async (deps, caller, { params, body }) => {
   if (!(await findSmartModule(deps.db, caller.accountId, params.id))) throw notFound('the SmartModule')
@@ -30,7 +31,8 @@ export const compareVersions = operation(compareVersionsContract, async (deps, c
     throw invalidRequest(named)
   }
   const { records, isCut, codec } = await streamRecords(deps, caller, body, body.stream_id, 2)
-  const chain = { account_id: caller.accountId, pipeline_id: 'compare', steps: [before.definition], sink_schema_id: 0, ...codec }
+  const source = { ...JSON_ENDS.source, codec }
+  const chain = { ...JSON_ENDS, source, account_id: caller.accountId, pipeline_id: 'compare', steps: [before.definition] }
   const { compared, left, failed, differences } = await compareSteps(deps, chain, 0, after.definition, records)
   return {
     status: 200,

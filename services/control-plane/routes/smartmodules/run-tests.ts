@@ -5,7 +5,7 @@ import type { Trace } from '../../../../shared/api/operate.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import type { Deps } from '../../deps.ts'
 import { ServiceError, type Detail } from '../../service-error.ts'
-import { traceThrough } from '../../trace/trace.ts'
+import { JSON_ENDS, traceThrough } from '../../trace/trace.ts'
 import { givenRecords, UNDEPLOYED } from './given-records.ts'
 
 type Step = PipelineDefinition['steps'][number]
@@ -37,7 +37,7 @@ export async function testFaults(
   const details: Detail[] = []
   for (const [index, { config, records, out, failures }] of tests.entries()) {
     const step: Step = { ...UNDEPLOYED, ...candidate, name: 'version', config }
-    const chain = { account_id: accountId, pipeline_id: 'test', steps: [step], sink_schema_id: 0 }
+    const chain = { account_id: accountId, pipeline_id: 'test', steps: [step], ...JSON_ENDS }
     try {
       const traces = await traceThrough(deps, chain, givenRecords(records), new Map([[candidate.sha256, binary]]))
       details.push(

@@ -1,6 +1,6 @@
 /** Records of a stream for a trial of SmartModules. */
 import type { StreamPlace } from '../../../../shared/api/pipelines.ts'
-import { sourceCodecOf } from '../../definitions/resolve-endpoint.ts'
+import { streamCodecOf } from '../../definitions/resolve-endpoint.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { invalidRequest, unavailable } from '../../service-error.ts'
 import { findStream, schemasOf } from '../../store/streams.ts'
@@ -16,5 +16,5 @@ export async function streamRecords(deps: Deps, { accountId }: Caller, { from, p
   if (!layout) throw unavailable('the stream’s topic')
   const partitions = partitionsAsked(layout, from, partition, 'stream')
   const chosen = await chooseRecords(deps, layout, partitions, from, limit, steps)
-  return { ...chosen, codec: sourceCodecOf(stream, await schemasOf(deps.db, stream.id)) }
+  return { ...chosen, codec: streamCodecOf(stream, await schemasOf(deps.db, stream.id)) }
 }

@@ -6,7 +6,7 @@ import { streamConnector } from '../../../../shared/connectors/stream/connector.
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { chainFaults, resolveSteps, type ResolvedStep } from '../../definitions/resolve-steps.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
-import { traceThrough } from '../../trace/trace.ts'
+import { JSON_ENDS, traceThrough } from '../../trace/trace.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { operation } from '../operation.ts'
 import { givenRecords, UNDEPLOYED } from './given-records.ts'
@@ -67,14 +67,14 @@ export const testSmartModule = operation(testSmartModuleContract, async (deps, c
   details.push(...(await chainFaults(deps, owner, steps, details.length > 0, binaries)))
   if (details.length > 0) throw invalidRequest(details)
   const { records, isCut, codec } = body.records
-    ? { records: givenRecords(body.records), isCut: false, codec: {} }
+    ? { records: givenRecords(body.records), isCut: false, codec: undefined }
     : await streamRecords(deps, caller, body, body.stream_id ?? '', body.processors.length)
   const chain = {
     account_id: caller.accountId,
     pipeline_id: 'test',
     steps: steps.map(({ definition }) => definition),
-    sink_schema_id: 0,
-    ...codec,
+    ...JSON_ENDS,
+    source: { ...JSON_ENDS.source, codec },
   }
   const traces = await traceThrough(deps, chain, records, binaries)
   return { status: 200, body: { records: traces, ...(isCut ? { truncated: true as const } : {}) } }

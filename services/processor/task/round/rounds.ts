@@ -175,7 +175,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   function toLane({ partition, position, nextOffset, bytes, length, aborted }: FetchedRound['batches'][number]): RoundPartition {
     return {
       partition,
-      sinkPartition: partition % options.targets.sink.leaders.length,
+      sinkPartition: partition % (options.targets.sink?.leaders.length ?? Number.POSITIVE_INFINITY),
       deadLetterPartition: partition % options.targets.deadLetter.leaders.length,
       position,
       nextOffset,

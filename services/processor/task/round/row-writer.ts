@@ -56,8 +56,8 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
   const noted = new Set(options.withDeadLetters)
 
   async function commit(running: Running, offsets: { partition: number; offset: bigint; metadata: string }[]): Promise<void> {
-    const { group_id, source_topic } = running.definition
-    const target = { groupId: group_id, topic: source_topic, assignment: options.owned }
+    const { group_id, source } = running.definition
+    const target = { groupId: group_id, topic: source.topic, assignment: options.owned }
     await transactions.commit(target, offsets)
   }
 

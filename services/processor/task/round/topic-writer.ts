@@ -48,7 +48,7 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
       metadata: accounting.metadataWith(partition, countsOf.get(partition) ?? none),
     }))
     const ledger = ledgerOf(running, [...uncommitted.keys()], positions, now())
-    const target = { groupId: definition.group_id, topic: definition.source_topic, assignment: owned }
+    const target = { groupId: definition.group_id, topic: definition.source.topic, assignment: owned }
     // D1: the offsets join the output's transaction after all output was acknowledged.
     const firstMs = await transactions.deliver(writesOf(outcomes, targets, ledger))
     if (firstMs !== undefined && inputBytes < SMALL_ROUND_BYTES) pace.firstTook(firstMs)
@@ -94,7 +94,7 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
 export function writesOf(outcomes: readonly PartitionOutcome[], targets: Targets, ledger: TopicWrite['batch'] | undefined): TopicWrite[] {
   const writes: TopicWrite[] = []
   for (const { sink, deadLetters } of outcomes) {
-    for (const batch of sink) writes.push({ topic: targets.sink.topic, batch })
+    if (targets.sink) for (const batch of sink) writes.push({ topic: targets.sink.topic, batch })
     for (const batch of deadLetters) writes.push({ topic: targets.deadLetter.topic, batch })
   }
   if (ledger) writes.push({ topic: targets.ledger.topic, batch: ledger })

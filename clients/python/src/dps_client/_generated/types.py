@@ -535,6 +535,7 @@ PipelineLog = TypedDict("PipelineLog", {
     "module": "Union[str, None]",
     "version": "Union[str, None]",
     "revision": "int",
+    "role": "Literal[\"chain\", \"intake\"]",
     "task": "int",
     "job_id": "NotRequired[str]",
     "message": "str",

@@ -1,0 +1,41 @@
+/** Rows that an earlier version has written, in the schema of this one. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import * as taskRoles from '../../services/control-plane/store/migrations/0012-task-roles.ts'
+import { migrate, openDatabase, type Database } from '../../services/control-plane/store/database.ts'
+import { service, unique } from '../harness/client.ts'
+
+const name = unique('migrations').replaceAll('-', '_')
+let admin: Database
+let db: Database
+
+beforeAll(async () => {
+  const url = new URL(service().env.DATABASE_URL!)
+  admin = openDatabase(url.href, 1)
+  await admin.raw(`CREATE DATABASE ${name}`)
+  url.pathname = `/${name}`
+  db = openDatabase(url.href, 2)
+  await migrate(db)
+})
+afterAll(async () => {
+  await db.destroy()
+  await admin.raw(`DROP DATABASE ${name}`)
+  await admin.destroy()
+})
+
+it('keeps the reports of intake tasks beside those of the chain, up and down', async () => {
+  await db.transaction(taskRoles.down)
+  const body = '{}'
+  const older = [0, 1, 1000, 1001].map((task) => ({ pipeline_id: 'pl_a', task, body }))
+  await db('observed_tasks').insert(older)
+  await db.transaction(taskRoles.up)
+  expect(await db('observed_tasks').orderBy(['role', 'task']).select('role', 'task')).toEqual([
+    { role: 'chain', task: 0 },
+    { role: 'chain', task: 1 },
+    { role: 'intake', task: 0 },
+    { role: 'intake', task: 1 },
+  ])
+  await db.transaction(taskRoles.down)
+  expect(await db('observed_tasks').orderBy('task').select('pipeline_id', 'task')).toEqual(
+    older.map(({ pipeline_id, task }) => ({ pipeline_id, task })),
+  )
+})
