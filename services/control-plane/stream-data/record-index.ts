@@ -29,6 +29,51 @@ const COMPACTED_MS = 600_000
 
 type Stream = { id: string; topic: string; is_compacted?: boolean }
 
+type IndexParts = { db: Database; connections: Connections; now: () => number }
+
+/** Extends one partition's index towards `end`; true once it is there. */
+async function extendPartition(
+  { db, connections, now }: IndexParts,
+  stream: Stream,
+  layout: TopicLayout,
+  { partition, start, end, known }: { partition: number; start: bigint; end: bigint; known: IndexHead | undefined },
+  isSpent: (bytes: number) => boolean,
+): Promise<boolean> {
+  const { topicId } = layout
+  const builtAt = known?.builtAt ?? null
+  let before = known
+  // Retention may have deleted records that were never counted: continue at the first offset that exists.
+  let head: IndexHead =
+    known && known.nextOffset >= start ? known : { topicId, partition, records: known?.records ?? 0, nextOffset: start, builtAt }
+  let lastEntry = Number.NEGATIVE_INFINITY
+  if (!before || before.nextOffset < start) {
+    if (!(await extendIndex(db, stream.id, before, head, [{ records: head.records, offset: head.nextOffset }]))) return false
+    before = head
+    lastEntry = head.records
+  }
+  while (head.nextOffset < end) {
+    const { batches, nextOffset, bytes } = await fetchCounted(connections, layout, partition, head.nextOffset, FETCH_BYTES)
+    if (nextOffset === head.nextOffset) return true
+    let { records } = head
+    const entries: IndexEntry[] = []
+    for (const { header } of batches) {
+      if (records - lastEntry >= ENTRY_RECORDS) {
+        entries.push({ records, offset: header.baseOffset })
+        lastEntry = records
+      }
+      records += header.recordCount
+    }
+    const next = { topicId, partition, records, nextOffset, builtAt: builtAt ?? (nextOffset >= end ? new Date(now()) : null) }
+    // Entries with the same count would collide; a new head is stored with its first entry, so that entry may exist already.
+    const fresh = entries.filter((entry) => entry.records > (before?.records ?? -1) || (entry.records === 0 && before === undefined))
+    if (!(await extendIndex(db, stream.id, before, next, fresh))) return false
+    head = next
+    before = next
+    if (isSpent(bytes) && head.nextOffset < end) return false
+  }
+  return true
+}
+
 export function createRecordIndex(db: Database, cluster: Cluster, connections: Connections, now: () => number) {
   /** One extension per stream at a time. */
   const extending = new Map<string, Promise<boolean>>()
@@ -39,51 +84,6 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
 
   const headsOf = async (stream: Stream, layout: TopicLayout): Promise<IndexHead[]> =>
     (await listHeads(db, stream.id)).filter((head) => !isStale(head, stream, layout))
-
-  /** Extends one partition's index towards `end`; true once it is there. */
-  async function extendPartition(
-    stream: Stream,
-    layout: TopicLayout,
-    partition: number,
-    known: IndexHead | undefined,
-    start: bigint,
-    end: bigint,
-    isSpent: (bytes: number) => boolean,
-  ): Promise<boolean> {
-    const { topicId } = layout
-    const builtAt = known?.builtAt ?? null
-    let before = known
-    // Retention may have deleted records that were never counted: continue at the first offset that exists.
-    let head: IndexHead =
-      known && known.nextOffset >= start ? known : { topicId, partition, records: known?.records ?? 0, nextOffset: start, builtAt }
-    let lastEntry = Number.NEGATIVE_INFINITY
-    if (!before || before.nextOffset < start) {
-      if (!(await extendIndex(db, stream.id, before, head, [{ records: head.records, offset: head.nextOffset }]))) return false
-      before = head
-      lastEntry = head.records
-    }
-    while (head.nextOffset < end) {
-      const { batches, nextOffset, bytes } = await fetchCounted(connections, layout, partition, head.nextOffset, FETCH_BYTES)
-      if (nextOffset === head.nextOffset) return true
-      let { records } = head
-      const entries: IndexEntry[] = []
-      for (const { header } of batches) {
-        if (records - lastEntry >= ENTRY_RECORDS) {
-          entries.push({ records, offset: header.baseOffset })
-          lastEntry = records
-        }
-        records += header.recordCount
-      }
-      const next = { topicId, partition, records, nextOffset, builtAt: builtAt ?? (nextOffset >= end ? new Date(now()) : null) }
-      // Entries with the same count would collide; a new head is stored with its first entry, so that entry may exist already.
-      const fresh = entries.filter((entry) => entry.records > (before?.records ?? -1) || (entry.records === 0 && before === undefined))
-      if (!(await extendIndex(db, stream.id, before, next, fresh))) return false
-      head = next
-      before = next
-      if (isSpent(bytes) && head.nextOffset < end) return false
-    }
-    return true
-  }
 
   async function extendOnce(stream: Stream, layout: TopicLayout, bytesMax: number, msMax: number): Promise<boolean> {
     const partitions = layout.leaders.map((_, partition) => partition)
@@ -102,7 +102,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
         const head = heads.find((each) => each.partition === partition)
         const [start, end] = [starts.get(partition) ?? 0n, ends.get(partition) ?? 0n]
         if (head && head.nextOffset >= end) return true
-        return extendPartition(stream, layout, partition, head, start, end, isSpent)
+        return extendPartition({ db, connections, now }, stream, layout, { partition, start, end, known: head }, isSpent)
       }),
     )
     return done.every(Boolean)

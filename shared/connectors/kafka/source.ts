@@ -14,6 +14,7 @@ import {
   encodeHeaders,
   readBatchHeader,
 } from '../../kafka/protocol/record-batch.ts'
+import type { Cluster, Connections, TopicLayout } from '../../kafka/cluster.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
 import { fetchBatches } from '../../kafka/wire/fetch.ts'
 import { FRAMING_BYTES } from '../../model/framing.ts'
@@ -22,7 +23,7 @@ import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
 import type { KafkaSourceConfig } from './connector.ts'
 import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
-import { openOtherRegistry } from './other-registry.ts'
+import { openOtherRegistry, type OtherRegistry } from './other-registry.ts'
 
 /** The next offset by partition, and under `id` the topic's id, which differs if the topic is recreated. */
 const Position = z.record(z.string(), z.string())
@@ -33,10 +34,17 @@ const WAIT_MS = 500
 /** How often the layout is read again, because readers are not notified of new partitions. */
 const LAYOUT_MS = 15_000
 
-export async function openKafkaSource(config: KafkaSourceConfig, context: ConnectorContext): Promise<OpenSource> {
-  const cluster = openOtherCluster(config, context)
-  const registry = config.registry && openOtherRegistry(config.registry, context)
+type AddRecords = (
+  bytes: Buffer,
+  partition: number,
+  offset: bigint,
+  isAborted: ReturnType<typeof createAbortedFilter>,
+  into: BlockBuilder,
+  signal: AbortSignal,
+) => Promise<bigint>
 
+/** Adds the records from an offset on to a block and returns the next offset. */
+function createRecordReader(config: KafkaSourceConfig, registry: OtherRegistry | undefined): AddRecords {
   /** The value to pass on. A value that can't be read is passed on unchanged, so that it becomes a dead letter with its own bytes. */
   async function valueOf(value: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     if (value[0] !== 0 || value.length < FRAMING_BYTES) return value
@@ -50,15 +58,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
     }
   }
 
-  /** Adds the records from `offset` on and returns the next offset. */
-  async function addRecords(
-    bytes: Buffer,
-    partition: number,
-    offset: bigint,
-    isAborted: ReturnType<typeof createAbortedFilter>,
-    into: BlockBuilder,
-    signal: AbortSignal,
-  ): Promise<bigint> {
+  return async function addRecords(bytes, partition, offset, isAborted, into, signal) {
     let next = offset
     for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
       const isOut = isAborted(header)
@@ -79,6 +79,69 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
     }
     return next
   }
+}
+
+/** The topic as it is now, looked at again from time to time. */
+function openTopic(cluster: Cluster, config: KafkaSourceConfig, now: () => number, idBefore: string | undefined) {
+  let topicId = idBefore
+  let layout: TopicLayout | undefined
+  let lookedAt = 0
+  return {
+    /** Throws ConfigRefused when the topic was recreated. */
+    async layout(): Promise<TopicLayout> {
+      if (layout && now() - lookedAt <= LAYOUT_MS) return layout
+      const found = await layoutOfTopic(cluster, config.topic)
+      topicId ??= found.topicId
+      if (found.topicId !== topicId)
+        throw new ConfigRefused(
+          `the topic ${config.topic} was deleted and recreated: its offsets are not those of the topic that was being read`,
+        )
+      ;[layout, lookedAt] = [found, now()]
+      return found
+    },
+    /** Its leaders have moved: the next `layout` looks again. */
+    forget(): void {
+      layout = undefined
+    },
+  }
+}
+
+export async function openKafkaSource(config: KafkaSourceConfig, context: ConnectorContext): Promise<OpenSource> {
+  const cluster = openOtherCluster(config, context)
+  const registry = config.registry && openOtherRegistry(config.registry, context)
+  const addRecords = createRecordReader(config, registry)
+
+  /** Fetches once from every leader, and moves the positions on. True if a leader has moved. */
+  async function fetchInto(
+    into: BlockBuilder,
+    connections: Connections,
+    layout: TopicLayout,
+    own: readonly number[],
+    positions: Map<number, bigint>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let moved = false
+    for (const [leader, partitions] of Map.groupBy(own, (partition) => layout.leaders[partition]!)) {
+      const answer = await fetchBatches(await connections.leader(leader), {
+        topicId: layout.topicId,
+        partitions: partitions.map((partition) => ({ partition, offset: positions.get(partition)!, bytesMax: 1 << 20 })),
+        waitMs: WAIT_MS,
+        bytesMin: 1,
+        bytesMax: BYTES_MAX,
+      })
+      for (const { partition, bytes, aborted, errorCode, logStartOffset } of answer.partitions) {
+        const position = positions.get(partition)!
+        if (errorCode === KAFKA_ERRORS.offsetOutOfRange)
+          throw new ConfigRefused(
+            `offset ${position} of partition ${partition} is outside of what ${config.topic} holds (from ${logStartOffset})`,
+          )
+        if (hasMoved(errorCode)) moved = true
+        else if (errorCode !== 0) throw new Error(`fetching ${config.topic}: ${kafkaErrorName(errorCode)}`)
+        else if (bytes) positions.set(partition, await addRecords(bytes, partition, position, createAbortedFilter(aborted), into, signal))
+      }
+    }
+    return moved
+  }
 
   return {
     async *read(split, position, _seen, signal) {
@@ -87,20 +150,9 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
         const { [TOPIC_ID]: knownId, ...offsets } = position === undefined ? {} : Position.parse(JSON.parse(position))
         const positions = new Map(Object.entries(offsets).map(([partition, offset]) => [Number(partition), BigInt(offset!)]))
         const isFirst = position === undefined
-        const layoutNow = async () => {
-          const found = await layoutOfTopic(cluster, config.topic)
-          if ((knownId ?? topicId) !== undefined && found.topicId !== (knownId ?? topicId))
-            throw new ConfigRefused(
-              `the topic ${config.topic} was deleted and recreated: its offsets are not those of the topic that was being read`,
-            )
-          return found
-        }
-        let topicId: string | undefined
-        let layout = await layoutNow()
-        topicId = layout.topicId
-        let lookedAt = context.now()
+        const topic = openTopic(cluster, config, context.now, knownId)
         while (!signal.aborted) {
-          if (context.now() - lookedAt > LAYOUT_MS) [layout, lookedAt] = [await layoutNow(), context.now()]
+          const layout = await topic.layout()
           const own = layout.leaders.map((_, partition) => partition).filter((partition) => partition % split.count === split.index)
           if (own.length === 0) {
             await sleep(LAYOUT_MS, undefined, { signal }).catch(() => {})
@@ -113,30 +165,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
             for (const [partition, offset] of starts) positions.set(partition, offset)
           }
           const builder = createBlockBuilder(64 << 10)
-          let moved = false
-          for (const [leader, partitions] of Map.groupBy(own, (partition) => layout.leaders[partition]!)) {
-            const answer = await fetchBatches(await connections.leader(leader), {
-              topicId: layout.topicId,
-              partitions: partitions.map((partition) => ({ partition, offset: positions.get(partition)!, bytesMax: 1 << 20 })),
-              waitMs: WAIT_MS,
-              bytesMin: 1,
-              bytesMax: BYTES_MAX,
-            })
-            for (const { partition, bytes, aborted, errorCode, logStartOffset } of answer.partitions) {
-              if (errorCode === KAFKA_ERRORS.offsetOutOfRange)
-                throw new ConfigRefused(
-                  `offset ${positions.get(partition)} of partition ${partition} is outside of what ${config.topic} holds (from ${logStartOffset})`,
-                )
-              if (hasMoved(errorCode)) moved = true
-              else if (errorCode !== 0) throw new Error(`fetching ${config.topic}: ${kafkaErrorName(errorCode)}`)
-              else if (bytes)
-                positions.set(
-                  partition,
-                  await addRecords(bytes, partition, positions.get(partition)!, createAbortedFilter(aborted), builder, signal),
-                )
-            }
-          }
-          if (moved) [layout, lookedAt] = [await layoutNow(), context.now()]
+          if (await fetchInto(builder, connections, layout, own, positions, signal)) topic.forget()
           if (builder.count > 0 || unknown.length > 0)
             yield {
               block: builder.take(),

@@ -27,6 +27,16 @@ const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
+const parserOptions = ({ delimiter, quote, empty }: Omit<CsvOptions, 'header'>) => ({
+  delimiter,
+  // A file concatenated from others may have several kinds of line breaks.
+  record_delimiter: ['\r\n', '\n', '\r'],
+  quote: quote ? '"' : null,
+  skip_empty_lines: true,
+  relax_column_count: true,
+  ...(empty === 'null' ? { cast: emptyAsNull } : {}),
+})
+
 /** Names of the columns: empty names become `column1`, … by position, repeated names get a number. */
 export function columnNames(header: readonly string[]): string[] {
   const names: string[] = []
@@ -52,16 +62,35 @@ function lineEnd(bytes: Buffer, from: number, isAll: boolean): { end: number; ne
   return isAll && from < bytes.length ? { end: bytes.length, next: bytes.length } : { end: -1, next: -1 }
 }
 
-export function openCsv(object: string, { delimiter, header, quote, empty }: CsvOptions, into: BlockBuilder): FormatReader {
-  const options = {
-    delimiter,
-    // A file concatenated from others may have several kinds of line breaks.
-    record_delimiter: ['\r\n', '\n', '\r'],
-    quote: quote ? '"' : null,
-    skip_empty_lines: true,
-    relax_column_count: true,
-    ...(empty === 'null' ? { cast: emptyAsNull } : {}),
+/**
+ * Where the row that begins at `from` ends, including its line break; -1 if it does not end in these bytes or within the limit. `separator` is
+ * the delimiter's byte; `quote`: whether quotes enclose fields.
+ */
+function rowEnd(bytes: Buffer, from: number, isAll: boolean, quote: boolean, separator: number): number {
+  const most = Math.min(bytes.length, from + ROW_BYTES_MAX)
+  let isQuoted = false
+  // A quote opens a field only at the field's start; one in the middle makes the row malformed.
+  let isFieldStart = true
+  for (let at = from; at < most; at++) {
+    const byte = bytes[at]!
+    const isFirst = isFieldStart
+    isFieldStart = !isQuoted && byte === separator
+    if (quote && byte === QUOTE && (isQuoted || isFirst)) {
+      // Two quotes inside a quoted field stand for one.
+      if (isQuoted && bytes[at + 1] === QUOTE) at++
+      else isQuoted = !isQuoted
+    } else if (!isQuoted && byte === LINE_FEED) return at + 1
+    else if (!isQuoted && byte === CARRIAGE_RETURN) {
+      // The next chunk shows whether a line feed follows.
+      if (at + 1 === bytes.length && !isAll) return -1
+      return bytes[at + 1] === LINE_FEED ? at + 2 : at + 1
+    }
   }
+  return isAll && !isQuoted && most === bytes.length ? most : -1
+}
+
+export function openCsv(object: string, { delimiter, header, quote, empty }: CsvOptions, into: BlockBuilder): FormatReader {
+  const options = parserOptions({ delimiter, quote, empty })
   const separator = delimiter.charCodeAt(0)
   let names: string[] | undefined
   let records = 0
@@ -125,7 +154,7 @@ export function openCsv(object: string, { delimiter, header, quote, empty }: Csv
     let starts: number[] = []
     let at = 0
     while (at < bytes.length) {
-      const end = rowEnd(bytes, at, isAll)
+      const end = rowEnd(bytes, at, isAll, quote, separator)
       if (end >= 0) {
         starts.push(at)
         at = end
@@ -146,30 +175,6 @@ export function openCsv(object: string, { delimiter, header, quote, empty }: Csv
     }
     addRows(bytes, starts, at)
     return at
-  }
-
-  /** Where the row that begins at `from` ends, including its line break; -1 if it does not end in these bytes or within the limit. */
-  function rowEnd(bytes: Buffer, from: number, isAll: boolean): number {
-    const most = Math.min(bytes.length, from + ROW_BYTES_MAX)
-    let isQuoted = false
-    // A quote opens a field only at the field's start; one in the middle makes the row malformed.
-    let isFieldStart = true
-    for (let at = from; at < most; at++) {
-      const byte = bytes[at]!
-      const isFirst = isFieldStart
-      isFieldStart = !isQuoted && byte === separator
-      if (quote && byte === QUOTE && (isQuoted || isFirst)) {
-        // Two quotes inside a quoted field stand for one.
-        if (isQuoted && bytes[at + 1] === QUOTE) at++
-        else isQuoted = !isQuoted
-      } else if (!isQuoted && byte === LINE_FEED) return at + 1
-      else if (!isQuoted && byte === CARRIAGE_RETURN) {
-        // The next chunk shows whether a line feed follows.
-        if (at + 1 === bytes.length && !isAll) return -1
-        return bytes[at + 1] === LINE_FEED ? at + 2 : at + 1
-      }
-    }
-    return isAll && !isQuoted && most === bytes.length ? most : -1
   }
 
   return {

@@ -30,6 +30,55 @@ function pick({ bytes, ends }: Rows, rows: readonly number[]): Uint8Array {
   return Buffer.concat(rows.map((row) => bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row])))
 }
 
+/** Tries the staged rows one by one, and returns those that break a constraint. */
+const tryFunction = (
+  rowStatement: string,
+): string => `CREATE OR REPLACE FUNCTION pg_temp.dps_try() RETURNS TABLE (dps_n int, dps_code text, dps_text text) LANGUAGE plpgsql AS $dps$
+#variable_conflict use_column
+DECLARE r record;
+BEGIN
+  dps_n := -1;
+  FOR r IN SELECT * FROM pg_temp.dps_stage ORDER BY dps_row LOOP
+    dps_n := dps_n + 1;
+    BEGIN
+      ${rowStatement}
+    EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
+      dps_code := SQLSTATE;
+      dps_text := SQLERRM;
+      RETURN NEXT;
+    END;
+  END LOOP;
+END $dps$`
+
+/**
+ * Finds unreadable rows where Postgres can't check values: COPY names the first line that it can't read, and the others are tried again.
+ */
+async function copyFaults(client: PoolClient, mode: PutRows, piece: Rows, rows: number[]): Promise<Fault[]> {
+  const faults: Fault[] = []
+  for (let from = 0; from < rows.length; from += CHUNK_ROWS) {
+    let left = rows.slice(from, from + CHUNK_ROWS)
+    while (left.length > 0) {
+      await client.query('SAVEPOINT line')
+      try {
+        await client.query('DELETE FROM pg_temp.dps_stage')
+        await copyInto(client, mode.stageCopy, pick(piece, left))
+        await client.query('RELEASE SAVEPOINT line')
+        break
+      } catch (error) {
+        const fault = error as { code?: string; message: string; where?: string }
+        if (!isRowFault(fault)) throw error
+        await client.query('ROLLBACK TO SAVEPOINT line')
+        // "COPY dps_stage, line 17, column stars": the line within what was sent.
+        const line = Number(/COPY [^\n]*, line (\d+)/.exec(fault.where ?? '')?.[1] ?? 0)
+        const at = line > 0 && line <= left.length ? line - 1 : 0
+        faults.push({ row: left[at]!, code: fault.code!, message: fault.message })
+        left = left.filter((_, index) => index !== at)
+      }
+    }
+  }
+  return faults
+}
+
 export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVersion: number): FaultSearch {
   const isPatch = target.mode === 'merge-patch'
   const names = isPatch ? ['record'] : target.columns.map(({ name }) => name)
@@ -58,35 +107,6 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
       code: sql_error_code,
       message: isPatch ? message : `${message} (column ${name})`,
     }))
-  }
-
-  /**
-   * Finds unreadable rows where Postgres can't check values: COPY names the first line that it can't read, and the others are tried again.
-   */
-  async function copyFaults(client: PoolClient, piece: Rows, rows: number[]): Promise<Fault[]> {
-    const faults: Fault[] = []
-    for (let from = 0; from < rows.length; from += CHUNK_ROWS) {
-      let left = rows.slice(from, from + CHUNK_ROWS)
-      while (left.length > 0) {
-        await client.query('SAVEPOINT line')
-        try {
-          await client.query('DELETE FROM pg_temp.dps_stage')
-          await copyInto(client, mode.stageCopy, pick(piece, left))
-          await client.query('RELEASE SAVEPOINT line')
-          break
-        } catch (error) {
-          const fault = error as { code?: string; message: string; where?: string }
-          if (!isRowFault(fault)) throw error
-          await client.query('ROLLBACK TO SAVEPOINT line')
-          // "COPY dps_stage, line 17, column stars": the line within what was sent.
-          const line = Number(/COPY [^\n]*, line (\d+)/.exec(fault.where ?? '')?.[1] ?? 0)
-          const at = line > 0 && line <= left.length ? line - 1 : 0
-          faults.push({ row: left[at]!, code: fault.code!, message: fault.message })
-          left = left.filter((_, index) => index !== at)
-        }
-      }
-    }
-    return faults
   }
 
   /** Finds rows that break a constraint: they are tried one by one inside the database, each seeing the earlier ones that passed. */
@@ -137,7 +157,7 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
     } catch (error) {
       if (!isRowFault(error as { code?: string })) throw error
       await client.query('ROLLBACK TO SAVEPOINT stage')
-      add(await copyFaults(client, piece, left()))
+      add(await copyFaults(client, mode, piece, left()))
       add(await constraintFaults(client, piece, left()))
     }
     return [...faults.values()]
@@ -150,24 +170,7 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
       'DROP TABLE IF EXISTS pg_temp.dps_text',
       `CREATE TEMP TABLE dps_text (${textColumns.map((name) => `${name} text DEFAULT ${quoteLiteral(DEFAULT_MARKER)}`).join(', ')}, dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DELETE ROWS`,
     ])
-    await ensureMade(client, 'dps_try', columns, [
-      `CREATE OR REPLACE FUNCTION pg_temp.dps_try() RETURNS TABLE (dps_n int, dps_code text, dps_text text) LANGUAGE plpgsql AS $dps$
-        #variable_conflict use_column
-        DECLARE r record;
-        BEGIN
-          dps_n := -1;
-          FOR r IN SELECT * FROM pg_temp.dps_stage ORDER BY dps_row LOOP
-            dps_n := dps_n + 1;
-            BEGIN
-              ${mode.rowStatement}
-            EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
-              dps_code := SQLSTATE;
-              dps_text := SQLERRM;
-              RETURN NEXT;
-            END;
-          END LOOP;
-        END $dps$`,
-    ])
+    await ensureMade(client, 'dps_try', columns, [tryFunction(mode.rowStatement)])
     const refused: RefusedRecord[] = []
     await client.query('BEGIN')
     try {
