@@ -1,6 +1,6 @@
 /** Why a task's work was interrupted, as one value: what threw it says what happened, `member/run-assignments.ts` alone decides what follows. */
 import { ConfigRefused } from '../../shared/connectors/connector.ts'
-import { KafkaError } from '../../shared/kafka/cluster.ts'
+import { KafkaError } from '../../shared/kafka/kafka-error.ts'
 import { isRetriable } from '../../shared/kafka/wire/error-codes.ts'
 
 export type Interruption =

@@ -1,5 +1,6 @@
 /** Writes keyed records, which may be duplicated, to one of the service's one-partition topics: no transaction, no idempotence. */
-import { KafkaError, type Cluster, type Connections } from './cluster.ts'
+import type { Cluster, Connections } from './cluster.ts'
+import { KafkaError } from './kafka-error.ts'
 import { encodeBatch, stampProducer } from './protocol/record-batch.ts'
 import { produceBatches } from './wire/produce.ts'
 

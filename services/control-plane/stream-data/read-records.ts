@@ -12,7 +12,7 @@ import {
   type BatchHeader,
   type KafkaRecord,
 } from '../../../shared/kafka/protocol/record-batch.ts'
-import { KafkaError } from '../../../shared/kafka/cluster.ts'
+import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 
 /** A batch with visible records: not a control batch, not aborted, not empty. */

@@ -2,7 +2,8 @@
  * Reads back from the dead-letter topic which records of a planned range already have dead letters. A range that is written again must
  * neither write a second dead letter for a record nor deliver it. Cold path: after a crash, or when another task takes over.
  */
-import { KafkaError, type Cluster, type Connections, type TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
+import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
 import {

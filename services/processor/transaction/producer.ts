@@ -3,7 +3,8 @@
  * initialising it. Transactions V2 (KIP-890) only: the epoch grows with every transaction, sequences restart at 0.
  */
 import type { Connection } from '@platformatic/kafka'
-import { KafkaError, type Cluster, type Connections } from '../../../shared/kafka/cluster.ts'
+import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
+import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'
 import { endTransaction } from '../../../shared/kafka/wire/end-txn.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'

@@ -94,7 +94,7 @@ export const tableConnector: Connector = {
         : (await import('./replication.ts')).openReplication(config, context),
     check: async () => (await import('./check.ts')).checkTableSource,
     dispose: async () => async (config, context) => {
-      if (config.mode === 'replication') await (await import('./replication.ts')).disposeReplication(config, context)
+      if (config.mode === 'replication') await (await import('./replication-slot.ts')).disposeReplication(config, context)
     },
   }),
   sink: direction({

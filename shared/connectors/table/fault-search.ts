@@ -79,6 +79,33 @@ async function copyFaults(client: PoolClient, mode: PutRows, piece: Rows, rows: 
   return faults
 }
 
+/** Finds rows that break a constraint: they are tried one by one inside the database, each seeing the earlier ones that passed. */
+async function constraintFaults(client: PoolClient, mode: PutRows, piece: Rows, rows: number[]): Promise<Fault[]> {
+  if (rows.length === 0) return []
+  await client.query('DELETE FROM pg_temp.dps_stage')
+  await copyInto(client, mode.stageCopy, pick(piece, rows))
+  await client.query('SAVEPOINT rows')
+  try {
+    const faults = await tryRows(client, rows)
+    // Breaking a constraint that is checked at the end of a transaction is a row's fault too.
+    await client.query('SET CONSTRAINTS ALL IMMEDIATE')
+    await client.query('SET CONSTRAINTS ALL DEFERRED')
+    return faults
+  } catch (error) {
+    if (!isRowFault(error as { code?: string })) throw error
+    await client.query('ROLLBACK TO SAVEPOINT rows')
+    await client.query('SET CONSTRAINTS ALL IMMEDIATE')
+    const faults = await tryRows(client, rows)
+    await client.query('SET CONSTRAINTS ALL DEFERRED')
+    return faults
+  }
+}
+
+async function tryRows(client: PoolClient, rows: number[]): Promise<Fault[]> {
+  const { rows: found } = await client.query<{ dps_n: number; dps_code: string; dps_text: string }>('SELECT * FROM pg_temp.dps_try()')
+  return found.map(({ dps_n, dps_code, dps_text }) => ({ row: rows[dps_n]!, code: dps_code, message: dps_text }))
+}
+
 export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVersion: number): FaultSearch {
   const isPatch = target.mode === 'merge-patch'
   const names = isPatch ? ['record'] : target.columns.map(({ name }) => name)
@@ -109,33 +136,6 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
     }))
   }
 
-  /** Finds rows that break a constraint: they are tried one by one inside the database, each seeing the earlier ones that passed. */
-  async function constraintFaults(client: PoolClient, piece: Rows, rows: number[]): Promise<Fault[]> {
-    if (rows.length === 0) return []
-    await client.query('DELETE FROM pg_temp.dps_stage')
-    await copyInto(client, mode.stageCopy, pick(piece, rows))
-    await client.query('SAVEPOINT rows')
-    try {
-      const faults = await tryRows(client, rows)
-      // Breaking a constraint that is checked at the end of a transaction is a row's fault too.
-      await client.query('SET CONSTRAINTS ALL IMMEDIATE')
-      await client.query('SET CONSTRAINTS ALL DEFERRED')
-      return faults
-    } catch (error) {
-      if (!isRowFault(error as { code?: string })) throw error
-      await client.query('ROLLBACK TO SAVEPOINT rows')
-      await client.query('SET CONSTRAINTS ALL IMMEDIATE')
-      const faults = await tryRows(client, rows)
-      await client.query('SET CONSTRAINTS ALL DEFERRED')
-      return faults
-    }
-  }
-
-  async function tryRows(client: PoolClient, rows: number[]): Promise<Fault[]> {
-    const { rows: found } = await client.query<{ dps_n: number; dps_code: string; dps_text: string }>('SELECT * FROM pg_temp.dps_try()')
-    return found.map(({ dps_n, dps_code, dps_text }) => ({ row: rows[dps_n]!, code: dps_code, message: dps_text }))
-  }
-
   async function searchPiece(client: PoolClient, columns: readonly Column[], piece: Rows): Promise<Fault[]> {
     const faults = new Map<number, Fault>()
     const add = (found: Fault[]) => found.forEach((fault) => faults.has(fault.row) || faults.set(fault.row, fault))
@@ -153,12 +153,12 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
     }
     await client.query('SAVEPOINT stage')
     try {
-      add(await constraintFaults(client, piece, left()))
+      add(await constraintFaults(client, mode, piece, left()))
     } catch (error) {
       if (!isRowFault(error as { code?: string })) throw error
       await client.query('ROLLBACK TO SAVEPOINT stage')
       add(await copyFaults(client, mode, piece, left()))
-      add(await constraintFaults(client, piece, left()))
+      add(await constraintFaults(client, mode, piece, left()))
     }
     return [...faults.values()]
   }

@@ -4,7 +4,6 @@
  * HOT: work per batch and per step; nothing is allocated per record unless it fails.
  */
 import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
-import { FRAMING_BYTES } from '../../model/framing.ts'
 import { SmartModuleTrap, recordErrorName } from '../abi.ts'
 import type { Telemetry } from '../imports.ts'
 import { openBatchInstance } from './batch-instance.ts'
@@ -20,11 +19,11 @@ import {
   type StepSpec,
   type StepTelemetry,
 } from './spec.ts'
-import { expectFrames, failUntimely, failUnframed } from './check-output.ts'
-import { addRows, type RowTarget } from './rows.ts'
+import { expectFrames } from './check-output.ts'
+import { createFailures, createFinisher } from './finish-output.ts'
 import { openSection, slicesByRecord } from './slices.ts'
 import { createVerdicts } from './verdicts.ts'
-import type { StepInstance } from './step.ts'
+import type { BatchContext, StepInstance } from './step.ts'
 
 /** An open chain, with an instance of each of its steps. */
 export type Chain = {
@@ -54,18 +53,8 @@ async function openStep(spec: StepSpec, step: number, watch: CallWatch, telemetr
   }
 }
 
-/** A chain with an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
-export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, telemetry: StepTelemetry): Promise<Chain> {
-  const instances: StepInstance[] = []
-  for (const [index, step] of spec.steps.entries()) instances.push(await openStep(step, index, watch, telemetry))
-  const stepCount = instances.length
-  const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)
-  const verdicts = createVerdicts(spec)
-  let skippedNow = 0
-  let failedNow = 0
-  let currentStep = 0
-  let known: Suspects | undefined
-
+/** What steps are told of the batch that they run over. */
+function createContext(watch: CallWatch, fail: BatchContext['fail']) {
   const context = {
     partition: 0,
     baseOffset: 0n,
@@ -73,16 +62,42 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     maxTimestamp: 0n,
     attributes: 0,
     alive: () => stillAlive(watch),
-    fail(delta: number, code: number, message: string): void {
-      failDelta(delta, currentStep, recordErrorName(code), message)
+    fail,
+    enter(batch: SourceBatch): void {
+      context.partition = batch.partition
+      context.baseOffset = batch.baseOffset
+      context.baseTimestamp = batch.baseTimestamp
+      context.maxTimestamp = batch.maxTimestamp
+      context.attributes = batch.attributes
     },
   }
+  return context
+}
 
-  function failDelta(delta: number, step: number, code: string, message: string): void {
-    if (kernel.fail(delta) === 0) return
-    if (verdicts.judge(delta, step, code, message) === 'skipped') skippedNow++
-    else failedNow++
+/** Counts a record that passed the steps before `step`, and ended there as `outcome`. */
+function countAlone(counts: ChainOutput['counts'], step: number, outcome: number): void {
+  for (let each = 0; each < step; each++) {
+    counts[each * COUNTER_COUNT + COUNTER.in]! += 1
+    counts[each * COUNTER_COUNT + COUNTER.out]! += 1
+    counts[each * COUNTER_COUNT + COUNTER.emitted]! += 1
   }
+  counts[step * COUNTER_COUNT + COUNTER.in]! += 1
+  counts[step * COUNTER_COUNT + outcome]! += 1
+}
+
+/** A chain with an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
+export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, telemetry: StepTelemetry): Promise<Chain> {
+  const instances: StepInstance[] = []
+  for (const [index, step] of spec.steps.entries()) instances.push(await openStep(step, index, watch, telemetry))
+  const stepCount = instances.length
+  const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)
+  const verdicts = createVerdicts(spec)
+  const failures = createFailures(kernel, verdicts)
+  const { finish, append } = createFinisher(spec, kernel, failures, local)
+  let currentStep = 0
+  let known: Suspects | undefined
+
+  const context = createContext(watch, (delta, code, message) => failures.add(delta, currentStep, recordErrorName(code), message))
 
   /** Opens the section in the kernel and runs the steps. Then the kernel holds the output, `local` the counts, the verdicts failures. */
   async function attempt(section: Uint8Array, count: number, batch: SourceBatch): Promise<void> {
@@ -92,8 +107,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     openSection(kernel, section, count, batch, batch.firstDelta)
     for (let step = 0; step < stepCount; step++) {
       currentStep = step
-      failedNow = 0
-      skippedNow = 0
+      failures.begin()
       const into = step * COUNTER_COUNT
       const before = kernel.currentDistinct()
       local[into + COUNTER.in] = before
@@ -106,12 +120,12 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
         leaveCall(watch)
       }
       // Also outputs of a record that failed earlier: a step may not bring it back.
-      if (failedNow + skippedNow > 0 || kernel.hasFailed() !== 0) kernel.dropFailed()
-      local[into + COUNTER.failed] = failedNow
-      local[into + COUNTER.skipped] = skippedNow
+      if (failures.any() || kernel.hasFailed() !== 0) kernel.dropFailed()
+      local[into + COUNTER.failed] = failures.failed
+      local[into + COUNTER.skipped] = failures.skipped
       local[into + COUNTER.out] = kernel.currentDistinct()
       local[into + COUNTER.emitted] = kernel.currentCount()
-      local[into + COUNTER.filtered] = before - kernel.currentDistinct() - failedNow - skippedNow
+      local[into + COUNTER.filtered] = before - kernel.currentDistinct() - failures.failed - failures.skipped
     }
     if (stepCount === 0) {
       local[COUNTER.in] = kernel.currentDistinct()
@@ -120,82 +134,8 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     }
   }
 
-  /** Reframes values when there are no steps, fails records that the sink can't take, and makes rows when the sink takes rows. */
-  function finish(recordBytesMax: number, batch: SourceBatch, suspects: Suspects | undefined): void {
-    failedNow = 0
-    skippedNow = 0
-    const last = Math.max(0, stepCount - 1)
-    const failAt = (ordinal: number, code: string, message: string) => failDelta(kernel.deltaOf(ordinal), last, code, message)
-    if (stepCount === 0 && !spec.rows && spec.reframe_schema_id !== undefined) {
-      for (let at = kernel.reframe(0, spec.reframe_schema_id); at >= 0; at = kernel.reframe(at + 1, spec.reframe_schema_id)) {
-        failAt(at, 'not_framed', 'the value does not start with the schema registry prefix (magic byte 0)')
-      }
-    }
-    failUnframed(kernel, failAt)
-    if (!spec.rows && fixedTimeOf(batch) < 0n) failUntimely(kernel, batch.baseTimestamp, Date.now(), failAt)
-    // The batch header takes 61 bytes, and renumbering may lengthen a record by up to 20.
-    const most = recordBytesMax - 81
-    if (kernel.currentLargest() > most) {
-      for (let at = kernel.findLarger(0, most); at >= 0; at = kernel.findLarger(at + 1, most)) {
-        failAt(at, 'record_too_large', `the record is larger than the sink's limit of ${recordBytesMax} bytes`)
-      }
-    }
-    if (spec.rows) encodeRows(spec.rows, batch, suspects)
-    if (failedNow + skippedNow === 0) return
-    kernel.dropFailed()
-    const into = last * COUNTER_COUNT
-    local[into + COUNTER.failed]! += failedNow
-    local[into + COUNTER.skipped]! += skippedNow
-    local[into + COUNTER.out] = kernel.currentDistinct()
-    local[into + COUNTER.emitted] = kernel.currentCount()
-  }
-
-  /** A failure at the sink belongs to no step: it is counted at the last one, and its dead letter names no SmartModule. */
-  function encodeRows(rows: RowTarget, batch: SourceBatch, suspects: Suspects | undefined): void {
-    const { baseOffset } = batch
-    if (suspects && suspects.refused.size + suspects.deadLettered.size > 0) {
-      for (let ordinal = kernel.currentCount() - 1; ordinal >= 0; ordinal--) {
-        const delta = kernel.deltaOf(ordinal)
-        const offset = baseOffset + BigInt(delta)
-        const refused = suspects.deadLettered.has(offset) ? LETTERED : suspects.refused.get(offset)
-        if (refused) failDelta(delta, stepCount, refused.code, refused.message)
-      }
-    }
-    const prefix = stepCount === 0 ? FRAMING_BYTES : 0
-    let before = -1
-    // Runs at most twice: all records left after the first pass make rows.
-    while (before !== failedNow + skippedNow) {
-      if (failedNow + skippedNow > 0) kernel.dropFailed()
-      before = failedNow + skippedNow
-      rows.drop()
-      addRows(kernel, rows, prefix, baseOffset, Number(batch.baseTimestamp), Number(fixedTimeOf(batch)), (delta, { code, message }) =>
-        failDelta(delta, stepCount, code, message),
-      )
-    }
-  }
-
-  function append(batch: SourceBatch, sink: BatchSink): void {
-    const fixedTime = fixedTimeOf(batch)
-    const base = batch.baseTimestamp
-    const count = kernel.currentCount()
-    const { partitions } = spec
-    if (spec.rows) return spec.rows.keep()
-    if (partitions !== undefined) {
-      for (let from = 0; (from = kernel.scatter(from, partitions, batch.sinkPartition, sink.batchBytesMax, base, fixedTime)) < count;) {
-        sink.seal()
-        kernel.begin(base)
-      }
-      return
-    }
-    if (kernel.builtRecords() === 0) kernel.begin(base)
-    for (let from = 0; (from = kernel.append(from, sink.batchBytesMax, base, fixedTime)) < count;) {
-      sink.seal()
-      kernel.begin(base)
-    }
-  }
-
   /** Runs one slice of a batch; when it costs a SmartModule its instance, halves the slice until the one record at fault is found. */
-  async function runStretch(
+  async function runSlice(
     section: Uint8Array,
     count: number,
     batch: SourceBatch,
@@ -220,12 +160,12 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
         openSection(kernel, section, count, batch, 0)
         const half = count >> 1
         const cut = kernel.positionOf(half)
-        await runStretch(section.subarray(0, cut), half, batch, sink, output)
-        await runStretch(section.subarray(cut), count - half, batch, sink, output)
+        await runSlice(section.subarray(0, cut), half, batch, sink, output)
+        await runSlice(section.subarray(cut), count - half, batch, sink, output)
         return
       }
       // State that built up in the instance may be at fault, not the record: the record is tried once more in a fresh instance.
-      if (!isRepeated) return runStretch(section, 1, batch, sink, output, true)
+      if (!isRepeated) return runSlice(section, 1, batch, sink, output, true)
       if (++output.lost[step]! > output.lostMax[step]!) throw new TooManyTraps(step, error.message)
       failAlone(section, batch, step, 'module_trapped', error.message, output)
       return
@@ -242,36 +182,21 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     // A record whose call hung is not retried: every attempt would cost a lane.
     const verdict = verdicts.judge(kernel.deltaOf(0), step, code, message.slice(0, 1024), code !== 'module_timeout')
     verdicts.hand(output)
-    for (let each = 0; each < step; each++) {
-      output.counts[each * COUNTER_COUNT + COUNTER.in]! += 1
-      output.counts[each * COUNTER_COUNT + COUNTER.out]! += 1
-      output.counts[each * COUNTER_COUNT + COUNTER.emitted]! += 1
-    }
-    output.counts[step * COUNTER_COUNT + COUNTER.in]! += 1
-    output.counts[step * COUNTER_COUNT + (verdict === 'skipped' ? COUNTER.skipped : COUNTER.failed)]! += 1
+    countAlone(output.counts, step, verdict === 'skipped' ? COUNTER.skipped : COUNTER.failed)
   }
 
   return {
     stepCount,
     memoryBytes: (step) => instances[step]?.memoryBytes() ?? 0,
     async run(batch, sink, output, suspects) {
-      context.partition = batch.partition
-      context.baseOffset = batch.baseOffset
-      context.baseTimestamp = batch.baseTimestamp
-      context.maxTimestamp = batch.maxTimestamp
-      context.attributes = batch.attributes
+      context.enter(batch)
       known = suspects
       verdicts.open(batch.partition, batch.baseOffset, suspects)
       const parts = slicesByRecord(kernel, batch, suspects?.cuts ?? NO_CUTS)
       const whole = batch.firstDelta === 0 ? batch : { ...batch, firstDelta: 0 }
-      for (const part of parts) await runStretch(part.section, part.count, whole, sink, output)
+      for (const part of parts) await runSlice(part.section, part.count, whole, sink, output)
     },
   }
 }
 
-/** The time in milliseconds of all records of a batch with log-append time; -1 for any other batch. */
-const fixedTimeOf = ({ attributes, maxTimestamp }: SourceBatch): bigint => ((attributes & 8) !== 0 ? maxTimestamp : -1n)
-
 const NO_CUTS: readonly bigint[] = []
-/** The failure of a record whose dead letter is already written; no second one is written. */
-const LETTERED = { code: 'dead_lettered', message: 'the record is already a dead letter' }

@@ -1,6 +1,6 @@
 /** Sets where a stopped pipeline continues: commits the group's offsets, and its next revision resets the position that a sink keeps. */
 import { resetOffsetsContract, type StreamPlace } from '../../../../shared/api/pipelines.ts'
-import { KafkaError } from '../../../../shared/kafka/cluster.ts'
+import { KafkaError } from '../../../../shared/kafka/kafka-error.ts'
 import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
 import { ServiceError, unavailable } from '../../service-error.ts'
 import { withoutPlan } from '../../../../shared/model/commit-metadata.ts'

@@ -3,7 +3,8 @@
  * connection and loop; a round is what these have fetched. D2: offsets only grow; gaps are normal.
  * HOT: work per batch.
  */
-import { KafkaError, type Connections, type TopicLayout } from '../../../../shared/kafka/cluster.ts'
+import type { Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
+import { KafkaError } from '../../../../shared/kafka/kafka-error.ts'
 import { isRetriable, KAFKA_ERRORS, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
 import type { FetchBatches } from '../../../../shared/kafka/wire/fetch.ts'
 import { Interrupted } from '../../interruption.ts'

@@ -1,0 +1,134 @@
+/** Reads one page of a stream's records: by its number, or from a cursor on. */
+import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { StreamRow } from '../store/streams.ts'
+import type { BatchCache } from './batch-cache.ts'
+import { encodeCursor } from './cursor.ts'
+import { rangesOf } from './interleave.ts'
+import { pageBytes } from './pages.ts'
+import type { PartitionCount, RecordIndex } from './record-index.ts'
+import type { StreamCodec } from './stream-codec.ts'
+import { openWalk, type ReadRecord, type Walk } from './walk.ts'
+
+export type PageQuery = { limit: number; page: number; cursor?: string; partition?: number; order: 'asc' | 'desc' }
+
+/** A page ends once its values have this many bytes; the cursor continues from there. */
+const PAGE_BYTES_MAX = 16 << 20
+/** Oldest first, ties by partition and offset, so that a page is always in the same order. */
+const byTime = (a: ReadRecord, b: ReadRecord): number => a.timestamp - b.timestamp || a.partition - b.partition || a.offset - b.offset
+
+type Taken = { records: ReadRecord[]; next: bigint[]; hasMore: boolean }
+
+/** Pages as the bytes of their JSON. */
+export function createPageReader(cache: BatchCache, index: RecordIndex, codec: StreamCodec) {
+  async function reply(stream: StreamRow, query: PageQuery, counts: PartitionCount[], { records, next, hasMore }: Taken): Promise<Buffer> {
+    const walksOn = query.order === 'asc' && query.partition === undefined
+    return pageBytes(records, await codec.reader(stream), {
+      total: counts.reduce((sum, { records: exact, estimated }) => sum + exact + estimated, 0),
+      page: query.page,
+      limit: query.limit,
+      ...(hasMore ? { has_more: true as const } : {}),
+      // On the last page too: a client that keeps it can continue with records that arrive later.
+      ...(walksOn && (records.length > 0 || query.cursor !== undefined) ? { next_cursor: encodeCursor(stream.id, next) } : {}),
+      ...(counts.some(({ estimated }) => estimated > 0) ? { approximate: true as const } : {}),
+    })
+  }
+
+  /** Locates the page by arithmetic over the interleaving. */
+  async function readByNumber(stream: StreamRow, layout: TopicLayout, query: PageQuery, counts: PartitionCount[]): Promise<Buffer> {
+    const sizes = counts.map(({ partition, records, estimated }) =>
+      query.partition === undefined || query.partition === partition ? records + estimated : 0,
+    )
+    const total = sizes.reduce((sum, size) => sum + size, 0)
+    const from = (query.page - 1) * query.limit
+    const isDescending = query.order === 'desc'
+    const [first, last] = isDescending ? [Math.max(0, total - from - query.limit), Math.max(0, total - from)] : [from, from + query.limit]
+    const ranges = rangesOf(sizes, first, last)
+    const parts = await Promise.all(
+      ranges.map(async ({ partition, from: start, to }) => {
+        const { offset, skip } = await index.locate(stream, counts[partition]!, start)
+        const walk = openWalk(cache, layout, partition, offset, END, to - start + skip)
+        await walk.skip(skip)
+        const begin = walk.offset
+        const records: ReadRecord[] = []
+        for (let record = await walk.current(); record && records.length < to - start; record = await walk.current()) {
+          records.push(record)
+          walk.next()
+        }
+        return { records, begin, next: walk.offset }
+      }),
+    )
+    const sorted = parts.flatMap(({ records }) => records).sort(byTime)
+    const taken = isDescending ? sorted.reverse() : sorted
+    const fitting = countFitting(taken)
+    // Records that the page had no room for are read with the cursor.
+    const next = parts.map((part) => part.next)
+    for (const { partition, offset } of taken.slice(fitting).reverse())
+      if (BigInt(offset) < next[partition]!) next[partition] = BigInt(offset)
+    return reply(stream, query, scoped(counts, query), {
+      records: taken.slice(0, fitting),
+      next,
+      hasMore: fitting < taken.length || (isDescending ? first > 0 : last < total),
+    })
+  }
+
+  const scoped = (counts: PartitionCount[], query: PageQuery) =>
+    counts.filter(({ partition }) => query.partition === undefined || query.partition === partition)
+
+  /** Merges the records after the cursor by time, over all partitions, and takes the first `limit`: a full page while records remain. */
+  async function readByCursor(
+    stream: StreamRow,
+    layout: TopicLayout,
+    query: PageQuery,
+    counts: PartitionCount[],
+    offsets: bigint[],
+  ): Promise<Buffer> {
+    const expected = Math.ceil((query.limit * 2) / offsets.length)
+    const walks = offsets.map((offset, partition) => {
+      const { start, end } = counts[partition]!
+      // Retention may have deleted the records at the cursor: continue with the first that remains.
+      return openWalk(cache, layout, partition, offset < start ? start : offset, end, expected)
+    })
+    await Promise.all(walks.map((walk) => walk.current()))
+    const records: ReadRecord[] = []
+    let bytes = 0
+    while (records.length < query.limit && bytes < PAGE_BYTES_MAX) {
+      const best = oldestOf(walks)
+      if (!best) break
+      const record = best.loaded()!
+      records.push(record)
+      bytes += record.value?.length ?? 0
+      best.next()
+      if (!best.loaded()) await best.current()
+    }
+    return reply(stream, query, counts, {
+      records,
+      next: walks.map((walk) => walk.offset),
+      hasMore: walks.some((walk) => walk.loaded() !== undefined),
+    })
+  }
+
+  return { byNumber: readByNumber, byCursor: readByCursor }
+}
+
+/** Beyond every offset. */
+const END = 1n << 62n
+
+/** How many of the records fit on a page; the first always does. */
+function countFitting(records: readonly ReadRecord[]): number {
+  let bytes = 0
+  for (const [index, { value }] of records.entries()) if ((bytes += value?.length ?? 0) > PAGE_BYTES_MAX) return Math.max(1, index)
+  return records.length
+}
+
+/** The walk whose current record is the oldest; records of one partition stay in offset order, whatever their times are. */
+function oldestOf(walks: readonly Walk[]): Walk | undefined {
+  let best: Walk | undefined
+  let oldest: ReadRecord | undefined
+  for (const walk of walks) {
+    const record = walk.loaded()
+    if (!record || (oldest && byTime(oldest, record) < 0)) continue
+    oldest = record
+    best = walk
+  }
+  return best
+}

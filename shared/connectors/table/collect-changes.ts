@@ -1,0 +1,131 @@
+/** Collects the changes of one table as records, with the position behind them. */
+import { ConfigRefused } from '../connector.ts'
+import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
+import { z } from 'zod'
+import type { SourceRead } from '../source.ts'
+import { createChangeHeaders, type ChangeHeaders } from './change-headers.ts'
+import { rowToJson, type SourceColumn } from './column-json.ts'
+import { lsnText, type Change, type Relation, type Tuple } from './pgoutput.ts'
+
+/**
+ * `l`: LSN from which the slot is read. `k`: key after which the existing rows are still to be read. `n`: changes of the current
+ * transaction already read.
+ */
+export const Position = z.object({ l: z.string(), k: z.array(z.string()).nullable().optional(), n: z.number().default(0) })
+/** A validated position. */
+export type Position = z.infer<typeof Position>
+
+/** A block is handed over at this size. */
+export const BLOCK_BYTES = 1 << 20
+
+type Update = Change & { kind: 'update' }
+/** Finds the row with these values of the key; undefined if there is none. */
+type FindRow = (columns: SourceColumn[], values: string[]) => Promise<Tuple | undefined>
+
+/** `from`: the committed position; changes of its transaction that are in it already are skipped. */
+export function createChangeCollector(table: string, key: readonly string[], from: Position, findRow: FindRow) {
+  const builder = createBlockBuilder(BLOCK_BYTES)
+  let place: Position = { l: from.l, k: null, n: from.n }
+  let skip = from.n
+  let isNew = false
+  let lacking: { change: Update; headers: ChangeHeaders }[] = []
+  let headers = createChangeHeaders(0n)
+
+  function apply(change: Change): void {
+    if (change.kind === 'begin') {
+      skip = place.n
+      headers = createChangeHeaders(change.committedAt)
+      return
+    }
+    if (change.kind === 'commit') {
+      isNew = true
+      place = { l: lsnText(change.end), k: null, n: 0 }
+      skip = 0
+      return
+    }
+    // Postgres sends the transaction again from its start: skip the changes already committed.
+    if (skip > 0) {
+      skip--
+      return
+    }
+    // Thrown before the position moves, so that a restart meets the truncation again.
+    if (change.kind === 'truncate')
+      throw new ConfigRefused(
+        `the table ${table} was truncated: Postgres does not report which rows it removed, so a copy can't follow; recreate the pipeline`,
+      )
+    place = { ...place, n: place.n + 1 }
+    isNew = true
+    if (change.kind === 'update' && change.after.includes(undefined)) {
+      change.after = change.after.map(
+        (value, index) => value ?? (value === undefined && change.isBeforeWhole ? change.before?.[index] : value),
+      )
+      if (change.after.includes(undefined)) {
+        lacking.push({ change, headers })
+        return
+      }
+    }
+    if (lacking.length > 0) lacking.push({ change: change as Update, headers })
+    else addChange(builder, change, key, headers)
+  }
+
+  async function fill(change: Update): Promise<void> {
+    const { columns } = change.relation
+    const values = key.map((name) => change.after[columns.findIndex((column) => column.name === name)]!)
+    const row = await findRow(columns, values)
+    // If the row is deleted by now, its deletion follows, so the missing values do not matter.
+    change.after = change.after.map((value, index) => (value === undefined ? (row?.[index] ?? null) : value))
+  }
+
+  return {
+    /** Throws ConfigRefused when the table was truncated. */
+    apply,
+    bytes: (): number => builder.bytes,
+    /** Whether a change waits for values that Postgres did not send; the stream should pause until `complete`. */
+    isLacking: (): boolean => lacking.length > 0,
+    /** Whether the position has moved since the last `take`. */
+    isNew: (): boolean => isNew,
+    /** Whether nothing is pending: no record, and no transaction that has only begun. */
+    isEmpty: (): boolean => builder.count === 0 && place.n === 0,
+    position: (): Position => place,
+    /** Looks up values that did not change and were not sent. If a later change of the row altered them, it follows as a record of its own. */
+    async complete(): Promise<void> {
+      while (lacking.length > 0) {
+        const { change, headers: own } = lacking[0]!
+        if (change.kind === 'update' && change.after.includes(undefined)) await fill(change)
+        addChange(builder, change, key, own)
+        lacking.shift()
+      }
+      lacking = []
+    },
+    take(): SourceRead {
+      isNew = false
+      return { block: builder.take(), position: JSON.stringify(place) }
+    },
+  }
+}
+
+/** The row's key as JSON. */
+export function keyJson(columns: readonly SourceColumn[], values: Tuple, key: readonly string[]): string {
+  return rowToJson(
+    columns,
+    values.map((value, index) => (key.includes(columns[index]!.name) ? value : undefined)),
+  )
+}
+
+function addChange(
+  builder: BlockBuilder,
+  change: Exclude<Change, { kind: 'begin' | 'commit' | 'truncate' }> | Change,
+  key: readonly string[],
+  headers: ChangeHeaders,
+): void {
+  if (change.kind !== 'insert' && change.kind !== 'update' && change.kind !== 'delete') return
+  const { columns }: Relation = change.relation
+  if (change.kind === 'delete') return builder.add(Buffer.from(keyJson(columns, change.before, key)), null, headers.delete)
+  const own = keyJson(columns, change.after, key)
+  if (change.kind === 'update' && change.before) {
+    const before = keyJson(columns, change.before, key)
+    // The row's key has changed: the old key no longer has a row.
+    if (before !== own) builder.add(Buffer.from(before), null, headers.delete)
+  }
+  builder.add(Buffer.from(own), Buffer.from(rowToJson(columns, change.after)), headers[change.kind])
+}

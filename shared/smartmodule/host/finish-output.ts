@@ -1,0 +1,121 @@
+/**
+ * The end of a chain: its output becomes batches or rows, and records that the sink can't take fail.
+ * HOT: work per batch; nothing is allocated per record unless it fails.
+ */
+import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
+import { FRAMING_BYTES } from '../../model/framing.ts'
+import { failUnframed, failUntimely } from './check-output.ts'
+import type { Kernel } from './kernel.ts'
+import { addRows, type RowTarget } from './rows.ts'
+import type { BatchSink, ChainSpec, SourceBatch, Suspects } from './spec.ts'
+import type { Verdicts } from './verdicts.ts'
+
+/** Records that have failed since `begin`, by what became of them. */
+export type Failures = ReturnType<typeof createFailures>
+
+/** Each failing record is judged by its step's policy. */
+export function createFailures(kernel: Kernel, verdicts: Verdicts) {
+  const failures = {
+    failed: 0,
+    skipped: 0,
+    begin(): void {
+      failures.failed = 0
+      failures.skipped = 0
+    },
+    all: (): number => failures.failed + failures.skipped,
+    any: (): boolean => failures.failed + failures.skipped > 0,
+    /** A record that has failed already stays as it is. */
+    add(delta: number, step: number, code: string, message: string): void {
+      if (kernel.fail(delta) === 0) return
+      if (verdicts.judge(delta, step, code, message) === 'skipped') failures.skipped++
+      else failures.failed++
+    },
+  }
+  return failures
+}
+
+/** `local`: the counts of the attempt, which failures at the end correct. */
+export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failures, local: Float64Array) {
+  const stepCount = spec.steps.length
+
+  /** Reframes values when there are no steps, fails records that the sink can't take, and makes rows when the sink takes rows. */
+  function finish(recordBytesMax: number, batch: SourceBatch, suspects: Suspects | undefined): void {
+    failures.begin()
+    const last = Math.max(0, stepCount - 1)
+    const failAt = (ordinal: number, code: string, message: string) => failures.add(kernel.deltaOf(ordinal), last, code, message)
+    if (stepCount === 0 && !spec.rows && spec.reframe_schema_id !== undefined) {
+      for (let at = kernel.reframe(0, spec.reframe_schema_id); at >= 0; at = kernel.reframe(at + 1, spec.reframe_schema_id)) {
+        failAt(at, 'not_framed', 'the value does not start with the schema registry prefix (magic byte 0)')
+      }
+    }
+    failUnframed(kernel, failAt)
+    if (!spec.rows && fixedTimeOf(batch) < 0n) failUntimely(kernel, batch.baseTimestamp, Date.now(), failAt)
+    // The batch header takes 61 bytes, and renumbering may lengthen a record by up to 20.
+    const most = recordBytesMax - 81
+    if (kernel.currentLargest() > most) {
+      for (let at = kernel.findLarger(0, most); at >= 0; at = kernel.findLarger(at + 1, most)) {
+        failAt(at, 'record_too_large', `the record is larger than the sink's limit of ${recordBytesMax} bytes`)
+      }
+    }
+    if (spec.rows) encodeRows(spec.rows, batch, suspects)
+    if (!failures.any()) return
+    kernel.dropFailed()
+    const into = last * COUNTER_COUNT
+    local[into + COUNTER.failed]! += failures.failed
+    local[into + COUNTER.skipped]! += failures.skipped
+    local[into + COUNTER.out] = kernel.currentDistinct()
+    local[into + COUNTER.emitted] = kernel.currentCount()
+  }
+
+  /** A failure at the sink belongs to no step: it is counted at the last one, and its dead letter names no SmartModule. */
+  function encodeRows(rows: RowTarget, batch: SourceBatch, suspects: Suspects | undefined): void {
+    const { baseOffset } = batch
+    if (suspects && suspects.refused.size + suspects.deadLettered.size > 0) {
+      for (let ordinal = kernel.currentCount() - 1; ordinal >= 0; ordinal--) {
+        const delta = kernel.deltaOf(ordinal)
+        const offset = baseOffset + BigInt(delta)
+        const refused = suspects.deadLettered.has(offset) ? LETTERED : suspects.refused.get(offset)
+        if (refused) failures.add(delta, stepCount, refused.code, refused.message)
+      }
+    }
+    const prefix = stepCount === 0 ? FRAMING_BYTES : 0
+    let before = -1
+    // Runs at most twice: all records left after the first pass make rows.
+    while (before !== failures.all()) {
+      if (failures.any()) kernel.dropFailed()
+      before = failures.all()
+      rows.drop()
+      addRows(kernel, rows, prefix, baseOffset, Number(batch.baseTimestamp), Number(fixedTimeOf(batch)), (delta, { code, message }) =>
+        failures.add(delta, stepCount, code, message),
+      )
+    }
+  }
+
+  function append(batch: SourceBatch, sink: BatchSink): void {
+    const fixedTime = fixedTimeOf(batch)
+    const base = batch.baseTimestamp
+    const count = kernel.currentCount()
+    const { partitions } = spec
+    if (spec.rows) return spec.rows.keep()
+    if (partitions !== undefined) {
+      for (let from = 0; (from = kernel.scatter(from, partitions, batch.sinkPartition, sink.batchBytesMax, base, fixedTime)) < count;) {
+        sink.seal()
+        kernel.begin(base)
+      }
+      return
+    }
+    if (kernel.builtRecords() === 0) kernel.begin(base)
+    for (let from = 0; (from = kernel.append(from, sink.batchBytesMax, base, fixedTime)) < count;) {
+      sink.seal()
+      kernel.begin(base)
+    }
+  }
+
+  return { finish, append }
+}
+
+/** The time in milliseconds of all records of a batch with log-append time; -1 for any other batch. */
+const fixedTimeOf = ({ attributes, maxTimestamp }: SourceBatch): bigint => ((attributes & 8) !== 0 ? maxTimestamp : -1n)
+
+/** The failure of a record whose dead letter is already written; no second one is written. */
+const LETTERED = { code: 'dead_lettered', message: 'the record is already a dead letter' }
