@@ -75,6 +75,7 @@ export const deleteKeyContract = contract({
   summary: 'Revoke an API key and its tokens',
   tag: 'Authentication',
   scope: 'keys:write',
+  mayConflict: true,
   request: { params: IdParams },
   responses: { 204: null },
 })

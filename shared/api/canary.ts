@@ -69,6 +69,7 @@ export const promoteCanaryContract = contract({
   scope: 'pipelines:write',
   isConditional: true,
   isTagged: true,
+  mayConflict: true,
   request: { params: IdParams },
   responses: { 200: Pipeline },
 })
@@ -88,6 +89,7 @@ export const compareVersionsContract = contract({
   scope: 'smartmodules:read',
   alsoScopes: ['streams:read'],
   isUnaudited: true,
+  mayConflict: true,
   request: {
     params: IdParams,
     body: z.strictObject({

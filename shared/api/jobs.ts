@@ -63,6 +63,7 @@ export const cancelJobContract = contract({
   summary: 'Cancel a job after its current round; what it has committed is kept',
   tag: 'Jobs',
   scope: 'pipelines:write',
+  mayConflict: true,
   request: { params: IdParams, body: z.strictObject({}).optional() },
   responses: { 200: JobItem, 202: JobItem },
 })

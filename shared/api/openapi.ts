@@ -109,7 +109,7 @@ const REFUSALS: Record<number, string> = {
 const COMES_BACK: ReadonlySet<number> = new Set([409, 429, 503])
 
 /** The error statuses that an operation may return. */
-export function refusalsOf({ method, request, isPublic, isConditional, mayConflict, documentedBody }: Contract): number[] {
+export function refusalsOf({ request, isPublic, isConditional, isIdempotent, mayConflict, documentedBody }: Contract): number[] {
   const hasBody = (documentedBody ?? request.body) !== undefined
   return [
     400,
@@ -117,7 +117,7 @@ export function refusalsOf({ method, request, isPublic, isConditional, mayConfli
     403,
     // A public operation does not reveal whether a resource exists: it returns 401 for a wrong signature either way.
     ...(request.params && !isPublic ? [404] : []),
-    ...(method === 'GET' && !mayConflict ? [] : [409]),
+    ...(isIdempotent || mayConflict ? [409] : []),
     ...(isConditional ? [412] : []),
     ...(hasBody ? [413, 415] : []),
     429,

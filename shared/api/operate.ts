@@ -206,6 +206,7 @@ export const previewContract = contract({
   scope: 'pipelines:read',
   alsoScopes: ['streams:read'],
   isUnaudited: true,
+  mayConflict: true,
   request: { params: IdParams, body: PreviewRequest.optional() },
   responses: {
     200: z.object({

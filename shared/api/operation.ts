@@ -27,7 +27,7 @@ export type Contract = {
   isConditional?: boolean
   /** Responses carry the resource's ETag. */
   isTagged?: boolean
-  /** A GET that may return 409; all other methods may anyway. */
+  /** May return 409; an idempotent operation may anyway. */
   mayConflict?: boolean
   /** The success status whose Location header names the created resource. */
   locatedBy?: number

@@ -199,6 +199,7 @@ export const updatePipelineContract = contract({
   scope: 'pipelines:write',
   isConditional: true,
   isTagged: true,
+  mayConflict: true,
   request: {
     params: IdParams,
     query: z.object({ check: Check.describe('Connect to the sink first, if it changes') }),
@@ -251,6 +252,7 @@ export const resetOffsetsContract = contract({
   tag: 'Pipelines',
   scope: 'pipelines:write',
   isConditional: true,
+  mayConflict: true,
   request: { params: IdParams, body: z.strictObject({ start: StreamPlace }) },
   responses: {
     200: z.object({ pipeline_id: Id, revision: z.number().int(), offsets: z.record(z.string(), z.string()) }),
@@ -275,6 +277,7 @@ export const pipelineActionContracts = PIPELINE_ACTIONS.map((action) =>
     tag: 'Pipelines',
     scope: 'pipelines:write',
     isConditional: true,
+    mayConflict: true,
     request: { params: IdParams, body: z.strictObject({}).optional() },
     responses: { 200: PipelineItem },
   }),

@@ -101,6 +101,7 @@ export const deleteSecretContract = contract({
   tag: 'Secrets',
   scope: 'secrets:write',
   isConditional: true,
+  mayConflict: true,
   request: { params: IdParams },
   responses: { 204: null },
 })

@@ -124,6 +124,7 @@ export const testSmartModuleContract = contract({
   scope: 'smartmodules:read',
   isUnaudited: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
+  mayConflict: true,
   request: {
     body: z
       .strictObject({
@@ -284,6 +285,7 @@ export const deleteSmartModuleContract = contract({
   tag: 'SmartModules',
   scope: 'smartmodules:write',
   isConditional: true,
+  mayConflict: true,
   request: { params: IdParams },
   responses: { 204: null },
 })

@@ -165,6 +165,7 @@ export const updateStreamContract = contract({
   scope: 'streams:write',
   isConditional: true,
   isTagged: true,
+  mayConflict: true,
   request: {
     params: IdParams,
     body: z
@@ -185,6 +186,7 @@ export const deleteStreamContract = contract({
   tag: 'Streams',
   scope: 'streams:write',
   isConditional: true,
+  mayConflict: true,
   request: { params: IdParams },
   responses: { 204: null },
 })

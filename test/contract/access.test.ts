@@ -6,41 +6,23 @@ import jwt from 'jsonwebtoken'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Contract } from '../../shared/api/operation.ts'
 import { SCOPES, type Scope } from '../../shared/model/limits.ts'
-import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { anonymous, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { CONTRACTS } from '../harness/contract-check.ts'
 import { openAccount } from '../harness/operator.ts'
-import { createPipeline, createStream } from '../harness/pipelines.ts'
+import { BODIES, makeRoom, pathIn, type Room } from '../harness/rooms.ts'
 
 const guarded = CONTRACTS.filter(({ isPublic }) => !isPublic)
 const withId = guarded.filter(({ path }) => path.includes('/:id') && !path.startsWith('/connectors'))
 const named = (contracts: readonly Contract[]) => contracts.map((contract) => [contract.id, contract] as const)
-
-/** Bodies that are right in themselves, so that nothing but access can refuse them. */
-const BODIES: Record<string, unknown> = {
-  checkConnector: { config: {} },
-  compareSmartModuleVersions: { stream_id: 'st_none', before: {}, after: { version: '1.0.0' } },
-  validateConnector: { config: {} },
-  redriveDeadLetters: {},
-  replayPipeline: { from: 'earliest', to: 'latest' },
-  previewPipeline: { from: 'earliest' },
-  resetOffsets: { start: 'earliest' },
-  updatePipeline: { description: 'x' },
-  updateSecret: { value: 'x' },
-  updateStream: { description: 'x' },
-  writeStreamData: { records: [{ a: 'x' }] },
-}
-
-const QUERIES: Record<string, string> = { explainRecord: '?partition=0&offset=0' }
 
 let owner: Client
 let stranger: Client
 /** For the many requests with one scope, which count towards its own rate limit. */
 let bystander: Client
 /** The owner's resources. */
-const ids: Record<string, string> = {}
+let ids: Room
 /** The stranger's own. */
-const own: Record<string, string> = {}
+let own: Room
 const clients = new Map<Client, Map<string, Client>>()
 
 async function keyed(client: Client, scopes: readonly Scope[]): Promise<Client> {
@@ -60,41 +42,14 @@ async function withScopes(scopes: readonly Scope[], account = stranger): Promise
 
 const needs = ({ scope, alsoScopes = [] }: Contract): Scope[] => (scope === null ? [...alsoScopes] : [scope, ...alsoScopes])
 
-async function makeRoom(client: Client, into: Record<string, string>): Promise<void> {
-  const [source, sink] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
-  into.streams = source.id
-  into.pipelines = await createPipeline(client, source.id, [], sink.id, { autostart: false })
-  const made = async (path: string, body: unknown) => (await client.call<{ id: string }>('POST', `/v1/${path}`, body)).body.id
-  into.keys = await made('keys', { name: unique('key'), scopes: ['streams:read'] })
-  into.secretName = unique('secret')
-  into.secrets = await made('secrets', { name: into.secretName, value: 'x' })
-  const binary = await compileSmartModule(`import { Record } from 'dps'\nexport function filter(record: Record): bool { return true }`)
-  const config = { input_format: 'json', output_format: 'json' }
-  const wasm_binary = Buffer.from(binary).toString('base64')
-  into.smartmodules = await made('smartmodules', { name: unique('module'), wasm_binary, config })
-  await client.call('POST', `/v1/streams/${source.id}/data`, { records: [{ a: 'x' }] })
-  const job = await client.call<{ job_id: string }>('POST', `/v1/pipelines/${into.pipelines}/replay`, BODIES.replayPipeline)
-  into.jobs = job.body.job_id
-}
-
 beforeAll(async () => {
   owner = await loggedIn(service().accounts.other)
   stranger = await loggedIn(service().accounts.enterprise)
   bystander = (await openAccount('enterprise')).client
-  await Promise.all([makeRoom(owner, ids), makeRoom(stranger, own)])
+  ;[ids, own] = await Promise.all([makeRoom(owner), makeRoom(stranger)])
 })
 
-/** The operation's path, with the ids of the owner's resources. */
-function pathOf({ id: operation, path }: Contract, of: Record<string, string> = ids): string {
-  const room = path.split('/')[1]!
-  const id = room === 'connectors' ? 'conn_stream' : of[room]
-  return `/v1${path
-    .replace(':dead_letter_id', '0-0')
-    .replace(':version', '1.0.0')
-    .replace(':id', id ?? 'unknown')}${QUERIES[operation] ?? ''}`
-}
-
-const ask = (client: Client, contract: Contract, of = ids) => client.call(contract.method, pathOf(contract, of), BODIES[contract.id])
+const ask = (client: Client, contract: Contract, of = ids) => client.call(contract.method, pathIn(of, contract), BODIES[contract.id])
 
 /** Tokens that are none, by what is wrong with them. */
 function wrongTokens(): [what: string, token: string | undefined][] {

@@ -21,6 +21,9 @@ import * as tail from '../../shared/api/tail.ts'
 
 const isContract = (value: unknown): value is Contract => typeof value === 'object' && value !== null && 'responses' in value
 
+/** The operations of one file of contracts. */
+export const contractsOf = (api: object): Contract[] => Object.values(api).flat().filter(isContract)
+
 export const CONTRACTS: readonly Contract[] = [
   account,
   audit,
@@ -38,7 +41,7 @@ export const CONTRACTS: readonly Contract[] = [
   smartmodules,
   streams,
   tail,
-].flatMap((room) => Object.values(room).flat().filter(isContract))
+].flatMap(contractsOf)
 
 const matchers = CONTRACTS.map((contract) => ({
   contract,

@@ -26,7 +26,8 @@ const refused = () => invalidCredentials('the signature is missing or wrong')
 async function readBytes(ctx: Context): Promise<Buffer> {
   const parts: Buffer[] = []
   let bytes = 0
-  for await (const part of ctx.req) {
+  // Leaving the loop must not destroy the request: its connection carries the refusal.
+  for await (const part of ctx.req.iterator({ destroyOnReturn: false })) {
     bytes += (part as Buffer).length
     if (bytes > LIMITS.body_bytes_max)
       throw new ServiceError('invalid_request', `the body has more than ${LIMITS.body_bytes_max} bytes`, {

@@ -1,0 +1,49 @@
+/** Secrets: what each operation answers. */
+import { beforeAll } from 'vitest'
+import * as secretsApi from '../../../shared/api/secrets.ts'
+import { describeAnswers } from '../../harness/answers.ts'
+import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
+import { contractsOf } from '../../harness/contract-check.ts'
+import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { createPipeline } from '../../harness/pipelines.ts'
+
+let client: Client
+let room: Room
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+  room = await makeRoom(client)
+})
+
+const body = () => ({ name: unique('secret'), value: 'x' })
+const at = () => `/v1/secrets/${room.secrets}`
+
+describeAnswers([...contractsOf(secretsApi)], {
+  client: () => client,
+  room: () => room,
+  cases: {
+    createSecret: [
+      [201, 'with the new secret, without its value', () => client.call('POST', '/v1/secrets', body())],
+      [409, 'for a name that is taken', () => client.call('POST', '/v1/secrets', { ...body(), name: room.secretName })],
+    ],
+    listSecrets: [[200, 'with a page', () => client.call('GET', '/v1/secrets')]],
+    getSecret: [[200, 'with the secret, without its value', () => client.call('GET', at())]],
+    updateSecret: [[200, 'with the changed secret', () => client.call('PATCH', at(), { value: 'y' })]],
+    deleteSecret: [
+      [
+        204,
+        'for one without use',
+        async () => client.call('DELETE', `/v1/secrets/${(await client.call<{ id: string }>('POST', '/v1/secrets', body())).body.id}`),
+      ],
+      [
+        409,
+        'for one that a pipeline uses',
+        async () => {
+          const { id, name } = (await client.call<{ id: string; name: string }>('POST', '/v1/secrets', body())).body
+          const source = { connector_id: 'conn_webhook', config: { secret: { $secret: name } } }
+          await createPipeline(client, '', [], room.sink!, { source, autostart: false })
+          return client.call('DELETE', `/v1/secrets/${id}`)
+        },
+      ],
+    ],
+  },
+})

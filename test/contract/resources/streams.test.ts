@@ -1,0 +1,79 @@
+/** Streams: what each operation answers. */
+import { beforeAll } from 'vitest'
+import * as streamsApi from '../../../shared/api/streams.ts'
+import { describeAnswers } from '../../harness/answers.ts'
+import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
+import { contractsOf } from '../../harness/contract-check.ts'
+import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { createStream } from '../../harness/pipelines.ts'
+import { setStatus } from '../../harness/rows.ts'
+
+let client: Client
+let room: Room
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+  room = await makeRoom(client)
+})
+
+const body = (more: object = {}) => ({ name: unique('stream'), description: '', schema: { a: 'string' }, ...more })
+const at = (rest = '') => `/v1/streams/${room.streams}${rest}`
+
+describeAnswers([...contractsOf(streamsApi)], {
+  client: () => client,
+  room: () => room,
+  cases: {
+    createStream: [
+      [201, 'with the new stream', () => client.call('POST', '/v1/streams', body())],
+      [
+        409,
+        'for a name that is taken',
+        async () => {
+          const taken = body()
+          await client.call('POST', '/v1/streams', taken)
+          return client.call('POST', '/v1/streams', taken)
+        },
+      ],
+    ],
+    listStreams: [[200, 'with a page', () => client.call('GET', '/v1/streams')]],
+    getStream: [[200, 'with the stream', () => client.call('GET', at())]],
+    updateStream: [
+      [200, 'with the changed stream', () => client.call('PATCH', at(), { description: 'changed' })],
+      [
+        409,
+        'to a schema that lacks the key',
+        async () => {
+          const { id } = await createStream(client, { a: 'string', b: 'string' }, { key: 'a' })
+          return client.call('PATCH', `/v1/streams/${id}`, { schema: { b: 'string' } })
+        },
+      ],
+    ],
+    deleteStream: [
+      [204, 'for one without use', async () => client.call('DELETE', `/v1/streams/${(await createStream(client, { a: 'string' })).id}`)],
+      [409, 'for one that a pipeline uses', () => client.call('DELETE', at())],
+    ],
+    getStreamData: [
+      [200, 'with a page of records', () => client.call('GET', at('/data'))],
+      [
+        409,
+        'while the stream is being created',
+        async () => {
+          const { id } = await createStream(client, { a: 'string' })
+          await setStatus('streams', id, 'creating')
+          return client.call('GET', `/v1/streams/${id}/data`)
+        },
+      ],
+    ],
+    writeStreamData: [
+      [201, 'with the place of the records', () => client.call('POST', at('/data'), { records: [{ a: 'x' }] })],
+      [
+        409,
+        'to another body under a key that was used',
+        async () => {
+          const headers = { 'Idempotency-Key': unique('key') }
+          await client.call('POST', at('/data'), { records: [{ a: 'x' }] }, headers)
+          return client.call('POST', at('/data'), { records: [{ a: 'y' }] }, headers)
+        },
+      ],
+    ],
+  },
+})

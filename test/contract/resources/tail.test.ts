@@ -1,0 +1,48 @@
+/** Tails: what each operation answers. */
+import { beforeAll } from 'vitest'
+import * as tailApi from '../../../shared/api/tail.ts'
+import { describeAnswers } from '../../harness/answers.ts'
+import { eventually, loggedIn, service, type Answer, type Client } from '../../harness/client.ts'
+import { contractsOf } from '../../harness/contract-check.ts'
+import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { listen } from '../../harness/events.ts'
+import { setStatus } from '../../harness/rows.ts'
+import { createStream } from '../../harness/pipelines.ts'
+
+let client: Client
+let room: Room
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+  room = await makeRoom(client)
+})
+
+/** Listens until the first event has come. */
+async function listened(path: string): Promise<Answer> {
+  const listener = await listen(client, path)
+  await eventually('an event came', async () => listener.events.length > 0)
+  listener.close()
+  return { status: 200, headers: new Headers(), body: {} }
+}
+
+describeAnswers([...contractsOf(tailApi)], {
+  client: () => client,
+  room: () => room,
+  cases: {
+    tailPipeline: [
+      [200, 'with events', () => listened(`/v1/pipelines/${room.pipelines}/tail?at=source&last=1`)],
+      [409, 'for a step that it lacks', () => client.call('GET', `/v1/pipelines/${room.pipelines}/tail?at=step:5`)],
+    ],
+    tailStream: [
+      [200, 'with events', () => listened(`/v1/streams/${room.streams}/tail?last=1`)],
+      [
+        409,
+        'while the stream is being created',
+        async () => {
+          const { id } = await createStream(client, { a: 'string' })
+          await setStatus('streams', id, 'creating')
+          return client.call('GET', `/v1/streams/${id}/tail`)
+        },
+      ],
+    ],
+  },
+})

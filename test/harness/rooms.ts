@@ -1,0 +1,56 @@
+/** One of each resource of an account, and a request for each operation that is right in itself. */
+import type { Contract } from '../../shared/api/operation.ts'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { unique, type Client } from './client.ts'
+import { createPipeline, createStream } from './pipelines.ts'
+
+/** The ids of resources, by the first part of their paths. */
+export type Room = Record<string, string>
+
+/** Bodies that are right in themselves, by operation. */
+export const BODIES: Record<string, unknown> = {
+  checkConnector: { side: 'sink', config: {} },
+  compareSmartModuleVersions: { stream_id: 'st_none', before: {}, after: { version: '1.0.0' } },
+  validateConnector: { config: {} },
+  redriveDeadLetters: {},
+  replayPipeline: { from: 'earliest', to: 'latest' },
+  previewPipeline: { from: 'earliest' },
+  resetOffsets: { start: 'earliest' },
+  updatePipeline: { description: 'x' },
+  updateSecret: { value: 'x' },
+  updateStream: { description: 'x' },
+  writeStreamData: { records: [{ a: 'x' }] },
+}
+
+const QUERIES: Record<string, string> = { explainRecord: '?partition=0&offset=0' }
+
+/** A SmartModule that passes every record, as a request deploys it. Its binary is no other's. */
+export async function moduleBody(name = unique('module')) {
+  const source = `import { log, Record } from 'dps'\nexport function filter(record: Record): bool { log('${name}'); return true }`
+  const binary = await compileSmartModule(source)
+  return { name, wasm_binary: Buffer.from(binary).toString('base64'), config: { input_format: 'json', output_format: 'json' } }
+}
+
+/** Makes one of each: two streams with a record in the first one, a pipeline that is not started, a key, a secret, a SmartModule, a replay. */
+export async function makeRoom(client: Client): Promise<Room> {
+  const [source, sink] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
+  const made = async (path: string, body: unknown) => (await client.call<{ id: string }>('POST', `/v1/${path}`, body)).body.id
+  const pipelines = await createPipeline(client, source.id, [], sink.id, { autostart: false })
+  const secretName = unique('secret')
+  const keys = await made('keys', { name: unique('key'), scopes: ['streams:read'] })
+  const secrets = await made('secrets', { name: secretName, value: 'x' })
+  const smartmodules = await made('smartmodules', await moduleBody())
+  await client.call('POST', `/v1/streams/${source.id}/data`, { records: [{ a: 'x' }] })
+  const job = await client.call<{ job_id: string }>('POST', `/v1/pipelines/${pipelines}/replay`, BODIES.replayPipeline)
+  return { streams: source.id, sink: sink.id, pipelines, keys, secrets, secretName, smartmodules, jobs: job.body.job_id }
+}
+
+/** The operation's path, with the ids of the room's resources. */
+export function pathIn(room: Room, { id: operation, path }: Contract): string {
+  const resource = path.split('/')[1]!
+  const id = resource === 'connectors' ? 'conn_stream' : room[resource]
+  return `/v1${path
+    .replace(':dead_letter_id', '0-0')
+    .replace(':version', '1.0.0')
+    .replace(':id', id ?? 'unknown')}${QUERIES[operation] ?? ''}`
+}
