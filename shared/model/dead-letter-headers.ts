@@ -25,7 +25,7 @@ export type DeadLetterHeader = (typeof DEAD_LETTER_HEADERS)[number]
 
 type Header = [key: string, value: Buffer | null]
 
-/** Headers before LETTER_HEADERS where a redrive wrote the dead letter: the job, and the offset of the dead letter that it read. */
+/** Headers before DEAD_LETTER_HEADERS where a redrive wrote the dead letter: the job, and the offset of the dead letter that it read. */
 export const JOB_HEADERS = ['dps.job', 'dps.job_offset'] as const
 /** The name of a header that only dead letters of a redrive have. */
 export type JobHeader = (typeof JOB_HEADERS)[number]

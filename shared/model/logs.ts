@@ -1,5 +1,6 @@
 /** Lines that SmartModules and tasks log, on their way from a runner to the control plane. */
 import { z } from 'zod'
+import { upgradeTask } from './older-formats.ts'
 import { TaskId } from './task.ts'
 import { LOG_CHARACTERS_MAX, LOG_LEVELS, MEASURE_KINDS, MEASURE_NAME, type Measure as MeasureValue } from './telemetry.ts'
 
@@ -19,7 +20,7 @@ export const LogLine = z.object({
 export type LogLine = z.infer<typeof LogLine>
 
 /** A line as it is on the logs topic, under its pipeline's id as the key; `job_id` where a job ran the chain. */
-export const LogEntry = LogLine.extend({ processor_id: z.string(), job_id: z.string().optional() })
+export const LogEntry = z.preprocess(upgradeTask, LogLine.extend({ processor_id: z.string(), job_id: z.string().optional() }))
 /** A validated entry. */
 export type LogEntry = z.infer<typeof LogEntry>
 

@@ -24,7 +24,7 @@ export type Counters = z.infer<typeof Counters>
 const Report = z.object({
   pipeline_id: z.string(),
   /** Set where the task is a job's. */
-  job_id: z.string().optional(),
+  job_id: z.string().min(1).optional(),
   ...TaskId.shape,
   processor_id: z.string(),
   revision: z.number().int(),

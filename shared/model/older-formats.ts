@@ -1,6 +1,6 @@
 /**
  * Definitions and reports as versions up to November 2026 wrote them. They stay in Postgres and on compacted topics until something
- * replaces them, so both services read them as what they mean today.
+ * replaces them, so both services read them as what they mean today (decision 027).
  */
 import { z } from 'zod'
 
@@ -49,10 +49,18 @@ export function upgradeDefinition(value: unknown): unknown {
 
 /** Intake tasks had the numbers from this one on. */
 const INTAKE_FROM = 1000
-const OlderReport = z.looseObject({ task: z.number().min(INTAKE_FROM), role: z.undefined().optional() })
+const OlderTask = z.looseObject({ task: z.number().min(INTAKE_FROM), role: z.undefined().optional() })
 
-/** Returns a report of today's form for an older one of an intake task, and anything else as it is. */
-export function upgradeReport(value: unknown): unknown {
-  const older = OlderReport.safeParse(value)
+/** Returns a value that names an intake task as today's do for an older one, and anything else as it is. */
+export function upgradeTask(value: unknown): unknown {
+  const older = OlderTask.safeParse(value)
   return older.success ? { ...older.data, role: 'intake', task: older.data.task - INTAKE_FROM } : value
+}
+
+const OlderJobReport = z.looseObject({ pipeline_id: z.string().startsWith('job_'), job_id: z.undefined().optional() })
+
+/** Returns a report of today's form for an older one, and anything else as it is: a job's had the job's id in place of its pipeline's. */
+export function upgradeReport(value: unknown): unknown {
+  const older = OlderJobReport.safeParse(value)
+  return upgradeTask(older.success ? { ...older.data, job_id: older.data.pipeline_id } : value)
 }

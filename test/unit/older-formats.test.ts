@@ -74,6 +74,12 @@ describe('a definition of an earlier version', () => {
     expect(PipelineDefinition.parse(JSON.parse(JSON.stringify(parsed)))).toEqual(parsed)
   })
 
+  it('of a job keeps what the job does', () => {
+    const job = { job_id: 'job_a', kind: 'redrive', ranges: { 0: [['1', '5']] }, records_per_second_max: null }
+    const older = { ...COMMON, source_topic: 'dead', sink_topic: 'out', sink_schema_id: 9, sink_bytes_max: 1000, job }
+    expect(PipelineDefinition.parse(older)).toMatchObject({ source: { kind: 'topic', topic: 'dead' }, sink: { topic: 'out' }, job })
+  })
+
   it('is not what today’s is taken for', () => {
     const today = definitionOf('pl_b', { tasks: 3 })
     expect(PipelineDefinition.parse(today)).toEqual(today)
@@ -94,6 +100,11 @@ describe('a report of an earlier version', () => {
     records_per_second: 0,
     partitions: [],
   }
+
+  it('of a job names the job', () => {
+    expect(ObservedTask.parse({ ...report, pipeline_id: 'job_a', task: 0 })).toMatchObject({ pipeline_id: 'job_a', job_id: 'job_a' })
+    expect(ObservedTask.parse({ ...report, job_id: 'job_a', task: 0 })).toMatchObject({ pipeline_id: 'pl_a', job_id: 'job_a' })
+  })
 
   it('of an intake task has its role, and a number from 0', () => {
     expect(ObservedTask.parse({ ...report, task: 1002 })).toMatchObject({ role: 'intake', task: 2 })

@@ -95,6 +95,10 @@ describe('a runner', () => {
     expect(group.reports()).toEqual([])
     say({ tasks: [report(0)] })
     expect(group.reports()).toMatchObject([{ pipeline_id: 'pl_a', task: 0, processor_id: 'processor-1' }])
+    // The run that it names is its own, and the pipeline beside it another's.
+    say({ tasks: [{ ...report(0), job_id: 'pl_a', pipeline_id: 'pl_other' }] })
+    expect(group.reports()).toMatchObject([{ pipeline_id: 'pl_a', task: 0 }])
+    expect(group.reports()[0]!.job_id).toBeUndefined()
   })
 
   it('keeps the end of one of its tasks apart from the others', () => {

@@ -2,7 +2,6 @@
  * Pipelines that made progress have written to their sink streams and perhaps to their dead-letter topics: this extends the projections
  * of both in Postgres in the background, so that the first page does not have to wait.
  */
-import { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { listDefinitions } from '../store/pipelines.ts'
 import { listStreamsOver } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
@@ -23,7 +22,7 @@ async function notify(
   pipelineIds: string[],
 ): Promise<void> {
   const rows = await listDefinitions(db, pipelineIds)
-  const pipelines = rows.map(({ id, definition }) => ({ id, definition: PipelineDefinition.parse(definition) }))
+  const pipelines = rows
   const streams = await listStreamsOver(
     db,
     pipelines.flatMap(({ definition: { sink } }) => (sink.kind === 'topic' ? [sink.topic] : [])),

@@ -3,6 +3,7 @@ import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Counters } from '../../../shared/model/observed.ts'
 import type { Queryable } from './database.ts'
+import { readable } from './pipelines.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
 /** A row of `jobs`. */
@@ -63,7 +64,7 @@ export async function listJobs(db: Queryable, accountId: string, page: PageReque
 /** All jobs of a pipeline. */
 export async function listJobsOf(db: Queryable, pipelineId: string): Promise<JobRow[]> {
   const rows: JobRow[] = await db('jobs').where({ pipeline_id: pipelineId })
-  return rows.map(withDefaults)
+  return readable(rows)
 }
 
 const UNFINISHED = ['starting', 'running', 'cancelling']
@@ -71,7 +72,7 @@ const UNFINISHED = ['starting', 'running', 'cancelling']
 /** The jobs of a pipeline that have not ended. */
 export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): Promise<JobRow[]> {
   const rows: JobRow[] = await db('jobs').where({ pipeline_id: pipelineId }).whereIn('status', UNFINISHED)
-  return rows.map(withDefaults)
+  return readable(rows)
 }
 
 /** Jobs that have not ended, at most 50: the next pass takes the rest. Those of suspended accounts stand still and are left out. */
@@ -81,7 +82,7 @@ export async function listUnfinishedJobs(db: Queryable): Promise<JobRow[]> {
     .whereNotIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
     .orderBy('updated_at')
     .limit(50)
-  return rows.map(withDefaults)
+  return readable(rows)
 }
 
 /** Jobs of suspended accounts, which go on when the suspension ends. */
@@ -90,7 +91,7 @@ export async function listSuspendedJobs(db: Queryable): Promise<Pick<JobRow, 'id
     .whereIn('status', UNFINISHED)
     .whereIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
     .select('id', 'definition')
-  return rows.map(withDefaults)
+  return readable(rows)
 }
 
 /** The changed job. */

@@ -91,6 +91,13 @@ function withDefaults<T extends Pick<PipelineRow, 'definition'> | undefined>(row
   return row && { ...row, definition: PipelineDefinition.parse(row.definition) }
 }
 
+/** The rows whose definition can be read. One that a later version has written must not keep the others from being handled. */
+export const readable = <T extends Pick<PipelineRow, 'definition'>>(rows: T[]): T[] =>
+  rows.flatMap((row) => {
+    const { data } = PipelineDefinition.safeParse(row.definition)
+    return data ? [{ ...row, definition: data }] : []
+  })
+
 /** The account's pipeline; undefined if it does not exist or is being deleted. */
 export async function findPipeline(db: Queryable, accountId: string, id: string): Promise<PipelineRow | undefined> {
   return withDefaults(await db('pipelines').where({ account_id: accountId, id }).whereNot('status', 'deleting').first())
@@ -155,7 +162,7 @@ export async function listIdlePipelines(db: Queryable): Promise<Pick<PipelineRow
     .whereIn('status', ['created', 'stopped', 'failed'])
     .orWhereIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
     .select('id', 'definition')
-  return rows.map(withDefaults)
+  return readable(rows)
 }
 
 /** Pipelines with an external source, and so with an intake topic. */
@@ -164,7 +171,7 @@ export async function listSourcedPipelines(db: Queryable): Promise<Pick<Pipeline
   const rows: Pick<PipelineRow, 'id' | 'definition'>[] = await db('pipelines')
     .whereRaw(`definition::text LIKE '%"connector_id":%'`)
     .select('id', 'definition')
-  return rows.map(withDefaults).filter(({ definition }) => definition.source.kind === 'connector')
+  return readable(rows).filter(({ definition }) => definition.source.kind === 'connector')
 }
 
 /** Pipelines whose creation or deletion has been unfinished for longer than `olderThanMs`, at most 50: the next pass takes the rest. */
@@ -174,7 +181,7 @@ export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number
     .whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs])
     .orderBy('updated_at')
     .limit(50)
-  return rows.map(withDefaults)
+  return readable(rows)
 }
 
 /** Puts a pipeline's definition, or null for its deletion, into the outbox; the publisher sends it to the processors. */
@@ -279,16 +286,19 @@ export async function setProjectorPosition(db: Queryable, name: string, nextOffs
     .merge()
 }
 
-/** Definitions by pipeline id, as they were stored: read as a whole, because Postgres can't look into one that contains \\u0000. */
-export async function listDefinitions(db: Queryable, ids: readonly string[]): Promise<{ id: string; definition: unknown }[]> {
-  return db('pipelines').whereIn('id', ids).select('id', 'definition')
+/** Definitions by pipeline id. */
+export async function listDefinitions(db: Queryable, ids: readonly string[]): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
+  return readable(await db('pipelines').whereIn('id', ids).select('id', 'definition'))
 }
 
 /** Accounts with a pipeline whose source or sink is the connector without a connection of its own: it uses the operator's. */
 export async function listAccountsUsingDefault(db: Queryable, connectorId: string): Promise<string[]> {
-  const uses = (side: string) => `(definition->'${side}'->>'connector_id' = ? AND definition->'${side}'->'config'->'connection' IS NULL)`
-  const rows = await db('pipelines')
-    .distinct<{ account_id: string }[]>('account_id')
-    .whereRaw(`${uses('source')} OR ${uses('sink')}`, [connectorId, connectorId])
-  return rows.map(({ account_id }) => account_id)
+  // Looked for here, as in `listSourcedPipelines`.
+  const rows: Pick<PipelineRow, 'account_id' | 'definition'>[] = await db('pipelines')
+    .whereRaw('definition::text LIKE ?', [`%"connector_id":"${connectorId}"%`])
+    .select('account_id', 'definition')
+  const usesDefault = (end: PipelineDefinition['source' | 'sink']) =>
+    end.kind === 'connector' && end.connector_id === connectorId && (end.config.connection ?? null) === null
+  const using = readable(rows).filter(({ definition: { source, sink } }) => usesDefault(source) || usesDefault(sink))
+  return [...new Set(using.map(({ account_id }) => account_id))]
 }

@@ -86,14 +86,14 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
       return found && { definition: found, chain: await notedChainOf(found, id) }
     }
     const { source, pipeline_id } = definition
-    return id.role === 'intake' && source.kind === 'connector'
-      ? startIntake({
-          ...own,
-          source,
-          groupId: names.intakeGroup(pipeline_id),
-          seenTopic: names.seenTopic(definition.account_id, pipeline_id),
-        })
-      : startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax, earlier })
+    if (id.role === 'chain') return startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax, earlier })
+    if (source.kind === 'topic') throw new Error(`pipeline ${pipeline_id} has an intake task, and no external source`)
+    return startIntake({
+      ...own,
+      source,
+      groupId: names.intakeGroup(pipeline_id),
+      seenTopic: names.seenTopic(definition.account_id, pipeline_id),
+    })
   }
 
   const notedChainOf = (definition: PipelineDefinition, { task }: TaskId): Promise<LaneChain> =>

@@ -12,8 +12,8 @@ import { openTail } from '../../../shared/kafka/tail.ts'
 const Decline = z.object({
   member: z.string(),
   run_id: z.string(),
-  /** `taskName` */
-  task: z.string(),
+  /** `taskName`; a number in what earlier versions wrote. */
+  task: z.union([z.string(), z.number().transform(String)]),
   attempt: z.number(),
   revision: z.number(),
   at: z.number(),

@@ -7,6 +7,8 @@ export type Observer = { /** Something changed: publish soon. */ notify(): void;
 
 const PROGRESS_MS = 2000
 const SOON_MS = 50
+/** Every report is sent again after this time: what a control plane could not read, or has lost, heals. */
+const ANEW_MS = 300_000
 const CPU_USE_MS = 60_000
 /** Below the broker's default batch limit of 1 MiB. */
 const BATCH_BYTES_MAX = 500_000
@@ -26,12 +28,17 @@ export function openObserver(
   /** By key, the last published report without its time: an unchanged task is not reported again. */
   const published = new Map<string, string>()
   let cpuUseAt = now() + CPU_USE_MS
+  let anewAt = now() + ANEW_MS
   let soon: NodeJS.Timeout | undefined
   let publishing: Promise<void> | undefined
 
   async function publish(): Promise<void> {
     const waiting: Report[] = []
     const keys = new Set<string>()
+    if (now() >= anewAt) {
+      anewAt = now() + ANEW_MS
+      published.clear()
+    }
     for (const task of collect()) {
       const key = keyOfReport(task)
       keys.add(key)

@@ -49,6 +49,38 @@ function createLeaving() {
   }
 }
 
+/** The accounts whose runs a runner has had, and what it is told of them. */
+function createAccounts({ definitions, connectorDefaults }: Pick<RunnerGroupOptions, 'definitions' | 'connectorDefaults'>) {
+  const known = new Set<string>()
+  let secretsVersion = -1
+  return {
+    known: known as ReadonlySet<string>,
+    /** Another runner takes the group over: it knows nothing. */
+    forget(): void {
+      known.clear()
+      secretsVersion = -1
+    },
+    /** Where there is another account, or another secret, since the last time. */
+    send(to: RunnerProcess, placement: Placement): void {
+      const before = known.size
+      for (const { definition } of placement.values()) known.add(definition.account_id)
+      const version = definitions.secretsVersion()
+      if (secretsVersion === version && known.size === before) return
+      secretsVersion = version
+      const defaults = Object.fromEntries([...known].map((id) => [id, accountDefaultsOf(connectorDefaults, id)]))
+      to.send({ type: 'accounts', secrets: definitions.secretsOf(known), defaults })
+    },
+  }
+}
+
+/** The report as the supervisor passes it on: what a runner says of whose it is does not count. */
+const identified = (report: ObservedTask, definition: PipelineDefinition, processor_id: string): ObservedTask => ({
+  ...report,
+  pipeline_id: definition.pipeline_id,
+  job_id: definition.job?.job_id,
+  processor_id,
+})
+
 export function createRunnerGroup(options: RunnerGroupOptions) {
   const { definitions, processorId } = options
   let runner: RunnerProcess | undefined
@@ -56,32 +88,25 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
   const told = new Map<string, { definition: PipelineDefinition; fingerprint: string }>()
   const leaving = createLeaving()
   /** By task key, each task that the runner may have, with its last report. */
-  const tasks = new Map<string, { turn: number; last: ObservedTask | undefined; /** The attempt of its decline. */ declinedIn?: number }>()
+  const tasks = new Map<
+    string,
+    { turn: number; definition: PipelineDefinition; last: ObservedTask | undefined; /** The attempt of its decline. */ declinedIn?: number }
+  >()
   let turn = 0
-  const accounts = new Set<string>()
-  let secretsVersion = -1
-
-  function sendAccounts(to: RunnerProcess, placement: Placement): void {
-    const known = accounts.size
-    for (const { definition } of placement.values()) accounts.add(definition.account_id)
-    const version = definitions.secretsVersion()
-    if (secretsVersion === version && accounts.size === known) return
-    secretsVersion = version
-    const defaults = Object.fromEntries([...accounts].map((id) => [id, accountDefaultsOf(options.connectorDefaults, id)]))
-    to.send({ type: 'accounts', secrets: definitions.secretsOf(accounts), defaults })
-  }
+  const accounts = createAccounts(options)
 
   function onReport({ tasks: reported, ended }: Extract<FromRunner, { type: 'report' }>): void {
     for (const task of reported) {
       const known = tasks.get(keyOfReport(task))
-      if (known) known.last = { ...task, processor_id: processorId }
+      if (known) known.last = identified(task, known.definition, processorId)
     }
     for (const { turn: endedIn, last } of ended) {
       const key = keyOfReport(last)
       // It has been assigned again since, and that assignment is still to come to the runner, or has only just.
-      if (tasks.get(key)?.turn !== endedIn) continue
+      const known = tasks.get(key)
+      if (known?.turn !== endedIn) continue
       tasks.delete(key)
-      options.onTaskEnded({ ...last, processor_id: processorId })
+      options.onTaskEnded(identified(last, known.definition, processorId))
     }
     options.onChange()
     if (ended.length > 0) options.onFreed()
@@ -96,13 +121,12 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
     },
     has: (taskKey: string): boolean => tasks.has(taskKey),
     /** The only account whose runs it has had; undefined where there are several. */
-    account: (): string | undefined => (accounts.size === 1 ? [...accounts][0] : undefined),
+    account: (): string | undefined => (accounts.known.size === 1 ? [...accounts.known][0] : undefined),
     isEmpty: (): boolean => tasks.size === 0,
     reports: (): ObservedTask[] => [...tasks.values()].flatMap(({ last }) => (last ? [last] : [])),
     use(given: RunnerProcess): void {
       runner = given
-      accounts.clear()
-      secretsVersion = -1
+      accounts.forget()
     },
     /** The runner has ended: returns what it had. */
     lose(): { runs: PipelineDefinition[]; last: ObservedTask[] } {
@@ -115,7 +139,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
     /** Tells the runner what changed since it was told last. */
     tell(placement: Placement): void {
       if (!runner?.isReady()) return
-      sendAccounts(runner, placement)
+      accounts.send(runner, placement)
       for (const runId of told.keys()) {
         if (placement.has(runId)) continue
         leaving.add(runId, told.get(runId)!.definition)
@@ -131,7 +155,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
         turn++
         for (const task of free) {
           const key = observedKey(runId, task)
-          tasks.set(key, { ...tasks.get(key), turn, last: tasks.get(key)?.last })
+          tasks.set(key, { ...tasks.get(key), turn, definition, last: tasks.get(key)?.last })
         }
         runner.send({ type: 'assign', turn, definition, tasks: free })
       }
@@ -153,7 +177,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
           return
         }
         case 'need': {
-          const binary = definitions.smartModule(accounts, value.sha256)
+          const binary = definitions.smartModule(accounts.known, value.sha256)
           return runner?.send({ type: 'answer', id: value.id, value: binary?.toString('base64') ?? null })
         }
         case 'need_revision': {
