@@ -19,12 +19,13 @@ run: node_modules/.installed ## start everything and take the tour (PROCESSORS=2
 test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and registry (ONLY=path runs some; STACK=containers runs the integration tests on containers)
 	@$(NODE) test/run.ts $(ONLY)
 
-check: node_modules/.installed ## check format, lint, types and generated pages
+check: node_modules/.installed ## check format, lint, types, generated pages and the rules of the house
 	@oxfmt --check .
 	@oxlint --deny-warnings
 	@tsc --noEmit
 	@for page in connectors errors settings status-table; do $(NODE) docs/write-$$page.ts --check || exit 1; done
 	@$(NODE) clients/generate/main.ts --check
+	@$(NODE) test/run.ts test/house
 
 format: node_modules/.installed ## format the code as `make check` requires
 	@oxfmt --write .

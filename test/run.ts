@@ -23,7 +23,8 @@ const paths = asked.length > 0 || !isContainers ? asked : ['test/integration', '
 const child = spawn(process.execPath, ['--no-warnings', vitest, 'run', ...paths], {
   stdio: 'inherit',
   cwd: join(import.meta.dirname, '..'),
-  env: { ...process.env, ...engine.env },
+  // What the run needs follows from its files (`test/harness/global-setup.ts`).
+  env: { ...process.env, ...engine.env, TEST_PATHS: paths.join('\n') },
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
 const [code] = (await once(child, 'exit')) as [number | null]

@@ -74,7 +74,8 @@ export function describeApi(): Api {
   const methods = contracts.map((contract): Method => {
     const resource = contract.path.split('/')[1] ?? ''
     const noun = NOUNS[resource]
-    if (noun === undefined) throw new Error(`${contract.path} is of no known resource`)
+    if (noun === undefined)
+      throw new Error(`${contract.path}: say in clients/generate/document.ts (NOUNS) what /${resource} is called in the clients`)
     const found = document.paths[contract.path.replaceAll(/:(\w+)/g, '{$1}')]?.[contract.method.toLowerCase()]
     if (!found) throw new Error(`${contract.id} is not in the document`)
     const body = found.requestBody?.content['application/json']

@@ -1,6 +1,6 @@
 /**
  * The HTTP surface: the middleware order as one list, and one handler per operation under both prefixes.
- * request-id → security headers → errors → [authenticate → rate-limit → scope → body → validate → idempotency → audit] → handler
+ * request-id → security headers → errors → target → database watch → [authenticate → rate-limit → scope → body → validate → idempotency → audit] → handler
  */
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'

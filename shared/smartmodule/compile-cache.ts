@@ -26,7 +26,7 @@ async function inputHash(source: string, others: ReadonlyMap<string, string>, ki
 export async function filesBeside(sourceFile: string): Promise<Map<string, string>> {
   const own = dirname(sourceFile)
   const source = await readFile(sourceFile, 'utf8')
-  const folders = new Set(['.', ...[...source.matchAll(/ from '(\.\.\/\w+)\//g)].map(([, folder]) => folder!)])
+  const folders = new Set(['.', ...[...source.matchAll(/ from '(\.\.\/[\w-]+)\//g)].map(([, folder]) => folder!)])
   const found = new Map<string, string>()
   for (const folder of folders) {
     const names = (await readdir(join(own, folder))).filter((name) => name.endsWith('.ts') && name !== basename(sourceFile)).sort()
@@ -37,7 +37,7 @@ export async function filesBeside(sourceFile: string): Promise<Map<string, strin
 
 /**
  * The source file's binary, from `cacheFolder` or newly compiled: as a `smartmodule` against the SDK, or as the bare `kernel`. Throws
- * SmartModuleCompileError when it does not compile.
+ * an Error that names the file when it does not compile.
  */
 export async function compileCached(
   sourceFile: string,
@@ -51,7 +51,9 @@ export async function compileCached(
   try {
     return new Uint8Array(await readFile(file))
   } catch {
-    const binary = await (kind === 'kernel' ? compileKernel() : compileSmartModule(source, others))
+    const binary = await (kind === 'kernel' ? compileKernel() : compileSmartModule(source, others)).catch((error: unknown) => {
+      throw error instanceof Error ? new Error(`${sourceFile}: ${error.message}`, { cause: error }) : error
+    })
     await mkdir(folder, { recursive: true })
     const temporary = `${file}.${randomUUID()}`
     await writeFile(temporary, binary)

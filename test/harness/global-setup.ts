@@ -1,4 +1,5 @@
 /** Launches one service for the whole test run (stack, control plane, two processors, accounts), unless the selected tests need none. */
+import { join, relative } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { BucketPlace } from '../../deploy/local/bucket.ts'
 import { launch, type Account, type Launched } from '../../deploy/local/launcher.ts'
@@ -25,12 +26,14 @@ declare module 'vitest' {
   }
 }
 
-const NEEDS_SERVICE = /\/(contract|integration|property\/kafka)/
+const NEEDS_SERVICE = /^test\/(contract|integration)\//
+const ROOT = join(import.meta.dirname, '..', '..')
 
 let launched: Launched | undefined
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const files = (await project.globTestFiles()).testFiles
+  const asked = (process.env.TEST_PATHS ?? '').split('\n').filter((path) => path !== '')
+  const files = (await project.globTestFiles(asked.length > 0 ? asked : undefined)).testFiles.map((file) => relative(ROOT, file))
   if (!files.some((file) => NEEDS_SERVICE.test(file))) {
     project.provide('service', undefined)
     return async () => {}

@@ -1,7 +1,7 @@
 /** The house rules that a machine can check (docs/ARCHITECTURE.md): a broken rule fails a test that lists the offenders. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize, relative } from 'node:path'
+import { dirname, join, normalize } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -318,25 +318,5 @@ describe('names', () => {
 
   it('are not utils, helpers, misc or common for folders and files', () => {
     expect(tracked.filter((path) => /(^|\/)(utils?|helpers?|misc|shared\/common)(\/|\.ts$)/.test(path))).toEqual([])
-  })
-})
-
-describe('documents', () => {
-  it('link only to files that exist', () => {
-    const broken = tracked
-      .filter((path) => path.endsWith('.md'))
-      .flatMap((path) =>
-        [...read(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)]
-          .map(([, target]) => [path, join(dirname(path), target!)] as const)
-          .filter(([, target]) => !existsSync(join(ROOT, target))),
-      )
-      .map(([path, target]) => `${path} → ${relative(ROOT, join(ROOT, target))}`)
-    expect(broken).toEqual([])
-  })
-
-  it('list every error code in docs/errors.md', () => {
-    const table = read('docs/errors.md')
-    const codes = [...read('shared/errors/codes.ts').matchAll(/^ {2}(\w+): \{ status/gm)].map(([, code_]) => code_!)
-    expect(codes.filter((each) => !table.includes(`\`${each}\``))).toEqual([])
   })
 })

@@ -30,7 +30,7 @@ export const listConnectorsOperation = operation(listConnectorsContract, async (
   )
   const sign = query.sort.startsWith('-') ? -1 : 1
   const by = query.sort.replace('-', '') as 'name' | 'created_at'
-  const sorted = matching.toSorted((a, b) => sign * (a[by] < b[by] ? -1 : 1))
+  const sorted = matching.toSorted((a, b) => sign * (a[by] < b[by] ? -1 : a[by] > b[by] ? 1 : 0))
   const from = (query.page - 1) * query.page_size
   return listReply(
     'connectors',

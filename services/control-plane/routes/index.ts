@@ -1,4 +1,7 @@
-/** Every operation that requires a token, in the order of the docs. A new operation is a new file and a line here. */
+/**
+ * Every operation that requires a token, in the order of the docs. A new operation is a line here. `operate/` has what a running
+ * pipeline shows; what changes it is in `pipelines/`.
+ */
 import type { Operation } from './operation.ts'
 import { getAccountOperation } from './account.ts'
 import { listAuditOperation } from './audit.ts'

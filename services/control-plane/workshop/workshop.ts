@@ -49,8 +49,9 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
         const cpuBefore = process.usage().cpuSeconds
         const from = performance.now()
         timer = setInterval(() => {
-          const isLate = (process.usage().cpuSeconds - cpuBefore) * 1000 > cpuMs || performance.now() - from > wallMs
-          if (isLate) answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s` })
+          if ((process.usage().cpuSeconds - cpuBefore) * 1000 > cpuMs)
+            answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s of processor time` })
+          else if (performance.now() - from > wallMs) answered.resolve({ refused: `it did not end within ${wallMs / 1000} s` })
         }, LOOK_MS)
         void process.ended.then(({ cause, isBlamed }) => {
           if (isBlamed) answered.resolve({ refused: `its process ended: ${cause}` })

@@ -1,5 +1,6 @@
 /**
- * A member's life after it has joined: one assignment after the other, and what follows when the work on one is interrupted.
+ * A member's life after it has joined: one assignment after the other, and what follows when the work on one is interrupted
+ * (decision 019).
  *
  *   running ─ an error that may pass ─▶ start over, go on from the committed offsets ─▶ running       running ◀──▶ paused
  *   running ─ too many records fail ─▶ held back (paused)      any ─ stop() ─▶ stopped      any ─ fenced ─▶ taken over

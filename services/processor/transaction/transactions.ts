@@ -1,6 +1,6 @@
 /**
  * A task's transactions, one after the other: what is delivered and the offsets that are committed after it become visible together, or
- * not at all. After any doubt `startOver` gives the producer a fresh epoch, and nothing of the transaction counts.
+ * not at all. After any doubt `startOver` gives the producer a fresh epoch, and nothing of the transaction counts (decision 004).
  */
 import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
 import type { TxnOffset } from '../../../shared/kafka/wire/txn-offset-commit.ts'

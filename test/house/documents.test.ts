@@ -1,0 +1,75 @@
+/** The rules about documents, and about lists that must be whole: a newcomer finds everything from the README, and no case is forgotten. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { OPERATIONS } from '../../services/control-plane/routes/index.ts'
+import { CONNECTORS } from '../../shared/connectors/catalogue.ts'
+import { RECORD_CODES } from '../../shared/errors/record-codes.ts'
+import { CONTRACTS } from '../harness/contract-check.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
+  .split('\n')
+  .filter((path) => path !== '' && existsSync(join(ROOT, path)))
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+describe('documents', () => {
+  it('link only to files that exist', () => {
+    const broken = tracked
+      .filter((path) => path.endsWith('.md'))
+      .flatMap((path) =>
+        [...read(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)]
+          .map(([, target]) => [path, join(dirname(path), target!)] as const)
+          .filter(([, target]) => !existsSync(join(ROOT, target))),
+      )
+      .map(([path, target]) => `${path} → ${relative(ROOT, join(ROOT, target))}`)
+    expect(broken).toEqual([])
+  })
+
+  it('list every error code in docs/errors.md', () => {
+    const table = read('docs/errors.md')
+    const codes = [...read('shared/errors/codes.ts').matchAll(/^ {2}(\w+): \{ status/gm)].map(([, code_]) => code_!)
+    expect(codes.filter((each) => !table.includes(`\`${each}\``))).toEqual([])
+  })
+
+  it('are all linked from the README', () => {
+    const readme = read('README.md')
+    expect(tracked.filter((path) => /^docs\/.*\.md$/.test(path) && !readme.includes(`](${path}`))).toEqual([])
+  })
+
+  it('name every target of the Makefile in CONTRIBUTING', () => {
+    const contributing = read('CONTRIBUTING.md')
+    const targets = [...read('Makefile').matchAll(/^([a-z]+):.*## /gm)].map(([, target]) => target!)
+    expect(targets.length).toBeGreaterThan(10)
+    expect(targets.filter((target) => target !== 'help' && !contributing.includes(`\`make ${target}\``))).toEqual([])
+  })
+
+  it('list why a record can fail', () => {
+    const named = tracked
+      .filter((path) => /^(services\/processor\/lane|shared\/(smartmodule\/host|connectors))\/.*\.ts$/.test(path))
+      .flatMap((path) => [
+        ...read(path).matchAll(/(?:RowFault = \{|faults\.push\(\{.*|records: \[\{.*|return \{) code: '(\w+)'|\.refuse\('(\w+)'/g),
+      ])
+      .map(([, fault, refusal]) => fault ?? refusal!)
+    expect(named.length).toBeGreaterThan(10)
+    expect(named.filter((code) => !(code in RECORD_CODES))).toEqual([])
+  })
+})
+
+describe('lists', () => {
+  it('of contracts that tests hold answers against have every operation', () => {
+    const held = new Set(CONTRACTS.map(({ id }) => id))
+    expect(OPERATIONS.map(({ contract }) => contract.id).filter((id) => !held.has(id))).toEqual([])
+    expect(OPERATIONS.length).toBeGreaterThan(50)
+  })
+
+  /** Connectors without a case, because they have tests of their own. */
+  const OWN = { sources: ['conn_stream', 'conn_webhook', 'conn_http'], sinks: ['conn_stream', 'conn_log', 'conn_blackhole'] }
+  it.each(['source', 'sink'] as const)('of conformance cases have every connector that is a %s', (direction) => {
+    const cases = read(`test/integration/conformance-${direction}s.test.ts`)
+    const connectors = CONNECTORS.filter((connector) => connector[direction] && !OWN[`${direction}s`].includes(connector.id))
+    expect(connectors.length).toBeGreaterThan(3)
+    expect(connectors.map(({ id }) => id).filter((id) => !cases.includes(`'${id}'`))).toEqual([])
+  })
+})
