@@ -49,6 +49,7 @@ const NOUNS: Record<string, string> = {
   connectors: 'Connector',
   jobs: 'Job',
   keys: 'Key',
+  manifests: 'Manifest',
   overview: 'Overview',
   pipelines: 'Pipeline',
   secrets: 'Secret',

@@ -6,7 +6,9 @@ import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import bodyParser from 'koa-bodyparser'
 import type { Redis } from 'ioredis'
+import { z } from 'zod'
 import { ingestContract } from '../../shared/api/ingest.ts'
+import { Manifest } from '../../shared/api/manifests.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
 import { NDJSON } from '../../shared/api/streams.ts'
@@ -49,6 +51,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const contracts: Contract[] = [createToken.contract, ingestContract, ...OPERATIONS.map(({ contract }) => contract)]
   const document = Buffer.from(JSON.stringify(openApiDocument(contracts)))
   const docs = docsPage(contracts)
+  const manifestSchema = Buffer.from(JSON.stringify(z.toJSONSchema(Manifest, { io: 'input' })))
 
   app.on('error', (error: unknown) => {
     // A client that leaves an event stream.
@@ -63,6 +66,11 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     await limits.page(ctx)
     ctx.type = 'json'
     ctx.body = document
+  })
+  router.get('/manifest.schema.json', async (ctx) => {
+    await limits.page(ctx)
+    ctx.type = 'json'
+    ctx.body = manifestSchema
   })
   router.get('/docs', async (ctx) => {
     await limits.page(ctx)

@@ -8,16 +8,19 @@ import { PIPELINE_ACTIONS, PIPELINE_STATUSES, type PipelineAction } from '../mod
 import { Description, IdParams, ListQuery, listOf, Name, Reference } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
-const Config = z.record(z.string(), z.unknown())
+/** A connector's or SmartModule's config as requests give it. */
+export const Config = z.record(z.string(), z.unknown())
 const Endpoint = z.strictObject({ connector_id: Reference, config: Config.default({}) })
-const OnErrorRequest = z
+/** A failure policy as requests give it. */
+export const OnErrorRequest = z
   .strictObject({
     policy: z.enum(POLICIES).default(ON_ERROR_DEFAULT.policy),
     retries_max: z.number().int().min(0).max(LIMITS.retries_max).default(ON_ERROR_DEFAULT.retries_max),
     backoff_ms: z.number().int().min(0).max(LIMITS.backoff_ms_max).default(ON_ERROR_DEFAULT.backoff_ms),
   })
   .meta({ id: 'OnErrorRequest' })
-const ProcessorEntry = z
+/** A step as requests give it. */
+export const ProcessorEntry = z
   .strictObject({
     module_id: Reference,
     config: Config.default({}),

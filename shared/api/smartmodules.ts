@@ -155,6 +155,26 @@ export const testSmartModuleContract = contract({
   },
 })
 
+/** Body that deploys a SmartModule. */
+export const DeployRequest = z
+  .strictObject({
+    name: Name,
+    description: Description.optional(),
+    version: Version.optional(),
+    wasm_binary: z.string().min(1, 'must not be empty').optional().describe('WebAssembly in base64; either this or `source`'),
+    source: Source.optional(),
+    tests: z
+      .array(ModuleTest)
+      .max(10)
+      .optional()
+      .describe('Run before the version is deployed, and before each later one; those of the version before by default'),
+    config: DeployConfig.default({ input_format: 'json', output_format: 'json' }),
+  })
+  .refine(({ wasm_binary, source }) => (wasm_binary === undefined) !== (source === undefined), {
+    path: ['wasm_binary'],
+    message: 'either this or source is required, and not both',
+  })
+
 /** `POST /smartmodules`: returns 201 with the id and the version of the deployed SmartModule. */
 export const deploySmartModuleContract = contract({
   id: 'deploySmartModule',
@@ -167,24 +187,7 @@ export const deploySmartModuleContract = contract({
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
   locatedBy: 201,
   request: {
-    body: z
-      .strictObject({
-        name: Name,
-        description: Description.optional(),
-        version: Version.optional(),
-        wasm_binary: z.string().min(1, 'must not be empty').optional().describe('WebAssembly in base64; either this or `source`'),
-        source: Source.optional(),
-        tests: z
-          .array(ModuleTest)
-          .max(10)
-          .optional()
-          .describe('Run before the version is deployed, and before each later one; those of the version before by default'),
-        config: DeployConfig.default({ input_format: 'json', output_format: 'json' }),
-      })
-      .refine(({ wasm_binary, source }) => (wasm_binary === undefined) !== (source === undefined), {
-        path: ['wasm_binary'],
-        message: 'either this or source is required, and not both',
-      }),
+    body: DeployRequest,
   },
   responses: { 201: z.object({ id: Id, name: z.string(), status: z.string(), version: z.string() }) },
 })

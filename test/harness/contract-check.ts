@@ -9,6 +9,7 @@ import * as deadLetters from '../../shared/api/dead-letters.ts'
 import * as ingest from '../../shared/api/ingest.ts'
 import * as jobs from '../../shared/api/jobs.ts'
 import * as logs from '../../shared/api/logs.ts'
+import * as manifests from '../../shared/api/manifests.ts'
 import * as operate from '../../shared/api/operate.ts'
 import { refusalsOf } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
@@ -34,6 +35,7 @@ export const CONTRACTS: readonly Contract[] = [
   ingest,
   jobs,
   logs,
+  manifests,
   operate,
   overview,
   pipelines,

@@ -10,6 +10,7 @@ import { getDeadLetterOperation, listDeadLetterGroupsOperation, listDeadLettersO
 import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs.ts'
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys.ts'
 import { getAccounting, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
+import { applyManifest, getManifest, planManifest } from './manifests/manifests.ts'
 import { getOverview } from './overview.ts'
 import { getLogs } from './operate/logs.ts'
 import { tailPipeline } from './operate/tail.ts'
@@ -62,6 +63,9 @@ export const OPERATIONS: readonly Operation[] = [
   getConnectorOperation,
   validateConnectorOperation,
   checkConnectorOperation,
+  planManifest,
+  applyManifest,
+  getManifest,
   getOverview,
   listPipelinesOperation,
   createPipeline,

@@ -12,6 +12,7 @@ import * as sources from './migrations/0009-sources.ts'
 import * as canaries from './migrations/0010-canaries.ts'
 import * as moduleTests from './migrations/0011-module-tests.ts'
 import * as taskRoles from './migrations/0012-task-roles.ts'
+import * as manifestSets from './migrations/0013-manifest-sets.ts'
 
 /** A pool of connections to Postgres. */
 export type Database = Knex
@@ -33,6 +34,7 @@ const MIGRATIONS = [
   { name: '0010-canaries', migration: canaries },
   { name: '0011-module-tests', migration: moduleTests },
   { name: '0012-task-roles', migration: taskRoles },
+  { name: '0013-manifest-sets', migration: manifestSets },
 ]
 
 /** A pool of at most `connectionsMax` connections. A query waits at most 5 s for a free one. */

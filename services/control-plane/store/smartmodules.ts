@@ -35,7 +35,7 @@ export type CurrentSmartModule = SmartModuleRow & Omit<VersionRow, 'smartmodule_
 export const sha256Of = (binary: Uint8Array): string => createHash('sha256').update(binary).digest('hex')
 
 /** The SmartModules that the account may use: its own and the built-ins, each with its newest version. */
-function visible(db: Queryable, accountId: string) {
+export function visibleSmartModules(db: Queryable, accountId: string) {
   return db.select('*').from(
     db('smartmodules as m')
       .joinRaw(
@@ -49,17 +49,17 @@ function visible(db: Queryable, accountId: string) {
 
 /** A page of the account's own and the built-in SmartModules. */
 export async function listSmartModules(db: Queryable, accountId: string, page: PageRequest): Promise<Page<CurrentSmartModule>> {
-  return findPage(visible(db, accountId), page)
+  return findPage(visibleSmartModules(db, accountId), page)
 }
 
 /** The account's own or a built-in SmartModule; undefined if there is none with this id. */
 export async function findSmartModule(db: Queryable, accountId: string, id: string): Promise<CurrentSmartModule | undefined> {
-  return visible(db, accountId).where('id', id).first()
+  return visibleSmartModules(db, accountId).where('id', id).first()
 }
 
 /** The account's own or a built-in SmartModule; undefined if there is none with this name. */
 export async function findSmartModuleByName(db: Queryable, accountId: string, name: string): Promise<CurrentSmartModule | undefined> {
-  return visible(db, accountId).where('name', name).first()
+  return visibleSmartModules(db, accountId).where('name', name).first()
 }
 
 /** One version of a SmartModule; undefined if it does not exist. */

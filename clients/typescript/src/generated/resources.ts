@@ -175,6 +175,16 @@ export function createResources(transport: Transport) {
       check: (id: string, body: T.CheckConnectorRequest, options: RequestOptions = {}) =>
         call<T.CheckConnectorResponse>('POST', `/connectors/${segment(id)}/check`, { body, ...options }),
     },
+    manifests: {
+      /** What applying a manifest would change; changes nothing. */
+      plan: (body: T.PlanManifestRequest, options: RequestOptions = {}) =>
+        call<T.ManifestPlan>('POST', '/manifests/plan', { body, ...options }),
+      /** Make the changes that a plan of the manifest names; 409 where the plan with this hash is out of date, and nothing is changed. */
+      apply: (body: T.ApplyManifestRequest, options: RequestOptions = {}) =>
+        call<T.ManifestPlan>('POST', '/manifests/apply', { body, ...options }),
+      /** The set as a manifest, whose plan would change nothing; `id` is the set’s name. */
+      get: (id: string, options: RequestOptions = {}) => call<T.GetManifestResponse>('GET', `/manifests/${segment(id)}`, { ...options }),
+    },
     overview: {
       /** All pipelines with status, reason, rate, lag and dead letters; those that need attention come first. */
       get: (options: RequestOptions = {}) => call<T.GetOverviewResponse>('GET', '/overview', { ...options }),

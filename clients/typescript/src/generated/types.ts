@@ -64,6 +64,13 @@ export type ApiKey = {
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
 }
 
+export type ApplyManifestRequest = {
+  manifest: Manifest
+  /** Delete members of the set that the manifest no longer names */ prune?: boolean
+  /** Pipelines that may be deleted and made anew, which loses their position */ replace?: string[]
+  /** Of the plan to apply */ hash?: string
+}
+
 export type AuditEntry = {
   /** Opaque id */ id: string
   /** ISO 8601 time in UTC, with milliseconds */ at: string
@@ -367,6 +374,8 @@ export type GetConnectorResponse = {
   sink_schema?: Record<string, unknown>
 }
 
+export type GetManifestResponse = { manifest: ShownManifest }
+
 export type GetOverviewResponse = {
   pipelines: PipelineGlance[]
   totals: { pipelines: number; attention: number; records_per_second: number; lag: number; dead_letters: number }
@@ -567,6 +576,80 @@ export type ListSmartModulesResponse = { modules: SmartModuleItem[]; total: numb
 
 export type ListStreamsResponse = { streams: StreamItem[]; total: number; page: number; page_size: number; next_cursor?: string }
 
+export type Manifest = {
+  /** The version of this format */ dps: 1
+  /** What owns the members: another set can’t change them */ set: string
+  streams?: Record<string, ManifestStream>
+  smartmodules?: Record<string, ManifestSmartModule>
+  pipelines?: Record<string, ManifestPipeline>
+}
+
+export type ManifestPipeline = {
+  source:
+    | { /** Of this manifest, or of the account */ stream: string }
+    | { /** Name or id */ connector: string; /** Its config */ with?: Record<string, unknown> }
+  steps?: ManifestStep[]
+  sink:
+    | { /** Of this manifest, or of the account */ stream: string; compression?: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd' }
+    | { /** Name or id */ connector: string; /** Its config */ with?: Record<string, unknown> }
+  description?: string
+  tasks?: number
+  autostart?: boolean
+  start?: StreamPlace
+  on_error?: OnErrorRequest
+  /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never */ failure_threshold?: number
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?:
+    | 'fail'
+    | 'earliest'
+}
+
+export type ManifestPlan = {
+  set: string
+  /** Of this plan: given to apply, exactly this plan is applied or nothing */ hash: string
+  /** In the order in which they are made */ changes: PlannedChange[]
+  unchanged: number
+}
+
+export type ManifestSmartModule = {
+  description?: string
+  /** WebAssembly in base64; either this or `source` */ wasm_binary?: string
+  source?: SmartModuleSource
+  /** Run before the version is deployed, and before each later one; those of the version before by default */ tests?: ModuleTest[]
+  config?: {
+    input_format?: 'json' | 'text' | 'bytes'
+    output_format?: 'json' | 'text' | 'bytes'
+    /** JSON Schema for the config of a step that uses the SmartModule */ parameters?: Record<string, unknown>
+  }
+}
+
+export type ManifestStep = {
+  /** Of this manifest, of the account, or a built-in */ module: string
+  /** Its config */ with?: Record<string, unknown>
+  /** The newest by default, also when a later one is deployed */ version?: string
+  on_error?: OnErrorRequest
+  timeout_ms?: number
+  /** The SmartModule changes keys: records go to the partition of their new key */ changes_keys?: boolean
+}
+
+export type ManifestStream = {
+  description?: string
+  schema?: Record<string, unknown>
+  /** Id of a schema in the registry, used with its references instead of `schema` */ schema_id?: number
+  /** An existing topic: the stream adopts it as it is, and leaves it when deleted. `schema_id` is then its newest schema by default */ topic?: string
+  /** 4 by default */ partitions?: number
+  /** 604800000 (a week) by default */ retention_ms?: number
+  /** BACKWARD by default */ compatibility?:
+    | 'BACKWARD'
+    | 'BACKWARD_TRANSITIVE'
+    | 'FORWARD'
+    | 'FORWARD_TRANSITIVE'
+    | 'FULL'
+    | 'FULL_TRANSITIVE'
+    | 'NONE'
+  /** json by default; with `schema_id`, the format of that schema */ format?: 'json' | 'avro' | 'protobuf'
+  key?: string
+}
+
 export type ModuleTest = {
   title?: string
   config?: Record<string, unknown>
@@ -694,6 +777,24 @@ export type PipelineRequest = {
     | 'earliest'
 }
 
+export type PlanManifestRequest = {
+  manifest: Manifest
+  /** Delete members of the set that the manifest no longer names */ prune?: boolean
+  /** Pipelines that may be deleted and made anew, which loses their position */ replace?: string[]
+}
+
+export type PlannedChange = {
+  kind: 'stream' | 'smartmodule' | 'pipeline'
+  name: string
+  action: 'create' | 'update' | 'replace' | 'adopt' | 'delete'
+  /** `live`: between two rounds; `reopen`: its tasks start anew; `replace`: deleted and made anew, its position is lost */ effect:
+    | 'live'
+    | 'reopen'
+    | 'replace'
+    | null
+  differences: { path: string; before: unknown; after: unknown }[]
+}
+
 export type PreviewPipelineResponse = {
   /** Opaque id */ pipeline_id: string
   records: Trace[]
@@ -760,6 +861,14 @@ export type Secret = {
   /** Ids of the pipelines that use the secret */ used_by: string[]
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+}
+
+export type ShownManifest = {
+  dps: 1
+  set: string
+  streams: Record<string, Record<string, unknown>>
+  smartmodules: Record<string, Record<string, unknown>>
+  pipelines: Record<string, Record<string, unknown>>
 }
 
 export type SmartModuleItem = {

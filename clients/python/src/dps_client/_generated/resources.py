@@ -107,6 +107,23 @@ class Connectors:
         return cast("types.CheckConnectorResponse", self._transport.call("POST", f"/connectors/{segment(id_)}/check", body=body))
 
 
+class Manifests:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def plan(self, body: types.PlanManifestRequest) -> types.ManifestPlan:
+        """What applying a manifest would change; changes nothing."""
+        return cast("types.ManifestPlan", self._transport.call("POST", "/manifests/plan", body=body))
+
+    def apply(self, body: types.ApplyManifestRequest) -> types.ManifestPlan:
+        """Make the changes that a plan of the manifest names; 409 where the plan with this hash is out of date, and nothing is changed."""
+        return cast("types.ManifestPlan", self._transport.call("POST", "/manifests/apply", body=body))
+
+    def get(self, id_: str) -> types.GetManifestResponse:
+        """The set as a manifest, whose plan would change nothing; `id` is the set’s name."""
+        return cast("types.GetManifestResponse", self._transport.call("GET", f"/manifests/{segment(id_)}"))
+
+
 class Overview:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -19,6 +19,13 @@ ApiKey = TypedDict("ApiKey", {
     "created_at": "str",
 })
 
+ApplyManifestRequest = TypedDict("ApplyManifestRequest", {
+    "manifest": "Manifest",
+    "prune": "NotRequired[bool]",
+    "replace": "NotRequired[List[str]]",
+    "hash": "NotRequired[str]",
+})
+
 AuditEntry = TypedDict("AuditEntry", {
     "id": "str",
     "at": "str",
@@ -261,6 +268,10 @@ GetConnectorResponse = TypedDict("GetConnectorResponse", {
     "sink_schema": "NotRequired[dict[str, Any]]",
 })
 
+GetManifestResponse = TypedDict("GetManifestResponse", {
+    "manifest": "ShownManifest",
+})
+
 GetOverviewResponse = TypedDict("GetOverviewResponse", {
     "pipelines": "List[PipelineGlance]",
     "totals": "dict[str, Any]",
@@ -447,6 +458,63 @@ ListStreamsResponse = TypedDict("ListStreamsResponse", {
     "next_cursor": "NotRequired[str]",
 })
 
+Manifest = TypedDict("Manifest", {
+    "dps": "Literal[1]",
+    "set": "str",
+    "streams": "NotRequired[dict[str, Any]]",
+    "smartmodules": "NotRequired[dict[str, Any]]",
+    "pipelines": "NotRequired[dict[str, Any]]",
+})
+
+ManifestPipeline = TypedDict("ManifestPipeline", {
+    "source": "dict[str, Any]",
+    "steps": "NotRequired[List[ManifestStep]]",
+    "sink": "dict[str, Any]",
+    "description": "NotRequired[str]",
+    "tasks": "NotRequired[int]",
+    "autostart": "NotRequired[bool]",
+    "start": "NotRequired[StreamPlace]",
+    "on_error": "NotRequired[OnErrorRequest]",
+    "failure_threshold": "NotRequired[float]",
+    "on_lost_position": "NotRequired[Literal[\"fail\", \"earliest\"]]",
+})
+
+ManifestPlan = TypedDict("ManifestPlan", {
+    "set": "str",
+    "hash": "str",
+    "changes": "List[PlannedChange]",
+    "unchanged": "int",
+})
+
+ManifestSmartModule = TypedDict("ManifestSmartModule", {
+    "description": "NotRequired[str]",
+    "wasm_binary": "NotRequired[str]",
+    "source": "NotRequired[SmartModuleSource]",
+    "tests": "NotRequired[List[ModuleTest]]",
+    "config": "NotRequired[dict[str, Any]]",
+})
+
+ManifestStep = TypedDict("ManifestStep", {
+    "module": "str",
+    "with": "NotRequired[dict[str, Any]]",
+    "version": "NotRequired[str]",
+    "on_error": "NotRequired[OnErrorRequest]",
+    "timeout_ms": "NotRequired[int]",
+    "changes_keys": "NotRequired[bool]",
+})
+
+ManifestStream = TypedDict("ManifestStream", {
+    "description": "NotRequired[str]",
+    "schema": "NotRequired[dict[str, Any]]",
+    "schema_id": "NotRequired[int]",
+    "topic": "NotRequired[str]",
+    "partitions": "NotRequired[int]",
+    "retention_ms": "NotRequired[int]",
+    "compatibility": "NotRequired[Literal[\"BACKWARD\", \"BACKWARD_TRANSITIVE\", \"FORWARD\", \"FORWARD_TRANSITIVE\", \"FULL\", \"FULL_TRANSITIVE\", \"NONE\"]]",
+    "format": "NotRequired[Literal[\"json\", \"avro\", \"protobuf\"]]",
+    "key": "NotRequired[str]",
+})
+
 ModuleTest = TypedDict("ModuleTest", {
     "title": "NotRequired[str]",
     "config": "NotRequired[dict[str, Any]]",
@@ -556,6 +624,20 @@ PipelineRequest = TypedDict("PipelineRequest", {
     "on_lost_position": "NotRequired[Literal[\"fail\", \"earliest\"]]",
 })
 
+PlanManifestRequest = TypedDict("PlanManifestRequest", {
+    "manifest": "Manifest",
+    "prune": "NotRequired[bool]",
+    "replace": "NotRequired[List[str]]",
+})
+
+PlannedChange = TypedDict("PlannedChange", {
+    "kind": "Literal[\"stream\", \"smartmodule\", \"pipeline\"]",
+    "name": "str",
+    "action": "Literal[\"create\", \"update\", \"replace\", \"adopt\", \"delete\"]",
+    "effect": "Union[Literal[\"live\", \"reopen\", \"replace\"], None]",
+    "differences": "List[dict[str, Any]]",
+})
+
 PreviewPipelineResponse = TypedDict("PreviewPipelineResponse", {
     "pipeline_id": "str",
     "records": "List[Trace]",
@@ -635,6 +717,14 @@ Secret = TypedDict("Secret", {
     "used_by": "List[str]",
     "created_at": "str",
     "updated_at": "str",
+})
+
+ShownManifest = TypedDict("ShownManifest", {
+    "dps": "Literal[1]",
+    "set": "str",
+    "streams": "dict[str, Any]",
+    "smartmodules": "dict[str, Any]",
+    "pipelines": "dict[str, Any]",
 })
 
 SmartModuleItem = TypedDict("SmartModuleItem", {

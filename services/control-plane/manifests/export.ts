@@ -1,0 +1,79 @@
+/** A set as a manifest: what is by default is left out. */
+import type { ShownManifest } from '../../../shared/api/manifests.ts'
+import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
+import { STREAM_DEFAULTS } from '../../../shared/api/streams.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { Queryable } from '../store/database.ts'
+import { getBinary } from '../store/smartmodules.ts'
+import type { PipelineRow } from '../store/pipelines.ts'
+import type { StreamRow } from '../store/streams.ts'
+import { findKnown, ownedBy, type Known, type KnownModule } from './known.ts'
+import { endPart, requestOf } from './parts.ts'
+
+type Part = Record<string, unknown>
+
+/** The members that differ from their defaults. */
+const besides = (part: Part, defaults: Part): Part =>
+  Object.fromEntries(Object.entries(part).filter(([name, value]) => value !== undefined && !isDeepStrictEqual(value, defaults[name])))
+
+function streamOf(row: StreamRow): Part {
+  const { description, is_adopted, topic, schema_text, schema_id, schema, partitions, compatibility, format } = row
+  const common = { description, key: row.key_field ?? undefined }
+  if (is_adopted) return besides({ ...common, topic, schema_id }, { description: '' })
+  const given = schema_text ? { schema_id } : { schema, format }
+  const own = { ...common, ...given, partitions, compatibility, retention_ms: Number(row.retention_ms) }
+  return besides(own, { description: '', format: 'json', ...STREAM_DEFAULTS })
+}
+
+async function moduleOf(db: Queryable, { module, newest }: KnownModule): Promise<Part> {
+  const { source, input_format, output_format, config, tests } = newest
+  const given = source ? { source } : { wasm_binary: (await getBinary(db, newest.sha256)).toString('base64') }
+  const formats = besides({ input_format, output_format }, { input_format: 'json', output_format: 'json' })
+  // Those of a source are its class Settings.
+  const more = { ...formats, ...(source || !config.parameters ? {} : { parameters: config.parameters }) }
+  return besides(
+    { description: module.description, ...given, tests: tests ?? undefined, config: Object.keys(more).length > 0 ? more : undefined },
+    { description: '' },
+  )
+}
+
+function pipelineOf(known: Known, row: PipelineRow): Part {
+  const { source, sink, on_error } = requestOf(row)
+  const { steps, tasks, failure_threshold, on_lost_position } = row.definition
+  const shown = steps.map((step) => ({
+    module: step.name,
+    ...besides(
+      { version: step.version, with: step.config, on_error: step.on_error, timeout_ms: step.timeout_ms, changes_keys: step.changes_keys },
+      // The newest one is followed.
+      { version: known.modules.get(step.name)?.module.version, with: {}, on_error, changes_keys: false },
+    ),
+  }))
+  return besides(
+    {
+      description: row.description,
+      source: endPart(known, source),
+      steps: shown,
+      sink: endPart(known, sink),
+      tasks,
+      on_error,
+      failure_threshold,
+      on_lost_position,
+    },
+    { description: '', tasks: 1, on_error: ON_ERROR_DEFAULT, failure_threshold: 0.5, on_lost_position: 'fail' },
+  )
+}
+
+/** Undefined where the set has no member. */
+export async function exportSet(db: Queryable, accountId: string, set: string): Promise<ShownManifest | undefined> {
+  const known = await findKnown(db, accountId, { set, streams: {}, smartmodules: {}, pipelines: {} })
+  const owned = ownedBy(known, set)
+  if (Object.values(owned).every((names) => names.length === 0)) return undefined
+  const modules = await Promise.all(owned.smartmodule.map(async (name) => [name, await moduleOf(db, known.modules.get(name)!)] as const))
+  return {
+    dps: 1,
+    set,
+    streams: Object.fromEntries(owned.stream.map((name) => [name, streamOf(known.streams.get(name)!)])),
+    smartmodules: Object.fromEntries(modules),
+    pipelines: Object.fromEntries(owned.pipeline.map((name) => [name, pipelineOf(known, known.pipelines.get(name)!)])),
+  }
+}

@@ -1,0 +1,202 @@
+/** Makes the changes of a plan, through the same operations that requests for each of them would go through. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Manifest, PlannedChange, PipelinePart } from '../../../../shared/api/manifests.ts'
+import { PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import { StreamRequest } from '../../../../shared/api/streams.ts'
+import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
+import type { Caller, Deps } from '../../deps.ts'
+import { createPipeline } from '../pipelines/create-pipeline.ts'
+import { deletePipelineOperation } from '../pipelines/pipelines.ts'
+import { updatePipelineOperation } from '../pipelines/update-pipeline.ts'
+import { deploySmartModule } from '../smartmodules/deploy-smartmodule.ts'
+import { deleteSmartModuleOperation } from '../smartmodules/smartmodules.ts'
+import { createStream } from '../streams/create-stream.ts'
+import { deleteStreamOperation } from '../streams/streams.ts'
+import { updateStreamOperation } from '../streams/update-stream.ts'
+import { ServiceError } from '../../service-error.ts'
+import { deleteMember, listStreamsByName, saveMember } from '../../store/manifests.ts'
+import { findSmartModuleByName, updateDescription } from '../../store/smartmodules.ts'
+import { idOf, type Known } from '../../manifests/known.ts'
+import { fingerprintOf, hashOfBinary } from '../../manifests/parts.ts'
+import { pointer, type Asked, type Planned } from '../../manifests/plan.ts'
+
+/** The request is one, and so are its limits and its audit: what it leads to has neither ETags nor keys of its own. */
+const plain = ({ accountId, accountType, keyId, scopes }: Caller): Caller => ({ accountId, accountType, keyId, scopes })
+
+/** A pipeline that is deleted may drain for a while, and uses its streams and SmartModules meanwhile. */
+const GONE_MAX_MS = 60_000
+const GONE_LOOK_MS = 300
+
+async function untilFree<T>(work: () => Promise<T>): Promise<T> {
+  for (const deadline = Date.now() + GONE_MAX_MS; ; await sleep(GONE_LOOK_MS)) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'conflict' || Date.now() > deadline) throw error
+    }
+  }
+}
+
+const differsIn = (change: PlannedChange, ...members: string[]): boolean =>
+  change.differences.some(({ path }) => members.includes(path.split('/')[1]!))
+
+type Work = { deps: Deps; caller: Caller; manifest: Manifest; known: Known }
+/** What replies say of what was made. */
+const Created = z.object({ id: z.string() })
+const CreatedPipeline = z.object({ pipeline_id: z.string() })
+
+/** The member's id afterwards, and its fingerprint. */
+type Made = { id: string; fingerprint?: string }
+
+async function applyStream({ deps, caller, manifest, known }: Work, { name, action }: PlannedChange): Promise<Made> {
+  const asked = manifest.streams[name]!
+  if (action === 'create') {
+    const body = StreamRequest.parse({ name, ...asked })
+    return { id: Created.parse((await createStream.handle(deps, caller, { params: {}, query: {}, body })).body).id }
+  }
+  const { id } = known.streams.get(name)!
+  if (action === 'adopt') return { id }
+  const { description, schema, schema_id } = asked
+  const body = { description, ...(schema ? { schema } : {}), ...(schema_id === undefined ? {} : { schema_id }) }
+  await updateStreamOperation.handle(deps, caller, { params: { id }, query: {}, body })
+  return { id }
+}
+
+async function applyModule({ deps, caller, manifest, known }: Work, change: PlannedChange): Promise<Made> {
+  const { name, action } = change
+  const asked = manifest.smartmodules[name]!
+  const existing = known.modules.get(name)
+  if (action === 'adopt') return { id: existing!.module.id }
+  if (action === 'update' && !change.differences.some(({ path }) => path !== '/description')) {
+    await updateDescription(deps.db, existing!.module.id, asked.description ?? '')
+    return { id: existing!.module.id }
+  }
+  await deploySmartModule.handle(deps, caller, { params: {}, query: {}, body: { name, ...asked } })
+  const { id, version } = (await findSmartModuleByName(deps.db, caller.accountId, name))!
+  return asked.wasm_binary === undefined ? { id } : { id, fingerprint: fingerprintOf(hashOfBinary(asked.wasm_binary), version) }
+}
+
+/** The pipeline as a request makes it. */
+async function requestFor({ deps, caller }: Work, name: string, part: PipelinePart): Promise<PipelineRequest> {
+  const { source, steps, sink, ...rest } = part
+  const names = [source, sink].flatMap((end) => ('stream' in end ? [end.stream] : []))
+  const ids = new Map((await listStreamsByName(deps.db, caller.accountId, { names, ids: [] })).map((row) => [row.name, row.id]))
+  const endpoint = (end: PipelinePart['source' | 'sink']) => {
+    if ('connector' in end) return { connector_id: end.connector, config: end.with }
+    const compression = 'compression' in end && end.compression !== undefined ? { compression: end.compression } : {}
+    return { connector_id: streamConnector.id, config: { stream_id: ids.get(end.stream), ...compression } }
+  }
+  return PipelineRequest.parse({
+    name,
+    ...rest,
+    source: endpoint(source),
+    processors: steps.map(({ module, with: config, ...step }) => ({ module_id: module, config, ...step })),
+    sink: endpoint(sink),
+  })
+}
+
+async function applyPipeline(work: Work, change: PlannedChange): Promise<Made> {
+  const { deps, caller, manifest, known } = work
+  const { name, action } = change
+  const existing = known.pipelines.get(name)
+  if (action === 'adopt') return { id: existing!.id }
+  const request = await requestFor(work, name, manifest.pipelines[name]!)
+  if (action === 'update') {
+    const { description, processors, sink, tasks, on_error, failure_threshold, on_lost_position } = request
+    const body = {
+      ...(differsIn(change, 'description') ? { description } : {}),
+      ...(differsIn(change, 'steps') ? { processors } : {}),
+      ...(differsIn(change, 'sink') ? { sink } : {}),
+      ...(differsIn(change, 'tasks') ? { tasks } : {}),
+      ...(differsIn(change, 'on_error') ? { on_error } : {}),
+      ...(differsIn(change, 'failure_threshold') ? { failure_threshold } : {}),
+      ...(differsIn(change, 'on_lost_position') ? { on_lost_position } : {}),
+    }
+    await updatePipelineOperation.handle(deps, caller, { params: { id: existing!.id }, query: { check: 'true' }, body })
+    return { id: existing!.id }
+  }
+  const make = async () => {
+    const { body } = await createPipeline.handle(deps, caller, { params: {}, query: { check: 'true' }, body: request })
+    return { id: CreatedPipeline.parse(body).pipeline_id }
+  }
+  if (action === 'create') return make()
+  await deletePipelineOperation.handle(deps, caller, { params: { id: existing!.id }, query: {}, body: undefined })
+  await deleteMember(deps.db, caller.accountId, 'pipeline', existing!.id)
+  return untilFree(make)
+}
+
+async function remove({ deps, caller, known }: Work, { kind, name }: PlannedChange): Promise<void> {
+  const id = idOf(known, kind, name)
+  if (id === undefined) return
+  const input = { params: { id }, query: {}, body: undefined }
+  if (kind === 'pipeline') await deletePipelineOperation.handle(deps, caller, input)
+  else if (kind === 'smartmodule') await untilFree(() => deleteSmartModuleOperation.handle(deps, caller, input))
+  else await untilFree(() => deleteStreamOperation.handle(deps, caller, input))
+  await deleteMember(deps.db, caller.accountId, kind, id)
+}
+
+/** The members of requests that have other names in a manifest. */
+const inManifest = (path: string): string =>
+  path
+    .replace(/^\/processors\/(\d+)\/config/, '/steps/$1/with')
+    .replace(/^\/processors/, '/steps')
+    .replace(/^\/(source|sink)\/config/, '/$1/with')
+
+const APPLY = { stream: applyStream, smartmodule: applyModule, pipeline: applyPipeline }
+
+/** Makes one change, and the resource a member. Throws its own error, with the change in front and paths of the manifest. */
+async function applyChange(work: Work, change: PlannedChange): Promise<void> {
+  const { kind, name, action } = change
+  try {
+    if (action === 'delete') return await remove(work, change)
+    const { id, fingerprint } = await APPLY[kind](work, change)
+    const member = { kind, resource_id: id, set_name: work.manifest.set, ...(fingerprint === undefined ? {} : { fingerprint }) }
+    await saveMember(work.deps.db, work.caller.accountId, member)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const { headers, status } = error
+    const details = error.details?.map(({ path, ...rest }) => ({ path: `${pointer(kind, name)}${inManifest(path)}`, ...rest }))
+    const message = `${action} of the ${kind} "${name}": ${error.message}`
+    throw new ServiceError(error.code, message, { status, headers, cause: error, ...(details ? { details } : {}) })
+  }
+}
+
+/** How many of a kind are made at once: an account has two workshops, which SmartModules need. */
+const AT_ONCE = { stream: 8, smartmodule: 1, pipeline: 4 }
+
+/** Changes that can be made at once, in their order: what others use comes before them, and deletions are made one by one. */
+function partsOf(changes: readonly PlannedChange[]): PlannedChange[][] {
+  const parts: PlannedChange[][] = []
+  for (const change of changes) {
+    const last = parts.at(-1)
+    const [first] = last ?? []
+    const fits = first?.kind === change.kind && change.action !== 'delete' && last!.length < AT_ONCE[change.kind]
+    if (fits) last!.push(change)
+    else parts.push([change])
+  }
+  return parts
+}
+
+/**
+ * Makes the changes in their order. Each is whole or not made; the first one that fails ends it with its own error, which says how many
+ * were made: applying again goes on from there.
+ */
+export async function applyPlan(deps: Deps, caller: Caller, { manifest }: Asked, { changes, known }: Planned): Promise<void> {
+  const work: Work = { deps, caller: plain(caller), manifest, known }
+  let done = 0
+  for (const part of partsOf(changes)) {
+    const ended = await Promise.allSettled(part.map((change) => applyChange(work, change)))
+    done += ended.filter(({ status }) => status === 'fulfilled').length
+    const failed = ended.find((each) => each.status === 'rejected')?.reason
+    if (failed === undefined) continue
+    if (!(failed instanceof ServiceError)) throw failed
+    const { code, message, ...options } = failed
+    throw new ServiceError(code, `${message} (${done} of ${changes.length} changes were made)`, {
+      status: options.status,
+      headers: options.headers,
+      cause: failed,
+      ...(options.details ? { details: options.details } : {}),
+    })
+  }
+}

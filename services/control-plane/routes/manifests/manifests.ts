@@ -1,0 +1,34 @@
+/** Manifests: plan, apply, and the set as it is. */
+import { applyManifestContract, getManifestContract, planManifestContract } from '../../../../shared/api/manifests.ts'
+import { applyPlan } from './apply.ts'
+import { exportSet } from '../../manifests/export.ts'
+import { planOf, type Planned } from '../../manifests/plan.ts'
+import { createOneAtATime } from '../../one-at-a-time.ts'
+import { notFound, ServiceError } from '../../service-error.ts'
+import { operation } from '../operation.ts'
+
+const show = ({ set, hash, changes, unchanged }: Planned) => ({ set, hash, changes, unchanged })
+
+export const planManifest = operation(planManifestContract, async ({ db }, { accountId }, { body }) => ({
+  status: 200,
+  body: show(await planOf(db, accountId, body)),
+}))
+
+/** By account: what one applies is what the next one is planned on. */
+const applying = createOneAtATime()
+
+export const applyManifest = operation(applyManifestContract, (deps, caller, { body: { hash, ...asked } }) =>
+  applying.run(caller.accountId, async () => {
+    const plan = await planOf(deps.db, caller.accountId, asked)
+    if (hash !== undefined && hash !== plan.hash)
+      throw new ServiceError('conflict', 'the plan is out of date: something that it is about has changed since; plan again')
+    await applyPlan(deps, caller, asked, plan)
+    return { status: 200 as const, body: show(plan) }
+  }),
+)
+
+export const getManifest = operation(getManifestContract, async ({ db }, { accountId }, { params }) => {
+  const manifest = await exportSet(db, accountId, params.id)
+  if (!manifest) throw notFound('the set')
+  return { status: 200, body: { manifest } }
+})

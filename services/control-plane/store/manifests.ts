@@ -1,0 +1,55 @@
+/** Members of sets, and the resources that a manifest names, found in one query for each kind. */
+import type { MemberKind } from '../../../shared/api/manifests.ts'
+import type { Queryable } from './database.ts'
+import { readable, type PipelineRow } from './pipelines.ts'
+import { visibleSmartModules, type CurrentSmartModule } from './smartmodules.ts'
+import type { StreamRow } from './streams.ts'
+
+/** A row of `manifest_members`. */
+export type Member = { kind: MemberKind; resource_id: string; set_name: string; fingerprint: string | null }
+
+/** All members of the account's sets. */
+export async function listMembers(db: Queryable, accountId: string): Promise<Member[]> {
+  return db('manifest_members').where({ account_id: accountId }).select('kind', 'resource_id', 'set_name', 'fingerprint')
+}
+
+/** Makes the resource a member; without a fingerprint it keeps the one that it has. */
+export async function saveMember(
+  db: Queryable,
+  accountId: string,
+  member: Omit<Member, 'fingerprint'> & { fingerprint?: string },
+): Promise<void> {
+  await db('manifest_members')
+    .insert({ account_id: accountId, ...member })
+    .onConflict(['account_id', 'kind', 'resource_id'])
+    .merge()
+}
+
+/** The resource is no member any more. */
+export async function deleteMember(db: Queryable, accountId: string, kind: MemberKind, resourceId: string): Promise<void> {
+  await db('manifest_members').where({ account_id: accountId, kind, resource_id: resourceId }).delete()
+}
+
+type Wanted = { names: readonly string[]; ids: readonly string[] }
+
+/** The account's streams with these names or ids. */
+export async function listStreamsByName(db: Queryable, accountId: string, { names, ids }: Wanted): Promise<StreamRow[]> {
+  return db('streams')
+    .where({ account_id: accountId })
+    .whereNot('status', 'deleting')
+    .where((scope) => void scope.whereIn('name', names).orWhereIn('id', ids))
+}
+
+/** The account's pipelines with these names or ids. */
+export async function listPipelinesByName(db: Queryable, accountId: string, { names, ids }: Wanted): Promise<PipelineRow[]> {
+  const rows: PipelineRow[] = await db('pipelines')
+    .where({ account_id: accountId })
+    .whereNot('status', 'deleting')
+    .where((scope) => void scope.whereIn('name', names).orWhereIn('id', ids))
+  return readable(rows)
+}
+
+/** The account's own and the built-in SmartModules with these names or ids, each with its newest version. */
+export async function listSmartModulesByName(db: Queryable, accountId: string, { names, ids }: Wanted): Promise<CurrentSmartModule[]> {
+  return visibleSmartModules(db, accountId).where((scope) => void scope.whereIn('name', names).orWhereIn('id', ids))
+}

@@ -1,0 +1,158 @@
+/** Contracts for manifests: what a set of streams, SmartModules and pipelines should be, by name, planned and then applied. */
+import { z } from 'zod'
+import { LIMITS } from '../model/limits.ts'
+import { IdParams, Name, Reference } from './common.ts'
+import { contract } from './operation.ts'
+import { Config, OnErrorRequest, PipelineRequest, ProcessorEntry } from './pipelines.ts'
+import { DeployRequest } from './smartmodules.ts'
+import { StreamRequest } from './streams.ts'
+
+const { name: _stream, ...streamShape } = StreamRequest.shape
+/** A stream, as a request makes it, without its name. */
+export const StreamPart = z.strictObject(streamShape).meta({ id: 'ManifestStream' })
+/** A validated stream. */
+export type StreamPart = z.output<typeof StreamPart>
+
+const { name: _module, version: _version, ...moduleShape } = DeployRequest.shape
+/** A SmartModule: its source, or its binary. A change of either, or of its config or tests, is its next version. */
+export const ModulePart = z
+  .strictObject(moduleShape)
+  .refine(({ wasm_binary, source }) => (wasm_binary === undefined) !== (source === undefined), {
+    path: ['source'],
+    message: 'either this or wasm_binary is required, and not both',
+  })
+  .meta({ id: 'ManifestSmartModule' })
+/** A validated SmartModule. */
+export type ModulePart = z.output<typeof ModulePart>
+
+const StreamEnd = z.strictObject({ stream: Name.describe('Of this manifest, or of the account') })
+const ConnectorEnd = z.strictObject({ connector: Reference.describe('Name or id'), with: Config.default({}).describe('Its config') })
+const { compression } = z.object({ compression: z.enum(['none', 'gzip', 'snappy', 'lz4', 'zstd']).optional() }).shape
+
+const { module_id: _id, config: _config, ...stepShape } = ProcessorEntry.shape
+const StepPart = z
+  .strictObject({
+    module: Name.or(z.string().startsWith('dps/')).describe('Of this manifest, of the account, or a built-in'),
+    with: Config.default({}).describe('Its config'),
+    ...stepShape,
+    version: stepShape.version.describe('The newest by default, also when a later one is deployed'),
+  })
+  .meta({ id: 'ManifestStep' })
+
+const { name: _name, source: _source, processors: _processors, sink: _sink, ...pipelineShape } = PipelineRequest.shape
+/** A pipeline; `autostart` and `start` are for its creation only. */
+export const PipelinePart = z
+  .strictObject({
+    source: z.union([StreamEnd, ConnectorEnd]),
+    steps: z.array(StepPart).max(LIMITS.chain_steps_max).default([]),
+    sink: z.union([StreamEnd.extend({ compression }), ConnectorEnd]),
+    ...pipelineShape,
+    on_error: OnErrorRequest.default({ policy: 'dead_letter', retries_max: 3, backoff_ms: 200 }),
+  })
+  .meta({ id: 'ManifestPipeline' })
+/** A validated pipeline. */
+export type PipelinePart = z.output<typeof PipelinePart>
+
+const parts = <T extends z.ZodType>(part: T) => z.record(Name, part).default({} as never)
+/** A set: its members are only what it names, and only they are pruned. */
+export const Manifest = z
+  .strictObject({
+    dps: z.literal(1).describe('The version of this format'),
+    set: Name.describe('What owns the members: another set can’t change them'),
+    streams: parts(StreamPart),
+    smartmodules: parts(ModulePart),
+    pipelines: parts(PipelinePart),
+  })
+  .refine(({ streams, smartmodules, pipelines }) => [streams, smartmodules, pipelines].every((each) => Object.keys(each).length <= 1000), {
+    message: 'must have at most 1000 of each kind',
+  })
+  .meta({ id: 'Manifest' })
+/** A validated manifest. */
+export type Manifest = z.output<typeof Manifest>
+
+const shownParts = z.record(z.string(), z.record(z.string(), z.unknown()))
+/** A manifest as it is shown: what is by default is left out. */
+export const ShownManifest = z
+  .object({ dps: z.literal(1), set: z.string(), streams: shownParts, smartmodules: shownParts, pipelines: shownParts })
+  .meta({ id: 'ShownManifest' })
+/** A validated one. */
+export type ShownManifest = z.output<typeof ShownManifest>
+
+/** The kinds of members, in the order in which they are made. */
+export const MEMBER_KINDS = ['stream', 'smartmodule', 'pipeline'] as const
+/** A kind of member. */
+export type MemberKind = (typeof MEMBER_KINDS)[number]
+
+/** One change: `adopt` makes a resource that is in no set a member, without a change to it. */
+export const PlannedChange = z
+  .object({
+    kind: z.enum(MEMBER_KINDS),
+    name: z.string(),
+    action: z.enum(['create', 'update', 'replace', 'adopt', 'delete']),
+    effect: z
+      .enum(['live', 'reopen', 'replace'])
+      .nullable()
+      .describe('`live`: between two rounds; `reopen`: its tasks start anew; `replace`: deleted and made anew, its position is lost'),
+    differences: z.array(z.object({ path: z.string(), before: z.unknown(), after: z.unknown() })),
+  })
+  .meta({ id: 'PlannedChange' })
+/** A validated change. */
+export type PlannedChange = z.output<typeof PlannedChange>
+
+const Plan = z
+  .object({
+    set: z.string(),
+    hash: z.string().describe('Of this plan: given to apply, exactly this plan is applied or nothing'),
+    changes: z.array(PlannedChange).describe('In the order in which they are made'),
+    unchanged: z.number().int(),
+  })
+  .meta({ id: 'ManifestPlan' })
+
+const Asked = {
+  manifest: Manifest,
+  prune: z.boolean().default(false).describe('Delete members of the set that the manifest no longer names'),
+  replace: z.array(Name).max(1000).default([]).describe('Pipelines that may be deleted and made anew, which loses their position'),
+}
+
+/** `POST /manifests/plan`: returns 200 with what applying the manifest would change. */
+export const planManifestContract = contract({
+  id: 'planManifest',
+  method: 'POST',
+  path: '/manifests/plan',
+  summary: 'What applying a manifest would change; changes nothing',
+  tag: 'Manifests',
+  scope: 'pipelines:read',
+  alsoScopes: ['streams:read', 'smartmodules:read'],
+  isUnaudited: true,
+  bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
+  request: { body: z.strictObject(Asked) },
+  responses: { 200: Plan },
+})
+
+/** `POST /manifests/apply`: returns 200 once every change of the plan has been made. */
+export const applyManifestContract = contract({
+  id: 'applyManifest',
+  method: 'POST',
+  path: '/manifests/apply',
+  summary: 'Make the changes that a plan of the manifest names; 409 where the plan with this hash is out of date, and nothing is changed',
+  tag: 'Manifests',
+  scope: 'pipelines:write',
+  alsoScopes: ['pipelines:read', 'streams:read', 'streams:write', 'smartmodules:read', 'smartmodules:write'],
+  mayConflict: true,
+  bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
+  request: { body: z.strictObject({ ...Asked, hash: z.string().max(100).optional().describe('Of the plan to apply') }) },
+  responses: { 200: Plan },
+})
+
+/** `GET /manifests/:id`: returns 200 with the set as it is now. */
+export const getManifestContract = contract({
+  id: 'getManifest',
+  method: 'GET',
+  path: '/manifests/:id',
+  summary: 'The set as a manifest, whose plan would change nothing; `id` is the set’s name',
+  tag: 'Manifests',
+  scope: 'pipelines:read',
+  alsoScopes: ['streams:read', 'smartmodules:read'],
+  request: { params: IdParams },
+  responses: { 200: z.object({ manifest: ShownManifest }) },
+})

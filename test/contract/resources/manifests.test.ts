@@ -1,0 +1,37 @@
+/** Manifests: what each operation answers. */
+import { beforeAll } from 'vitest'
+import * as manifestsApi from '../../../shared/api/manifests.ts'
+import { describeAnswers } from '../../harness/answers.ts'
+import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
+import { contractsOf } from '../../harness/contract-check.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+const manifest = (set = unique('set')) => ({ dps: 1, set, streams: { [`${set} a`]: { schema: { a: 'string' } } } })
+const apply = (body: object) => client.call('POST', '/v1/manifests/apply', body)
+
+describeAnswers(contractsOf(manifestsApi), {
+  client: () => client,
+  room: () => ({}),
+  cases: {
+    planManifest: [[200, 'with what would change', () => client.call('POST', '/v1/manifests/plan', { manifest: manifest() })]],
+    applyManifest: [
+      [200, 'with what was changed', () => apply({ manifest: manifest() })],
+      [409, 'to the hash of another plan', () => apply({ manifest: manifest(), hash: 'x' })],
+    ],
+    getManifest: [
+      [
+        200,
+        'with the set',
+        async () => {
+          const set = unique('set')
+          await apply({ manifest: manifest(set) })
+          return client.call('GET', `/v1/manifests/${set}`)
+        },
+      ],
+    ],
+  },
+})
