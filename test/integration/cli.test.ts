@@ -1,6 +1,6 @@
 /** `dps` as a process against the service: what it prints, what it exits with, and what it leaves in its files. */
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -73,6 +73,60 @@ describe('dps', () => {
     const away = await dps(['list', 'streams'], { env: { DPS_URL: 'http://127.0.0.1:1' } })
     expect(away).toMatchObject({ code: 3, err: expect.stringContaining('can’t reach'.replace('’', "'")) })
     expect(await dps(['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('produce') })
+  })
+
+  it('plans, applies and exports a manifest with its sources and samples in files', async () => {
+    const set = unique('cli set')
+    const folder = await mkdtemp(join(home, 'set-'))
+    const file = join(folder, 'set.yaml')
+    const source = (least: number) =>
+      `import { Record, Path } from 'dps'\nconst N = new Path('n')\nexport function filter(record: Record): bool { return record.integer(N) > ${least} }\n`
+    const manifest = `dps: 1
+set: ${set}
+streams:
+  ${set} in: { schema: { n: integer } }
+  ${set} out: { schema: { n: integer } }
+smartmodules:
+  ${set} big: { source: ./big.ts, tests: ./samples }
+pipelines:
+  ${set} flow:
+    source: { stream: ${set} in }
+    steps: [ { module: ${set} big } ]
+    sink: { stream: ${set} out }
+`
+    await writeFile(file, manifest)
+    await writeFile(join(folder, 'big.ts'), source(10))
+    await mkdir(join(folder, 'samples'))
+    await writeFile(
+      join(folder, 'samples', 'one.json'),
+      JSON.stringify({ records: [{ value: { n: 5 } }, { value: { n: 50 } }], out: [{ n: 50 }] }),
+    )
+    const planned = await dps(['diff', file])
+    expect([planned.code, planned.out.match(/create/g)?.length]).toEqual([1, 4])
+    const hash = /hash is (\w+)/.exec(planned.err)![1]!
+    expect(await dps(['apply', file, '--plan-hash', 'another'])).toMatchObject({ code: 2, err: expect.stringContaining('out of date') })
+    expect(await dps(['apply', file, '--plan-hash', hash])).toMatchObject({ code: 0, err: expect.stringContaining('4 changes made') })
+    expect(await dps(['diff', file])).toMatchObject({ code: 0, err: expect.stringContaining('nothing to do') })
+
+    await writeFile(join(folder, 'big.ts'), source(100))
+    const failing = await dps(['apply', file])
+    expect(failing).toMatchObject({ code: 2, err: expect.stringContaining('/tests/0/out') })
+    await writeFile(join(folder, 'big.ts'), source(20))
+    const changed = await dps(['diff', file, '-o', 'json'])
+    expect(json<{ name: string; action: string }[]>(changed).map(({ name, action }) => [name, action])).toEqual([
+      [`${set} big`, 'update'],
+      [`${set} flow`, 'update'],
+    ])
+    expect((await dps(['apply', file])).code).toBe(0)
+
+    const exported = await dps(['export', set])
+    await writeFile(join(folder, 'exported.yaml'), exported.out)
+    expect(await dps(['diff', join(folder, 'exported.yaml')])).toMatchObject({ code: 0, err: expect.stringContaining('4 unchanged') })
+    await writeFile(file, `dps: 1\nset: ${set}\n`)
+    expect(await dps(['apply', file, '--prune'])).toMatchObject({ code: 0, err: expect.stringContaining('4 changes made') })
+    expect(await dps(['export', set])).toMatchObject({ code: 2, err: expect.stringContaining('does not exist') })
+    await writeFile(file, 'dps: 1\nset: [')
+    expect(await dps(['diff', file])).toMatchObject({ code: 2, err: expect.stringContaining('line 2') })
   })
 
   it('prints tables, JSON, YAML and lines of JSON', async () => {

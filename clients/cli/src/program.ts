@@ -1,6 +1,7 @@
 /** `dps`: the commands, and how they end. */
 import { Command, CommanderError } from 'commander'
 import { addDeadLetterCommands } from './commands/dead-letters.ts'
+import { addManifestCommands } from './commands/manifests.ts'
 import { addModuleCommands } from './commands/modules.ts'
 import { addProfileCommands } from './commands/profiles.ts'
 import { addRecordCommands } from './commands/records.ts'
@@ -21,6 +22,7 @@ function openProgram(io: Io): Command {
   addRecordCommands(program, io)
   addModuleCommands(program, io)
   addDeadLetterCommands(program, io)
+  addManifestCommands(program, io)
   // Subcommands end like the program itself: by an exception, not by ending the process.
   const all = (command: Command): void => {
     // Errors are told below, in the form that was asked for.
