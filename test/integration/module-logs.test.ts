@@ -84,6 +84,14 @@ describe('the log of a pipeline', () => {
     again.close()
   })
 
+  it('ends with its pipeline', async () => {
+    const { id } = await setUp()
+    await waitForStatus(client, id, 'running')
+    const listener = await listen<Line>(client, `/v1/pipelines/${id}/logs?follow=true`)
+    expect((await client.call('DELETE', `/v1/pipelines/${id}`)).status).toBe(204)
+    await listener.ended
+  })
+
   it('keeps a bounded number of lines of a module that logs for every record, and says how many are missing', async () => {
     const { from, to, logs } = await setUp()
     await write(client, from.id, numbers(1000, 6000))

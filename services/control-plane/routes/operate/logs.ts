@@ -4,6 +4,7 @@ import { getLogsContract, type LogsQuery, type PipelineLog } from '../../../../s
 import type { Listener } from '../../../../shared/api/operation.ts'
 import { LOG_LEVELS } from '../../../../shared/model/telemetry.ts'
 import type { Line, LogBook } from '../../logs/log-book.ts'
+import { findPipeline } from '../../store/pipelines.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
@@ -23,14 +24,25 @@ function show({ offset, entry }: Line): z.input<typeof PipelineLog> {
 
 const OFFSET = /^\d{1,18}$/
 
-/** Sends the newest lines, or those after the one that the client saw last, and then each that comes; waits where the client is slow. */
-function follow(logs: LogBook, pipelineId: string, query: Query) {
+/** How often a silent log looks whether its pipeline is still there. */
+const LOOK_MS = 3000
+
+/**
+ * Sends the newest lines, or those after the one that the client saw last, and then each that comes; waits where the client is slow. Ends
+ * with the pipeline.
+ */
+function follow(logs: LogBook, pipelineId: string, query: Query, exists: () => Promise<boolean>) {
   return async ({ send, room, lastEventId, signal }: Listener<(typeof getLogsContract)['events']>): Promise<void> => {
     const later = (offset: bigint) => logs.linesOf(pipelineId).filter((line) => line.offset > offset && isWanted(line, query))
     let sent = lastEventId !== undefined && OFFSET.test(lastEventId) ? BigInt(lastEventId) : undefined
     sent ??= later(-1n).at(-query.limit - 1)?.offset ?? -1n
     let wake = Promise.withResolvers<void>()
+    let isGone = false
     const notify = () => wake.resolve()
+    const look = async (): Promise<void> => {
+      isGone = !(await exists())
+      notify()
+    }
     const stop = logs.listen(pipelineId, notify)
     signal.addEventListener('abort', notify)
     try {
@@ -42,7 +54,10 @@ function follow(logs: LogBook, pipelineId: string, query: Query) {
           sent = line.offset
         }
         // Resolved already where a line came, or the client left, since it was made.
+        const timer = setTimeout(() => void look(), LOOK_MS)
         await wake.promise
+        clearTimeout(timer)
+        if (isGone) return
       }
     } finally {
       stop()
@@ -56,7 +71,15 @@ export const getLogs = operation(getLogsContract, async (deps, caller, { params,
   const { id } = await getPipeline(deps, caller, params.id)
   // Right after its start a control plane knows only some of the lines.
   await withDeadline(deps.logsRead, 'reading the logs', START_MS)
-  if (query.follow === 'true') return { status: 200, events: follow(deps.logs, id, query) }
+  if (query.follow === 'true') {
+    // While Postgres is away, nothing is known to be gone.
+    const exists = () =>
+      findPipeline(deps.db, caller.accountId, id).then(
+        (row) => row !== undefined,
+        () => true,
+      )
+    return { status: 200, events: follow(deps.logs, id, query, exists) }
+  }
   const found = deps.logs.linesOf(id).filter((line) => isWanted(line, query))
   return { status: 200, body: { pipeline_id: id, logs: found.slice(-query.limit).map(show) } }
 })
