@@ -8,7 +8,7 @@ import bodyParser from 'koa-bodyparser'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { ingestContract } from '../../shared/api/ingest.ts'
-import { Manifest } from '../../shared/api/manifests.ts'
+import { ManifestFile } from '../../shared/api/manifests.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
 import { NDJSON } from '../../shared/api/streams.ts'
@@ -51,7 +51,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const contracts: Contract[] = [createToken.contract, ingestContract, ...OPERATIONS.map(({ contract }) => contract)]
   const document = Buffer.from(JSON.stringify(openApiDocument(contracts)))
   const docs = docsPage(contracts)
-  const manifestSchema = Buffer.from(JSON.stringify(z.toJSONSchema(Manifest, { io: 'input' })))
+  const manifestSchema = Buffer.from(JSON.stringify(z.toJSONSchema(ManifestFile, { io: 'input' })))
 
   app.on('error', (error: unknown) => {
     // A client that leaves an event stream.

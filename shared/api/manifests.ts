@@ -5,11 +5,11 @@ import { IdParams, Name, Reference } from './common.ts'
 import { contract } from './operation.ts'
 import { Config, OnErrorRequest, PipelineRequest, ProcessorEntry } from './pipelines.ts'
 import { DeployRequest } from './smartmodules.ts'
-import { StreamRequest } from './streams.ts'
+import { refineStream, StreamRequest } from './streams.ts'
 
 const { name: _stream, ...streamShape } = StreamRequest.shape
 /** A stream, as a request makes it, without its name. */
-export const StreamPart = z.strictObject(streamShape).meta({ id: 'ManifestStream' })
+export const StreamPart = z.strictObject(streamShape).superRefine(refineStream).meta({ id: 'ManifestStream' })
 /** A validated stream. */
 export type StreamPart = z.output<typeof StreamPart>
 
@@ -32,7 +32,7 @@ const { compression } = z.object({ compression: z.enum(['none', 'gzip', 'snappy'
 const { module_id: _id, config: _config, ...stepShape } = ProcessorEntry.shape
 const StepPart = z
   .strictObject({
-    module: Name.or(z.string().startsWith('dps/')).describe('Of this manifest, of the account, or a built-in'),
+    module: Reference.describe('Of this manifest, of the account, or a built-in'),
     with: Config.default({}).describe('Its config'),
     ...stepShape,
     version: stepShape.version.describe('The newest by default, also when a later one is deployed'),
@@ -78,6 +78,18 @@ export const ShownManifest = z
 /** A validated one. */
 export type ShownManifest = z.output<typeof ShownManifest>
 
+/** As a file says it: sources, binaries and samples may be the names of files beside it. For editors; the service takes `Manifest`. */
+export const ManifestFile = z.strictObject({
+  ...Manifest.shape,
+  smartmodules: parts(
+    z.strictObject({
+      ...moduleShape,
+      source: z.union([z.string().describe('A file: TypeScript, or a binary (.wasm)'), moduleShape.source.unwrap()]).optional(),
+      tests: z.union([z.string().describe('A JSON file of samples, or a folder of them'), moduleShape.tests.unwrap()]).optional(),
+    }),
+  ),
+})
+
 /** The kinds of members, in the order in which they are made. */
 export const MEMBER_KINDS = ['stream', 'smartmodule', 'pipeline'] as const
 /** A kind of member. */
@@ -93,6 +105,7 @@ export const PlannedChange = z
       .enum(['live', 'reopen', 'replace'])
       .nullable()
       .describe('`live`: between two rounds; `reopen`: its tasks start anew; `replace`: deleted and made anew, its position is lost'),
+    adopts: z.boolean().describe('It exists and is in no set: it becomes a member, which can be pruned later'),
     differences: z.array(z.object({ path: z.string(), before: z.unknown(), after: z.unknown() })),
   })
   .meta({ id: 'PlannedChange' })

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { FIELD_NAME, isTypeName, TYPE_NAMES } from '../model/stream-schema.ts'
-import { STREAM_FORMATS, unfitFields } from '../model/stream-formats.ts'
+import { STREAM_FORMATS, unfitFields, type StreamFormat } from '../model/stream-formats.ts'
 import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 
@@ -47,6 +47,31 @@ const SchemaId = z
   .min(1)
   .max(2 ** 31 - 1)
 
+type StreamMembers = {
+  format?: StreamFormat | undefined
+  schema?: Record<string, string> | undefined
+  schema_id?: number | undefined
+  topic?: string | undefined
+  key?: string | undefined
+  partitions?: number | undefined
+  retention_ms?: number | undefined
+  compatibility?: string | undefined
+}
+/** What members of a new stream exclude or need each other. */
+export function refineStream({ format = 'json', schema, schema_id, topic, key, ...own }: StreamMembers, context: z.RefinementCtx): void {
+  const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message })
+  if (topic !== undefined) {
+    if (schema !== undefined) refuse('schema', 'must not be given with a topic: its schemas are in the registry')
+    for (const name of ['partitions', 'retention_ms', 'compatibility'] as const)
+      if (own[name] !== undefined) refuse(name, 'must not be given with a topic: an existing topic keeps its own')
+  } else if (schema !== undefined && schema_id !== undefined) refuse('schema_id', 'must not be combined with schema')
+  else if (schema === undefined && schema_id === undefined) refuse('schema', 'is required')
+  if (!schema) return
+  for (const name of unfitFields(format, schema))
+    context.addIssue({ code: 'custom', path: ['schema', name], message: `the type ${schema[name]} has no form in ${format}` })
+  if (key !== undefined && !Object.hasOwn(schema, key)) refuse('key', 'must be a field of the schema')
+}
+
 /** Body that creates a stream with a topic of its own, or adopts an existing topic. */
 export const StreamRequest = z
   .strictObject({
@@ -76,19 +101,7 @@ export const StreamRequest = z
       .describe('json by default; with `schema_id`, the format of that schema'),
     key: z.string().optional(),
   })
-  .superRefine(({ format = 'json', schema, schema_id, topic, key, ...own }, context) => {
-    const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message })
-    if (topic !== undefined) {
-      if (schema !== undefined) refuse('schema', 'must not be given with a topic: its schemas are in the registry')
-      for (const name of ['partitions', 'retention_ms', 'compatibility'] as const)
-        if (own[name] !== undefined) refuse(name, 'must not be given with a topic: an existing topic keeps its own')
-    } else if (schema !== undefined && schema_id !== undefined) refuse('schema_id', 'must not be combined with schema')
-    else if (schema === undefined && schema_id === undefined) refuse('schema', 'is required')
-    if (!schema) return
-    for (const name of unfitFields(format, schema))
-      context.addIssue({ code: 'custom', path: ['schema', name], message: `the type ${schema[name]} has no form in ${format}` })
-    if (key !== undefined && !Object.hasOwn(schema, key)) refuse('key', 'must be a field of the schema')
-  })
+  .superRefine(refineStream)
   .meta({ id: 'StreamRequest' })
 
 const StreamStatus = z.enum(['creating', 'active', 'failed', 'deleting'])

@@ -113,7 +113,8 @@ pipelines:
     expect(failing).toMatchObject({ code: 2, err: expect.stringContaining('/tests/0/out') })
     await writeFile(join(folder, 'big.ts'), source(20))
     const changed = await dps(['diff', file, '-o', 'json'])
-    expect(json<{ name: string; action: string }[]>(changed).map(({ name, action }) => [name, action])).toEqual([
+    const { changes } = json<{ hash: string; changes: { name: string; action: string }[] }>(changed)
+    expect(changes.map(({ name, action }) => [name, action])).toEqual([
       [`${set} big`, 'update'],
       [`${set} flow`, 'update'],
     ])
@@ -125,6 +126,9 @@ pipelines:
     await writeFile(file, `dps: 1\nset: ${set}\n`)
     expect(await dps(['apply', file, '--prune'])).toMatchObject({ code: 0, err: expect.stringContaining('4 changes made') })
     expect(await dps(['export', set])).toMatchObject({ code: 2, err: expect.stringContaining('does not exist') })
+    // Every digit reaches the service, which refuses what it can't hold.
+    await writeFile(file, `dps: 1\nset: ${set}\nstreams: { a: { schema: { n: integer }, retention_ms: 9007199254740993 } }\n`)
+    expect(await dps(['diff', file])).toMatchObject({ code: 2, err: expect.stringContaining('lose digits') })
     await writeFile(file, 'dps: 1\nset: [')
     expect(await dps(['diff', file])).toMatchObject({ code: 2, err: expect.stringContaining('line 2') })
   })

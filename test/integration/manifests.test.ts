@@ -205,6 +205,50 @@ describe('a manifest', () => {
     expect([gone.status, gone.body.changes?.length]).toEqual([200, 200])
   })
 
+  it('deletes nothing that could not be made anew, or that something which stays uses', async () => {
+    const { names, manifest } = shop()
+    await apply(manifest)
+    const { orders, large, big, flow } = names
+    const id = await idOf('pipelines', flow)
+    // The plan can't know it: the SmartModule is asked whether it starts.
+    const broken = {
+      ...manifest,
+      pipelines: { [flow]: { source: { stream: large }, steps: [{ module: 'dps/filter', with: { field: 5 } }], sink: { stream: orders } } },
+    }
+    const refused = await apply(broken, { replace: [flow] })
+    expect([refused.status, refused.body.error?.message]).toEqual([400, expect.stringContaining('0 of 1 changes were made')])
+    expect(refused.body.error?.details?.[0]?.path).toContain(`/manifest/pipelines/${flow}/steps/0/with`)
+    expect(await idOf('pipelines', flow)).toBe(id)
+
+    const without = { ...manifest, streams: { [orders]: manifest.streams[orders] } }
+    const used = await plan(without, { prune: true })
+    expect(used.body.error?.details).toEqual([{ path: '/prune', message: `the stream "${large}" is used by: ${flow}` }])
+    const outside = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
+      name: unique('outside'),
+      source: { connector_id: 'conn_stream', config: { stream_id: await idOf('streams', orders) } },
+      processors: [{ module_id: big, config: {} }],
+      sink: { connector_id: 'conn_blackhole', config: {} },
+      autostart: false,
+    })
+    const all = await plan({ set: manifest.set }, { prune: true })
+    expect(all.body.error?.details?.length).toBe(2)
+    await client.call('DELETE', `/v1/pipelines/${outside.body.pipeline_id}`)
+    expect((await apply({ set: manifest.set }, { prune: true })).status).toBe(200)
+  })
+
+  it('refuses what no resource could be, by its place', async () => {
+    const end = { connector: 'stream', with: { stream_id: 'st_x' } }
+    const paths = async (manifest: object) => (await plan({ set: 's', ...manifest })).body.error?.details?.map(({ path }) => path)
+    expect(await paths({ streams: { a: {} } })).toEqual(['/manifest/streams/a/schema'])
+    expect(await paths({ streams: { a: { schema: { n: 'integer' }, key: 'm' } } })).toEqual(['/manifest/streams/a/key'])
+    expect(await paths({ streams: { ' a': { schema: { n: 'integer' } } } })).toEqual(['/manifest/streams/ a'])
+    expect(await paths({ pipelines: { p: { source: end, sink: { connector: 'log' } } } })).toContain(
+      '/manifest/pipelines/p/source/connector',
+    )
+    const nul = { pipelines: { p: { source: end, steps: [{ module: 'dps/\u0000' }], sink: { connector: 'log' } } } }
+    expect(await paths(nul)).toEqual(['/manifest/pipelines/p/steps/0/module'])
+  })
+
   it('names everything that is wrong with it, changes nothing, and is its account’s own', async () => {
     const set = unique('wrong')
     const wrong = {

@@ -28,17 +28,26 @@ export const profileOption = () => new Option('--profile <name>', 'which profile
 export const outputOf = (io: Io, command: Command): Output =>
   createOutput(command.optsWithGlobals<GlobalOptions>().output, io.write, io.note)
 
+const REQUEST_TIMEOUT_MS = 30_000
+
 /**
  * Opens the client of the profile at hand, whose requests end with Ctrl-C unless they are to be `finished`. Throws Misused where there is no
  * profile.
  */
-export function contextOf(io: Io, command: Command, { isFinished = false } = {}): Context {
+export function contextOf(io: Io, command: Command, { isFinished = false, timeoutMs = REQUEST_TIMEOUT_MS } = {}): Context {
   const { profile } = command.optsWithGlobals<GlobalOptions>()
   const { url, api_key, api_secret } = currentProfile(io.env, profile)
   return {
     io,
     out: outputOf(io, command),
-    dps: createClient({ url, apiKey: api_key, apiSecret: api_secret, retriesMax: 2, ...(isFinished ? {} : { signal: io.signal }) }),
+    dps: createClient({
+      url,
+      apiKey: api_key,
+      apiSecret: api_secret,
+      retriesMax: 2,
+      timeoutMs,
+      ...(isFinished ? {} : { signal: io.signal }),
+    }),
     signal: io.signal,
   }
 }

@@ -1,9 +1,16 @@
 /** What an account has of what a manifest names, and of the set that it is for. */
 import { MEMBER_KINDS, type Manifest, type MemberKind } from '../../../shared/api/manifests.ts'
 import type { Queryable } from '../store/database.ts'
-import { listMembers, listPipelinesByName, listSmartModulesByName, listStreamsByName, type Member } from '../store/manifests.ts'
+import {
+  listMembers,
+  listPipelinesByName,
+  listSmartModulesByName,
+  listStreamsByName,
+  listVersionsOf,
+  type Member,
+} from '../store/manifests.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
-import { findVersion, type CurrentSmartModule, type VersionRow } from '../store/smartmodules.ts'
+import type { CurrentSmartModule, VersionRow } from '../store/smartmodules.ts'
 import type { StreamRow } from '../store/streams.ts'
 
 /** A SmartModule with its newest version as it was uploaded. */
@@ -59,11 +66,11 @@ export async function findKnown(
     ],
     ids: own('smartmodule'),
   })
-  const known: KnownModule[] = []
-  for (const module of modules) {
-    const newest = await findVersion(db, module.id, module.version)
-    if (newest) known.push({ module, newest })
-  }
+  const versions = await listVersionsOf(db, modules)
+  const known = modules.flatMap((module): KnownModule[] => {
+    const newest = versions.get(module.id)
+    return newest ? [{ module, newest }] : []
+  })
   return {
     streams: new Map(streams.map((row) => [row.name, row])),
     modules: new Map(known.map((each) => [each.module.name, each])),

@@ -55,7 +55,7 @@ export function moduleWanted(asked: ModulePart): Part {
     input_format,
     output_format,
     // A source's own class Settings may have made them.
-    ...(parameters ? { parameters } : {}),
+    ...(parameters || !source ? { parameters: parameters ?? null } : {}),
     ...(tests ? { tests } : {}),
   }
 }
@@ -76,6 +76,8 @@ type End = { stream: string; compression?: string | undefined } | { connector: s
 /** Faults of a connector's config are added to `details`. */
 function endOf(side: 'source' | 'sink', end: End, details: Detail[], at: string): Part {
   if ('stream' in end) return { stream: end.stream, ...(side === 'sink' ? { compression: end.compression ?? 'none' } : {}) }
+  if (findConnector(end.connector)?.id === streamConnector.id)
+    details.push({ path: `${at}/connector`, message: 'is said as {stream: name}' })
   const found: Detail[] = []
   const config = resolveConfig(side, { connector_id: end.connector, config: end.with }, found, at)
   details.push(

@@ -6,7 +6,11 @@ import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { findKnown, idOf, memberKey, ownedBy, type Known } from './known.ts'
 import { modulePart, moduleWanted, pipelinePart, pipelineWanted, streamPart, STREAM_CHANGES, streamWanted, type NewestOf } from './parts.ts'
+import { LIMITS } from '../../../shared/model/limits.ts'
+import { orderedForSink } from '../definitions/resolve-endpoint.ts'
 import type { Queryable } from '../store/database.ts'
+import { listUsersOf } from '../store/manifests.ts'
+import type { PipelineRow } from '../store/pipelines.ts'
 
 export type Asked = { manifest: Manifest; prune: boolean; replace: readonly string[] }
 export type Planned = { set: string; hash: string; changes: PlannedChange[]; unchanged: number; known: Known }
@@ -17,6 +21,9 @@ type Difference = PlannedChange['differences'][number]
 /** Texts beyond this are shown by their hash. */
 const SHOWN_CHARACTERS = 500
 
+/** As JSON holds it: -0 is 0 there. */
+const plain = (part: Part): Part => JSON.parse(JSON.stringify(part)) as Part
+
 const isPlain = (value: unknown): value is Part => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function shown(value: unknown): unknown {
@@ -24,14 +31,21 @@ function shown(value: unknown): unknown {
   return value ?? null
 }
 
+/** Compared as a whole: a member that is left out is gone. */
+const WHOLE: readonly string[] = ['with', 'schema', 'parameters']
+
+const arePlain = (value: unknown): value is Part[] => Array.isArray(value) && value.every(isPlain)
+
 /** Where `after` differs from `before`, in members that `after` has. */
 function differences(before: Part, after: Part, at = ''): Difference[] {
   return Object.entries(after).flatMap(([name, value]): Difference[] => {
     const path = `${at}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
     const old = before[name]
     if (isDeepStrictEqual(old ?? null, value ?? null)) return []
-    // A config or a schema as a whole: a member that is left out is gone.
-    if (isPlain(old) && isPlain(value) && name !== 'with' && name !== 'schema') return differences(old, value, path)
+    if (isPlain(old) && isPlain(value) && !WHOLE.includes(name)) return differences(old, value, path)
+    // Steps, one by one.
+    if (arePlain(old) && arePlain(value) && old.length === value.length)
+      return value.flatMap((each, index) => differences(old[index]!, each, `${path}/${index}`))
     return [{ path, before: shown(old), after: shown(value) }]
   })
 }
@@ -47,9 +61,25 @@ function movesSink(before: Part, after: Part): boolean {
   return holdsPosition.some((member) => !isDeepStrictEqual((before.with as Part)[member], (after.with as Part)[member]))
 }
 
-function effectOf(found: readonly Difference[], before: Part, after: Part): 'live' | 'reopen' | 'replace' {
-  if (found.some(({ path }) => path.startsWith('/source')) || movesSink(before.sink as Part, after.sink as Part)) return 'replace'
-  return found.some(({ path }) => path.startsWith('/sink')) ? 'reopen' : 'live'
+/** Whether the sink would need another order of the records than the source was opened with. */
+function needsOrder({ definition }: PipelineRow, { source, sink }: Part): boolean {
+  const [from, to] = [source, sink].map((end) => {
+    const { connector, with: config } = end as Part
+    const found = findConnector(String(connector))
+    return found && { kind: 'connector' as const, connector_id: found.id, config: config as Part, fields: undefined, secretIds: [] }
+  })
+  const ordered = from && to && orderedForSink(from, to)
+  const key = definition.source.kind === 'connector' ? definition.source.config.key : undefined
+  return ordered?.kind === 'connector' && ordered !== from && ordered.config.key !== key
+}
+
+function effectOf(row: PipelineRow, found: readonly Difference[], before: Part, after: Part): 'live' | 'reopen' | 'replace' {
+  const changes = (member: string) => found.some(({ path }) => path.split('/')[1] === member)
+  const { partitions } = row.definition.source
+  const isBeyond = partitions > 0 && Number(after.tasks) > partitions
+  if (changes('source') || isBeyond || movesSink(before.sink as Part, after.sink as Part) || needsOrder(row, after)) return 'replace'
+  // An external sink is told the types of what the steps make.
+  return changes('sink') || (changes('steps') && 'connector' in (after.sink as Part)) ? 'reopen' : 'live'
 }
 
 /** A resource of the account that another set owns can't be changed by this one. */
@@ -87,15 +117,17 @@ function changeOf(
   effect: PlannedChange['effect'] = 'live',
 ): PlannedChange | undefined {
   const id = idOf(known, kind, name)
-  if (id === undefined) return { kind, name, action: 'create', effect: null, differences: [] }
-  if (found.length > 0) return { kind, name, action: effect === 'replace' ? 'replace' : 'update', effect, differences: found }
-  return known.members.has(memberKey(kind, id)) ? undefined : { kind, name, action: 'adopt', effect: null, differences: [] }
+  if (id === undefined) return { kind, name, action: 'create', effect: null, adopts: false, differences: [] }
+  const adopts = !known.members.has(memberKey(kind, id))
+  if (found.length > 0) return { kind, name, action: effect === 'replace' ? 'replace' : 'update', effect, adopts, differences: found }
+  return adopts ? { kind, name, action: 'adopt', effect: null, adopts, differences: [] } : undefined
 }
 
 function streamChanges({ streams }: Manifest, known: Known, details: Detail[]): (PlannedChange | undefined)[] {
   return Object.entries(streams).map(([name, asked]) => {
     const row = known.streams.get(name)
-    const found = row ? differences(streamPart(row), streamWanted(asked, row)) : []
+    const found = row ? differences(streamPart(row), plain(streamWanted(asked, row))) : []
+    if (row && row.status !== 'active') details.push({ path: pointer('stream', name), message: `the stream is ${row.status}, not active` })
     for (const { path, before } of found)
       if (!STREAM_CHANGES.includes(path.split('/')[1]!))
         details.push({ path: `${pointer('stream', name)}${path}`, message: `can't be changed: it is ${JSON.stringify(before)}` })
@@ -109,7 +141,7 @@ function moduleChanges({ smartmodules }: Manifest, known: Known): (PlannedChange
     if (!existing) return changeOf(known, 'smartmodule', name, [])
     const fingerprint = known.members.get(memberKey('smartmodule', existing.module.id))?.fingerprint ?? null
     const wanted = moduleWanted(asked)
-    return changeOf(known, 'smartmodule', name, differences(modulePart(existing, fingerprint, wanted.binary), wanted))
+    return changeOf(known, 'smartmodule', name, differences(modulePart(existing, fingerprint, wanted.binary), plain(wanted)))
   })
 }
 
@@ -130,8 +162,8 @@ function pipelineChanges(
     const row = known.pipelines.get(name)
     const before = row && pipelinePart(known, row)
     const after = pipelineWanted(asked, before, newestOf, details, pointer('pipeline', name))
-    const found = before ? differences(before, after) : []
-    const effect = before && found.length > 0 ? effectOf(found, before, after) : 'live'
+    const found = before ? differences(before, plain(after)) : []
+    const effect = row && before && found.length > 0 ? effectOf(row, found, before, after) : 'live'
     if (effect === 'replace' && !replace.includes(name))
       details.push({
         path: pointer('pipeline', name),
@@ -149,8 +181,38 @@ function deletions({ manifest, prune }: Asked, known: Known): PlannedChange[] {
   return MEMBER_KINDS.toReversed().flatMap((kind) =>
     owned[kind]
       .filter((name) => !Object.hasOwn(named[kind], name))
-      .map((name): PlannedChange => ({ kind, name, action: 'delete', effect: null, differences: [] })),
+      .map((name): PlannedChange => ({ kind, name, action: 'delete', effect: null, adopts: false, differences: [] })),
   )
+}
+
+/** What is to be deleted must not be used by what stays. */
+async function inUseFaults(db: Queryable, { manifest }: Asked, known: Known, gone: readonly PlannedChange[]): Promise<Detail[]> {
+  const ends = Object.entries(manifest.pipelines).flatMap(([name, { source, steps, sink }]) => [
+    ...[source, sink].flatMap((end) => ('stream' in end ? [[name, 'stream', end.stream] as const] : [])),
+    ...steps.map(({ module }) => [name, 'smartmodule', module] as const),
+  ])
+  const users = await listUsersOf(
+    db,
+    gone.flatMap(({ kind, name }) => idOf(known, kind, name) ?? []),
+  )
+  const goes = new Set(gone.flatMap(({ kind, name }) => (kind === 'pipeline' ? [name] : [])))
+  return gone.flatMap(({ kind, name }) => {
+    const own = ends.flatMap(([pipeline, used, what]) => (used === kind && what === name ? [pipeline] : []))
+    // Those of the manifest will use what it says.
+    const others = (users.get(idOf(known, kind, name) ?? '') ?? []).filter(
+      (pipeline) => !goes.has(pipeline) && !Object.hasOwn(manifest.pipelines, pipeline),
+    )
+    const all = [...new Set([...own, ...others])]
+    return all.length > 0 ? [{ path: '/prune', message: `the ${kind} "${name}" is used by: ${all.join(', ')}` }] : []
+  })
+}
+
+/** What a change depends on beside itself: the ids and versions of what a pipeline uses. */
+function stampOf({ manifest }: Asked, known: Known, { kind, name }: PlannedChange): unknown[] {
+  const part = kind === 'pipeline' && Object.hasOwn(manifest.pipelines, name) ? manifest.pipelines[name] : undefined
+  const streams = part ? [part.source, part.sink].map((end) => ('stream' in end ? (known.streams.get(end.stream)?.id ?? null) : null)) : []
+  const versions = part ? part.steps.map(({ module }) => known.modules.get(module)?.module.version ?? null) : []
+  return [kind, name, idOf(known, kind, name) ?? null, streams, versions]
 }
 
 export async function planOf(db: Queryable, accountId: string, asked: Asked): Promise<Planned> {
@@ -162,11 +224,13 @@ export async function planOf(db: Queryable, accountId: string, asked: Asked): Pr
   const streams = streamChanges(manifest, known, details)
   const modules = moduleChanges(manifest, known)
   const pipelines = pipelineChanges(asked, known, modules, details)
-  if (details.length > 0) throw invalidRequest(details)
+  const gone = deletions(asked, known)
+  details.push(...(await inUseFaults(db, asked, known, gone)))
+  if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
   const made = [...streams, ...modules, ...pipelines]
-  const changes = [...made.filter((each) => each !== undefined), ...deletions(asked, known)]
+  const changes = [...made.filter((each) => each !== undefined), ...gone]
   // The ids tell a resource from one that was deleted and made anew under its name.
-  const stamps = changes.map(({ kind, name }) => [kind, name, idOf(known, kind, name) ?? null])
+  const stamps = changes.map((change) => stampOf(asked, known, change))
   const hash = createHash('sha256')
     .update(JSON.stringify([asked, changes, stamps]))
     .digest('hex')

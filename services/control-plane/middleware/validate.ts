@@ -18,6 +18,9 @@ const depthOf = (issues: readonly { code?: string; path: readonly PropertyKey[] 
 function detailsOf(issue: Issue, root: string): Detail[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({ path: pointer([...issue.path, key], root), message: 'is not a known member' }))
+  // A name that is none: what is wrong with it is said of the key.
+  if (issue.code === 'invalid_key')
+    return [{ path: pointer(issue.path, root), message: `the name ${issue.issues[0]?.message ?? 'is not valid'}` }]
   if (issue.code === 'invalid_union') {
     // Report the closest alternative: the one whose fault is deepest. If none got inside the value, use the union's own message, if any.
     const closest = issue.errors.toSorted((a, b) => depthOf(b) - depthOf(a) || a.length - b.length)[0]

@@ -2,7 +2,7 @@
 import type { MemberKind } from '../../../shared/api/manifests.ts'
 import type { Queryable } from './database.ts'
 import { readable, type PipelineRow } from './pipelines.ts'
-import { visibleSmartModules, type CurrentSmartModule } from './smartmodules.ts'
+import { visibleSmartModules, type CurrentSmartModule, type VersionRow } from './smartmodules.ts'
 import type { StreamRow } from './streams.ts'
 
 /** A row of `manifest_members`. */
@@ -23,6 +23,8 @@ export async function saveMember(
     .insert({ account_id: accountId, ...member })
     .onConflict(['account_id', 'kind', 'resource_id'])
     .merge()
+    // Another set may have taken it since the plan.
+    .where('manifest_members.set_name', member.set_name)
 }
 
 /** The resource is no member any more. */
@@ -52,4 +54,23 @@ export async function listPipelinesByName(db: Queryable, accountId: string, { na
 /** The account's own and the built-in SmartModules with these names or ids, each with its newest version. */
 export async function listSmartModulesByName(db: Queryable, accountId: string, { names, ids }: Wanted): Promise<CurrentSmartModule[]> {
   return visibleSmartModules(db, accountId).where((scope) => void scope.whereIn('name', names).orWhereIn('id', ids))
+}
+
+/** The names of pipelines that use each of the resources, by the resource's id; those that are being deleted are left out. */
+export async function listUsersOf(db: Queryable, ids: readonly string[]): Promise<Map<string, string[]>> {
+  const rows: { used_id: string; name: string }[] = await db('pipeline_uses as u')
+    .join('pipelines as p', 'p.id', 'u.pipeline_id')
+    .whereIn('u.used_id', ids)
+    .whereNot('p.status', 'deleting')
+    .select('u.used_id', 'p.name')
+  return new Map([...Map.groupBy(rows, ({ used_id }) => used_id)].map(([id, users]) => [id, users.map(({ name }) => name)]))
+}
+
+/** The versions of SmartModules, by the SmartModule's id. */
+export async function listVersionsOf(db: Queryable, modules: readonly CurrentSmartModule[]): Promise<Map<string, VersionRow>> {
+  const rows: VersionRow[] = await db('smartmodule_versions').whereIn(
+    ['smartmodule_id', 'version'],
+    modules.map(({ id, version }) => [id, version]),
+  )
+  return new Map(rows.map((row) => [row.smartmodule_id, row]))
 }

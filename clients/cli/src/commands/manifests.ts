@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
-import { parseJson, writeJson, type Manifest, type PlannedChange } from '../../../typescript/src/index.ts'
+import { parseJson, writeJson, type Manifest, type ManifestPlan } from '../../../typescript/src/index.ts'
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
 import { Differs, Misused } from '../outcome.ts'
 
@@ -22,10 +22,19 @@ async function readable(path: string, at: string): Promise<Buffer> {
   })
 }
 
+/** YAML's integers are exact; those that JavaScript holds become numbers. */
+function exact(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
+  if (Array.isArray(value)) return value.map(exact)
+  return typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, exact(each)]))
+    : value
+}
+
 /** The file as a value of YAML, of which JSON is a part. Throws Misused with the line where it is none. */
 function parsed(text: string, at: string): unknown {
   try {
-    return parse(text, { prettyErrors: true })
+    return exact(parse(text, { prettyErrors: true, intAsBigInt: true }))
   } catch (error) {
     throw new Misused(`${at}: ${error instanceof Error ? error.message : String(error)}`)
   }
@@ -41,7 +50,14 @@ async function samplesAt(path: string, at: string): Promise<unknown[]> {
         .map((name) => join(path, name))
     : [path]
   const samples: unknown[] = []
-  for (const file of files) samples.push(...[parseJson((await readable(file, at)).toString('utf8'))].flat())
+  for (const file of files) {
+    const text = (await readable(file, at)).toString('utf8')
+    try {
+      samples.push(...[parseJson(text)].flat())
+    } catch (error) {
+      throw new Misused(`${at}: ${file} is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
   return samples
 }
 
@@ -51,11 +67,11 @@ async function manifestIn(file: string): Promise<Manifest> {
   const written = Written.safeParse(parsed((await readable(file, 'the manifest')).toString('utf8'), file))
   if (!written.success)
     throw new Misused(`${file}: ${written.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`)
-  const smartmodules: Record<string, unknown> = {}
+  const smartmodules: [string, unknown][] = []
   for (const [name, { source, tests, ...rest }] of Object.entries(written.data.smartmodules ?? {})) {
     const at = `smartmodules.${name}`
-    const bytes = typeof source === 'string' ? await readable(join(folder, source), `${at}.source`) : undefined
-    smartmodules[name] = {
+    const bytes = typeof source === 'string' ? await readable(resolve(folder, source), `${at}.source`) : undefined
+    const part = {
       ...rest,
       ...(bytes === undefined
         ? { source }
@@ -63,33 +79,46 @@ async function manifestIn(file: string): Promise<Manifest> {
           ? { wasm_binary: bytes.toString('base64') }
           : { source: { language: 'typescript', code: bytes.toString('utf8') } }),
       ...(typeof tests === 'string'
-        ? { tests: await samplesAt(join(folder, tests), `${at}.tests`) }
+        ? { tests: await samplesAt(resolve(folder, tests), `${at}.tests`) }
         : tests === undefined
           ? {}
           : { tests }),
     }
+    smartmodules.push([name, part])
   }
   // An empty block of YAML is null; the service says what else is wrong.
-  const members = Object.entries({ ...written.data, smartmodules }).filter(([, value]) => value !== null)
+  const members = Object.entries({ ...written.data, smartmodules: Object.fromEntries(smartmodules) }).filter(([, value]) => value !== null)
   return Object.fromEntries(members) as unknown as Manifest
 }
 
 type Options = { prune?: boolean; replace?: string[]; planHash?: string }
 
-/** `-description +…`: each difference on a line of its own would hide the change. */
-const briefly = ({ differences }: PlannedChange): string =>
-  differences.map(({ path, before, after }) => `${path}: ${cut(writeJson(before))} → ${cut(writeJson(after))}`).join('\n')
-const SHOWN = 60
+const SHOWN = 70
 const cut = (text: string | undefined): string => (text === undefined ? '' : text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
 
-function show({ out }: Context, changes: readonly PlannedChange[]): void {
-  out.many(changes, {
-    change: ({ action, effect }) => (effect === null || effect === action ? action : `${action} (${effect})`),
+/** As a table, a line for each difference; as anything else, the plan as it came. */
+function show({ out }: Context, plan: ManifestPlan): void {
+  if (out.format === 'json' || out.format === 'yaml') return out.one(plan)
+  if (out.format === 'ndjson') return out.many(plan.changes, {})
+  const lines = plan.changes.flatMap(({ action, effect, kind, name, adopts, differences }) => {
+    const effects = [effect === action ? null : effect, adopts && action !== 'adopt' ? 'adopts' : null].filter((each) => each !== null)
+    const change = effects.length > 0 ? `${action} (${effects.join(', ')})` : action
+    const first = { change, kind, name, difference: '' }
+    const shown = differences.map(({ path, before, after }) => `${path}: ${cut(writeJson(before))} → ${cut(writeJson(after))}`)
+    return shown.length === 0
+      ? [first]
+      : shown.map((difference, index) => ({ ...(index === 0 ? first : { change: '', kind: '', name: '' }), difference }))
+  })
+  out.many(lines, {
+    change: ({ change }) => change,
     kind: ({ kind }) => kind,
     name: ({ name }) => name,
-    differences: briefly,
+    difference: ({ difference }) => difference,
   })
 }
+
+/** Changes are made within the request: each may take a while. */
+const APPLY_TIMEOUT_MS = 30 * 60_000
 
 export function addManifestCommands(program: Command, io: Io): void {
   const asked = async (file: string, { prune = false, replace = [] }: Options) => ({ manifest: await manifestIn(file), prune, replace })
@@ -102,8 +131,9 @@ export function addManifestCommands(program: Command, io: Io): void {
     .description('say what applying a manifest would change; fails where it would change something')
     .action(async (file: string, given: Options, command: Command) => {
       const context = contextOf(io, command)
-      const { changes, unchanged, hash } = await context.dps.manifests.plan(await asked(file, given))
-      show(context, changes)
+      const plan = await context.dps.manifests.plan(await asked(file, given))
+      const { changes, unchanged, hash } = plan
+      show(context, plan)
       if (changes.length === 0) return io.note(`nothing to do: ${unchanged} unchanged`)
       io.note(`the plan’s hash is ${hash}`)
       throw new Differs(`${changes.length} ${changes.length === 1 ? 'change' : 'changes'}, ${unchanged} unchanged`)
@@ -112,10 +142,10 @@ export function addManifestCommands(program: Command, io: Io): void {
     .description('make the changes that `dps diff` names')
     .option('--plan-hash <hash>', 'of the plan that was seen: exactly that is applied, or nothing')
     .action(async (file: string, given: Options, command: Command) => {
-      const context = contextOf(io, command, { isFinished: true })
+      const context = contextOf(io, command, { isFinished: true, timeoutMs: APPLY_TIMEOUT_MS })
       const { planHash: hash } = given
       const answer = await context.dps.manifests.apply({ ...(await asked(file, given)), ...(hash === undefined ? {} : { hash }) })
-      show(context, answer.changes)
+      show(context, answer)
       const { length } = answer.changes
       io.note(length === 0 ? `nothing to do: ${answer.unchanged} unchanged` : `${length} ${length === 1 ? 'change' : 'changes'} made`)
     })

@@ -792,6 +792,7 @@ export type PlannedChange = {
     | 'reopen'
     | 'replace'
     | null
+  /** It exists and is in no set: it becomes a member, which can be pruned later */ adopts: boolean
   differences: { path: string; before: unknown; after: unknown }[]
 }
 

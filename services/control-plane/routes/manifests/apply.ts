@@ -6,7 +6,7 @@ import { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { StreamRequest } from '../../../../shared/api/streams.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { createPipeline } from '../pipelines/create-pipeline.ts'
+import { createPipeline, examinePipeline } from '../pipelines/create-pipeline.ts'
 import { deletePipelineOperation } from '../pipelines/pipelines.ts'
 import { updatePipelineOperation } from '../pipelines/update-pipeline.ts'
 import { deploySmartModule } from '../smartmodules/deploy-smartmodule.ts'
@@ -14,9 +14,10 @@ import { deleteSmartModuleOperation } from '../smartmodules/smartmodules.ts'
 import { createStream } from '../streams/create-stream.ts'
 import { deleteStreamOperation } from '../streams/streams.ts'
 import { updateStreamOperation } from '../streams/update-stream.ts'
+import { toServiceError } from '../../middleware/errors.ts'
 import { ServiceError } from '../../service-error.ts'
 import { deleteMember, listStreamsByName, saveMember } from '../../store/manifests.ts'
-import { findSmartModuleByName, updateDescription } from '../../store/smartmodules.ts'
+import { updateDescription } from '../../store/smartmodules.ts'
 import { idOf, type Known } from '../../manifests/known.ts'
 import { fingerprintOf, hashOfBinary } from '../../manifests/parts.ts'
 import { pointer, type Asked, type Planned } from '../../manifests/plan.ts'
@@ -44,12 +45,14 @@ const differsIn = (change: PlannedChange, ...members: string[]): boolean =>
 type Work = { deps: Deps; caller: Caller; manifest: Manifest; known: Known }
 /** What replies say of what was made. */
 const Created = z.object({ id: z.string() })
+const CreatedVersion = z.object({ id: z.string(), version: z.string() })
 const CreatedPipeline = z.object({ pipeline_id: z.string() })
 
 /** The member's id afterwards, and its fingerprint. */
 type Made = { id: string; fingerprint?: string }
 
-async function applyStream({ deps, caller, manifest, known }: Work, { name, action }: PlannedChange): Promise<Made> {
+async function applyStream({ deps, caller, manifest, known }: Work, change: PlannedChange): Promise<Made> {
+  const { name, action } = change
   const asked = manifest.streams[name]!
   if (action === 'create') {
     const body = StreamRequest.parse({ name, ...asked })
@@ -58,7 +61,11 @@ async function applyStream({ deps, caller, manifest, known }: Work, { name, acti
   const { id } = known.streams.get(name)!
   if (action === 'adopt') return { id }
   const { description, schema, schema_id } = asked
-  const body = { description, ...(schema ? { schema } : {}), ...(schema_id === undefined ? {} : { schema_id }) }
+  const body = {
+    ...(differsIn(change, 'description') ? { description } : {}),
+    ...(schema && differsIn(change, 'schema') ? { schema } : {}),
+    ...(schema_id !== undefined && differsIn(change, 'schema_id') ? { schema_id } : {}),
+  }
   await updateStreamOperation.handle(deps, caller, { params: { id }, query: {}, body })
   return { id }
 }
@@ -72,8 +79,8 @@ async function applyModule({ deps, caller, manifest, known }: Work, change: Plan
     await updateDescription(deps.db, existing!.module.id, asked.description ?? '')
     return { id: existing!.module.id }
   }
-  await deploySmartModule.handle(deps, caller, { params: {}, query: {}, body: { name, ...asked } })
-  const { id, version } = (await findSmartModuleByName(deps.db, caller.accountId, name))!
+  const { body } = await deploySmartModule.handle(deps, caller, { params: {}, query: {}, body: { name, ...asked } })
+  const { id, version } = CreatedVersion.parse(body)
   return asked.wasm_binary === undefined ? { id } : { id, fingerprint: fingerprintOf(hashOfBinary(asked.wasm_binary), version) }
 }
 
@@ -121,6 +128,9 @@ async function applyPipeline(work: Work, change: PlannedChange): Promise<Made> {
     return { id: CreatedPipeline.parse(body).pipeline_id }
   }
   if (action === 'create') return make()
+  request.autostart = existing!.desired === 'running'
+  // Nothing is deleted for a pipeline that could not be made.
+  await examinePipeline(deps, caller, request)
   await deletePipelineOperation.handle(deps, caller, { params: { id: existing!.id }, query: {}, body: undefined })
   await deleteMember(deps.db, caller.accountId, 'pipeline', existing!.id)
   return untilFree(make)
@@ -154,11 +164,13 @@ async function applyChange(work: Work, change: PlannedChange): Promise<void> {
     const member = { kind, resource_id: id, set_name: work.manifest.set, ...(fingerprint === undefined ? {} : { fingerprint }) }
     await saveMember(work.deps.db, work.caller.accountId, member)
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    const { headers, status } = error
-    const details = error.details?.map(({ path, ...rest }) => ({ path: `${pointer(kind, name)}${inManifest(path)}`, ...rest }))
-    const message = `${action} of the ${kind} "${name}": ${error.message}`
-    throw new ServiceError(error.code, message, { status, headers, cause: error, ...(details ? { details } : {}) })
+    const { code, headers, status, message: reason, internal, details: faults } = toServiceError(error)
+    const details = faults?.map(({ path, ...rest }) => ({ path: `${pointer(kind, name)}${inManifest(path)}`, ...rest }))
+    const message = `${action} of the ${kind} "${name}": ${reason}`
+    const more = { ...(internal === undefined ? {} : { internal }), ...(details ? { details } : {}) }
+    // A client that is told 429 takes nothing for done, and asks again by itself.
+    if (code === 'rate_limit_exceeded') throw new ServiceError('unavailable', message, { headers, cause: error, ...more })
+    throw new ServiceError(code, message, { status, headers, cause: error, ...more })
   }
 }
 
@@ -191,12 +203,8 @@ export async function applyPlan(deps: Deps, caller: Caller, { manifest }: Asked,
     const failed = ended.find((each) => each.status === 'rejected')?.reason
     if (failed === undefined) continue
     if (!(failed instanceof ServiceError)) throw failed
-    const { code, message, ...options } = failed
-    throw new ServiceError(code, `${message} (${done} of ${changes.length} changes were made)`, {
-      status: options.status,
-      headers: options.headers,
-      cause: failed,
-      ...(options.details ? { details: options.details } : {}),
-    })
+    const { code, message, status, headers, details, internal } = failed
+    const more = { ...(internal === undefined ? {} : { internal }), ...(details ? { details } : {}) }
+    throw new ServiceError(code, `${message} (${done} of ${changes.length} changes were made)`, { status, headers, cause: failed, ...more })
   }
 }

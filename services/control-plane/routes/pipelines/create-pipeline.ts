@@ -174,14 +174,21 @@ async function assertReachable(deps: Deps, caller: Caller, body: PipelineRequest
   if (faults.flat().length > 0) throw invalidRequest(faults.flat())
 }
 
+const isExternal = ({ source, sink }: PipelineRequest): boolean =>
+  [source, sink].some((endpoint) => connectorIdOf(endpoint) !== streamConnector.id)
+
+/** Throws what creating the pipeline would, as far as that is known before. */
+export async function examinePipeline(deps: Deps, caller: Caller, body: PipelineRequest): Promise<void> {
+  assertMayUse(caller, body)
+  await store(deps, caller, newId('pipeline'), body, true)
+  // Only now: a request with other faults must not cause connections. Connecting takes longer than a transaction may.
+  if (isExternal(body)) await assertReachable(deps, caller, body)
+}
+
 export const createPipeline = operation(createPipelineContract, async (deps, caller, { body, query }) => {
   assertMayUse(caller, body)
   const id = newId('pipeline')
-  if (query.check === 'true' && [body.source, body.sink].some((endpoint) => connectorIdOf(endpoint) !== streamConnector.id)) {
-    // Examine first: a request with other faults must not cause connections. Connecting takes longer than a transaction may.
-    await store(deps, caller, id, body, true)
-    await assertReachable(deps, caller, body)
-  }
+  if (query.check === 'true' && isExternal(body)) await examinePipeline(deps, caller, body)
   const row = await orNameTaken('pipeline', body.name, store(deps, caller, id, body, false))
   if (!row) throw new Error('the pipeline was examined and not stored')
   try {

@@ -635,6 +635,7 @@ PlannedChange = TypedDict("PlannedChange", {
     "name": "str",
     "action": "Literal[\"create\", \"update\", \"replace\", \"adopt\", \"delete\"]",
     "effect": "Union[Literal[\"live\", \"reopen\", \"replace\"], None]",
+    "adopts": "bool",
     "differences": "List[dict[str, Any]]",
 })
 
