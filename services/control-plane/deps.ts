@@ -14,7 +14,7 @@ import type { SecretBox } from '../../shared/secrets/envelope.ts'
 import type { Credentials } from './credentials.ts'
 import type { DeadLetterProjection } from './dead-letters/projection.ts'
 import type { SourceReader } from './trace/source-records.ts'
-import type { Events } from '../../shared/api/operation.ts'
+import type { Contract, Events } from '../../shared/api/operation.ts'
 import type { RawRecords } from './stream-data/raw-records.ts'
 import type { Begun } from './store/idempotency.ts'
 import type { LogBook } from './logs/log-book.ts'
@@ -65,7 +65,12 @@ export type Caller = {
   /** The If-Match header, if given. */ ifMatch?: string
   /** The body's records as received, for operations that pass them on. */ records?: RawRecords
   /** Set for requests with an Idempotency-Key. */ attempt?: Attempt
+  /** Runs one of the several operations that a request leads to, with an entry of its own in the audit log. */
+  audited?: Audited
 }
+
+/** `resourceId`: of what the operation changes, unless it makes it. */
+export type Audited = (contract: Contract, resourceId: string | undefined, work: () => Promise<Reply>) => Promise<Reply>
 
 /** What a handler returns. */
 export type Reply = { status: number; body?: unknown; headers?: Record<string, string>; events?: Events }

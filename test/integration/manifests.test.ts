@@ -65,6 +65,11 @@ describe('a manifest', () => {
     expect([applied.status, applied.body.hash]).toEqual([200, planned.body.hash])
     expect((await plan(manifest)).body).toMatchObject({ changes: [], unchanged: 4 })
     expect((await apply(manifest)).body).toMatchObject({ changes: [], unchanged: 4 })
+    // Each change has an entry of its own in the audit log.
+    const flow = await idOf('pipelines', names.flow)
+    type Entries = { entries: { operation: string; status: number; request_id: string }[] }
+    const { entries } = (await client.call<Entries>('GET', `/v1/audit?resource_id=${flow}`)).body
+    expect(entries.map(({ operation, status }) => [operation, status])).toEqual([['createPipeline', 201]])
     await write(client, await idOf('streams', names.orders), [
       { id: 'a', amount: 50 },
       { id: 'b', amount: 500 },

@@ -5,7 +5,8 @@ import type { Manifest, PlannedChange, PipelinePart } from '../../../../shared/a
 import { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { StreamRequest } from '../../../../shared/api/streams.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
-import type { Caller, Deps } from '../../deps.ts'
+import type { Contract } from '../../../../shared/api/operation.ts'
+import type { Audited, Caller, Deps, Reply } from '../../deps.ts'
 import { createPipeline, examinePipeline } from '../pipelines/create-pipeline.ts'
 import { deletePipelineOperation } from '../pipelines/pipelines.ts'
 import { updatePipelineOperation } from '../pipelines/update-pipeline.ts'
@@ -22,8 +23,16 @@ import { idOf, type Known } from '../../manifests/known.ts'
 import { fingerprintOf, hashOfBinary } from '../../manifests/parts.ts'
 import { pointer, type Asked, type Planned } from '../../manifests/plan.ts'
 
-/** The request is one, and so are its limits and its audit: what it leads to has neither ETags nor keys of its own. */
+/** The request is one, and so are its limits: what it leads to has neither ETags nor keys of its own. */
 const plain = ({ accountId, accountType, keyId, scopes }: Caller): Caller => ({ accountId, accountType, keyId, scopes })
+
+type Runs<I> = { contract: Contract; handle(deps: Deps, caller: Caller, input: I): Promise<Reply> }
+
+/** Runs the operation with an entry of its own in the audit log. `id`: of what it changes. */
+function run<I>({ deps, caller, audited }: Work, operation: Runs<I>, id: string | undefined, input: I): Promise<Reply> {
+  const work = () => operation.handle(deps, caller, input)
+  return audited ? audited(operation.contract, id, work) : work()
+}
 
 /** A pipeline that is deleted may drain for a while, and uses its streams and SmartModules meanwhile. */
 const GONE_MAX_MS = 60_000
@@ -42,7 +51,7 @@ async function untilFree<T>(work: () => Promise<T>): Promise<T> {
 const differsIn = (change: PlannedChange, ...members: string[]): boolean =>
   change.differences.some(({ path }) => members.includes(path.split('/')[1]!))
 
-type Work = { deps: Deps; caller: Caller; manifest: Manifest; known: Known }
+type Work = { deps: Deps; caller: Caller; audited: Audited | undefined; manifest: Manifest; known: Known }
 /** What replies say of what was made. */
 const Created = z.object({ id: z.string() })
 const CreatedVersion = z.object({ id: z.string(), version: z.string() })
@@ -51,12 +60,13 @@ const CreatedPipeline = z.object({ pipeline_id: z.string() })
 /** The member's id afterwards, and its fingerprint. */
 type Made = { id: string; fingerprint?: string }
 
-async function applyStream({ deps, caller, manifest, known }: Work, change: PlannedChange): Promise<Made> {
+async function applyStream(work: Work, change: PlannedChange): Promise<Made> {
+  const { manifest, known } = work
   const { name, action } = change
   const asked = manifest.streams[name]!
   if (action === 'create') {
     const body = StreamRequest.parse({ name, ...asked })
-    return { id: Created.parse((await createStream.handle(deps, caller, { params: {}, query: {}, body })).body).id }
+    return { id: Created.parse((await run(work, createStream, undefined, { params: {}, query: {}, body })).body).id }
   }
   const { id } = known.streams.get(name)!
   if (action === 'adopt') return { id }
@@ -66,11 +76,12 @@ async function applyStream({ deps, caller, manifest, known }: Work, change: Plan
     ...(schema && differsIn(change, 'schema') ? { schema } : {}),
     ...(schema_id !== undefined && differsIn(change, 'schema_id') ? { schema_id } : {}),
   }
-  await updateStreamOperation.handle(deps, caller, { params: { id }, query: {}, body })
+  await run(work, updateStreamOperation, id, { params: { id }, query: {}, body })
   return { id }
 }
 
-async function applyModule({ deps, caller, manifest, known }: Work, change: PlannedChange): Promise<Made> {
+async function applyModule(work: Work, change: PlannedChange): Promise<Made> {
+  const { deps, manifest, known } = work
   const { name, action } = change
   const asked = manifest.smartmodules[name]!
   const existing = known.modules.get(name)
@@ -79,7 +90,7 @@ async function applyModule({ deps, caller, manifest, known }: Work, change: Plan
     await updateDescription(deps.db, existing!.module.id, asked.description ?? '')
     return { id: existing!.module.id }
   }
-  const { body } = await deploySmartModule.handle(deps, caller, { params: {}, query: {}, body: { name, ...asked } })
+  const { body } = await run(work, deploySmartModule, existing?.module.id, { params: {}, query: {}, body: { name, ...asked } })
   const { id, version } = CreatedVersion.parse(body)
   return asked.wasm_binary === undefined ? { id } : { id, fingerprint: fingerprintOf(hashOfBinary(asked.wasm_binary), version) }
 }
@@ -120,29 +131,36 @@ async function applyPipeline(work: Work, change: PlannedChange): Promise<Made> {
       ...(differsIn(change, 'failure_threshold') ? { failure_threshold } : {}),
       ...(differsIn(change, 'on_lost_position') ? { on_lost_position } : {}),
     }
-    await updatePipelineOperation.handle(deps, caller, { params: { id: existing!.id }, query: { check: 'true' }, body })
+    await run(work, updatePipelineOperation, existing!.id, { params: { id: existing!.id }, query: { check: 'true' }, body })
     return { id: existing!.id }
   }
   const make = async () => {
-    const { body } = await createPipeline.handle(deps, caller, { params: {}, query: { check: 'true' }, body: request })
+    const { body } = await run(work, createPipeline, undefined, { params: {}, query: { check: 'true' }, body: request })
     return { id: CreatedPipeline.parse(body).pipeline_id }
   }
   if (action === 'create') return make()
   request.autostart = existing!.desired === 'running'
   // Nothing is deleted for a pipeline that could not be made.
   await examinePipeline(deps, caller, request)
-  await deletePipelineOperation.handle(deps, caller, { params: { id: existing!.id }, query: {}, body: undefined })
+  await run(work, deletePipelineOperation, existing!.id, { params: { id: existing!.id }, query: {}, body: undefined })
   await deleteMember(deps.db, caller.accountId, 'pipeline', existing!.id)
   return untilFree(make)
 }
 
-async function remove({ deps, caller, known }: Work, { kind, name }: PlannedChange): Promise<void> {
+/** The operation, tried until what uses its resource is gone. */
+const patient = <I>({ contract, handle }: Runs<I>): Runs<I> => ({
+  contract,
+  handle: (deps, caller, input) => untilFree(() => handle(deps, caller, input)),
+})
+
+async function remove(work: Work, { kind, name }: PlannedChange): Promise<void> {
+  const { deps, caller, known } = work
   const id = idOf(known, kind, name)
   if (id === undefined) return
   const input = { params: { id }, query: {}, body: undefined }
-  if (kind === 'pipeline') await deletePipelineOperation.handle(deps, caller, input)
-  else if (kind === 'smartmodule') await untilFree(() => deleteSmartModuleOperation.handle(deps, caller, input))
-  else await untilFree(() => deleteStreamOperation.handle(deps, caller, input))
+  if (kind === 'pipeline') await run(work, deletePipelineOperation, id, input)
+  else if (kind === 'smartmodule') await run(work, patient(deleteSmartModuleOperation), id, input)
+  else await run(work, patient(deleteStreamOperation), id, input)
   await deleteMember(deps.db, caller.accountId, kind, id)
 }
 
@@ -195,7 +213,7 @@ function partsOf(changes: readonly PlannedChange[]): PlannedChange[][] {
  * were made: applying again goes on from there.
  */
 export async function applyPlan(deps: Deps, caller: Caller, { manifest }: Asked, { changes, known }: Planned): Promise<void> {
-  const work: Work = { deps, caller: plain(caller), manifest, known }
+  const work: Work = { deps, caller: plain(caller), audited: caller.audited, manifest, known }
   let done = 0
   for (const part of partsOf(changes)) {
     const ended = await Promise.allSettled(part.map((change) => applyChange(work, change)))
