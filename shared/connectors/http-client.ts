@@ -8,9 +8,12 @@ import type { Secret } from './secret.ts'
 type Auth =
   | { kind: 'bearer'; token: Secret }
   | { kind: 'oauth2'; token_url: string; client_id: string; client_secret: Secret; scope?: string }
+/** Where requests go with: headers, authentication, and the time limit of one request in milliseconds. */
 export type HttpPlace = { headers: Record<string, string | Secret>; auth?: Auth; timeout_ms: number }
+/** One request. */
 export type Asked = { method: string; headers?: Record<string, string>; body?: Uint8Array | string }
 
+/** A client with the connector’s headers and authentication; it resolves and checks hosts itself. */
 export type HttpClient = {
   /** Throws AddressRefused or ConfigRefused for permanent failures, any other error for temporary ones. A refused token is renewed once. */
   request(url: string, asked: Asked, signal: AbortSignal): Promise<Response>
@@ -24,6 +27,7 @@ const TOKEN_BYTES_MAX = 1 << 20
 const RENEW_BEFORE_MS = 30_000
 const Token = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive().default(300) })
 
+/** Opens the client; secrets are read when a request needs them. */
 export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context: ConnectorContext): HttpClient {
   const guard = addressGuardOf(context.defaults.addresses)
   const agent = new Agent({

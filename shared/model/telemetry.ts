@@ -2,6 +2,7 @@
 
 /** The levels of a line, from the least important to the most. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+/** A level of a line. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** Longest line, in characters; what is longer is cut. */
@@ -15,6 +16,7 @@ export const cutLine = (text: string): string =>
 export const MEASURE_NAME = /^[a-z][a-z0-9_]{0,62}$/
 /** Different names of one step; further ones are not kept. */
 export const MEASURES_MAX = 20
+/** `count` adds up, `observe` is a summary. */
 export const MEASURE_KINDS = ['count', 'observe'] as const
 
 /** Adds to a sum that stays a number of JSON whatever is added. */

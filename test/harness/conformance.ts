@@ -18,7 +18,7 @@ import type { Delivery, OpenSink, Rows } from '../../shared/connectors/sink.ts'
 import type { OpenSource, SourceRead } from '../../shared/connectors/source.ts'
 import { service, unique } from './client.ts'
 
-export const PLANTED = 'planted-secret-that-nobody-may-see'
+export const PLANTED = 'planted-secret-never-to-be-seen'
 
 export function contextFor(change: Partial<ConnectorContext> = {}): ConnectorContext & { logged: string[] } {
   const { endpoint, access_key, secret_key } = service().bucket

@@ -33,6 +33,14 @@ describe('documents', () => {
     expect(codes.filter((each) => !table.includes(`\`${each}\``))).toEqual([])
   })
 
+  it('and comments have no riddles: say what there is not, or who', () => {
+    const riddles = tracked
+      .filter((path) => /\.(ts|md)$/.test(path) && !path.includes('/generated/'))
+      .filter((path) => path !== 'test/house/documents.test.ts' && !path.endsWith('/lexicon.ts'))
+      .flatMap((path) => [...read(path).matchAll(/\b(nobody|somebody|whoever|no one)\b/gi)].map(([word]) => `${path}: ${word}`))
+    expect(riddles).toEqual([])
+  })
+
   it('are all linked from the README', () => {
     const readme = read('README.md')
     expect(tracked.filter((path) => /^docs\/.*\.md$/.test(path) && !readme.includes(`](${path}`))).toEqual([])

@@ -322,6 +322,20 @@ describe('names', () => {
     expect(wrong).toEqual([])
   })
 
+  it('have a doc comment where they are exported from shared', () => {
+    const silent = code
+      .filter((path) => path.startsWith('shared/'))
+      .flatMap((path) => {
+        const lines = read(path).split('\n')
+        return lines.flatMap((line, at) => {
+          const name = /^export (?:async )?(?:const|function\*?|type|class|interface) (\w+)/.exec(line)?.[1]
+          // A guest's exports are text in compile.ts.
+          return name === undefined || name.startsWith('dps_') || lines[at - 1]?.endsWith('*/') ? [] : [`${path}: ${name}`]
+        })
+      })
+    expect(silent).toEqual([])
+  })
+
   it('are not utils, helpers, misc or common for folders and files', () => {
     expect(tracked.filter((path) => /(^|\/)(utils?|helpers?|misc|shared\/common)(\/|\.ts$)/.test(path))).toEqual([])
   })

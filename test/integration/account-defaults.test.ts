@@ -86,7 +86,7 @@ describe('the warehouse', () => {
         async (client) => client.end().then(() => true),
         () => false,
       )
-    // Some images of Postgres trust whoever connects from their own host; then nothing can be seen here.
+    // Some images of Postgres trust every connection from their own host; then nothing can be seen here.
     const anyPassword = new URL(service().warehouseUrl)
     anyPassword.password = 'no such password'
     expect(await isLetIn(url.toString())).toBe(await isLetIn(anyPassword.toString()))

@@ -367,7 +367,7 @@ describe('a stream whose schema is given by id', () => {
 
 describe('adopting a topic', () => {
   it.each([
-    ['a topic that does not exist', { topic: 'nobody-made-this' }, '/topic'],
+    ['a topic that does not exist', { topic: 'never-made' }, '/topic'],
     ['a topic of Kafka’s own', { topic: '__consumer_offsets' }, '/topic'],
     ['an invalid name', { topic: 'a b' }, '/topic'],
     ['a topic with its partitions', { topic: 'x', partitions: 3 }, '/partitions'],

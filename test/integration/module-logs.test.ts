@@ -110,7 +110,7 @@ describe('the log of a pipeline', () => {
     })
   })
 
-  it('is for nobody else, and ends for a key that is revoked', async () => {
+  it('is for its account alone, and ends for a key that is revoked', async () => {
     const { id } = await setUp()
     await waitForStatus(client, id, 'running')
     const other = await loggedIn(service().accounts.other)

@@ -174,7 +174,7 @@ describe('redis', () => {
     expect(await check(config, contextFor())).toEqual([])
     await redis.set(config.stream, 'text')
     expect(await check(config, contextFor())).toEqual([{ path: '/stream', message: 'is a key of the type string, not a stream' }])
-    const wrong = await check(place({ username: 'nobody', password: { $secret: 'p' } }), contextFor())
+    const wrong = await check(place({ username: 'unknown', password: { $secret: 'p' } }), contextFor())
     expect(wrong).toMatchObject([{ path: '/password' }])
     expect(JSON.stringify(wrong)).not.toContain(PLANTED)
     expect(await check(place({ url: 'redis://127.0.0.1:1' }), contextFor())).toMatchObject([{ path: '/url' }])

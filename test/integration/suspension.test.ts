@@ -1,4 +1,4 @@
-/** A suspended account: nobody gets in, nothing runs, and nothing is lost once it goes on. Others notice nothing. */
+/** A suspended account: no request gets in, nothing runs, and nothing is lost once it goes on. Others notice nothing. */
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { anonymous, eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'

@@ -12,7 +12,7 @@ describe('the client’s address', () => {
 
   it.each([
     ['203.0.113.5', undefined, '203.0.113.5'],
-    // Nobody is believed who is no trusted proxy.
+    // Only a trusted proxy is believed.
     ['203.0.113.5', '198.51.100.1', '203.0.113.5'],
     ['10.1.2.3', '198.51.100.1', '198.51.100.1'],
     ['::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],

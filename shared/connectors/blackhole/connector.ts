@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 
+/** The connector’s entry in the catalogue. */
 export const blackholeConnector: Connector = {
   id: 'conn_blackhole',
   name: 'blackhole',

@@ -2,8 +2,10 @@
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 
+/** Types of fields that records can be generated with. */
 export const GENERATED_TYPES = ['string', 'integer', 'number', 'boolean', 'datetime', 'uuid'] as const
 
+/** Config of generated records, as requests give it. */
 export const GeneratorConfig = z.strictObject({
   records_per_second: z.number().min(0.1).max(1_000_000).default(10).describe('total of all tasks').meta({ title: 'Rate' }),
   records_max: z
@@ -22,8 +24,10 @@ export const GeneratorConfig = z.strictObject({
     .describe('fields and their types; an integer field n counts the records')
     .meta({ title: 'Schema', examples: [{ n: 'integer', name: 'string', at: 'datetime' }] }),
 })
+/** A validated config with its defaults filled in. */
 export type GeneratorConfig = z.output<typeof GeneratorConfig>
 
+/** The connector’s entry in the catalogue. */
 export const generatorConnector: Connector = {
   id: 'conn_generator',
   name: 'generator',

@@ -19,6 +19,7 @@ function mix(state: number): number {
   return (z ^ (z >>> 15)) >>> 0
 }
 
+/** The n-th record (from 0): the same for the same seed and schema, on every processor. */
 export function generatedRecord({ seed, schema }: Pick<GeneratorConfig, 'seed' | 'schema'>, n: number): Record<string, unknown> {
   let state = mix(seed ^ mix(n >>> 0) ^ Math.floor(n / 0x100000000))
   const next = () => (state = mix(state))
@@ -43,6 +44,7 @@ export function generatedRecord({ seed, schema }: Pick<GeneratorConfig, 'seed' |
   return Object.fromEntries(Object.entries(schema).map(([name, type]) => [name, value(name, type)]))
 }
 
+/** Opens the source: its splits share the numbers of the records among them. */
 export async function openGenerator(config: GeneratorConfig, context: ConnectorContext): Promise<OpenSource> {
   const max = config.records_max ?? Number.POSITIVE_INFINITY
   return {

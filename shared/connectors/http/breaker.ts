@@ -1,11 +1,13 @@
 /** A circuit breaker: after some failures in a row nothing is sent for a while, longer after each further failure; a success closes it. */
 
+/** Counts failures in a row: while it is open, nothing is asked. */
 export type Breaker = { failed(): void; succeeded(): void; /** 0: closed, or time to try again. */ openForMs(): number }
 
 const FAILURES = 5
 const OPEN_MS = 2000
 const OPEN_MAX_MS = 60_000
 
+/** A closed breaker. `now` returns milliseconds. */
 export function createBreaker(now: () => number): Breaker {
   let failures = 0
   let openUntil = 0

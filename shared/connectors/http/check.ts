@@ -3,6 +3,7 @@ import { reasonOf } from '../../errors/reason-of.ts'
 import type { CheckConnector } from '../check.ts'
 import { openHttpClient, type HttpPlace } from '../http-client.ts'
 
+/** Asks the web service once, without sending a record. */
 export const checkHttp: CheckConnector<HttpPlace & { url: string }> = async (config, context, signal) => {
   const client = openHttpClient({ ...config, timeout_ms: Math.min(config.timeout_ms, 5000) }, context)
   try {

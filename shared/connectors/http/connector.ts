@@ -53,6 +53,7 @@ const Auth = z
   .meta({ title: 'Authentication' })
 const timeout_ms = z.number().int().min(100).max(120_000).default(30_000).meta({ title: 'Timeout' })
 
+/** Config of a web service as a sink, as requests give it. */
 export const HttpSinkConfig = z.strictObject({
   url: Url,
   method: z.enum(['POST', 'PUT', 'PATCH']).default('POST').meta({ title: 'Method' }),
@@ -62,8 +63,10 @@ export const HttpSinkConfig = z.strictObject({
   auth: Auth,
   timeout_ms,
 })
+/** A validated config with its defaults filled in. */
 export type HttpSinkConfig = z.output<typeof HttpSinkConfig>
 
+/** Config of a web service as a source, as requests give it. */
 export const HttpSourceConfig = z.strictObject({
   url: Url,
   headers: Headers,
@@ -97,8 +100,10 @@ export const HttpSourceConfig = z.strictObject({
   poll_interval_ms: z.number().int().min(100).max(86_400_000).default(10_000).meta({ title: 'Poll interval' }),
   timeout_ms,
 })
+/** A validated config with its defaults filled in. */
 export type HttpSourceConfig = z.output<typeof HttpSourceConfig>
 
+/** The connector’s entry in the catalogue. */
 export const httpConnector: Connector = {
   id: 'conn_http',
   name: 'http',

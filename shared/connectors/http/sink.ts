@@ -43,6 +43,7 @@ export function retryAfterMs(value: string | null, nowMs: number): number {
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 3_600_000) : 0
 }
 
+/** Opens the sink; the web service is asked when rows come. */
 export async function openHttpSink(config: HttpSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const client = openHttpClient(config, context)
   const breaker = createBreaker(context.now)

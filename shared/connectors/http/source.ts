@@ -34,6 +34,7 @@ function at(document: unknown, pointer: string): unknown {
   return value
 }
 
+/** Opens the source: split 0 reads the pages, one after the other. */
 export async function openHttpSource(config: HttpSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const client = openHttpClient(config, context)
   const { paging } = config

@@ -33,8 +33,10 @@ const Registry = z.strictObject({
   username: z.string().min(1).max(500).optional(),
   password: Secret.optional(),
 })
+/** Where another schema registry is, validated. */
 export type RegistryConfig = z.output<typeof Registry>
 
+/** Config of a topic of another cluster as a source, as requests give it. */
 export const KafkaSourceConfig = z.strictObject({
   ...Place,
   registry: Registry.optional()
@@ -47,8 +49,10 @@ export const KafkaSourceConfig = z.strictObject({
     .describe('values are JSON after a schema registry’s five bytes, which are removed; not needed with a registry')
     .meta({ title: 'Framed' }),
 })
+/** A validated config with its defaults filled in. */
 export type KafkaSourceConfig = z.output<typeof KafkaSourceConfig>
 
+/** Config of a topic of another cluster as a sink, as requests give it. */
 export const KafkaSinkConfig = z
   .strictObject({
     ...Place,
@@ -68,8 +72,10 @@ export const KafkaSinkConfig = z
     path: ['schema_id'],
     message: 'is required with a registry',
   })
+/** A validated config with its defaults filled in. */
 export type KafkaSinkConfig = z.output<typeof KafkaSinkConfig>
 
+/** The connector’s entry in the catalogue. */
 export const kafkaConnector: Connector = {
   id: 'conn_kafka',
   name: 'kafka',

@@ -10,6 +10,7 @@ import type { KafkaSinkConfig } from './connector.ts'
 
 type Place = Pick<KafkaSinkConfig, 'brokers' | 'topic' | 'tls' | 'sasl' | 'registry' | 'schema_id'>
 
+/** A client of the other cluster, whose brokers’ hosts are resolved and checked. */
 export function openOtherCluster({ brokers, tls, sasl }: Place, context: ConnectorContext): Cluster {
   const guard = addressGuardOf(context.defaults.addresses)
   const hasNames = brokers.some((broker) => isIP(broker.slice(0, broker.lastIndexOf(':')).replaceAll(/[[\]]/g, '')) === 0)
@@ -39,6 +40,7 @@ export async function layoutOfTopic(cluster: Cluster, topic: string): Promise<To
   return layout
 }
 
+/** Connects to the other cluster and looks for the topic. */
 export const checkOtherCluster: CheckConnector<Place> = async (config, context, signal) => {
   const cluster = openOtherCluster(config, context)
   try {

@@ -14,6 +14,7 @@ const ANSWER_BYTES_MAX = 4 << 20
 const MISSING_MS = 15_000
 const KEPT_MAX = 1000
 
+/** Schemas of another registry, by their ids. */
 export type OtherRegistry = {
   /**
    * Returns the codec of a schema; undefined if the id does not exist or can't be used. Throws an Error while the registry is unavailable,
@@ -28,6 +29,7 @@ export type OtherRegistry = {
 /** The codec for JSON Schemas, whose values are already JSON. */
 const PLAIN = { toJson: (value: Uint8Array) => Buffer.from(value).toString('utf8'), fromJson: (json: string) => Buffer.from(json) }
 
+/** Opens the registry’s client; schemas are kept once they were read. */
 export function openOtherRegistry({ url, username, password }: RegistryConfig, context: ConnectorContext): OtherRegistry {
   const client = openHttpClient({ headers: { accept: 'application/json' }, timeout_ms: TIMEOUT_MS }, context)
   const credentials = (): Record<string, string> =>

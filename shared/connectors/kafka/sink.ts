@@ -22,6 +22,7 @@ import type { KafkaSinkConfig } from './connector.ts'
 import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry } from './other-registry.ts'
 
+/** Opens the sink. Throws where the topic can’t be found. */
 export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const cluster = openOtherCluster(config, context)
   const connections = cluster.openConnections('sink')

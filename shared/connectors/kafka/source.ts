@@ -106,6 +106,7 @@ function openTopic(cluster: Cluster, config: KafkaSourceConfig, now: () => numbe
   }
 }
 
+/** Opens the source: each split reads its share of the partitions. */
 export async function openKafkaSource(config: KafkaSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const cluster = openOtherCluster(config, context)
   const registry = config.registry && openOtherRegistry(config.registry, context)

@@ -14,6 +14,7 @@ const LogConfig = z.strictObject({
 })
 const SHOWN_CHARACTERS = 500
 
+/** The connector’s entry in the catalogue. */
 export const logConnector: Connector = {
   id: 'conn_log',
   name: 'log',

@@ -26,6 +26,7 @@ const hasLogin = ({ username, password }: { username?: string | undefined; passw
   username === undefined || password !== undefined
 const NO_LOGIN = { path: ['password'], message: 'is required with a username' }
 
+/** Config of a Redis stream as a source, as requests give it. */
 export const RedisSourceConfig = z
   .strictObject({
     ...Place,
@@ -39,8 +40,10 @@ export const RedisSourceConfig = z
       .meta({ title: 'Field', examples: ['value'] }),
   })
   .refine(hasLogin, NO_LOGIN)
+/** A validated config with its defaults filled in. */
 export type RedisSourceConfig = z.output<typeof RedisSourceConfig>
 
+/** Config of Redis as a sink, as requests give it. */
 export const RedisSinkConfig = z
   .strictObject({
     ...Place,
@@ -55,11 +58,13 @@ export const RedisSinkConfig = z
       .meta({ title: 'Max length' }),
   })
   .refine(hasLogin, NO_LOGIN)
+/** A validated config with its defaults filled in. */
 export type RedisSinkConfig = z.output<typeof RedisSinkConfig>
 
 /** The members that both directions have: where the stream is. */
 export type RedisPlace = Pick<RedisSinkConfig, keyof typeof Place>
 
+/** The connector’s entry in the catalogue. */
 export const redisConnector: Connector = {
   id: 'conn_redis',
   name: 'redis',

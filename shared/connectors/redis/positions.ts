@@ -8,12 +8,15 @@ import type { Delivery } from '../sink.ts'
 
 /** Progress of a delivery: in the stream are all rows of records before `offset`, and the first `rows` rows of the record at `offset`. */
 export type Appended = { offset: number; rows: number }
+/** What Redis keeps of a partition: the next offset, the revision that wrote there, what was appended last, and the counters. */
 export type KeptState = { nextOffset: bigint; revision: number; appended: Appended | undefined; note: string }
 
 /** One hash per run, so that one command removes all positions of a run and none of another. */
 export const positionsKey = (runId: string): string => `dps:${runId}`
+/** Name of the field that keeps a partition’s position. */
 export const placeField = ({ topicId, partition }: Pick<Delivery, 'topicId' | 'partition'>): string => `${topicId}:${partition}`
 
+/** What was appended last, as it is kept; `-` for nothing. */
 export const printAppended = (appended: Appended | undefined): string => (appended ? `${appended.offset}:${appended.rows}` : '-')
 
 /** The state as one value: next offset, revision, progress beyond that offset, and the note, which may contain anything. */

@@ -3,6 +3,7 @@ import type { CheckConnector } from '../check.ts'
 import { ConfigRefused } from '../connector.ts'
 import { openObjectStore, type Place } from './open-store.ts'
 
+/** Lists the bucket once. */
 export const checkBucket: CheckConnector<Place & { prefix: string }> = async (config, context, signal) => {
   try {
     const store = await openObjectStore(config, context)

@@ -47,6 +47,7 @@ const together = { path: ['endpoint'], message: 'needs access_key and secret_key
 const hasOwnKeys = ({ endpoint, access_key, secret_key }: { endpoint?: string; access_key?: unknown; secret_key?: unknown }) =>
   endpoint === undefined || (access_key !== undefined && secret_key !== undefined)
 
+/** Config of a bucket as a source, as requests give it. */
 export const BucketSourceConfig = z
   .strictObject({
     ...Place,
@@ -114,8 +115,10 @@ export const BucketSourceConfig = z
       .meta({ title: 'Poll interval' }),
   })
   .refine(hasOwnKeys, together)
+/** A validated config with its defaults filled in. */
 export type BucketSourceConfig = z.output<typeof BucketSourceConfig>
 
+/** Config of a bucket as a sink, as requests give it. */
 export const BucketSinkConfig = z
   .strictObject({
     ...Place,
@@ -193,12 +196,14 @@ export const BucketSinkConfig = z
     path: ['columns'],
     message: 'must not name a member that metadata adds',
   })
+/** A validated config with its defaults filled in. */
 export type BucketSinkConfig = z.output<typeof BucketSinkConfig>
 
 /** Members of a record made from a line of text; records of other formats have their own. */
 const TEXT_FIELDS = { text: 'string', object: 'string', line: 'integer' }
 const TEXT_FORMATS = new Set(['text', 'auto'])
 
+/** The connector’s entry in the catalogue. */
 export const bucketConnector: Connector = {
   id: 'conn_storage_bucket',
   name: 'storage-bucket',

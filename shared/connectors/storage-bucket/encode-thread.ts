@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads'
 import type { Rows } from '../sink.ts'
 import type { FileSpec, ObjectFiles } from './object-files.ts'
 
+/** A worker thread that makes Parquet files. */
 export type EncodeThread = {
   /** Rejects if the thread ends; the next call starts another one. */
   encode(rows: readonly Rows[], spec: FileSpec): Promise<ObjectFiles>
@@ -14,6 +15,7 @@ export type EncodeThread = {
 
 type Answer = { id: number; made: ObjectFiles } | { id: number; error: string }
 
+/** Starts the thread at its first use. */
 export function openEncodeThread(): EncodeThread {
   let worker: Worker | undefined
   let next = 1

@@ -21,6 +21,7 @@ async function allowedFolder(url: string, allowed: readonly string[]): Promise<s
   throw new ConfigRefused('the operator does not allow buckets in that folder (BUCKET_FOLDERS)')
 }
 
+/** A folder as a bucket. Throws ConfigRefused for one outside of the allowed folders. */
 export async function openFolderStore(url: string, allowed: readonly string[]): Promise<ObjectStore> {
   const root = await allowedFolder(url, allowed)
   const infoOf = async (path: string): Promise<ObjectInfo | undefined> => {

@@ -62,6 +62,7 @@ export function parseTemplate(template: string): Part[] | undefined {
 /** Whether no part is `.` or `..`, which file systems take for this folder or its parent. */
 export const isInside = (path: string): boolean => !path.split('/').some((part) => part === '..' || part === '.')
 
+/** What may stand in braces in a folder’s name. */
 export const PART_NAMES = [...RANGE_PARTS, ...TIME_PARTS, 'value.member', 'value.member|date'].map((name) => `{${name}}`)
 
 /** Whether the folder depends on members, so that each record's value has to be scanned. */
@@ -152,6 +153,7 @@ function createFolderOf(template: string): (rows: Rows, row: number) => string {
 
 /** The rows of one object, and its folder: the template with the parts that depend on records filled in. */
 export type FolderPart = { folder: string; rows: Rows[] }
+/** Rows by their folder, or the rows that have none. */
 export type FolderParts = { parts: FolderPart[] } | { faults: RefusedRecord[] }
 
 /** One part per folder, in the order of their first rows. */

@@ -8,6 +8,7 @@ import type { CastingContext, CsvError } from 'csv-parse'
 import type { BlockBuilder } from '../record-block.ts'
 import { ObjectMalformed, type FormatReader } from './format-reader.ts'
 
+/** How rows are delimited; `empty`: what an empty cell becomes. */
 export type CsvOptions = { delimiter: string; header: boolean; quote: boolean; empty: 'text' | 'null' }
 
 /** A cell as it becomes a member. */
@@ -89,6 +90,7 @@ function rowEnd(bytes: Buffer, from: number, isAll: boolean, quote: boolean, sep
   return isAll && !isQuoted && most === bytes.length ? most : -1
 }
 
+/** A reader that adds the object’s rows to the block. */
 export function openCsv(object: string, { delimiter, header, quote, empty }: CsvOptions, into: BlockBuilder): FormatReader {
   const options = parserOptions({ delimiter, quote, empty })
   const separator = delimiter.charCodeAt(0)

@@ -6,6 +6,7 @@ export class ObjectMalformed extends Error {}
 /** `b`: the object's bytes up to the end of the last record; `n`: its records (lines, for formats of lines) so far. */
 export type FormatPlace = { b: number; n: number }
 
+/** Turns an object’s bytes into records. */
 export type FormatReader = {
   /** Whether it can start after any record, given the bytes from there on; otherwise it is given the whole object again. */
   canResume: boolean

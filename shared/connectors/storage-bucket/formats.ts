@@ -9,10 +9,13 @@ import { openJsonArray } from './format-json-array.ts'
 import { openLines } from './format-lines.ts'
 import type { FormatReader } from './format-reader.ts'
 
+/** Formats that objects are read in. */
 export type FormatName = 'ndjson' | 'json' | 'csv' | 'text'
 
+/** The object’s key, for errors, and how CSV is read. */
 export type FormatOptions = { object: string; csv: CsvOptions }
 
+/** The reader of a format, which adds records to the block. */
 export function openFormat(name: FormatName, options: FormatOptions, into: BlockBuilder): FormatReader {
   switch (name) {
     case 'ndjson':

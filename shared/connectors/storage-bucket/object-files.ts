@@ -15,6 +15,7 @@ export type FileSpec = Pick<BucketSinkConfig, 'key' | 'format' | 'delimiter'> & 
 
 /** `folder` still contains the parts of the range, such as `{stream}`, as placeholders. */
 export type ObjectFile = { folder: string; file: Uint8Array }
+/** The objects that rows become, or the rows that can’t be written. */
 export type ObjectFiles = { files: ObjectFile[] } | { faults: RefusedRecord[] }
 
 const quoteField = (name: string): string => (/["\r\n,;\t|]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name)

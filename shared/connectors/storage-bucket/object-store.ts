@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream'
 /** `etag` changes with the content. */
 export type ObjectInfo = { key: string; etag: string; size: number; modifiedAt: number }
 
+/** A bucket, or a folder that stands in for one. */
 export type ObjectStore = {
   /** Page by page, in the order of the keys. */
   list(prefix: string, signal: AbortSignal): AsyncIterable<ObjectInfo[]>

@@ -31,6 +31,7 @@ export function matchesGlob(glob: string, key: string): boolean {
 
 const EXTENSIONS: Record<string, FormatName> = { ndjson: 'ndjson', jsonl: 'ndjson', json: 'json', csv: 'csv', tsv: 'csv' }
 
+/** Format and compression of an object, by its key where the config leaves them open. */
 export function describeObject(
   key: string,
   config: Pick<BucketSourceConfig, 'format' | 'compression' | 'csv'>,

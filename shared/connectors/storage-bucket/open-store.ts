@@ -7,6 +7,7 @@ import type { ObjectStore } from './object-store.ts'
 import { prefixedStore } from './prefixed-store.ts'
 import { openS3Store } from './s3-store.ts'
 
+/** Where a bucket is, and with what it is opened. */
 export type Place = { bucket: string; endpoint?: string; region?: string; access_key?: Secret; secret_key?: Secret }
 
 const FOLDER_SCHEME = 'file://'

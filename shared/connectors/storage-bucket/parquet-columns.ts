@@ -7,6 +7,7 @@ import { isRawJSON } from '../../model/exact-json.ts'
 import { isTypeName } from '../../model/stream-schema.ts'
 import { daysOf, unitsOf } from '../../model/times.ts'
 
+/** An element of a Parquet schema, as hyparquet takes it. */
 export type SchemaElement = NonNullable<ParquetWriteOptions['schema']>[number]
 /** `elements`: the column's schema tree, root first. `cells`: undefined for nulls. `faults`: indexes of values that it can't hold. */
 export type Column = { elements: SchemaElement[]; cells: unknown[]; faults: number[] }

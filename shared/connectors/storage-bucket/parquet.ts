@@ -7,6 +7,7 @@ import { columnOf } from './parquet-columns.ts'
 type Document = Readonly<Record<string, unknown>>
 type Source = { document: Document; offset: bigint }
 
+/** A Parquet file, or the rows that don’t fit its columns. */
 export type Encoded = { file: Uint8Array } | { faults: RefusedRecord[] }
 
 /** A number this long may not fit a double. Only then are numbers parsed exactly, which costs a call per value. */

@@ -7,6 +7,7 @@ import { Upload } from '@aws-sdk/lib-storage'
 import type { AddressGuard } from '../address-guard.ts'
 import { ObjectChanged, type ObjectInfo, type ObjectStore } from './object-store.ts'
 
+/** Where an S3-compatible bucket is; `guard` resolves and checks its host. */
 export type S3Place = {
   bucket: string
   endpoint: string
@@ -24,6 +25,7 @@ const TIMEOUT_MS = 30_000
 const statusOf = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } } | undefined)?.$metadata?.httpStatusCode
 
+/** Opens the bucket; it connects at the first request. */
 export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, guard }: S3Place): ObjectStore {
   // A literal address is never resolved, so the guarded lookup would not see it.
   guard?.assertHost(new URL(endpoint).hostname)

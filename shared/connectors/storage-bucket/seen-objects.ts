@@ -11,6 +11,7 @@ const FORGOTTEN_MIN = 1000
 
 const SEPARATOR = ' '
 
+/** What is remembered of an object that was read to its end. */
 export const seenValue = ({ etag, modifiedAt }: ObjectInfo): string => `${etag}${SEPARATOR}${modifiedAt}`
 
 /** Entries written by earlier versions have only the ETag. */
@@ -19,6 +20,7 @@ function entryOf(value: string): { etag: string; modifiedAt: number | undefined 
   return at < 0 ? { etag: value, modifiedAt: undefined } : { etag: value.slice(0, at), modifiedAt: Number(value.slice(at + 1)) }
 }
 
+/** Whether the entry is of the object with this ETag. */
 export const isEntryOf = (entry: string | undefined, etag: string): boolean => entry !== undefined && entryOf(entry).etag === etag
 
 /** `readBefore`: all objects modified before this time have been read. */

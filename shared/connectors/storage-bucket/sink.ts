@@ -27,6 +27,7 @@ const padded = (offset: bigint): string => String(offset).padStart(20, '0')
 /** A name as part of a key, without slashes. */
 const asSegment = (name: string): string => name.replace(/[^A-Za-z0-9._-]+|^\.+/g, '-')
 
+/** The key of an object: the same for the same range, so that writing it again replaces it. */
 export function keyOf(
   config: Pick<BucketSinkConfig, 'prefix' | 'format' | 'compression'>,
   { runId, topicId, partition, from, to, resetAt }: Delivery,
@@ -56,6 +57,7 @@ function isSame(found: Record<string, string>, wanted: Record<string, string>): 
   return Object.entries(wanted).every(([name, value]) => name === 'dps-revision' || found[name] === value)
 }
 
+/** Opens the sink; a bucket is asked when rows come, a folder that is not allowed is refused at once. */
 export async function openBucketSink(config: BucketSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const store = await openObjectStore(config, context)
   const { format, compression, metadata } = config

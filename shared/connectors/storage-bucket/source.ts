@@ -23,6 +23,7 @@ const BLOCK_BYTES_FIRST = 64 << 10
 
 const splitOf = (key: string, count: number): number => createHash('sha256').update(key).digest().readUInt32BE(0) % count
 
+/** Opens the source: each split has its share of the objects. */
 export async function openBucketSource(config: BucketSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const store = await openObjectStore(config, context)
   const { pattern, prefix } = config

@@ -5,10 +5,12 @@ import { Reference } from '../../api/common.ts'
 import type { Connector } from '../connector.ts'
 
 const SourceConfig = z.strictObject({ stream_id: Reference.describe('id of a stream of this account') })
+/** Config of a stream as a source or sink; `compression` is for a sink. */
 export const StreamConfig = SourceConfig.extend({
   compression: z.enum(COMPRESSIONS).optional().describe('of the records written'),
 })
 
+/** The connector’s entry in the catalogue. */
 export const streamConnector: Connector = {
   id: 'conn_stream',
   name: 'stream',

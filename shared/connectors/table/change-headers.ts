@@ -3,8 +3,10 @@ import { encodeHeaders } from '../../kafka/protocol/record-batch.ts'
 import { CHANGE_HEADERS, type ChangeOperation } from '../../model/change-headers.ts'
 import { instantOf } from '../../model/times.ts'
 
+/** Encoded headers of a transaction’s records, by operation. */
 export type ChangeHeaders = Record<Exclude<ChangeOperation, 'snapshot'>, Uint8Array>
 
+/** Headers of rows that were there before the slot was. */
 export const SNAPSHOT_HEADERS = encodeHeaders([[CHANGE_HEADERS.op, Buffer.from('snapshot')]])
 
 /** `committedAt`: microseconds since 1970. */

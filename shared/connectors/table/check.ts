@@ -35,6 +35,7 @@ async function withDatabase(
   }
 }
 
+/** Connects, and compares the table with what the sink needs. */
 export const checkTable: CheckConnector<TableSinkConfig> = (config, context) =>
   withDatabase(config, context, async (client) => {
     const found = await columnsOf(client, config.table, false)
@@ -64,6 +65,7 @@ async function isUnique(client: pg.Client, table: string, key: readonly string[]
   return rows.length > 0
 }
 
+/** Connects, and compares the table and the server with what the source needs. */
 export const checkTableSource: CheckConnector<TableSourceConfig> = (config, context) =>
   withDatabase(config, context, async (client) => {
     const shape = await readColumns(client, config.table).catch((error: unknown) => {

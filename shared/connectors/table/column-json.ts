@@ -8,6 +8,7 @@ const DOCUMENTS = new Set([114, 3802])
 const TIMESTAMP = 1114
 const TIMESTAMPTZ = 1184
 
+/** A column and the OID of its type. */
 export type SourceColumn = { name: string; typeId: number }
 
 /** Options with which a session writes values in the only form that is read here. */
@@ -20,6 +21,7 @@ function isoTime(text: string, hasZone: boolean): string {
   return hasZone ? iso.replace(/([+-]\d\d)$/, '$1:00') : iso
 }
 
+/** The JSON of a value in Postgres’ text form; the type decides. */
 export function valueToJson(text: string | null, typeId: number): string {
   if (text === null) return 'null'
   if (NUMBERS.has(typeId)) return /^[+-]?[\d.]/.test(text) ? text : JSON.stringify(text)

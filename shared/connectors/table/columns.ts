@@ -5,6 +5,7 @@ import type { CopyColumn } from '../row-format.ts'
 
 /** Quotes an identifier (Postgres, "Lexical Structure": quotes are doubled). */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+/** A table’s name, with or without its schema, quoted as identifiers. */
 export const quotedTable = (table: string): string => table.split('.').map(quoted).join('.')
 
 /** Column types by stream type name. */
@@ -25,6 +26,7 @@ export const DEFAULT_MARKER = '\\D'
 /** COPY's text for null. */
 const NULL_MARKER = '\\N'
 
+/** The column that takes a whole record as JSON. */
 export const RECORD_COLUMN = 'record'
 
 /**
@@ -53,6 +55,7 @@ export async function createTable(
   })
 }
 
+/** The columns that rows have; `isWhole`: the record goes into one column. */
 export type TableColumns = { columns: CopyColumn[]; isWhole: boolean }
 
 /** Returns the table's columns in their order, without generated ones; undefined if there is no such table. */

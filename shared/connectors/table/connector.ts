@@ -16,6 +16,7 @@ const Table = z
   .refine((name) => !name.includes('\0'), 'must not contain NUL')
   .meta({ title: 'Table', examples: ['reviews', 'analytics.reviews'] })
 
+/** Config of a table as a sink, as requests give it. */
 export const TableSinkConfig = z
   .strictObject({
     table: Table,
@@ -55,8 +56,10 @@ export const TableSinkConfig = z
     connection: Connection,
   })
   .refine(({ mode, key }) => mode === 'insert' || key !== undefined, { path: ['key'], message: 'is required for this mode' })
+/** A validated config with its defaults filled in. */
 export type TableSinkConfig = z.output<typeof TableSinkConfig>
 
+/** Config of a table as a source, as requests give it. */
 export const TableSourceConfig = z
   .strictObject({
     table: Table,
@@ -78,8 +81,10 @@ export const TableSourceConfig = z
     connection: Connection,
   })
   .refine(({ mode, cursor }) => mode === 'replication' || cursor !== undefined, { path: ['cursor'], message: 'is required for this mode' })
+/** A validated config with its defaults filled in. */
 export type TableSourceConfig = z.output<typeof TableSourceConfig>
 
+/** The connector’s entry in the catalogue. */
 export const tableConnector: Connector = {
   id: 'conn_table',
   name: 'table',

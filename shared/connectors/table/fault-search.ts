@@ -17,6 +17,7 @@ const CHUNK_ROWS = 64
 /** Whether a row is to blame, by SQLSTATE class: 22 (data exceptions) and 23 (integrity constraints). */
 export const isRowFault = ({ code }: { code?: string }): boolean => code !== undefined && (code.startsWith('22') || code.startsWith('23'))
 
+/** Finds the rows that the table refuses. */
 export type FaultSearch = {
   find(client: PoolClient, pieces: readonly Rows[]): Promise<RefusedRecord[]>
   /** After a search that found no faults: writes the rows one by one in their order, in the current transaction. */
@@ -106,6 +107,7 @@ async function tryRows(client: PoolClient, rows: number[]): Promise<Fault[]> {
   return found.map(({ dps_n, dps_code, dps_text }) => ({ row: rows[dps_n]!, code: dps_code, message: dps_text }))
 }
 
+/** A search for the target’s table. `serverVersion`: as `server_version_num` has it. */
 export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVersion: number): FaultSearch {
   const isPatch = target.mode === 'merge-patch'
   const names = isPatch ? ['record'] : target.columns.map(({ name }) => name)

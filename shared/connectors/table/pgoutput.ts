@@ -5,10 +5,12 @@
  */
 import type { SourceColumn } from './column-json.ts'
 
+/** A table as the log announces it: its columns in order. */
 export type Relation = { id: number; columns: SourceColumn[] }
 /** Values by column: text, null, or undefined for one that did not change and is too large to be sent again (TOAST). */
 export type Tuple = (string | null | undefined)[]
 
+/** What a message of the log says. */
 export type Change =
   /** `committedAt`: microseconds since 1970. */
   | { kind: 'begin'; committedAt: bigint }
@@ -23,6 +25,7 @@ export type Change =
 /** Postgres counts microseconds from 2000-01-01. */
 const POSTGRES_EPOCH_US = BigInt(Date.UTC(2000, 0, 1)) * 1000n
 
+/** Decodes messages of one connection; undefined for those that change no row. */
 export function createDecoder(): (message: Buffer) => Change | undefined {
   const relations = new Map<number, Relation>()
   let bytes: Buffer = Buffer.alloc(0)
@@ -129,6 +132,7 @@ export function createDecoder(): (message: Buffer) => Change | undefined {
 /** `16/B374D848`: an LSN as Postgres writes it. */
 export const lsnText = (lsn: bigint): string =>
   `${(lsn >> 32n).toString(16).toUpperCase()}/${(lsn & 0xffffffffn).toString(16).toUpperCase()}`
+/** A position in the log, from its text `XXX/XXX`. */
 export function parseLsn(text: string): bigint {
   const [high, low] = text.split('/')
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`)

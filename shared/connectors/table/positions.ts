@@ -8,6 +8,7 @@ import type { Delivery, KeptPosition } from '../sink.ts'
 const TABLE = 'dps_positions'
 const KEY = 'run_id = $1 AND topic_id = $2 AND partition = $3'
 
+/** Creates the table that keeps positions, if it is not there. */
 export async function createPositions(client: ClientBase): Promise<void> {
   await client
     .query(

@@ -15,6 +15,7 @@ import { readColumns, readTextRows } from './table-shape.ts'
 
 const ROWS = 5000
 
+/** Opens the source that reads rows by a growing column. */
 export async function openQuerySource(config: TableSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const server = clientConfigOf(config, context)
   return {

@@ -49,6 +49,7 @@ function createPlugin(publication: string, onMessage: (message: Buffer) => void)
   return plugin
 }
 
+/** Opens the source that reads the rows and then follows the log; split 0 reads it. */
 export async function openReplication(config: TableSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const server = clientConfigOf(config, context)
   const slot = slotOf(context.runId)

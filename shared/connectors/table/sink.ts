@@ -26,6 +26,7 @@ const VERSION_WITH_DEFAULT = 160_000
 const isTransient = ({ code }: { code?: string }): boolean =>
   code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|40|25006|55P03)/.test(code)
 
+/** Opens the sink. Throws ConfigRefused for a table that rows can’t be written to. */
 export async function openTableSink(config: TableSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const pool = new pg.Pool({
     ...clientConfigOf(config, context),

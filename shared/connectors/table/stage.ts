@@ -8,6 +8,7 @@ import { quotedTable } from './columns.ts'
 /** What was created on a connection, by name, with the target's columns and the statements at that time. */
 const made = new WeakMap<ClientBase, Map<string, string>>()
 
+/** A column and the name of its type. */
 export type Column = { name: string; type: string }
 
 /** Returns the target's current columns in their order; types include their modifiers. */

@@ -19,11 +19,13 @@ export type PutRows = {
   stageCopy: string
 }
 
+/** The table, and how rows are put into it. `knowsDefaults`: its COPY has the option DEFAULT. */
 export type WriteTarget = Pick<TableSinkConfig, 'table' | 'mode' | 'key'> & { columns: readonly CopyColumn[]; knowsDefaults: boolean }
 
 /** Bytes per piece given to COPY: a piece larger than the socket takes at once would be copied again and again. */
 const COPY_PIECE_BYTES = 256 << 10
 
+/** Runs COPY … FROM STDIN with the bytes. */
 export async function copyInto(client: PoolClient, text: string, bytes: Uint8Array): Promise<void> {
   const pieces = function* () {
     for (let at = 0; at < bytes.length; at += COPY_PIECE_BYTES)
@@ -32,6 +34,7 @@ export async function copyInto(client: PoolClient, text: string, bytes: Uint8Arr
   await pipeline(Readable.from(pieces(), { objectMode: false }), client.query(copyFrom(text)))
 }
 
+/** How rows are put into the target, by its mode. */
 export function createPut(target: WriteTarget): PutRows {
   if (target.mode === 'upsert') return createUpsert(target)
   return target.mode === 'merge-patch' ? createMergePatch(target) : createInsert(target)

@@ -6,6 +6,7 @@ import { Secret } from '../secret.ts'
 /** Headers that can't be kept: they are credentials of the sender. */
 const UNTOLD = new Set(['authorization', 'cookie', 'proxy-authorization'])
 
+/** Config of pushed records, as requests give it. */
 export const WebhookConfig = z.strictObject({
   scheme: z
     .enum(['hmac', 'github', 'stripe', 'slack', 'standard'])
@@ -39,8 +40,10 @@ export const WebhookConfig = z.strictObject({
     .describe('request headers that become headers of its records, with names in lower case')
     .meta({ title: 'Keep headers', examples: [['X-GitHub-Event', 'X-GitHub-Delivery']] }),
 })
+/** A validated config with its defaults filled in. */
 export type WebhookConfig = z.output<typeof WebhookConfig>
 
+/** The connector’s entry in the catalogue. */
 export const webhookConnector: Connector = {
   id: 'conn_webhook',
   name: 'webhook',

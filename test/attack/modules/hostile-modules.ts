@@ -131,7 +131,7 @@ const BOMBS: [string, string, string][] = [
   ['nested', 'a value that is nested as deep as it is long', record({ value: big(91) })],
   ['one-key', 'a key of the whole share', record({ key: bytesOf(SHARE, 107) })],
   ['one-header', 'a header of the whole share', record({ headers: ONE_HEADER })],
-  ['empty-headers', 'as many empty headers as fit: each is an object for whoever decodes them', record({ headers: EMPTY_HEADERS })],
+  ['empty-headers', 'as many empty headers as fit: each becomes an object when decoded', record({ headers: EMPTY_HEADERS })],
   ['tombstones', 'as many tombstones of a few bytes as fit', units(SHARE, 24, record({ value: NULL }))],
   ['tiny', 'as many small documents as fit', units(SHARE, 28, record({}))],
   ['keys', 'small documents, each with a new key', units(SHARE, 40, record({ key: COUNTER }))],

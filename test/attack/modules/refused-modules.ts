@@ -44,7 +44,7 @@ tail-call-indirect | a tail call through a table
 tail-call-ref | a tail call through a reference
   process: (return_call_ref $t (ref.func $f))
   more: (type $t (func (result i32))) (elem declare func $f) (func $f (type $t) (return_call_ref $t (ref.func $f)))
-tail-call-unused | a tail call in a function that nobody calls: the upload must see all code
+tail-call-unused | a tail call in a function that is never called: the upload must see all code
   more: (func $idle (return_call $idle))
 exception-thrown | an exception that leaves dps_process: the host gets a WebAssembly.Exception, not a trap
   process: (throw $e)
@@ -266,7 +266,7 @@ clock-of-function | env.Date.now that gives a function
 log-of-function | env.console.log that takes a function
   imports: (import "env" "console.log" (func (param funcref)))`
 
-/** Names that a look-up in an object finds although nobody put them there, and other imports that are not allowed. */
+/** Names that a look-up in an object finds although they were never put there, and other imports that are not allowed. */
 const INHERITED = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__']
 const IMPORTS: [string, string | Uint8Array, string | Uint8Array, ...number[]][] = [
   ...INHERITED.map((name): [string, string, string, number, number] => [`module-${name}`, name, 'call', 0, 3]),

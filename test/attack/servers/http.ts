@@ -58,7 +58,7 @@ const WIRE: readonly WebLie[] = [
     why: '103 Early Hints for ever',
     answer: raw((socket) => sendForever(socket, Buffer.from('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(2000)))),
   },
-  { name: 'protocol-switch', way: 'check source', why: 'nobody asked', answer: rawText('HTTP/1.1 101 S\r\nupgrade: x\r\n\r\nx') },
+  { name: 'protocol-switch', way: 'check source', why: 'it was not asked for', answer: rawText('HTTP/1.1 101 S\r\nupgrade: x\r\n\r\nx') },
   {
     name: 'header-of-control-characters',
     way: 'read',

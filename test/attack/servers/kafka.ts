@@ -54,7 +54,7 @@ const headers = once(() => zstd(record(NOTHING, Buffer.concat([zigzag(30_000_000
 
 const self = ({ socket }: Asked, id = 1): Buffer => brokerAt(id, '127.0.0.1', socket.localPort ?? 0)
 let unasked = 1
-/** Twenty thousand partitions that nobody asked for, others each time. */
+/** Twenty thousand partitions that were not asked for, others each time. */
 const strangers = (): Buffer[] => Array.from({ length: 20_000 }, () => fetched(bytesOf(batch(record(NOTHING), 1)), unasked++))
 const JUNK = Buffer.alloc(64 << 10, 'x')
 
@@ -231,7 +231,7 @@ const RECORDS: readonly SocketLie[] = [
     answer: lying({ [FETCH]: () => fetch([fetched(NONE, 0, endless(BACKWARD_ABORTED))]) }),
   },
   {
-    name: 'partitions-nobody-asked-for',
+    name: 'partitions-not-asked-for',
     way: 'read',
     why: 'twenty thousand new partitions with each fetch: they all go into the position',
     answer: lying({ [FETCH]: () => fetch(strangers()) }),

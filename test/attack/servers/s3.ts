@@ -19,7 +19,7 @@ const xml =
     void response.writeHead(status, { 'content-type': 'application/xml', ...headers }).end(body())
 const times = (count: number, part: (at: number) => string): string => Array.from({ length: count }, (_, at) => part(at)).join('')
 
-/** A bucket of one object; `object` answers whoever reads it. */
+/** A bucket of one object; `object` answers a request for it. */
 const bucketOf =
   (key: string, object: Answer): Answer =>
   (request, response) =>

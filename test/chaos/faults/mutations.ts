@@ -71,8 +71,8 @@ export const MUTATIONS = {
     ...phases,
     deliver(connections, writes, layouts) {
       for (const { batch } of writes) Buffer.from(batch.bytes, 0, batch.length).writeInt16BE(0, ATTRIBUTES_AT)
-      const nobody = { transactionalId: null, producerId: -1n, producerEpoch: -1, takeSequence: () => -1 }
-      return phases.deliver(connections, writes, layouts, nobody)
+      const noProducer = { transactionalId: null, producerId: -1n, producerEpoch: -1, takeSequence: () => -1 }
+      return phases.deliver(connections, writes, layouts, noProducer)
     },
   }),
   /** A commit that got no answer is assumed to have succeeded. */
