@@ -23,12 +23,12 @@ export async function listFleet(db: Queryable, accountId: string): Promise<Fleet
            AS lag
        FROM observed_tasks o JOIN own ON own.id = o.pipeline_id GROUP BY o.pipeline_id
      ),
-     letters AS (
+     pending AS (
        SELECT d.pipeline_id, count(*) AS count FROM dead_letters d JOIN own ON own.id = d.pipeline_id
        WHERE d.status = 'pending' GROUP BY d.pipeline_id
      )
-     SELECT own.*, coalesce(observed.tasks, '[]') AS tasks, coalesce(observed.lag, 0)::float8 AS lag, coalesce(letters.count, 0)::float8 AS dead_letters
-     FROM own LEFT JOIN observed ON observed.pipeline_id = own.id LEFT JOIN letters ON letters.pipeline_id = own.id
+     SELECT own.*, coalesce(observed.tasks, '[]') AS tasks, coalesce(observed.lag, 0)::float8 AS lag, coalesce(pending.count, 0)::float8 AS dead_letters
+     FROM own LEFT JOIN observed ON observed.pipeline_id = own.id LEFT JOIN pending ON pending.pipeline_id = own.id
      ORDER BY own.name`,
     [accountId],
   )) as { rows: FleetRow[] }

@@ -62,12 +62,12 @@ export async function runFrame(
 function shown({ isDeadLetters }: Place, { partition, offset, timestamp, record }: SourceRecord, room: ShownBytes): TailRecord {
   const place = { partition, offset: Number(offset) }
   if (!isDeadLetters) return { ...place, record: showRecord({ ...record, timestamp }, room) }
-  const letter = parseDeadLetter('', partition, offset, record)
-  const headers = record.headers.slice(0, letter.headers.length)
+  const deadLetter = parseDeadLetter('', partition, offset, record)
+  const headers = record.headers.slice(0, deadLetter.headers.length)
   return {
-    partition: letter.partition,
-    offset: Number(letter.record_offset),
+    partition: deadLetter.partition,
+    offset: Number(deadLetter.record_offset),
     record: showRecord({ ...record, headers, timestamp }, room),
-    error: { step: letter.step, module: letter.module, code: letter.error_code, message: letter.error_message },
+    error: { step: deadLetter.step, module: deadLetter.module, code: deadLetter.error_code, message: deadLetter.error_message },
   }
 }

@@ -84,8 +84,8 @@ const identified = (report: ObservedTask, definition: PipelineDefinition, proces
 export function createRunnerGroup(options: RunnerGroupOptions) {
   const { definitions, processorId } = options
   let runner: RunnerProcess | undefined
-  /** What the runner was told, by run id. */
-  const told = new Map<string, { definition: PipelineDefinition; fingerprint: string }>()
+  /** What the runner was assigned, by run id. */
+  const assigned = new Map<string, { definition: PipelineDefinition; fingerprint: string }>()
   const leaving = createLeaving()
   /** By task key, each task that the runner may have, with its last report. */
   const tasks = new Map<
@@ -130,9 +130,9 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
     },
     /** The runner has ended: returns what it had. */
     lose(): { runs: PipelineDefinition[]; last: ObservedTask[] } {
-      const lost = { runs: [...told.values()].map(({ definition }) => definition), last: this.reports() }
+      const lost = { runs: [...assigned.values()].map(({ definition }) => definition), last: this.reports() }
       runner = undefined
-      told.clear()
+      assigned.clear()
       tasks.clear()
       return lost
     },
@@ -140,18 +140,18 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
     tell(placement: Placement): void {
       if (!runner?.isReady()) return
       accounts.send(runner, placement)
-      for (const runId of told.keys()) {
+      for (const runId of assigned.keys()) {
         if (placement.has(runId)) continue
-        leaving.add(runId, told.get(runId)!.definition)
-        told.delete(runId)
+        leaving.add(runId, assigned.get(runId)!.definition)
+        assigned.delete(runId)
         runner.send({ type: 'release', run_id: runId })
       }
       for (const [runId, { definition, tasks: wanted }] of placement) {
         const free = wanted.filter((task) => !options.isHeldElsewhere(observedKey(runId, task)))
         const { revision, attempt, desired } = definition
         const fingerprint = `${revision}/${attempt}/${desired}/${free.map(taskName).join()}`
-        if (free.length === 0 || told.get(runId)?.fingerprint === fingerprint) continue
-        told.set(runId, { definition, fingerprint })
+        if (free.length === 0 || assigned.get(runId)?.fingerprint === fingerprint) continue
+        assigned.set(runId, { definition, fingerprint })
         turn++
         for (const task of free) {
           const key = observedKey(runId, task)
@@ -165,11 +165,11 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
         case 'report':
           return onReport(value)
         case 'logs': {
-          const definition = told.get(value.run_id)?.definition ?? leaving.of(value.run_id)
+          const definition = assigned.get(value.run_id)?.definition ?? leaving.of(value.run_id)
           return definition && options.onLogs(definition, value.lines)
         }
         case 'declined': {
-          const definition = told.get(value.run_id)?.definition
+          const definition = assigned.get(value.run_id)?.definition
           const known = tasks.get(observedKey(value.run_id, value.task))
           if (!definition || !known || known.declinedIn === definition.attempt) return
           known.declinedIn = definition.attempt
@@ -181,7 +181,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
           return runner?.send({ type: 'answer', id: value.id, value: binary?.toString('base64') ?? null })
         }
         case 'need_revision': {
-          const isOwn = [...told.values()].some(({ definition }) => definition.pipeline_id === value.pipeline_id)
+          const isOwn = [...assigned.values()].some(({ definition }) => definition.pipeline_id === value.pipeline_id)
           const found = isOwn ? definitions.revision(value.pipeline_id, value.revision) : undefined
           return runner?.send({ type: 'answer', id: value.id, value: found ?? null })
         }

@@ -74,7 +74,7 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
       for (let ordinal = kernel.currentCount() - 1; ordinal >= 0; ordinal--) {
         const delta = kernel.deltaOf(ordinal)
         const offset = baseOffset + BigInt(delta)
-        const refused = suspects.deadLettered.has(offset) ? LETTERED : suspects.refused.get(offset)
+        const refused = suspects.deadLettered.has(offset) ? DEAD_LETTERED : suspects.refused.get(offset)
         if (refused) failures.add(delta, stepCount, refused.code, refused.message)
       }
     }
@@ -118,4 +118,4 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
 const fixedTimeOf = ({ attributes, maxTimestamp }: SourceBatch): bigint => ((attributes & 8) !== 0 ? maxTimestamp : -1n)
 
 /** The failure of a record whose dead letter is already written; no second one is written. */
-const LETTERED = { code: 'dead_lettered', message: 'the record is already a dead letter' }
+const DEAD_LETTERED = { code: 'dead_lettered', message: 'the record is already a dead letter' }

@@ -31,9 +31,9 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is no longer known`)
   const [trace] = await traceThrough(deps, revision.definition, [record])
   await deps.deadLetters.catchUp(pipeline)
-  const letters = await listDeadLettersOf(deps.db, pipeline.id, query.partition, query.offset)
+  const deadLetters = await listDeadLettersOf(deps.db, pipeline.id, query.partition, query.offset)
   // The chain delivered the record, but the sink refused it.
-  const refused = letters.find(({ step }) => step > revision.definition.steps.length && trace!.outcome === 'delivered')
+  const refused = deadLetters.find(({ step }) => step > revision.definition.steps.length && trace!.outcome === 'delivered')
   return {
     status: 200,
     body: {
@@ -44,7 +44,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
       ...(refused
         ? { outcome: 'dead_letter' as const, reason: `the sink refused the record (${refused.error_code}): ${refused.error_message}` }
         : {}),
-      dead_letter_ids: letters.map(deadLetterId),
+      dead_letter_ids: deadLetters.map(deadLetterId),
     },
   }
 })

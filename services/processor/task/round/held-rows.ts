@@ -44,8 +44,8 @@ export function createHeldRows({ sink: { boundaries }, planned, budget, now }: H
 
   function add(outcomes: readonly PartitionOutcome[]): void {
     for (const outcome of outcomes) {
-      const letters = outcome.deadLetters.reduce((sum, { length }) => sum + length, 0)
-      const bytes = outcome.rows.reduce((sum, rows) => sum + rows.bytes.length, letters)
+      const deadLetterBytes = outcome.deadLetters.reduce((sum, { length }) => sum + length, 0)
+      const bytes = outcome.rows.reduce((sum, rows) => sum + rows.bytes.length, deadLetterBytes)
       const count = outcome.rows.reduce((sum, rows) => sum + rows.count, 0)
       budget.hold(bytes)
       const known = held.get(outcome.partition)

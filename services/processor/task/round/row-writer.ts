@@ -66,7 +66,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
    * planned for every kind of sink: its dead letters must still be right when it is written again.
    */
   async function prepare(running: Running, parts: [number, Held][]): Promise<void> {
-    const letters = parts.map(([partition, each]) => outcomeOf(partition, each)).filter(({ deadLetters }) => deadLetters.length > 0)
+    const withDeadLetters = parts.map(([partition, each]) => outcomeOf(partition, each)).filter(({ deadLetters }) => deadLetters.length > 0)
     const none = new Float64Array(Math.max(1, running.definition.steps.length) * COUNTER_COUNT)
     const unplanned = parts.filter(([partition, { count, deadLetters, plannedTo }]) =>
       planned.has(partition)
@@ -75,10 +75,10 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
         : ((sink.boundaries && count > 0) || deadLetters.length > 0) && plannedTo === undefined,
     )
     const deadLettersFrom =
-      letters.length > 0
+      withDeadLetters.length > 0
         ? await deadLetterEnds(
             options,
-            letters.map(({ partition }) => partition),
+            withDeadLetters.map(({ partition }) => partition),
           )
         : undefined
     const plans = unplanned.map(([partition, { to }]) => ({
@@ -93,8 +93,8 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
       positions,
       now(),
     )
-    if (letters.length === 0 && plans.length === 0 && !ledger) return
-    await transactions.deliver(writesOf(letters, options.targets, ledger))
+    if (withDeadLetters.length === 0 && plans.length === 0 && !ledger) return
+    await transactions.deliver(writesOf(withDeadLetters, options.targets, ledger))
     if (plans.length > 0) await commit(running, plans)
     else await transactions.commitWithoutOffsets()
     for (const [partition, each] of parts) {
