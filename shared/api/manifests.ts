@@ -1,10 +1,11 @@
 /** Contracts for manifests: what a set of streams, SmartModules and pipelines should be, by name, planned and then applied. */
 import { z } from 'zod'
+import { COMPRESSIONS } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
 import { IdParams, Name, Reference } from './common.ts'
 import { contract } from './operation.ts'
-import { Config, OnErrorRequest, PipelineRequest, ProcessorEntry } from './pipelines.ts'
-import { DeployRequest } from './smartmodules.ts'
+import { Config, PipelineRequest, ProcessorEntry } from './pipelines.ts'
+import { DeployRequest, hasOneForm } from './smartmodules.ts'
 import { refineStream, StreamRequest } from './streams.ts'
 
 const { name: _stream, ...streamShape } = StreamRequest.shape
@@ -17,7 +18,7 @@ const { name: _module, version: _version, ...moduleShape } = DeployRequest.shape
 /** A SmartModule: its source, or its binary. A change of either, or of its config or tests, is its next version. */
 export const ModulePart = z
   .strictObject(moduleShape)
-  .refine(({ wasm_binary, source }) => (wasm_binary === undefined) !== (source === undefined), {
+  .refine(hasOneForm, {
     path: ['source'],
     message: 'either this or wasm_binary is required, and not both',
   })
@@ -27,7 +28,6 @@ export type ModulePart = z.output<typeof ModulePart>
 
 const StreamEnd = z.strictObject({ stream: Name.describe('Of this manifest, or of the account') })
 const ConnectorEnd = z.strictObject({ connector: Reference.describe('Name or id'), with: Config.default({}).describe('Its config') })
-const { compression } = z.object({ compression: z.enum(['none', 'gzip', 'snappy', 'lz4', 'zstd']).optional() }).shape
 
 const { module_id: _id, config: _config, ...stepShape } = ProcessorEntry.shape
 const StepPart = z
@@ -45,9 +45,8 @@ export const PipelinePart = z
   .strictObject({
     source: z.union([StreamEnd, ConnectorEnd]),
     steps: z.array(StepPart).max(LIMITS.chain_steps_max).default([]),
-    sink: z.union([StreamEnd.extend({ compression }), ConnectorEnd]),
+    sink: z.union([StreamEnd.extend({ compression: z.enum(COMPRESSIONS).optional() }), ConnectorEnd]),
     ...pipelineShape,
-    on_error: OnErrorRequest.default({ policy: 'dead_letter', retries_max: 3, backoff_ms: 200 }),
   })
   .meta({ id: 'ManifestPipeline' })
 /** A validated pipeline. */

@@ -11,8 +11,7 @@ import { contract, Id, Timestamp } from './operation.ts'
 /** A connector's or SmartModule's config as requests give it. */
 export const Config = z.record(z.string(), z.unknown())
 const Endpoint = z.strictObject({ connector_id: Reference, config: Config.default({}) })
-/** A failure policy as requests give it. */
-export const OnErrorRequest = z
+const OnErrorRequest = z
   .strictObject({
     policy: z.enum(POLICIES).default(ON_ERROR_DEFAULT.policy),
     retries_max: z.number().int().min(0).max(LIMITS.retries_max).default(ON_ERROR_DEFAULT.retries_max),

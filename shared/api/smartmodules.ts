@@ -155,6 +155,10 @@ export const testSmartModuleContract = contract({
   },
 })
 
+/** Whether either a binary or a source is given. */
+export const hasOneForm = ({ wasm_binary, source }: { wasm_binary?: unknown; source?: unknown }): boolean =>
+  (wasm_binary === undefined) !== (source === undefined)
+
 /** Body that deploys a SmartModule. */
 export const DeployRequest = z
   .strictObject({
@@ -170,7 +174,7 @@ export const DeployRequest = z
       .describe('Run before the version is deployed, and before each later one; those of the version before by default'),
     config: DeployConfig.default({ input_format: 'json', output_format: 'json' }),
   })
-  .refine(({ wasm_binary, source }) => (wasm_binary === undefined) !== (source === undefined), {
+  .refine(hasOneForm, {
     path: ['wasm_binary'],
     message: 'either this or source is required, and not both',
   })

@@ -7,6 +7,7 @@ import { invalidRequest, type Detail } from '../service-error.ts'
 import { findKnown, idOf, memberKey, ownedBy, type Known } from './known.ts'
 import { modulePart, moduleWanted, pipelinePart, pipelineWanted, streamPart, STREAM_CHANGES, streamWanted, type NewestOf } from './parts.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
+import { pointer } from '../middleware/validate.ts'
 import { orderedForSink } from '../definitions/resolve-endpoint.ts'
 import type { Queryable } from '../store/database.ts'
 import { listUsersOf } from '../store/manifests.ts'
@@ -39,7 +40,7 @@ const arePlain = (value: unknown): value is Part[] => Array.isArray(value) && va
 /** Where `after` differs from `before`, in members that `after` has. */
 function differences(before: Part, after: Part, at = ''): Difference[] {
   return Object.entries(after).flatMap(([name, value]): Difference[] => {
-    const path = `${at}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    const path = pointer([name], at)
     const old = before[name]
     if (isDeepStrictEqual(old ?? null, value ?? null)) return []
     if (isPlain(old) && isPlain(value) && !WHOLE.includes(name)) return differences(old, value, path)
@@ -51,7 +52,10 @@ function differences(before: Part, after: Part, at = ''): Difference[] {
 }
 
 /** Where a manifest has the member. */
-export const pointer = (kind: MemberKind, name: string): string => `/manifest/${kind}s/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+export const placeOf = (kind: MemberKind, name: string): string => pointer([`${kind}s`, name], '/manifest')
+
+/** The members of the manifest, by kind and name. */
+const partsOf = ({ streams, smartmodules, pipelines }: Manifest) => ({ stream: streams, smartmodule: smartmodules, pipeline: pipelines })
 
 /** Whether the sink's change moves the place that keeps its position. */
 function movesSink(before: Part, after: Part): boolean {
@@ -86,13 +90,13 @@ function effectOf(row: PipelineRow, found: readonly Difference[], before: Part, 
 function ownerFault(known: Known, set: string, kind: MemberKind, name: string): Detail[] {
   const id = idOf(known, kind, name)
   const owner = id === undefined ? undefined : known.members.get(memberKey(kind, id))?.set_name
-  return owner === undefined || owner === set ? [] : [{ path: pointer(kind, name), message: `belongs to the set ${owner}` }]
+  return owner === undefined || owner === set ? [] : [{ path: placeOf(kind, name), message: `belongs to the set ${owner}` }]
 }
 
 /** What the pipelines use must be of the manifest or of the account. */
 function useFaults({ streams, smartmodules, pipelines }: Manifest, known: Known): Detail[] {
   return Object.entries(pipelines).flatMap(([name, { source, steps, sink }]) => {
-    const at = pointer('pipeline', name)
+    const at = placeOf('pipeline', name)
     const ends = [['source', source] as const, ['sink', sink] as const].flatMap(([side, end]) =>
       'stream' in end && !Object.hasOwn(streams, end.stream) && !known.streams.has(end.stream)
         ? [{ path: `${at}/${side}/stream`, message: 'is not a stream of this manifest, nor of the account' }]
@@ -127,10 +131,10 @@ function streamChanges({ streams }: Manifest, known: Known, details: Detail[]): 
   return Object.entries(streams).map(([name, asked]) => {
     const row = known.streams.get(name)
     const found = row ? differences(streamPart(row), plain(streamWanted(asked, row))) : []
-    if (row && row.status !== 'active') details.push({ path: pointer('stream', name), message: `the stream is ${row.status}, not active` })
+    if (row && row.status !== 'active') details.push({ path: placeOf('stream', name), message: `the stream is ${row.status}, not active` })
     for (const { path, before } of found)
       if (!STREAM_CHANGES.includes(path.split('/')[1]!))
-        details.push({ path: `${pointer('stream', name)}${path}`, message: `can't be changed: it is ${JSON.stringify(before)}` })
+        details.push({ path: `${placeOf('stream', name)}${path}`, message: `can't be changed: it is ${JSON.stringify(before)}` })
     return changeOf(known, 'stream', name, found)
   })
 }
@@ -161,12 +165,12 @@ function pipelineChanges(
   return Object.entries(manifest.pipelines).map(([name, asked]) => {
     const row = known.pipelines.get(name)
     const before = row && pipelinePart(known, row)
-    const after = pipelineWanted(asked, before, newestOf, details, pointer('pipeline', name))
+    const after = pipelineWanted(asked, before, newestOf, details, placeOf('pipeline', name))
     const found = before ? differences(before, plain(after)) : []
     const effect = row && before && found.length > 0 ? effectOf(row, found, before, after) : 'live'
     if (effect === 'replace' && !replace.includes(name))
       details.push({
-        path: pointer('pipeline', name),
+        path: placeOf('pipeline', name),
         message: `can't be changed in place (${found.map(({ path }) => path).join(', ')}): name it in "replace" to delete it and make it anew, which loses its position`,
       })
     return changeOf(known, 'pipeline', name, found, effect)
@@ -177,7 +181,7 @@ function pipelineChanges(
 function deletions({ manifest, prune }: Asked, known: Known): PlannedChange[] {
   if (!prune) return []
   const owned = ownedBy(known, manifest.set)
-  const named = { stream: manifest.streams, smartmodule: manifest.smartmodules, pipeline: manifest.pipelines }
+  const named = partsOf(manifest)
   return MEMBER_KINDS.toReversed().flatMap((kind) =>
     owned[kind]
       .filter((name) => !Object.hasOwn(named[kind], name))
@@ -219,7 +223,7 @@ export async function planOf(db: Queryable, accountId: string, asked: Asked): Pr
   const { manifest } = asked
   const known = await findKnown(db, accountId, manifest)
   const details = useFaults(manifest, known)
-  const named = { stream: manifest.streams, smartmodule: manifest.smartmodules, pipeline: manifest.pipelines }
+  const named = partsOf(manifest)
   for (const kind of MEMBER_KINDS) for (const name of Object.keys(named[kind])) details.push(...ownerFault(known, manifest.set, kind, name))
   const streams = streamChanges(manifest, known, details)
   const modules = moduleChanges(manifest, known)
@@ -227,12 +231,13 @@ export async function planOf(db: Queryable, accountId: string, asked: Asked): Pr
   const gone = deletions(asked, known)
   details.push(...(await inUseFaults(db, asked, known, gone)))
   if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
-  const made = [...streams, ...modules, ...pipelines]
-  const changes = [...made.filter((each) => each !== undefined), ...gone]
+  const members = [...streams, ...modules, ...pipelines]
+  const made = members.filter((each) => each !== undefined)
+  const changes = [...made, ...gone]
   // The ids tell a resource from one that was deleted and made anew under its name.
   const stamps = changes.map((change) => stampOf(asked, known, change))
   const hash = createHash('sha256')
     .update(JSON.stringify([asked, changes, stamps]))
     .digest('hex')
-  return { set: manifest.set, hash, changes, unchanged: made.length - made.filter((each) => each !== undefined).length, known }
+  return { set: manifest.set, hash, changes, unchanged: members.length - made.length, known }
 }

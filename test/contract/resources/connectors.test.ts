@@ -13,7 +13,7 @@ beforeAll(async () => {
   room = await makeRoom(client)
 })
 
-describeAnswers([...contractsOf(connectorsApi)], {
+describeAnswers(contractsOf(connectorsApi), {
   client: () => client,
   room: () => room,
   cases: {

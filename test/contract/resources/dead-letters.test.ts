@@ -27,7 +27,7 @@ beforeAll(async () => {
   })
 })
 
-describeAnswers([...contractsOf(deadLettersApi)], {
+describeAnswers(contractsOf(deadLettersApi), {
   client: () => client,
   room: () => room,
   cases: {

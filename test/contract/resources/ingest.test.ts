@@ -29,7 +29,7 @@ const sign = (body: string): string => `sha256=${createHmac('sha256', SECRET).up
 const push = (body: string, headers: Record<string, string> = {}) =>
   anonymous().call('POST', path, body, { 'X-Signature': sign(body), ...headers })
 
-describeAnswers([...contractsOf(ingestApi)], {
+describeAnswers(contractsOf(ingestApi), {
   client: () => client,
   room: () => room,
   cases: {

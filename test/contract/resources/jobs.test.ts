@@ -24,7 +24,7 @@ async function job(status: string): Promise<string> {
   return id
 }
 
-describeAnswers([...contractsOf(jobsApi)], {
+describeAnswers(contractsOf(jobsApi), {
   client: () => client,
   room: () => room,
   cases: {

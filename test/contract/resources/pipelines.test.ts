@@ -43,7 +43,7 @@ const action = (name: string, before: readonly string[]): readonly Case[] => [
   [409, 'while it is being created', async () => client.call('POST', `${await unfinished()}/${name}`)],
 ]
 
-describeAnswers([...contractsOf(pipelinesApi)], {
+describeAnswers(contractsOf(pipelinesApi), {
   client: () => client,
   room: () => room,
   cases: {

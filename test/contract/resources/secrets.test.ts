@@ -17,7 +17,7 @@ beforeAll(async () => {
 const body = () => ({ name: unique('secret'), value: 'x' })
 const at = () => `/v1/secrets/${room.secrets}`
 
-describeAnswers([...contractsOf(secretsApi)], {
+describeAnswers(contractsOf(secretsApi), {
   client: () => client,
   room: () => room,
   cases: {

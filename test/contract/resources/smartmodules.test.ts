@@ -4,8 +4,7 @@ import * as smartmodulesApi from '../../../shared/api/smartmodules.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
-import { moduleBody } from '../../harness/rooms.ts'
+import { makeRoom, moduleBody, type Room } from '../../harness/rooms.ts'
 
 let client: Client
 let room: Room
@@ -18,7 +17,7 @@ const SOURCE = `import { Record } from 'dps'\nexport function filter(record: Rec
 const source = { language: 'typescript', code: SOURCE }
 const at = (rest = '') => `/v1/smartmodules/${room.smartmodules}${rest}`
 
-describeAnswers([...contractsOf(smartmodulesApi)], {
+describeAnswers(contractsOf(smartmodulesApi), {
   client: () => client,
   room: () => room,
   cases: {

@@ -18,7 +18,7 @@ beforeAll(async () => {
 const body = (more: object = {}) => ({ name: unique('stream'), description: '', schema: { a: 'string' }, ...more })
 const at = (rest = '') => `/v1/streams/${room.streams}${rest}`
 
-describeAnswers([...contractsOf(streamsApi)], {
+describeAnswers(contractsOf(streamsApi), {
   client: () => client,
   room: () => room,
   cases: {

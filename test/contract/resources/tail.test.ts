@@ -24,7 +24,7 @@ async function listened(path: string): Promise<Answer> {
   return { status: 200, headers: new Headers(), body: {} }
 }
 
-describeAnswers([...contractsOf(tailApi)], {
+describeAnswers(contractsOf(tailApi), {
   client: () => client,
   room: () => room,
   cases: {

@@ -1,7 +1,7 @@
 /** Manifests: what applying one would change, applying it, and a set as one. Sources, binaries and samples are files beside it. */
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { Option, type Command } from 'commander'
+import type { Command } from 'commander'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { parseJson, writeJson, type Manifest, type ManifestPlan } from '../../../typescript/src/index.ts'
@@ -124,7 +124,7 @@ export function addManifestCommands(program: Command, io: Io): void {
   const asked = async (file: string, { prune = false, replace = [] }: Options) => ({ manifest: await manifestIn(file), prune, replace })
   const options = (command: Command): Command =>
     command
-      .addOption(new Option('--prune', 'delete members of the set that the manifest no longer names'))
+      .option('--prune', 'delete members of the set that the manifest no longer names')
       .option('--replace <names...>', 'pipelines that may be deleted and made anew, which loses their position')
 
   options(program.command('diff <manifest>'))

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Manifest, PlannedChange, PipelinePart } from '../../../../shared/api/manifests.ts'
 import { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { StreamRequest } from '../../../../shared/api/streams.ts'
+import { ERROR_CODES } from '../../../../shared/errors/codes.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import type { Contract } from '../../../../shared/api/operation.ts'
 import type { Audited, Caller, Deps, Reply } from '../../deps.ts'
@@ -21,7 +22,7 @@ import { deleteMember, listStreamsByName, saveMember } from '../../store/manifes
 import { updateDescription } from '../../store/smartmodules.ts'
 import { idOf, type Known } from '../../manifests/known.ts'
 import { fingerprintOf, hashOfBinary } from '../../manifests/parts.ts'
-import { pointer, type Asked, type Planned } from '../../manifests/plan.ts'
+import { placeOf, type Asked, type Planned } from '../../manifests/plan.ts'
 
 /** The request is one, and so are its limits: what it leads to has neither ETags nor keys of its own. */
 const plain = ({ accountId, accountType, keyId, scopes }: Caller): Caller => ({ accountId, accountType, keyId, scopes })
@@ -48,8 +49,11 @@ async function untilFree<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-const differsIn = (change: PlannedChange, ...members: string[]): boolean =>
-  change.differences.some(({ path }) => members.includes(path.split('/')[1]!))
+const differsIn = (change: PlannedChange, member: string): boolean => change.differences.some(({ path }) => path.split('/')[1] === member)
+
+/** Of the values, those of members that differ. */
+const changedIn = <T extends object>(change: PlannedChange, values: T): Partial<T> =>
+  Object.fromEntries(Object.entries(values).filter(([member]) => differsIn(change, member))) as Partial<T>
 
 type Work = { deps: Deps; caller: Caller; audited: Audited | undefined; manifest: Manifest; known: Known }
 /** What replies say of what was made. */
@@ -71,11 +75,7 @@ async function applyStream(work: Work, change: PlannedChange): Promise<Made> {
   const { id } = known.streams.get(name)!
   if (action === 'adopt') return { id }
   const { description, schema, schema_id } = asked
-  const body = {
-    ...(differsIn(change, 'description') ? { description } : {}),
-    ...(schema && differsIn(change, 'schema') ? { schema } : {}),
-    ...(schema_id !== undefined && differsIn(change, 'schema_id') ? { schema_id } : {}),
-  }
+  const body = changedIn(change, { description, ...(schema ? { schema } : {}), ...(schema_id === undefined ? {} : { schema_id }) })
   await run(work, updateStreamOperation, id, { params: { id }, query: {}, body })
   return { id }
 }
@@ -123,13 +123,8 @@ async function applyPipeline(work: Work, change: PlannedChange): Promise<Made> {
   if (action === 'update') {
     const { description, processors, sink, tasks, on_error, failure_threshold, on_lost_position } = request
     const body = {
-      ...(differsIn(change, 'description') ? { description } : {}),
+      ...changedIn(change, { description, sink, tasks, on_error, failure_threshold, on_lost_position }),
       ...(differsIn(change, 'steps') ? { processors } : {}),
-      ...(differsIn(change, 'sink') ? { sink } : {}),
-      ...(differsIn(change, 'tasks') ? { tasks } : {}),
-      ...(differsIn(change, 'on_error') ? { on_error } : {}),
-      ...(differsIn(change, 'failure_threshold') ? { failure_threshold } : {}),
-      ...(differsIn(change, 'on_lost_position') ? { on_lost_position } : {}),
     }
     await run(work, updatePipelineOperation, existing!.id, { params: { id: existing!.id }, query: { check: 'true' }, body })
     return { id: existing!.id }
@@ -165,11 +160,25 @@ async function remove(work: Work, { kind, name }: PlannedChange): Promise<void> 
 }
 
 /** The members of requests that have other names in a manifest. */
-const inManifest = (path: string): string =>
-  path
-    .replace(/^\/processors\/(\d+)\/config/, '/steps/$1/with')
-    .replace(/^\/processors/, '/steps')
-    .replace(/^\/(source|sink)\/config/, '/$1/with')
+const NAMES = [
+  [/^\/processors\/(\d+)\/config/, '/steps/$1/with'],
+  [/^\/processors\/(\d+)\/module_id/, '/steps/$1/module'],
+  [/^\/processors/, '/steps'],
+  [/^\/(source|sink)\/connector_id/, '/$1/connector'],
+  [/^\/(source|sink)\/config\/stream_id/, '/$1/stream'],
+  [/^\/(source|sink)\/config/, '/$1/with'],
+] as const
+const inManifest = (path: string): string => NAMES.reduce((text, [member, name]) => text.replace(member, name), path)
+
+/** The same error with another message. */
+function rephrased(
+  { code, status, headers, details, internal }: Pick<ServiceError, 'code' | 'status' | 'headers' | 'details' | 'internal'>,
+  message: string,
+  cause: unknown,
+): ServiceError {
+  const more = { ...(details ? { details } : {}), ...(internal === undefined ? {} : { internal }) }
+  return new ServiceError(code, message, { status, headers, cause, ...more })
+}
 
 const APPLY = { stream: applyStream, smartmodule: applyModule, pipeline: applyPipeline }
 
@@ -182,13 +191,14 @@ async function applyChange(work: Work, change: PlannedChange): Promise<void> {
     const member = { kind, resource_id: id, set_name: work.manifest.set, ...(fingerprint === undefined ? {} : { fingerprint }) }
     await saveMember(work.deps.db, work.caller.accountId, member)
   } catch (error) {
-    const { code, headers, status, message: reason, internal, details: faults } = toServiceError(error)
-    const details = faults?.map(({ path, ...rest }) => ({ path: `${pointer(kind, name)}${inManifest(path)}`, ...rest }))
-    const message = `${action} of the ${kind} "${name}": ${reason}`
-    const more = { ...(internal === undefined ? {} : { internal }), ...(details ? { details } : {}) }
+    const known = toServiceError(error)
+    const details = known.details?.map(({ path, ...rest }) => ({ path: `${placeOf(kind, name)}${inManifest(path)}`, ...rest }))
     // A client that is told 429 takes nothing for done, and asks again by itself.
-    if (code === 'rate_limit_exceeded') throw new ServiceError('unavailable', message, { headers, cause: error, ...more })
-    throw new ServiceError(code, message, { status, headers, cause: error, ...more })
+    const outcome =
+      known.code === 'rate_limit_exceeded'
+        ? { ...known, code: 'unavailable' as const, status: ERROR_CODES.unavailable.status, details }
+        : { ...known, details }
+    throw rephrased(outcome, `${action} of the ${kind} "${name}": ${known.message}`, error)
   }
 }
 
@@ -221,8 +231,6 @@ export async function applyPlan(deps: Deps, caller: Caller, { manifest }: Asked,
     const failed = ended.find((each) => each.status === 'rejected')?.reason
     if (failed === undefined) continue
     if (!(failed instanceof ServiceError)) throw failed
-    const { code, message, status, headers, details, internal } = failed
-    const more = { ...(internal === undefined ? {} : { internal }), ...(details ? { details } : {}) }
-    throw new ServiceError(code, `${message} (${done} of ${changes.length} changes were made)`, { status, headers, cause: failed, ...more })
+    throw rephrased(failed, `${failed.message} (${done} of ${changes.length} changes were made)`, failed)
   }
 }
