@@ -9,6 +9,9 @@ export const TaskId = z.object({ role: z.enum(TASK_ROLES).default('chain'), task
 /** A validated task. */
 export type TaskId = z.infer<typeof TaskId>
 
+/** The chain's task with the number. */
+export const chainTask = (task: number): TaskId => ({ role: 'chain', task })
+
 /** The task's part of record keys, transactional ids and placement. */
 export const taskName = ({ role, task }: TaskId): string => (role === 'chain' ? String(task) : `${role}.${task}`)
 

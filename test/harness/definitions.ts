@@ -1,9 +1,5 @@
 /** Definitions of pipelines for tests that need no service. */
 import { PipelineDefinition } from '../../shared/model/definition.ts'
-import type { TaskId } from '../../shared/model/task.ts'
-
-/** The chain's task with the number. */
-export const chainTask = (task: number): TaskId => ({ role: 'chain', task })
 
 /** A running pipeline of account `acc_a` with one task and no step, from one topic to another. */
 export const definitionOf = (pipeline_id: string, more: Partial<PipelineDefinition> = {}): PipelineDefinition =>
@@ -23,3 +19,16 @@ export const definitionOf = (pipeline_id: string, more: Partial<PipelineDefiniti
     steps: [],
     ...more,
   })
+
+/** What reports of a task have in common. */
+export const REPORT = {
+  pipeline_id: 'pl_a',
+  processor_id: 'p',
+  revision: 1,
+  attempt: 1,
+  status: 'running',
+  reason: null,
+  at: '',
+  records_per_second: 0,
+  partitions: [],
+}

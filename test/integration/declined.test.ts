@@ -5,7 +5,7 @@ import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
 import { openDeclined, type Declined } from '../../services/processor/supervisor/declined.ts'
 import { placeTask } from '../../services/processor/supervisor/placement.ts'
 import { eventually, service, unique } from '../harness/client.ts'
-import { chainTask } from '../harness/definitions.ts'
+import { chainTask } from '../../shared/model/task.ts'
 
 const MEMBERS = ['a', 'b', 'c']
 let cluster: Cluster

@@ -13,7 +13,7 @@ import { FREEZES as FREEZERS, type Freeze } from '../chaos/faults/freezes.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { childrenOf } from '../harness/child-processes.ts'
-import { chainTask } from '../harness/definitions.ts'
+import { chainTask } from '../../shared/model/task.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 
 const FREEZES = Object.keys(FREEZERS) as Freeze[]

@@ -6,7 +6,7 @@ import { frame } from '../../shared/model/framing.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { compileFixture } from '../harness/extism-fixture.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { chainTask } from '../harness/definitions.ts'
+import { chainTask } from '../../shared/model/task.ts'
 import { killProcess, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type Step } from '../harness/pipelines.ts'
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rangesOf } from '../../services/control-plane/stream-data/interleave.ts'
 import { placeTask } from '../../services/processor/supervisor/placement.ts'
-import { chainTask } from '../harness/definitions.ts'
+import { chainTask } from '../../shared/model/task.ts'
 
 const counts = fc.array(fc.nat(40), { minLength: 1, maxLength: 6 })
 

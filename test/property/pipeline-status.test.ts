@@ -15,7 +15,7 @@ import {
   type PipelineEvent,
   type PipelineStatus,
 } from '../../shared/model/pipeline-status.ts'
-import { chainTask } from '../harness/definitions.ts'
+import { chainTask } from '../../shared/model/task.ts'
 
 const event = fc.constantFrom(...PIPELINE_EVENTS)
 const status = fc.constantFrom(...PIPELINE_STATUSES)

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { createCpuMeter } from '../../services/processor/supervisor/cpu-meter.ts'
 import { niceOf } from '../../services/processor/supervisor/nice.ts'
 import type { AccountState } from '../../shared/model/definition.ts'
-import { chainTask, definitionOf } from '../harness/definitions.ts'
+import { chainTask } from '../../shared/model/task.ts'
+import { definitionOf } from '../harness/definitions.ts'
 
 describe('CPU time', () => {
   it('is counted by account and clock hour, through ends and restarts of runners', () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { PipelineDefinition, tasksOf } from '../../shared/model/definition.ts'
 import { ObservedTask } from '../../shared/model/observed.ts'
-import { definitionOf } from '../harness/definitions.ts'
+import { definitionOf, REPORT } from '../harness/definitions.ts'
 
 const COMMON = {
   pipeline_id: 'pl_a',
@@ -89,26 +89,14 @@ describe('a definition of an earlier version', () => {
 })
 
 describe('a report of an earlier version', () => {
-  const report = {
-    pipeline_id: 'pl_a',
-    processor_id: 'p',
-    revision: 1,
-    attempt: 1,
-    status: 'running',
-    reason: null,
-    at: '',
-    records_per_second: 0,
-    partitions: [],
-  }
-
   it('of a job names the job', () => {
-    expect(ObservedTask.parse({ ...report, pipeline_id: 'job_a', task: 0 })).toMatchObject({ pipeline_id: 'job_a', job_id: 'job_a' })
-    expect(ObservedTask.parse({ ...report, job_id: 'job_a', task: 0 })).toMatchObject({ pipeline_id: 'pl_a', job_id: 'job_a' })
+    expect(ObservedTask.parse({ ...REPORT, pipeline_id: 'job_a', task: 0 })).toMatchObject({ pipeline_id: 'job_a', job_id: 'job_a' })
+    expect(ObservedTask.parse({ ...REPORT, job_id: 'job_a', task: 0 })).toMatchObject({ pipeline_id: 'pl_a', job_id: 'job_a' })
   })
 
   it('of an intake task has its role, and a number from 0', () => {
-    expect(ObservedTask.parse({ ...report, task: 1002 })).toMatchObject({ role: 'intake', task: 2 })
-    expect(ObservedTask.parse({ ...report, task: 2 })).toMatchObject({ role: 'chain', task: 2 })
-    expect(ObservedTask.parse({ ...report, role: 'chain', task: 1002 })).toMatchObject({ role: 'chain', task: 1002 })
+    expect(ObservedTask.parse({ ...REPORT, task: 1002 })).toMatchObject({ role: 'intake', task: 2 })
+    expect(ObservedTask.parse({ ...REPORT, task: 2 })).toMatchObject({ role: 'chain', task: 2 })
+    expect(ObservedTask.parse({ ...REPORT, role: 'chain', task: 1002 })).toMatchObject({ role: 'chain', task: 1002 })
   })
 })

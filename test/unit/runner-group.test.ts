@@ -4,21 +4,11 @@ import type { FromRunner, ToRunner } from '../../services/processor/channel/prot
 import { createRunnerGroup } from '../../services/processor/supervisor/runner-group.ts'
 import type { RunnerProcess } from '../../services/processor/supervisor/runner-process.ts'
 import { ObservedTask } from '../../shared/model/observed.ts'
-import { chainTask, definitionOf } from '../harness/definitions.ts'
+import { chainTask } from '../../shared/model/task.ts'
+import { definitionOf, REPORT } from '../harness/definitions.ts'
 
 const report = (task: number, more: Partial<ObservedTask> = {}): ObservedTask => ({
-  ...ObservedTask.parse({
-    pipeline_id: 'pl_a',
-    task,
-    processor_id: 'forged',
-    revision: 1,
-    attempt: 1,
-    status: 'running',
-    reason: null,
-    at: '',
-    records_per_second: 0,
-    partitions: [],
-  }),
+  ...ObservedTask.parse({ ...REPORT, task, processor_id: 'forged' }),
   ...more,
 })
 

@@ -1,9 +1,9 @@
 /** Jobs as rows. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
-import { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Counters } from '../../../shared/model/observed.ts'
 import type { Queryable } from './database.ts'
-import { readable } from './pipelines.ts'
+import { readable, withDefaults } from './pipelines.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
 /** A row of `jobs`. */
@@ -37,11 +37,6 @@ export async function insertJob(
     .insert({ ...job, name: job.kind, status: 'starting', definition: JSON.stringify(job.definition), records: JSON.stringify(NO_RECORDS) })
     .returning('*')
   return row
-}
-
-/** The definition in today's form, with members that it did not have when the row was written. */
-function withDefaults<T extends Pick<JobRow, 'definition'> | undefined>(row: T): T {
-  return row && { ...row, definition: PipelineDefinition.parse(row.definition) }
 }
 
 /** The account's job; undefined if there is none with this id. */

@@ -87,7 +87,7 @@ export async function saveLedger(db: Queryable, { pipeline_id, partition, revisi
 }
 
 /** The definition in today's form, with members that it did not have when the row was written. */
-function withDefaults<T extends Pick<PipelineRow, 'definition'> | undefined>(row: T): T {
+export function withDefaults<T extends Pick<PipelineRow, 'definition'> | undefined>(row: T): T {
   return row && { ...row, definition: PipelineDefinition.parse(row.definition) }
 }
 

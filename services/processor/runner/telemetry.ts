@@ -4,7 +4,7 @@
  */
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { observedKey } from '../../../shared/model/observed.ts'
-import type { TaskId } from '../../../shared/model/task.ts'
+import { chainTask, type TaskId } from '../../../shared/model/task.ts'
 import type { LogLine } from '../../../shared/model/logs.ts'
 import { addUp, cutLine, MEASURES_MAX, type Measure } from '../../../shared/model/telemetry.ts'
 import type { FromRunner } from '../channel/protocol.ts'
@@ -23,9 +23,6 @@ export type RunnerTelemetry = Pick<LanesOptions, 'onLog' | 'onMeasured'> & {
 const SEND_MS = 100
 /** Of one run in one sending. */
 const LINES_MAX = 100
-
-/** Lanes run chains alone. */
-const chainTask = (task: number): TaskId => ({ role: 'chain', task })
 
 export function createRunnerTelemetry(send: (value: FromRunner) => void, now: () => number): RunnerTelemetry {
   const waiting = new Map<string, { lines: LogLine[]; dropped: number }>()
