@@ -1,18 +1,12 @@
 /** The rules about documents, and about lists that must be whole: a newcomer finds everything from the README, and no case is forgotten. */
-import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { OPERATIONS } from '../../services/control-plane/routes/index.ts'
 import { CONNECTORS } from '../../shared/connectors/catalogue.ts'
 import { RECORD_CODES } from '../../shared/errors/record-codes.ts'
 import { CONTRACTS } from '../harness/contract-check.ts'
-
-const ROOT = join(import.meta.dirname, '..', '..')
-const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
-  .split('\n')
-  .filter((path) => path !== '' && existsSync(join(ROOT, path)))
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+import { read, ROOT, tracked } from './repository.ts'
 
 describe('documents', () => {
   it('link only to files that exist', () => {

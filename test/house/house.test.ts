@@ -1,14 +1,10 @@
 /** The house rules that a machine can check (docs/ARCHITECTURE.md): a broken rule fails a test that lists the offenders. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { read, ROOT, tracked } from './repository.ts'
 
-const ROOT = join(import.meta.dirname, '..', '..')
-const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
-  .split('\n')
-  .filter((path) => path !== '' && existsSync(join(ROOT, path)))
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const GUEST =
   /^(shared\/smartmodule\/(sdk\/assembly|catalogue\/[^/]+|host\/kernel)\/|deploy\/local\/tour\/word-count\/|test\/fixtures\/smartmodules\/)/
 const isGuest = (path: string): boolean => GUEST.test(path) && path !== 'shared/smartmodule/host/kernel.ts'

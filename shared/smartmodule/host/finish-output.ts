@@ -38,7 +38,7 @@ export function createFailures(kernel: Kernel, verdicts: Verdicts) {
 export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failures, local: Float64Array) {
   const stepCount = spec.steps.length
 
-  /** Reframes values when there are no steps, fails records that the sink can't take, and makes rows when the sink takes rows. */
+  /** Gives values the sink's frame where no step has, fails the records that the sink can't take, and turns the others into the sink's rows. */
   function finish(recordBytesMax: number, batch: SourceBatch, suspects: Suspects | undefined): void {
     failures.begin()
     const last = Math.max(0, stepCount - 1)
