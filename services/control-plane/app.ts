@@ -17,7 +17,7 @@ import { ERROR_CODES, INVALID_REQUEST_STATUSES } from '../../shared/errors/codes
 import { invalidRequest, notFound, ServiceError, type Detail } from './service-error.ts'
 import { LIMITS, type Scope } from '../../shared/model/limits.ts'
 import { isStorable } from '../../shared/model/text.ts'
-import type { Attempt, Audited, Caller, Deps, Reply } from './deps.ts'
+import type { KeyedWrite, Audited, Caller, Deps, Reply } from './deps.ts'
 import { docsPage } from './docs-page.ts'
 import { assertTarget } from './raw-requests.ts'
 import { openSseClients } from './sse/sse-clients.ts'
@@ -110,9 +110,9 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       const records = contract.request.body ? await readBody(ctx, contract) : undefined
       const input = readInput(ctx, contract)
       const audited: Audited = (inner, subject, work) => audit.during(inner, caller, origin, subject, work)
-      const handled = (attempt?: Attempt) => handle(deps, { ...caller, audited, ...(records ? { records, attempt } : {}) }, input as never)
-      const work = (attempt?: Attempt) =>
-        isAudited(contract) ? audit.during(contract, caller, origin, resourceId, () => handled(attempt)) : handled(attempt)
+      const handled = (keyed?: KeyedWrite) => handle(deps, { ...caller, audited, ...(records ? { records, keyed } : {}) }, input as never)
+      const work = (keyed?: KeyedWrite) =>
+        isAudited(contract) ? audit.during(contract, caller, origin, resourceId, () => handled(keyed)) : handled(keyed)
       const key = ctx.get('Idempotency-Key')
       const reply =
         contract.isIdempotent && key !== ''

@@ -53,8 +53,8 @@ export type Deps = {
   notifyPublisher(): void
 }
 
-/** A write under a key. `begun`: the producer that an earlier attempt began with; `begin` stores this attempt's before its first byte. */
-export type Attempt = { begun: Begun | undefined; begin(what: Begun): Promise<void> }
+/** A write under a key. `begun`: the producer that an earlier request began with; `begin` stores this request's before its first byte. */
+export type KeyedWrite = { begun: Begun | undefined; begin(what: Begun): Promise<void> }
 
 /** The account and key that a request is made with. */
 export type Caller = {
@@ -64,7 +64,7 @@ export type Caller = {
   scopes: readonly Scope[]
   /** The If-Match header, if given. */ ifMatch?: string
   /** The body's records as received, for operations that pass them on. */ records?: RawRecords
-  /** Set for requests with an Idempotency-Key. */ attempt?: Attempt
+  /** Set for requests with an Idempotency-Key. */ keyed?: KeyedWrite
   /** Runs one of the several operations that a request leads to, with an entry of its own in the audit log. */
   audited?: Audited
 }

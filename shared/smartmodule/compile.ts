@@ -11,10 +11,10 @@ const SDK = join(ROOM, 'sdk', 'assembly')
 
 /** The functions that an author may export, and the entry's call of each. */
 const AUTHOR_FUNCTIONS = {
-  filter: 'author.filter(record) ? Verdict.Keep : Verdict.Drop',
-  map: '(author.map(record), Verdict.Changed)',
-  filterMap: 'author.filterMap(record) ? Verdict.Changed : Verdict.Drop',
-  arrayMap: '(author.arrayMap(record), Verdict.Drop)',
+  filter: 'author.filter(record) ? Outcome.Keep : Outcome.Drop',
+  map: '(author.map(record), Outcome.Changed)',
+  filterMap: 'author.filterMap(record) ? Outcome.Changed : Outcome.Drop',
+  arrayMap: '(author.arrayMap(record), Outcome.Drop)',
 } as const
 
 /** What is wrong with a source; line and column count from 1, and are missing where it is not at one place. */
@@ -61,7 +61,7 @@ function entryFor(source: string, settings: Settings | undefined): string {
   }
   const call = AUTHOR_FUNCTIONS[kind as keyof typeof AUTHOR_FUNCTIONS]
   return `
-import { alloc, init, process, Verdict } from 'dps/abi'
+import { alloc, init, process, Outcome } from 'dps/abi'
 import { Config } from 'dps/config'
 import { Record } from 'dps/record'
 import * as author from './module'
@@ -74,7 +74,7 @@ export function dps_init(ptr: usize, length: i32): usize {
   })
 }
 export function dps_process(ptr: usize, length: i32, count: i32, partition: i32, baseOffset: i64, baseTimestamp: i64, maxTimestamp: i64, attributes: i32): usize {
-  return process(ptr, length, count, partition, baseOffset, (attributes & 8) != 0 ? maxTimestamp : baseTimestamp, (attributes & 8) != 0, (record: Record): Verdict => ${call})
+  return process(ptr, length, count, partition, baseOffset, (attributes & 8) != 0 ? maxTimestamp : baseTimestamp, (attributes & 8) != 0, (record: Record): Outcome => ${call})
 }
 `
 }

@@ -12,7 +12,7 @@ import { compileCached } from '../../shared/smartmodule/compile-cache.ts'
 import { COUNTERS, COUNTER_COUNT } from '../../shared/model/counters.ts'
 import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain } from '../../shared/smartmodule/host/chain.ts'
-import { NO_TELEMETRY, type ChainOutput, type Suspects, type RecordFailure, type StepSpec } from '../../shared/smartmodule/host/spec.ts'
+import { NO_TELEMETRY, type ChainOutput, type ReplayHints, type RecordFailure, type StepSpec } from '../../shared/smartmodule/host/spec.ts'
 import { openKernel } from '../../shared/smartmodule/host/kernel.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import type { LaneChain } from '../../services/processor/lane/messages.ts'
@@ -44,7 +44,7 @@ export type ChainResult = {
   counters: Record<(typeof COUNTERS)[number], number>[]
 }
 export type TestChain = {
-  run(values: (string | Buffer | null)[], suspects?: Suspects): Promise<ChainResult>
+  run(values: (string | Buffer | null)[], hints?: ReplayHints): Promise<ChainResult>
   /** Nanoseconds per record that the chain alone takes, over all the values `turns` times. Throws when a record fails. */
   measure(values: string[], turns: number): Promise<number>
 }
@@ -96,7 +96,7 @@ export async function openTestChain(
     }),
   )
   const chain = await openChain({ steps: specs }, kernel, callWatchOver(), NO_TELEMETRY)
-  const runSection = (section: Buffer, recordCount: number, seal: () => void, output: ChainOutput, suspects?: Suspects) =>
+  const runSection = (section: Buffer, recordCount: number, seal: () => void, output: ChainOutput, hints?: ReplayHints) =>
     chain.run(
       {
         section,
@@ -112,7 +112,7 @@ export async function openTestChain(
       },
       { batchBytesMax, recordBytesMax: batchBytesMax, seal },
       output,
-      suspects,
+      hints,
     )
   return {
     async measure(values, turns) {
@@ -129,7 +129,7 @@ export async function openTestChain(
       if (output.failures.length > 0) throw new Error(output.failures[0]!.message)
       return nanoseconds / (values.length * turns)
     },
-    async run(values, suspects) {
+    async run(values, hints) {
       const section = sectionOf(values)
       const counts = new Float64Array(Math.max(1, steps.length) * COUNTER_COUNT)
       const failures: RecordFailure[] = []
@@ -142,7 +142,7 @@ export async function openTestChain(
         batches.push(encodeHeaderless(batch, kernel.builtRecords()))
       }
       kernel.begin(1000n)
-      await runSection(section, values.length, take, output, suspects)
+      await runSection(section, values.length, take, output, hints)
       if (kernel.builtRecords() > 0) take()
       const records = batches.flatMap((batch) => decodeRecords(batch.subarray(BATCH_HEADER_BYTES), readBatchHeader(batch, 0)!.recordCount))
       const counters = Array.from(

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPublisher } from '../../services/control-plane/publisher/publisher.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
-import { openTail } from '../../shared/kafka/tail.ts'
+import { followTopic } from '../../shared/kafka/follow.ts'
 import { migrate, openDatabase, type Database } from '../../services/control-plane/store/database.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createStream, readAll } from '../harness/pipelines.ts'
@@ -82,7 +82,7 @@ describe('a publisher that stalls between reading and sending', () => {
     await sleep(3000)
     const cluster = openCluster({ brokers: service().brokers, clientId: 'fencing', now: () => Date.now() })
     const values: string[] = []
-    const tail = openTail({
+    const following = followTopic({
       cluster,
       topic: name,
       purpose: 'fencing',
@@ -91,9 +91,9 @@ describe('a publisher that stalls between reading and sending', () => {
       onRecords: (records) => void values.push(...records.map(({ value }) => String(value))),
       onError: () => {},
     })
-    await tail.caughtUp
+    await following.caughtUp
     expect(values).toEqual(['old', 'new'])
-    await tail.close()
+    await following.close()
     await Promise.all([sleeper.close(), other.close()])
     await cluster.close()
   })

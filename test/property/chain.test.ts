@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
-import { createSuspectBook } from '../../services/processor/lane/suspects.ts'
+import { createReplayBook } from '../../services/processor/lane/replay-book.ts'
 import { createAccounting } from '../../services/processor/task/accounting.ts'
 import { createFailureThreshold } from '../../services/processor/task/failure-threshold.ts'
 import { parseCommitMetadata } from '../../shared/model/commit-metadata.ts'
@@ -98,12 +98,12 @@ describe('the search for a record that hangs', () => {
   it('finds that record after at most seven hung calls, whatever the length of the call', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200_000 }), fc.nat(), (length, seed) => {
-        const book = createSuspectBook()
+        const book = createReplayBook()
         const bad = BigInt(seed % length)
         let [first, last] = [0n, BigInt(length - 1)]
         let kills = 0
         for (; kills < 12 && !book.of(0)?.poison.some(({ offset }) => offset === bad); kills++) {
-          book.suspect(0, first, last, 0, 'hangs')
+          book.addHang(0, first, last, 0, 'hangs')
           const cuts = [...(book.of(0)?.cuts ?? [])].toSorted((a, b) => (a < b ? -1 : 1))
           first = cuts.findLast((cut) => cut <= bad) ?? 0n
           last = (cuts.find((cut) => cut > bad) ?? BigInt(length)) - 1n

@@ -12,7 +12,7 @@ import { findAnyPipeline } from '../store/pipelines.ts'
 import { findSecretByName } from '../store/secrets.ts'
 import { encodeHeaders } from '../../../shared/kafka/protocol/record-batch.ts'
 import { invalidCredentials } from '../credentials.ts'
-import type { Attempt, Deps, Reply } from '../deps.ts'
+import type { KeyedWrite, Deps, Reply } from '../deps.ts'
 import { assertActive } from '../middleware/authenticate.ts'
 import { withIdempotency } from '../middleware/idempotency.ts'
 import { assertNesting } from '../middleware/validate.ts'
@@ -39,7 +39,11 @@ async function readBytes(ctx: Context): Promise<Buffer> {
 }
 
 /** The account's secrets that the config names, as far as they exist. */
-async function secretsOf({ db, secretBox }: Deps, accountId: string, { secret, previous_secret }: WebhookConfig): Promise<string[]> {
+async function secretsOf(
+  { db, secretBox }: Pick<Deps, 'db' | 'secretBox'>,
+  accountId: string,
+  { secret, previous_secret }: WebhookConfig,
+): Promise<string[]> {
   const values: string[] = []
   for (const reference of [secret, previous_secret]) {
     const row = reference && (await findSecretByName(db, accountId, reference.$secret))
@@ -87,7 +91,7 @@ function challengeIn({ values }: RawRecords): string | undefined {
 }
 
 /** The pipeline that the request is signed for, and its body. Throws 401 for any other request. */
-async function authenticated(deps: Deps, ctx: Context, pipelineId: string) {
+async function authenticated(deps: Pick<Deps, 'db' | 'secretBox'>, ctx: Context, pipelineId: string) {
   const row = isStorable(pipelineId) ? await findAnyPipeline(deps.db, pipelineId) : undefined
   const source = row?.definition.source
   if (!row || source?.kind !== 'connector' || source.connector_id !== webhookConnector.id || row.status === 'deleting') throw refused()
@@ -107,7 +111,12 @@ export type IngestLimits = {
 }
 
 /** Throws 401 for a request that is not signed, and 429 before its body is read when its sender had too many of these. */
-export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limits: IngestLimits): Promise<Reply> {
+export async function ingest(
+  deps: Pick<Deps, 'credentials' | 'db' | 'secretBox' | 'streamData'>,
+  ctx: Context,
+  pipelineId: string,
+  limits: IngestLimits,
+): Promise<Reply> {
   const { row, config, body, account } = await limits.signed(() => authenticated(deps, ctx, pipelineId))
   assertActive(account)
   await limits.pushed(account.id, quotasOfAccount(account).pushed_requests_per_second)
@@ -119,8 +128,8 @@ export async function ingest(deps: Deps, ctx: Context, pipelineId: string, limit
     topic: row.definition.source.topic,
     key_field: config.key ?? null,
   }
-  const write = async (attempt?: Attempt): Promise<Reply> => {
-    await withDeadline(deps.streamData.writeUnchecked(target, records, attempt, keptHeaders(ctx, config)), 'writing the records')
+  const write = async (keyed?: KeyedWrite): Promise<Reply> => {
+    await withDeadline(deps.streamData.writeUnchecked(target, records, keyed, keptHeaders(ctx, config)), 'writing the records')
     return { status: 202, body: { records: records.values.length } }
   }
   // A sender may use the same id for several pipelines.

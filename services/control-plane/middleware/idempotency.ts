@@ -5,7 +5,7 @@
 import { ServiceError, invalidRequest } from '../service-error.ts'
 import { claimKey, keepAnswer, keepBegun, markInDoubt, releaseKey } from '../store/idempotency.ts'
 import { Envelope } from '../../../shared/secrets/envelope.ts'
-import type { Attempt, Deps, Reply } from '../deps.ts'
+import type { KeyedWrite, Deps, Reply } from '../deps.ts'
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
@@ -16,7 +16,7 @@ export type IdempotentRequest = { accountId: string; key: string; operationId: s
 export async function withIdempotency(
   { db, credentials, secretBox }: Pick<Deps, 'db' | 'credentials' | 'secretBox'>,
   { accountId, key, operationId, path, body, secretFor }: IdempotentRequest,
-  work: (attempt?: Attempt) => Promise<Reply>,
+  work: (keyed?: KeyedWrite) => Promise<Reply>,
 ): Promise<Reply> {
   if (!KEY.test(key)) throw invalidRequest([{ path: '/header/Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
   if (secretFor !== undefined && !secretBox.isEnabled)
@@ -42,7 +42,7 @@ export async function withIdempotency(
       let { begun } = claim
       // Set when the request has failed: work that is still running must not begin its write then, because a retry may.
       let isOver = false
-      const attempt: Attempt = {
+      const keyed: KeyedWrite = {
         begun,
         async begin(what) {
           if (isOver) throw new Error('the request was given up before its write began')
@@ -51,10 +51,10 @@ export async function withIdempotency(
         },
       }
       try {
-        reply = await work(attempt)
+        reply = await work(keyed)
       } catch (error) {
         isOver = true
-        // A refused request wrote nothing; after any other error, records may be written if this or an earlier attempt had begun.
+        // A refused request wrote nothing; after any other error, records may be written if this or an earlier request had begun.
         const isRefused = error instanceof ServiceError && error.status < 500 && claim.begun === undefined
         const settle = begun !== undefined && !isRefused ? markInDoubt : releaseKey
         await settle(db, accountId, key).catch(() => {})

@@ -1,5 +1,5 @@
 /** `dps.ledger` → Postgres: which revision handled which offsets; rows and position in one database transaction. */
-import { openTail } from '../../../shared/kafka/tail.ts'
+import { followTopic } from '../../../shared/kafka/follow.ts'
 import { LedgerEntry } from '../../../shared/model/definition.ts'
 import { getProjectorPosition, saveLedger, setProjectorPosition } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
@@ -18,7 +18,7 @@ export async function startLedgerProjection(
   topic: string,
 ): Promise<LedgerProjection> {
   let projected = await getProjectorPosition(db, NAME)
-  const tail = openTail({
+  const following = followTopic({
     cluster,
     topic,
     purpose: 'ledger',
@@ -42,6 +42,6 @@ export async function startLedgerProjection(
       for (let waited = 0; end !== undefined && projected < end && waited < 5000; waited += POLL_MS)
         await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     },
-    close: () => tail.close(),
+    close: () => following.close(),
   }
 }

@@ -1,7 +1,7 @@
 /** `dps.observed` → Postgres: what tasks report, and the statuses that result; rows and position in one database transaction. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
-import { openTail, type Tail, type TailRecord } from '../../../shared/kafka/tail.ts'
+import { followTopic, type Following, type FollowedRecord } from '../../../shared/kafka/follow.ts'
 import { tasksOf } from '../../../shared/model/definition.ts'
 import { CpuUse, isCpuUseKey, ObservedTask, runOfReport } from '../../../shared/model/observed.ts'
 import { statusFrom } from '../../../shared/model/pipeline-status.ts'
@@ -25,12 +25,12 @@ import { publishDefinition } from '../publisher/enqueue.ts'
 
 const NAME = 'observed'
 
-function parse({ value }: TailRecord): ObservedTask[] {
+function parse({ value }: FollowedRecord): ObservedTask[] {
   const parsed = ObservedTask.safeParse(value && parseJson(value))
   return parsed.success ? [parsed.data] : []
 }
 
-function cpuUseIn({ key, value }: TailRecord): CpuUse[] {
+function cpuUseIn({ key, value }: FollowedRecord): CpuUse[] {
   if (value === null || !isCpuUseKey(key)) return []
   const parsed = CpuUse.safeParse(parseJson(value))
   return parsed.success ? [parsed.data] : []
@@ -69,13 +69,13 @@ export async function startProjector(
   deps: Pick<Deps, 'db' | 'cluster' | 'log' | 'notifyPublisher'>,
   topic: string,
   onProgress: (projected: Projected) => void,
-): Promise<Tail> {
+): Promise<Following> {
   const { db, cluster, log } = deps
   const layout = await cluster.describeTopic(topic)
   const end = layout && (await cluster.offsets(layout, [0], 'written')).get(0)
   // The topic was recreated since: its offsets start over.
   if (end !== undefined && (await getProjectorPosition(db, NAME)) > end) await setProjectorPosition(db, NAME, 0n)
-  return openTail({
+  return followTopic({
     cluster,
     topic,
     purpose: 'projector',

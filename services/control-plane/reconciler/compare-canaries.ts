@@ -63,7 +63,7 @@ const examplesWith = (known: Difference[], found: Difference[]): Difference[] =>
   [...known, ...found.filter((each) => JSON.stringify(each).length <= EXAMPLE_BYTES_MAX)].slice(0, EXAMPLES_MAX)
 
 /** Why the canary is rolled back; null while it is not. */
-function verdictOf({ max_failing, max_differing }: CanaryRow, compared: bigint, differing: bigint, failed: bigint): string | null {
+function rollbackReason({ max_failing, max_differing }: CanaryRow, compared: bigint, differing: bigint, failed: bigint): string | null {
   const isJudged = compared >= JUDGED_FROM
   if (Number(failed) > max_failing * Number(compared) && (isJudged || max_failing === 0))
     return `failed ${failed} of ${compared} records that the running version handles; ${max_failing} of them are allowed`
@@ -79,7 +79,7 @@ async function compareNext(deps: CanaryDeps, row: CanaryRow, { definition }: Pip
   const compared = BigInt(row.compared) + BigInt(found.compared)
   const differing = BigInt(row.differing) + BigInt(found.differences.length)
   const failed = BigInt(row.failed) + BigInt(found.failed)
-  const reason = verdictOf(row, compared, differing, failed)
+  const reason = rollbackReason(row, compared, differing, failed)
   await saveCanary(deps.db, row, {
     compared,
     differing,

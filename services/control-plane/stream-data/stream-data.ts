@@ -7,7 +7,7 @@ import { hasMoved } from '../../../shared/kafka/wire/error-codes.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import type { Database } from '../store/database.ts'
 import type { StreamRow } from '../store/streams.ts'
-import type { Attempt } from '../deps.ts'
+import type { KeyedWrite } from '../deps.ts'
 import { turns } from '../turns.ts'
 import { createBatchCache } from './batch-cache.ts'
 import { decodeCursor } from './cursor.ts'
@@ -23,9 +23,9 @@ export type StreamData = {
   /** The page as the bytes of its JSON. */
   readPage(stream: StreamRow, query: PageQuery): Promise<Buffer>
   /** Writes all records or none. */
-  write(stream: StreamRow, records: RawRecords, attempt?: Attempt): Promise<Written>
+  write(stream: StreamRow, records: RawRecords, keyed?: KeyedWrite): Promise<Written>
   /** Writes to a topic that is not a stream, without validating the records. Every record gets `headers`, which are already encoded. */
-  writeUnchecked(target: Target, records: RawRecords, attempt?: Attempt, headers?: Uint8Array): Promise<Written>
+  writeUnchecked(target: Target, records: RawRecords, keyed?: KeyedWrite, headers?: Uint8Array): Promise<Written>
   notifyIndex(stream: { id: string; topic: string }): void
   close(): Promise<void>
 }
@@ -60,7 +60,7 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
         const counts = await index.count(stream, layout)
         return offsets ? pages.byCursor(stream, layout, query, counts, offsets) : pages.byNumber(stream, layout, query, counts)
       }),
-    async write(stream, raw, attempt) {
+    async write(stream, raw, keyed) {
       await validate(stream, raw.values)
       const { key_field, schema_id } = stream
       const bytesMax = stream.batch_bytes_max ?? LIMITS.topic_batch_bytes_max
@@ -80,10 +80,10 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
         return details.length < LIMITS.details_max
       })
       if (details.length > 0) throw invalidRequest(details)
-      return writer.write(stream, valuesOf(raw, schema_id ?? 0, key_field, coded), bytesMax, attempt)
+      return writer.write(stream, valuesOf(raw, schema_id ?? 0, key_field, coded), bytesMax, keyed)
     },
-    writeUnchecked: (target, raw, attempt, headers) =>
-      writer.write(target, valuesOf(raw, 0, target.key_field, undefined, headers), LIMITS.topic_batch_bytes_max, attempt),
+    writeUnchecked: (target, raw, keyed, headers) =>
+      writer.write(target, valuesOf(raw, 0, target.key_field, undefined, headers), LIMITS.topic_batch_bytes_max, keyed),
     notifyIndex: (stream) => index.notify(stream),
     async close() {
       await writer.close()

@@ -12,7 +12,7 @@ import { stampProducer } from '../../../shared/kafka/protocol/record-batch.ts'
 import { hasMoved, isRetriable, KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
 import { produceBatches } from '../../../shared/kafka/wire/produce.ts'
 import { frame } from '../../../shared/model/framing.ts'
-import type { Attempt } from '../deps.ts'
+import type { KeyedWrite } from '../deps.ts'
 import { turns } from '../turns.ts'
 import type { Layouts } from './layouts.ts'
 
@@ -42,9 +42,9 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
   const nextPartition = new Map<string, number>()
 
   /** A write with an Idempotency-Key has its own producer; a retry reuses it, so that the broker detects what was already written. */
-  async function takeProducer(attempt: Attempt | undefined): Promise<Idempotent> {
-    if (attempt?.begun) return { id: BigInt(attempt.begun.producer_id), epoch: attempt.begun.epoch, sequences: new Map() }
-    const known = attempt ? undefined : idle.pop()
+  async function takeProducer(keyed: KeyedWrite | undefined): Promise<Idempotent> {
+    if (keyed?.begun) return { id: BigInt(keyed.begun.producer_id), epoch: keyed.begun.epoch, sequences: new Map() }
+    const known = keyed ? undefined : idle.pop()
     if (known) return known
     const { producerId, producerEpoch } = await cluster.initProducer(() => cluster.anyConnection(), null, 0)
     return { id: producerId, epoch: producerEpoch, sequences: new Map() }
@@ -100,20 +100,20 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
 
   return {
     /** Throws 503 if it is not certain that everything was written. */
-    async write(target: Target, values: Values, bytesMax: number, attempt?: Attempt): Promise<Written> {
+    async write(target: Target, values: Values, bytesMax: number, keyed?: KeyedWrite): Promise<Written> {
       const partitions = (await layouts.of(target.topic)).leaders.length
-      const keyless = attempt?.begun?.partition ?? keylessPartition(target, partitions)
+      const keyless = keyed?.begun?.partition ?? keylessPartition(target, partitions)
       const batches = await encode(keyless, partitions, values, bytesMax)
       const parts = Map.groupBy(batches, ({ partition }) => partition)
-      if (attempt && [...parts.values()].some((own) => own.length > BATCHES_KNOWN))
+      if (keyed && [...parts.values()].some((own) => own.length > BATCHES_KNOWN))
         throw invalidRequest([
           {
             path: '/header/Idempotency-Key',
             message: `the records fill more than ${BATCHES_KNOWN} batches of a partition: send fewer records per request`,
           },
         ])
-      const producer = await takeProducer(attempt)
-      await attempt?.begin({ producer_id: String(producer.id), epoch: producer.epoch, partition: keyless })
+      const producer = await takeProducer(keyed)
+      await keyed?.begin({ producer_id: String(producer.id), epoch: producer.epoch, partition: keyless })
       const until = now() + WRITE_MS
       const written = await Promise.allSettled(
         [...parts].map(async ([partition, own]) => {
@@ -124,7 +124,7 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
       )
       const failed = written.find((each) => each.status === 'rejected')
       if (failed) throw failed.reason
-      if (!attempt && idle.length < IDLE_MAX && producer.sequences.size < SEQUENCES_MAX) idle.push(producer)
+      if (!keyed && idle.length < IDLE_MAX && producer.sequences.size < SEQUENCES_MAX) idle.push(producer)
       return {
         records: values.count,
         partitions: written

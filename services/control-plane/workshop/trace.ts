@@ -9,7 +9,7 @@ import { openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts
 import { NO_TELEMETRY, type ChainOutput } from '../../../shared/smartmodule/host/spec.ts'
 import { callWatchOver } from '../../../shared/smartmodule/host/call-watch.ts'
 import { openKernel, type Kernel } from '../../../shared/smartmodule/host/kernel.ts'
-import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
+import { RecordRefused } from '../../../shared/smartmodule/host/failure-policies.ts'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import type { JobStep, Progress, TracedRecord, TraceInput } from './jobs.ts'
 import { isSameRecord } from './same-record.ts'

@@ -2,7 +2,7 @@
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { TRANSACTIONAL, encodeBatch } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { SourceRead } from '../../../shared/connectors/source.ts'
-import { openTail } from '../../../shared/kafka/tail.ts'
+import { followTopic } from '../../../shared/kafka/follow.ts'
 import type { OutputBatch } from '../lane/messages.ts'
 import { isLong } from './split-position.ts'
 import type { SplitRead } from './split-reader.ts'
@@ -18,7 +18,7 @@ export async function readSeen(cluster: Cluster, topic: string, splits: readonly
   const positions = new Map<number, string>()
   const seen = new Map(splits.map((split) => [split, new Map<string, string>()]))
   let failure: Error | undefined
-  const tail = openTail({
+  const following = followTopic({
     cluster,
     topic,
     purpose: 'seen',
@@ -41,10 +41,10 @@ export async function readSeen(cluster: Cluster, topic: string, splits: readonly
     timer = setTimeout(() => reject(failure ?? new Error(`${topic} could not be read within ${READ_MAX_MS / 1000} s`)), READ_MAX_MS)
   })
   try {
-    await Promise.race([tail.caughtUp, late])
+    await Promise.race([following.caughtUp, late])
   } finally {
     clearTimeout(timer)
-    await tail.close()
+    await following.close()
   }
   return { entries: seen, positions }
 }

@@ -9,7 +9,7 @@ import { callWatchOver, enterChain } from '../../../shared/smartmodule/host/call
 import { openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts'
 import { CorruptBatch, TooManyTraps } from '../../../shared/smartmodule/host/spec.ts'
 import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
-import { RecordRefused } from '../../../shared/smartmodule/host/verdicts.ts'
+import { RecordRefused } from '../../../shared/smartmodule/host/failure-policies.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, Retries, RoundPartition, ToLane } from './messages.ts'
 import type { RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
 import { UnknownSchema } from '../../../shared/registry/codecs.ts'

@@ -13,7 +13,7 @@ import type { LaneLine } from './lane-telemetry.ts'
 import { post, startLaneThreads } from './lane-threads.ts'
 import type { FromLane, LaneChain, PartitionOutcome, RoundPartition } from './messages.ts'
 import { createQuarantine } from './quarantine.ts'
-import { createSuspectBook } from './suspects.ts'
+import { createReplayBook } from './replay-book.ts'
 import { createTurns } from './turns.ts'
 import { leastLoaded, startWatchdog } from './watchdog.ts'
 
@@ -121,7 +121,7 @@ export function openLanes(options: LanesOptions): Lanes {
 
   async function register(spec: LaneChain): Promise<Registered> {
     const opening = Promise.withResolvers<void>()
-    const chain: Registered = { id: nextChain++, spec, suspects: createSuspectBook(), opening, isSlow: false, calm: 0, crashes: 0 }
+    const chain: Registered = { id: nextChain++, spec, replayBook: createReplayBook(), opening, isSlow: false, calm: 0, crashes: 0 }
     const lane = leastLoaded(threads.all())
     lane.chains.set(chain.id, chain)
     post(lane, { type: 'open', chainId: chain.id, chain: spec })
@@ -157,13 +157,13 @@ export function openLanes(options: LanesOptions): Lanes {
         },
         recycle(outcomes) {
           // Committed: what was known about these records is no longer needed.
-          chain.suspects.settle(outcomes)
+          chain.replayBook.settle(outcomes)
           const buffers = outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)).filter(({ byteLength }) => byteLength > 0)
           const at = threads.laneOf(chain)
           if (at && buffers.length > 0) post(at, { type: 'recycle', buffers }, buffers)
         },
-        refuse: (partition, records) => chain.suspects.refuse(partition, records),
-        addDeadLettered: (partition, offsets) => chain.suspects.addDeadLettered(partition, offsets),
+        refuse: (partition, records) => chain.replayBook.refuse(partition, records),
+        addDeadLettered: (partition, offsets) => chain.replayBook.addDeadLettered(partition, offsets),
         close: () => close(chain),
       }
     },

@@ -6,7 +6,7 @@ import type { Compression, JobInput, OnError, SourceCodec, TopicSink } from '../
 import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
-import type { Suspects } from '../../../shared/smartmodule/host/spec.ts'
+import type { ReplayHints } from '../../../shared/smartmodule/host/spec.ts'
 import type { LaneLine } from './lane-telemetry.ts'
 
 /** A step as a lane needs it. The module is compiled once per processor and posted by reference. */
@@ -65,7 +65,7 @@ export type RoundPartition = {
   bytes: ArrayBuffer
   length: number
   aborted: AbortedTransaction[]
-  suspects?: Suspects
+  hints?: ReplayHints
 }
 
 /** The first `length` bytes of `bytes` are the batch; it goes to `partition` of its topic. */

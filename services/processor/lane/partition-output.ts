@@ -112,7 +112,7 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
 
   /** D3: every failed record gets a dead letter, unless it has one already. */
   function takeFailures(section: Buffer, count: number, header: BatchHeader, selected: Selected | undefined): void {
-    const fresh = output.failures.filter(({ delta }) => !input.suspects?.deadLettered.has(header.baseOffset + BigInt(delta)))
+    const fresh = output.failures.filter(({ delta }) => !input.hints?.deadLettered.has(header.baseOffset + BigInt(delta)))
     deadLetterOffsets.push(...fresh.map(({ delta }) => header.baseOffset + BigInt(delta)))
     output.failures.length = 0
     if (fresh.length === 0) return
@@ -143,7 +143,7 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
         },
         target,
         output,
-        input.suspects,
+        input.hints,
       )
       if (rowBuffer && rowBuffer.used > ROWS_BYTES) handRows(rowBuffer)
       if (output.failures.length > 0) takeFailures(section, count, header, selected)

@@ -68,8 +68,8 @@ export async function runPartition(context: RunContext, input: RoundPartition, o
     return part.count === 0 ? undefined : runBatch(part.section, part.count, header, selected)
   }
 
-  // No gathering where offsets matter (jobs, suspect records) or where values are decoded one by one.
-  const gatherer = spec.job || decode || input.suspects ? undefined : createGatherer(kernel)
+  // No gathering where offsets matter (jobs, replays of failed rounds) or where values are decoded one by one.
+  const gatherer = spec.job || decode || input.hints ? undefined : createGatherer(kernel)
   /** The offset after all batches seen so far; the position follows once the gathered batches have run. */
   let reached = position
 

@@ -27,7 +27,7 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
     if (!job) return
     const { chain, roundId } = job
     const partitions = lane.jobs.length === 0 ? job.waiting.splice(0) : job.waiting.splice(0, 1)
-    for (const each of partitions) each.suspects = chain.suspects.of(each.partition)
+    for (const each of partitions) each.hints = chain.replayBook.of(each.partition)
     lane.running = job
     lane.turnTicks = 0
     const lostMax = chain.spec.steps.map(({ sha256 }) => quarantine.left(sha256) - 1)
@@ -71,7 +71,7 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
       case 'retry':
         inputs.give(message.inputs)
         addLosses(chain, message.lost)
-        chain.suspects.addAttempts(message.retries)
+        chain.replayBook.addAttempts(message.retries)
         return settled.reject(new Interrupted({ kind: 'retry_later', afterMs: message.backoffMs }, 'records failed and are to be retried'))
       case 'trapped':
         chain.failure = quarantinedBy(chain.spec, message.step, message.message)

@@ -69,7 +69,7 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
 
   function deadlineOf(chain: Registered | undefined, call: Call): number {
     const whole = chain?.spec.steps[call.step]?.timeoutMs ?? callTimeoutMs
-    if (!chain || call.partition < 0 || !chain.suspects.isSearching(call.partition)) return whole
+    if (!chain || call.partition < 0 || !chain.replayBook.isSearching(call.partition)) return whole
     return Math.min(whole, call.first === call.last ? SEARCH_LAST_DEADLINE_MS : SEARCH_DEADLINE_MS)
   }
 
@@ -97,7 +97,7 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
     if (chain && step) {
       if (call.partition < 0) chain.failure = new Interrupted('failed', message)
       else if (quarantine.add(step.sha256, 1)) chain.failure = quarantinedBy(chain.spec, call.step, message)
-      else chain.suspects.suspect(call.partition, call.first, call.last, call.step, message)
+      else chain.replayBook.addHang(call.partition, call.first, call.last, call.step, message)
     }
     lose(lane, message)
   }

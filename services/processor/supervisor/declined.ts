@@ -7,7 +7,7 @@ import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { taskName, type TaskId } from '../../../shared/model/task.ts'
-import { openTail } from '../../../shared/kafka/tail.ts'
+import { followTopic } from '../../../shared/kafka/follow.ts'
 
 const Decline = z.object({
   member: z.string(),
@@ -41,7 +41,7 @@ export function openDeclined(
   const declines = new Map<string, Decline>()
   const connections = cluster.openConnections('declined')
   const keyOf = (decline: Pick<Decline, 'member' | 'run_id' | 'task'>) => `declined/${decline.run_id}/${decline.task}/${decline.member}`
-  const tail = openTail({
+  const following = followTopic({
     cluster,
     topic,
     purpose: 'fleet-declines',
@@ -58,7 +58,7 @@ export function openDeclined(
     onError,
   })
   return {
-    caughtUp: tail.caughtUp,
+    caughtUp: following.caughtUp,
     eligible(members, runId, task, attempt, revision) {
       if (declines.size === 0) return members
       const left = members.filter((each) => {
@@ -73,7 +73,7 @@ export function openDeclined(
       await appendRecords(cluster, connections, topic, [{ key: keyOf(decline), value: Buffer.from(JSON.stringify(decline)) }], now())
     },
     async close() {
-      await tail.close()
+      await following.close()
       await connections.close().catch(() => {})
     },
   }

@@ -1,7 +1,7 @@
 /** The processor's copy of `dps.definitions`: pipelines by id, secrets by account, SmartModule binaries by sha-256. Nothing is compiled here. */
 import { createHash } from 'node:crypto'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
-import { openTail } from '../../../shared/kafka/tail.ts'
+import { followTopic } from '../../../shared/kafka/follow.ts'
 import { Envelope, ownerOf, type SecretBox } from '../../../shared/secrets/envelope.ts'
 import { AccountState, PipelineDefinition } from '../../../shared/model/definition.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
@@ -85,7 +85,7 @@ export function openDefinitions(
     }
   }
 
-  const tail = openTail({
+  const following = followTopic({
     cluster,
     topic,
     purpose: 'definitions',
@@ -107,7 +107,7 @@ export function openDefinitions(
 
   return {
     pipelines,
-    caughtUp: tail.caughtUp,
+    caughtUp: following.caughtUp,
     revision: (pipelineId, revision) => revisions.get(`${pipelineId}/${revision}`)?.toString('utf8'),
     account: (id) => accounts.get(id),
     secretsOf(of) {
@@ -124,6 +124,6 @@ export function openDefinitions(
     },
     secretsVersion: () => secretsVersion,
     smartModule: (accounts, sha256) => (isUsedBy(accounts, sha256) ? binaries.get(sha256) : undefined),
-    close: () => tail.close(),
+    close: () => following.close(),
   }
 }

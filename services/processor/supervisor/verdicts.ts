@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
-import { openTail } from '../../../shared/kafka/tail.ts'
+import { followTopic } from '../../../shared/kafka/follow.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 
 const Verdict = z.object({ run_id: z.string(), revision: z.number(), attempt: z.number(), reason: z.string() })
@@ -33,7 +33,7 @@ export function openVerdicts(
 ): Verdicts {
   const verdicts = new Map<string, Verdict>()
   const connections = cluster.openConnections('verdicts')
-  const tail = openTail({
+  const following = followTopic({
     cluster,
     topic,
     purpose: 'verdicts',
@@ -69,7 +69,7 @@ export function openVerdicts(
   }
 
   return {
-    caughtUp: tail.caughtUp,
+    caughtUp: following.caughtUp,
     of(definition) {
       const found = verdicts.get(runIdOf(definition))
       return found?.revision === definition.revision && found.attempt === definition.attempt ? found.reason : undefined
@@ -89,7 +89,7 @@ export function openVerdicts(
       write()
     },
     async close() {
-      await tail.close()
+      await following.close()
       await connections.close().catch(() => {})
     },
   }

@@ -1,6 +1,6 @@
 /**
  * Shared memory in which a lane shows its current call to the watchdog on the main thread: whether there is one, and over which records,
- * so that the suspect records of a call that never returns are known.
+ * so that the records of a call that never returns are known.
  */
 
 /**

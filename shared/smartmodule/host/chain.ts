@@ -14,7 +14,7 @@ import {
   type BatchSink,
   type ChainOutput,
   type ChainSpec,
-  type Suspects,
+  type ReplayHints,
   type SourceBatch,
   type StepSpec,
   type StepTelemetry,
@@ -22,7 +22,7 @@ import {
 import { expectFrames } from './check-output.ts'
 import { createFailures, createFinisher } from './finish-output.ts'
 import { openSection, slicesByRecord } from './slices.ts'
-import { createVerdicts } from './verdicts.ts'
+import { createFailurePolicies } from './failure-policies.ts'
 import type { BatchContext, StepInstance } from './step.ts'
 
 /** An open chain, with an instance of each of its steps. */
@@ -34,7 +34,7 @@ export type Chain = {
    * Runs the batch through every step and appends the result to the kernel's output batches, or to the rows. Throws CorruptBatch for
    * malformed records, RecordRefused under the policy `fail`, TooManyTraps past `lostMax`.
    */
-  run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, suspects?: Suspects): Promise<void>
+  run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, hints?: ReplayHints): Promise<void>
 }
 
 async function openStep(spec: StepSpec, step: number, watch: CallWatch, telemetry: StepTelemetry): Promise<StepInstance> {
@@ -91,18 +91,18 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   for (const [index, step] of spec.steps.entries()) instances.push(await openStep(step, index, watch, telemetry))
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)
-  const verdicts = createVerdicts(spec)
-  const failures = createFailures(kernel, verdicts)
+  const policies = createFailurePolicies(spec)
+  const failures = createFailures(kernel, policies)
   const { finish, append } = createFinisher(spec, kernel, failures, local)
   let currentStep = 0
-  let known: Suspects | undefined
+  let known: ReplayHints | undefined
 
   const context = createContext(watch, (delta, code, message) => failures.add(delta, currentStep, recordErrorName(code), message))
 
-  /** Opens the section in the kernel and runs the steps. Then the kernel holds the output, `local` the counts, the verdicts failures. */
+  /** Opens the section in the kernel and runs the steps. Then the kernel holds the output, `local` the counts, the policies failures. */
   async function attempt(section: Uint8Array, count: number, batch: SourceBatch): Promise<void> {
     local.fill(0)
-    verdicts.begin()
+    policies.begin()
     expectFrames(kernel, spec.steps)
     openSection(kernel, section, count, batch, batch.firstDelta)
     for (let step = 0; step < stepCount; step++) {
@@ -143,9 +143,9 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     output: ChainOutput,
     isRepeated = false,
   ): Promise<void> {
-    if (count === 1 && verdicts.hasPoison()) {
+    if (count === 1 && policies.hasPoison()) {
       openSection(kernel, section, 1, batch, 0)
-      const poison = verdicts.poisonAt(kernel.deltaOf(0))
+      const poison = policies.poisonAt(kernel.deltaOf(0))
       if (poison) return failAlone(section, batch, poison.step, 'module_timeout', poison.message, output)
     }
     try {
@@ -171,28 +171,28 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       return
     }
     for (let i = 0; i < local.length; i++) output.counts[i]! += local[i]!
-    verdicts.hand(output)
+    policies.hand(output)
     append(batch, sink)
   }
 
   /** Records the failure of a single record that no instance of the step survives. */
   function failAlone(section: Uint8Array, batch: SourceBatch, step: number, code: string, message: string, output: ChainOutput): void {
     openSection(kernel, section, 1, batch, 0)
-    verdicts.begin()
+    policies.begin()
     // A record whose call hung is not retried: every attempt would cost a lane.
-    const verdict = verdicts.judge(kernel.deltaOf(0), step, code, message.slice(0, 1024), code !== 'module_timeout')
-    verdicts.hand(output)
-    countAlone(output.counts, step, verdict === 'skipped' ? COUNTER.skipped : COUNTER.failed)
+    const outcome = policies.judge(kernel.deltaOf(0), step, code, message.slice(0, 1024), code !== 'module_timeout')
+    policies.hand(output)
+    countAlone(output.counts, step, outcome === 'skipped' ? COUNTER.skipped : COUNTER.failed)
   }
 
   return {
     stepCount,
     memoryBytes: (step) => instances[step]?.memoryBytes() ?? 0,
-    async run(batch, sink, output, suspects) {
+    async run(batch, sink, output, hints) {
       context.enter(batch)
-      known = suspects
-      verdicts.open(batch.partition, batch.baseOffset, suspects)
-      const parts = slicesByRecord(kernel, batch, suspects?.cuts ?? NO_CUTS)
+      known = hints
+      policies.open(batch.partition, batch.baseOffset, hints)
+      const parts = slicesByRecord(kernel, batch, hints?.cuts ?? NO_CUTS)
       const whole = batch.firstDelta === 0 ? batch : { ...batch, firstDelta: 0 }
       for (const part of parts) await runSlice(part.section, part.count, whole, sink, output)
     },

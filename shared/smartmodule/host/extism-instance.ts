@@ -19,7 +19,7 @@ const ELEMENTS_MAX = 100_000
 type Plugin = Awaited<ReturnType<typeof createPlugin>>
 
 /** A plug-in's answer for one record: keep it, drop it, or replace it with records of these values. */
-type Verdict = 'keep' | 'drop' | Buffer[]
+type Outcome = 'keep' | 'drop' | Buffer[]
 
 /** A plug-in whose Extism config is the step's: strings as they are, other values as JSON. Throws SmartModuleTrap if it does not start. */
 export async function openExtismInstance(
@@ -80,10 +80,10 @@ async function runRecords(
     const input = record.value.subarray(document.input_prefix_length)
     seed.offset = context.baseOffset + BigInt(record.offsetDelta)
     seed.timestampMs = Number(context.baseTimestamp + record.timestampDelta)
-    let verdict: Verdict
+    let outcome: Outcome
     try {
       seed.blocks = seed.blockBytes = 0
-      verdict = await callPlugin(plugin, functionName, input, most - produced)
+      outcome = await callPlugin(plugin, functionName, input, most - produced)
       context.alive()
     } catch (error) {
       // The call was cut off: what its instance holds is not to be trusted. A RangeError is a stack that overflowed.
@@ -92,8 +92,8 @@ async function runRecords(
       context.fail(record.offsetDelta, 1, messageOf(error).slice(0, 1024))
       continue
     }
-    if (verdict === 'drop') continue
-    for (const value of verdict === 'keep' ? [input] : verdict) {
+    if (outcome === 'drop') continue
+    for (const value of outcome === 'keep' ? [input] : outcome) {
       produced += value.length
       if (produced > most)
         throw new SmartModuleTrap(document.step, `returned more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
@@ -107,7 +107,7 @@ async function runRecords(
 }
 
 /** Throws CallEnded for an output of more than `bytesMax`. */
-async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: Buffer, bytesMax: number): Promise<Verdict> {
+async function callPlugin(plugin: Plugin, functionName: ExtismFunction, input: Buffer, bytesMax: number): Promise<Outcome> {
   try {
     // Extism 1.0.3 passes on the whole ArrayBuffer behind a view, with other records and Node's shared pool: give it an exact copy.
     const output = await plugin.call(functionName, new Uint8Array(input))

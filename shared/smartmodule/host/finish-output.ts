@@ -7,14 +7,14 @@ import { FRAMING_BYTES } from '../../model/framing.ts'
 import { failUnframed, failUntimely } from './check-output.ts'
 import type { Kernel } from './kernel.ts'
 import { addRows, type RowTarget } from './rows.ts'
-import type { BatchSink, ChainSpec, SourceBatch, Suspects } from './spec.ts'
-import type { Verdicts } from './verdicts.ts'
+import type { BatchSink, ChainSpec, SourceBatch, ReplayHints } from './spec.ts'
+import type { FailurePolicies } from './failure-policies.ts'
 
 /** Records that have failed since `begin`, by what became of them. */
 export type Failures = ReturnType<typeof createFailures>
 
 /** Each failing record is judged by its step's policy. */
-export function createFailures(kernel: Kernel, verdicts: Verdicts) {
+export function createFailures(kernel: Kernel, policies: FailurePolicies) {
   const failures = {
     failed: 0,
     skipped: 0,
@@ -27,7 +27,7 @@ export function createFailures(kernel: Kernel, verdicts: Verdicts) {
     /** A record that has failed already stays as it is. */
     add(delta: number, step: number, code: string, message: string): void {
       if (kernel.fail(delta) === 0) return
-      if (verdicts.judge(delta, step, code, message) === 'skipped') failures.skipped++
+      if (policies.judge(delta, step, code, message) === 'skipped') failures.skipped++
       else failures.failed++
     },
   }
@@ -39,7 +39,7 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
   const stepCount = spec.steps.length
 
   /** Gives values the sink's frame where no step has, fails the records that the sink can't take, and turns the others into the sink's rows. */
-  function finish(recordBytesMax: number, batch: SourceBatch, suspects: Suspects | undefined): void {
+  function finish(recordBytesMax: number, batch: SourceBatch, hints: ReplayHints | undefined): void {
     failures.begin()
     const last = Math.max(0, stepCount - 1)
     const failAt = (ordinal: number, code: string, message: string) => failures.add(kernel.deltaOf(ordinal), last, code, message)
@@ -57,7 +57,7 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
         failAt(at, 'record_too_large', `the record is larger than the sink's limit of ${recordBytesMax} bytes`)
       }
     }
-    if (spec.rows) encodeRows(spec.rows, batch, suspects)
+    if (spec.rows) encodeRows(spec.rows, batch, hints)
     if (!failures.any()) return
     kernel.dropFailed()
     const into = last * COUNTER_COUNT
@@ -68,13 +68,13 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
   }
 
   /** A failure at the sink belongs to no step: it is counted at the last one, and its dead letter names no SmartModule. */
-  function encodeRows(rows: RowTarget, batch: SourceBatch, suspects: Suspects | undefined): void {
+  function encodeRows(rows: RowTarget, batch: SourceBatch, hints: ReplayHints | undefined): void {
     const { baseOffset } = batch
-    if (suspects && suspects.refused.size + suspects.deadLettered.size > 0) {
+    if (hints && hints.refused.size + hints.deadLettered.size > 0) {
       for (let ordinal = kernel.currentCount() - 1; ordinal >= 0; ordinal--) {
         const delta = kernel.deltaOf(ordinal)
         const offset = baseOffset + BigInt(delta)
-        const refused = suspects.deadLettered.has(offset) ? DEAD_LETTERED : suspects.refused.get(offset)
+        const refused = hints.deadLettered.has(offset) ? DEAD_LETTERED : hints.refused.get(offset)
         if (refused) failures.add(delta, stepCount, refused.code, refused.message)
       }
     }

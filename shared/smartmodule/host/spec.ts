@@ -37,7 +37,7 @@ export type SourceBatch = {
 }
 
 /** What earlier runs over a partition found: offsets at which to cut calls, records known to be at fault, failed attempts by offset. */
-export type Suspects = {
+export type ReplayHints = {
   cuts: readonly bigint[]
   poison: readonly { offset: bigint; step: number; message: string }[]
   attempts: ReadonlyMap<bigint, number>

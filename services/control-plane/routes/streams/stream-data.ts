@@ -33,5 +33,5 @@ export const getStreamData = operation(getStreamDataContract, async ({ db, strea
 
 export const writeStreamData = operation(writeStreamDataContract, async ({ db, streamData }, caller, { params }) => {
   const stream = await activeStream(db, caller.accountId, params.id)
-  return { status: 201, body: await withDeadline(streamData.write(stream, caller.records!, caller.attempt), 'writing to the stream') }
+  return { status: 201, body: await withDeadline(streamData.write(stream, caller.records!, caller.keyed), 'writing to the stream') }
 })

@@ -144,7 +144,7 @@ function put(to: usize, value: i64): usize {
 export function leftGarbage(bytes: i32): void { seenBytes += bytes }
 
 /** What an author's function did with the record. */
-export const enum Verdict { Keep, Drop, Changed }
+export const enum Outcome { Keep, Drop, Changed }
 
 /** Adds an output record with this JSON document as its value; for a few outputs per record, as its text is made anew each time. */
 export function emitJson(json: string): void {
@@ -193,7 +193,7 @@ function failRecord(ordinal: i32): void {
 }
 
 /** Runs the author's function over a records section. Returns the result block. */
-export function process(ptr: usize, length: i32, count: i32, partition: i32, baseOffset: i64, baseTimestamp: i64, logAppendTime: bool, author: (record: Record) => Verdict): usize {
+export function process(ptr: usize, length: i32, count: i32, partition: i32, baseOffset: i64, baseTimestamp: i64, logAppendTime: bool, author: (record: Record) => Outcome): usize {
   out.clear()
   errors.clear()
   outCount = 0
@@ -242,15 +242,15 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     // A length, not an address: growing may move the writer's memory.
     const before = out.length
     const beforeCount = outCount
-    let verdict = Verdict.Drop
+    let outcome = Outcome.Drop
     if (inputPrefix > 0 && (valueLength < inputPrefix || load<u8>(value) != 0)) record.fail('the value does not start with the schema registry prefix (magic byte 0)', 3)
-    else if (!json || record.parse()) verdict = author(record)
+    else if (!json || record.parse()) outcome = author(record)
     if (record.failure !== null) {
       out.at = out.start + before
       outCount = beforeCount
       failRecord(i)
-    } else if (verdict == Verdict.Changed) emit(record.start, record.end)
-    else if (verdict == Verdict.Keep) {
+    } else if (outcome == Outcome.Changed) emit(record.start, record.end)
+    else if (outcome == Outcome.Keep) {
       if (prefixLength == inputPrefix && !record.isRekeyed && !record.isRetimed && !record.hasNewHeaders) {
         out.bytes(from, next - from)
         memory.copy(out.at - (next - value), prefixPtr, inputPrefix)

@@ -1,17 +1,17 @@
 /**
- * What the main thread remembers about a chain's suspect records, for the replay of a round: where a call did not return (it is cut into
+ * What the main thread remembers about a chain's failing records, for the replay of a round: where a call did not return (it is cut into
  * parts until the record is found), records that wait for another attempt, and records that a sink refused or that have dead letters.
  * Belongs to one chain; an entry is forgotten once a round past it is committed.
  */
-import type { Suspects } from '../../../shared/smartmodule/host/spec.ts'
+import type { ReplayHints } from '../../../shared/smartmodule/host/spec.ts'
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import type { PartitionOutcome, Retries } from './messages.ts'
 
-export type SuspectBook = {
+export type ReplayBook = {
   /** What is known for the next run over the partition; undefined when nothing is. */
-  of(partition: number): Suspects | undefined
+  of(partition: number): ReplayHints | undefined
   /** A call over these offsets (both included) did not return. */
-  suspect(partition: number, first: bigint, last: bigint, step: number, message: string): void
+  addHang(partition: number, first: bigint, last: bigint, step: number, message: string): void
   /** Calls over the partition are being cut to find the record at fault. */
   isSearching(partition: number): boolean
   addAttempts(retries: Retries): void
@@ -34,7 +34,7 @@ type Page = {
   deadLettered: Set<bigint>
 }
 
-export function createSuspectBook(): SuspectBook {
+export function createReplayBook(): ReplayBook {
   const pages = new Map<number, Page>()
   const pageOf = (partition: number): Page => {
     let page = pages.get(partition)
@@ -43,7 +43,7 @@ export function createSuspectBook(): SuspectBook {
   }
   return {
     of: (partition) => pages.get(partition),
-    suspect(partition, first, last, step, message) {
+    addHang(partition, first, last, step, message) {
       const page = pageOf(partition)
       if (first === last) page.poison.push({ offset: first, step, message })
       const length = last - first + 1n

@@ -1,41 +1,41 @@
 /**
  * Decides what happens to a record that a step fails on, by the step's policy: dead letter, skip, retry, or the end of the pipeline.
- * Handles one batch at a time; the verdicts of a discarded attempt (bisecting) are discarded with it.
+ * Handles one batch at a time; the failures of a discarded run (bisecting) are discarded with it.
  */
 import { ON_ERROR_DEFAULT, type OnError } from '../../model/policies.ts'
-import type { ChainOutput, ChainSpec, Suspects, RecordFailure } from './spec.ts'
+import type { ChainOutput, ChainSpec, ReplayHints, RecordFailure } from './spec.ts'
 
 /** Thrown for a failed record under the policy `fail`: it ends the pipeline. */
 export class RecordRefused extends Error {}
 
-/** The verdicts of one chain, see `createVerdicts`. */
-export type Verdicts = ReturnType<typeof createVerdicts>
+/** The failure policies of one chain, see `createFailurePolicies`. */
+export type FailurePolicies = ReturnType<typeof createFailurePolicies>
 
 /** Bounds memory when a module fails most records under the policy `retry`: past this many, records fail without a retry. */
 const RETRIES_PENDING_MAX = 10_000
 
-/** Verdicts for one chain: `open` a batch, `begin` each attempt, `judge` failures, then `hand` them to the output. */
-export function createVerdicts(spec: ChainSpec) {
+/** Failure policies for one chain: `open` a batch, `begin` each run, `judge` failures, then `hand` them to the output. */
+export function createFailurePolicies(spec: ChainSpec) {
   let partition = 0
   let baseOffset = 0n
-  let suspects: Suspects | undefined
+  let hints: ReplayHints | undefined
   let pending: RecordFailure[] = []
   let retries: bigint[] = []
   const policyOf = (step: number): OnError => spec.steps[step]?.onError ?? spec.on_error ?? ON_ERROR_DEFAULT
 
   return {
-    open(ofPartition: number, offset: bigint, known: Suspects | undefined): void {
+    open(ofPartition: number, offset: bigint, known: ReplayHints | undefined): void {
       partition = ofPartition
       baseOffset = offset
-      suspects = known
+      hints = known
     },
-    /** Forgets the verdicts of the previous attempt. */
+    /** Forgets the failures of the previous run. */
     begin(): void {
       pending = []
       retries = []
     },
-    hasPoison: (): boolean => suspects !== undefined && suspects.poison.length > 0,
-    poisonAt: (delta: number) => suspects?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
+    hasPoison: (): boolean => hints !== undefined && hints.poison.length > 0,
+    poisonAt: (delta: number) => hints?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
     /** Whether the record is skipped or fails. Throws RecordRefused under the policy `fail`. */
     judge(delta: number, step: number, code: string, message: string, mayRetry = true): 'failed' | 'skipped' {
       const { policy, retries_max } = policyOf(step)
@@ -47,7 +47,7 @@ export function createVerdicts(spec: ChainSpec) {
           `${step < spec.steps.length ? `step ${step + 1}${name ? ` (${name})` : ''} failed` : 'the sink refused'} the record at offset ${offset} of partition ${partition} (${code}: ${message}), and its policy is fail`,
         )
       }
-      const attempts = (suspects?.attempts.get(offset) ?? 0) + 1
+      const attempts = (hints?.attempts.get(offset) ?? 0) + 1
       if (policy === 'retry' && mayRetry && attempts <= retries_max && retries.length < RETRIES_PENDING_MAX) retries.push(offset)
       pending.push({ delta, step, code, message, attempts })
       return 'failed'

@@ -7,17 +7,17 @@ import { fetchBatches } from './wire/fetch.ts'
 import { kafkaErrorName } from './wire/error-codes.ts'
 
 /** One record of the topic; a missing key is an empty string, `value` is null for a tombstone. */
-export type TailRecord = { offset: bigint; key: string; value: Buffer | null }
+export type FollowedRecord = { offset: bigint; key: string; value: Buffer | null }
 
 /** What to follow, from where, and the callbacks that receive it. */
-export type TailOptions = {
+export type FollowOptions = {
   cluster: Cluster
   topic: string
   purpose: string
   /** First offset wanted; the topic's first offset if this one is before it or past the end. */
   from: bigint
   /** Called in offset order with all records of one fetch; the next fetch waits for it. After an error the same offset is read again. */
-  onRecords: (records: TailRecord[], nextOffset: bigint) => Promise<void> | void
+  onRecords: (records: FollowedRecord[], nextOffset: bigint) => Promise<void> | void
   /** Called after every advance, also past transaction markers alone. */
   onPosition?: (nextOffset: bigint) => void
   onError: (error: Error) => void
@@ -25,8 +25,8 @@ export type TailOptions = {
   waitsForOpen?: boolean
 }
 
-/** A running tail. `close` ends it and waits for the last callback. */
-export type Tail = {
+/** A topic that is being followed. `close` ends it and waits for the last callback. */
+export type Following = {
   /** Resolves once `onRecords` has received all records that existed at the start. */ caughtUp: Promise<void>
   close(): Promise<void>
 }
@@ -34,8 +34,8 @@ export type Tail = {
 const BYTES_MAX = 32 << 20
 const BACKOFF_MAX_MS = 5000
 
-/** A tail that reads the topic until closed; errors go to `onError` and are retried, also while the topic does not exist. */
-export function openTail(options: TailOptions): Tail {
+/** Reads the topic until closed; errors go to `onError` and are retried, also while the topic does not exist. */
+export function followTopic(options: FollowOptions): Following {
   const { cluster, topic } = options
   const connections = cluster.openConnections(options.purpose)
   const caughtUp = Promise.withResolvers<void>()
@@ -94,8 +94,8 @@ export function openTail(options: TailOptions): Tail {
 }
 
 /** The records from `position` on, without those of aborted transactions, and the offset after the last whole batch. */
-function recordsOf(bytes: Buffer, position: bigint, aborted: AbortedTransaction[]): { records: TailRecord[]; nextOffset: bigint } {
-  const records: TailRecord[] = []
+function recordsOf(bytes: Buffer, position: bigint, aborted: AbortedTransaction[]): { records: FollowedRecord[]; nextOffset: bigint } {
+  const records: FollowedRecord[] = []
   let nextOffset = position
   const isAborted = createAbortedFilter(aborted)
   for (let at = 0, header = readBatchHeader(bytes, 0); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
