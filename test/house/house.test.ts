@@ -235,6 +235,22 @@ describe('rooms', () => {
   })
 })
 
+describe('dependencies', () => {
+  /** What passes them on to every operation, or to every loop of the reconciler. */
+  const TAKE_ALL = [
+    'app.ts',
+    'main.ts',
+    'middleware/audit.ts',
+    'reconciler/reconciler.ts',
+    'routes/manifests/apply.ts',
+    'routes/operation.ts',
+  ]
+  it('are picked: a function of the control plane names those that it takes', () => {
+    const takers = code.filter((file) => file.startsWith('services/control-plane/') && /: Deps\b/.test(read(file)))
+    expect(takers.toSorted()).toEqual(TAKE_ALL.map((file) => `services/control-plane/${file}`))
+  })
+})
+
 describe('database transactions', () => {
   /** Files whose transaction holds a lock while Kafka is asked, and why nothing else would do. */
   const HOLDS_ITS_LOCK: Record<string, string> = {

@@ -19,7 +19,8 @@ const TIMEOUT_MS = 8000
 const CHECK = { cpuMs: 4000, wallMs: TIMEOUT_MS + 1000 }
 const DISPOSE = { cpuMs: 10_000, wallMs: 30_000 }
 
-type CheckDeps = Pick<Deps, 'db' | 'secretBox' | 'connectorDefaults' | 'workshop' | 'log'>
+/** What a check of a connector takes. */
+export type CheckDeps = Pick<Deps, 'db' | 'secretBox' | 'connectorDefaults' | 'workshop' | 'log'>
 
 /** The account's secrets that the config names, opened only for this check. */
 async function secretsOf({ db, secretBox }: CheckDeps, accountId: string, config: unknown): Promise<Map<string, string>> {

@@ -49,7 +49,7 @@ export function rangesOf(taken: DeadLetterPlace[], others: ReadonlyMap<number, b
 
 /** Returns how many dead letters were taken (or, for a dry run, would be); the job is undefined for a dry run or an empty selection. */
 export async function redrive(
-  deps: Deps,
+  deps: Pick<Deps, 'cluster' | 'db' | 'deadLetters' | 'names' | 'notifyPublisher' | 'withAdmin'>,
   pipeline: PipelineRow,
   { ids, filter, dry_run }: z.output<typeof RedriveRequest>,
 ): Promise<{ count: number; job?: JobRow }> {

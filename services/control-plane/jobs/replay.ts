@@ -11,7 +11,11 @@ import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'
 import { topicSinkOf } from '../definitions/resolve-endpoint.ts'
 import { resolvePlace } from '../definitions/stream-places.ts'
 
-export async function replay(deps: Deps, pipeline: PipelineRow, body: z.output<typeof ReplayRequest>): Promise<JobRow> {
+export async function replay(
+  deps: Pick<Deps, 'cluster' | 'db' | 'names' | 'notifyPublisher'>,
+  pipeline: PipelineRow,
+  body: z.output<typeof ReplayRequest>,
+): Promise<JobRow> {
   const { cluster, db } = deps
   const { topic } = pipeline.definition.source
   const layout = await cluster.describeTopic(topic)

@@ -7,7 +7,7 @@ import { settleJob } from './jobs.ts'
 /** A cancelled job is settled after this time even if its task never reported that it stopped (its processor may be gone). */
 const CANCEL_MAX_MS = 30_000
 
-export async function settleUnfinishedJobs(deps: Deps): Promise<void> {
+export async function settleUnfinishedJobs(deps: Pick<Deps, 'cluster' | 'db' | 'notifyPublisher' | 'withAdmin'>): Promise<void> {
   for (const job of await listUnfinishedJobs(deps.db)) {
     const last = (await listObserved(deps.db, job.id))[0]
     if (last?.status === 'finished' || last?.status === 'failed') await settleJob(deps, job.id, last.status, last.reason)

@@ -43,7 +43,7 @@ const KEY_ID = /^key_[0-9a-z]{1,64}$/
 
 export const createToken = {
   contract: createTokenContract,
-  async handle({ db, credentials }: Deps, input: TokenInput): Promise<Reply> {
+  async handle({ db, credentials }: Pick<Deps, 'db' | 'credentials'>, input: TokenInput): Promise<Reply> {
     const { key, secret } = credentialsOf(input)
     const row = await input.guarded(key.slice(0, KEY_CHARACTERS_MAX), async () => {
       const found = KEY_ID.test(key) ? await findActiveKey(db, key) : undefined

@@ -8,7 +8,12 @@ import { type PipelineRow } from '../../store/pipelines.ts'
 import { getPipeline, lockForUpdate } from '../get-pipeline.ts'
 
 /** Starts a canary, or ends it with `null`. Throws 400 naming what is wrong with it. */
-export async function changeCanary(deps: Deps, caller: Caller, id: string, asked: CanaryRequest | null): Promise<PipelineRow> {
+export async function changeCanary(
+  deps: Pick<Deps, 'db' | 'workshop'>,
+  caller: Caller,
+  id: string,
+  asked: CanaryRequest | null,
+): Promise<PipelineRow> {
   const { definition } = await getPipeline(deps, caller, id)
   const index = (asked?.step ?? 1) - 1
   const running = definition.steps[index]

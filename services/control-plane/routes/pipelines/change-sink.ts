@@ -7,8 +7,8 @@ import type { PipelineDefinition, SinkDefinition } from '../../../../shared/mode
 import type { Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import { addUses, replaceUses, type PipelineRow } from '../../store/pipelines.ts'
-import { checkEndpoint } from '../../definitions/check-endpoint.ts'
-import type { Caller, Deps } from '../../deps.ts'
+import { checkEndpoint, type CheckDeps } from '../../definitions/check-endpoint.ts'
+import type { Caller } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { fieldsBehind } from '../../definitions/fields-behind.ts'
 import {
@@ -41,7 +41,7 @@ function assertSamePlace(before: Endpoint, after: Endpoint): Record<string, unkn
 const sinkOfRequest = ({ request }: PipelineRow): Endpoint => (request as PipelineRequest).sink
 
 /** Connects to the new sink to check it, outside of any transaction. Throws invalidRequest. */
-export async function assertSinkReachable(deps: Deps, caller: Caller, id: string, sink: Endpoint): Promise<void> {
+export async function assertSinkReachable(deps: CheckDeps, caller: Caller, id: string, sink: Endpoint): Promise<void> {
   const row = await getPipeline(deps, caller, id)
   const config = assertSamePlace(sinkOfRequest(row), sink)
   const faults = await checkEndpoint(deps, caller.accountId, 'sink', { connector_id: connectorIdOf(sink), config }, '/sink/config')

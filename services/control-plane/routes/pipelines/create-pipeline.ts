@@ -15,7 +15,7 @@ import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
-import { checkEndpoint } from '../../definitions/check-endpoint.ts'
+import { checkEndpoint, type CheckDeps } from '../../definitions/check-endpoint.ts'
 import { fieldsBehind } from '../../definitions/fields-behind.ts'
 import {
   connectorIdOf,
@@ -34,7 +34,11 @@ import { chainFaults, resolveSteps, withPolicies } from '../../definitions/resol
 type Start = { offsets: Map<number, bigint>; faults: Detail[] }
 
 /** Where the pipeline starts in its source's topic, asked of Kafka; undefined where the source is no stream that could be read. */
-async function resolveStart({ db, cluster }: Deps, { accountId }: Caller, { source, start }: PipelineRequest): Promise<Start | undefined> {
+async function resolveStart(
+  { db, cluster }: Pick<Deps, 'db' | 'cluster'>,
+  { accountId }: Caller,
+  { source, start }: PipelineRequest,
+): Promise<Start | undefined> {
   const config = connectorIdOf(source) === streamConnector.id ? StreamConfig.safeParse(source.config).data : undefined
   const stream = config && (await findStream(db, accountId, config.stream_id))
   if (stream?.status !== 'active') return undefined
@@ -80,12 +84,14 @@ function resolveInput(
 const deadLetterBytesMaxOf = (source: ResolvedEndpoint): number =>
   Math.max(LIMITS.dead_letter_batch_bytes_max, source.kind === 'stream' ? bytesMaxOf(source.stream) + LIMITS.dead_letter_headers_bytes : 0)
 
+type StoreDeps = Pick<Deps, 'db' | 'names' | 'workshop' | 'cluster'>
+
 /**
  * Checks everything and, unless `isExamination`, stores the pipeline, in one transaction. The streams, secrets and SmartModules in use are
  * locked against deletion meanwhile.
  */
 async function store(
-  deps: Deps,
+  deps: StoreDeps,
   caller: Caller,
   id: string,
   body: PipelineRequest,
@@ -164,7 +170,7 @@ async function store(
 }
 
 /** Connects to source and sink to check them, outside of any transaction. The rest of the request was checked before. */
-async function assertReachable(deps: Deps, caller: Caller, body: PipelineRequest): Promise<void> {
+async function assertReachable(deps: CheckDeps, caller: Caller, body: PipelineRequest): Promise<void> {
   const faults = await Promise.all(
     (['source', 'sink'] as const).map((side) => {
       const config = resolveConfig(side, body[side], [])
@@ -178,7 +184,7 @@ const isExternal = ({ source, sink }: PipelineRequest): boolean =>
   [source, sink].some((endpoint) => connectorIdOf(endpoint) !== streamConnector.id)
 
 /** Throws what creating the pipeline would, as far as that is known before. */
-export async function examinePipeline(deps: Deps, caller: Caller, body: PipelineRequest): Promise<void> {
+export async function examinePipeline(deps: CheckDeps & StoreDeps, caller: Caller, body: PipelineRequest): Promise<void> {
   assertMayUse(caller, body)
   await store(deps, caller, newId('pipeline'), body, true)
   // Only now: a request with other faults must not cause connections. Connecting takes longer than a transaction may.

@@ -99,7 +99,7 @@ async function needsAttempt(trx: Queryable, row: PipelineRow, action: PipelineAc
 }
 
 /** Changes status and desired status, and queues the definition for the processors, in one transaction. */
-async function act(deps: Deps, caller: Caller, id: string, action: PipelineAction): Promise<PipelineRow> {
+async function act(deps: Pick<Deps, 'db' | 'notifyPublisher'>, caller: Caller, id: string, action: PipelineAction): Promise<PipelineRow> {
   const changed = await deps.db.transaction(async (trx) => {
     const row = await lockForChange(trx, caller, id)
     const next = transition(statusForActions(row), action)

@@ -17,7 +17,11 @@ const RESTING: ReadonlySet<string> = new Set(['created', 'stopped'])
 const conflict = (reason: string): ServiceError => new ServiceError('conflict', reason)
 
 /** Commits the offsets. Throws `conflict`, without changing anything, while the group has members. */
-async function commit({ cluster }: Deps, { definition }: PipelineRow, offsets: ReadonlyMap<number, bigint>): Promise<void> {
+async function commit(
+  { cluster }: Pick<Deps, 'cluster'>,
+  { definition }: PipelineRow,
+  offsets: ReadonlyMap<number, bigint>,
+): Promise<void> {
   const { group_id, source } = definition
   const known = await cluster.committedOffsets(group_id, source.topic, [...offsets.keys()])
   // Keep the counters in the metadata.
@@ -32,7 +36,7 @@ async function commit({ cluster }: Deps, { definition }: PipelineRow, offsets: R
   })
 }
 
-async function reset(deps: Deps, caller: Caller, id: string, start: StreamPlace) {
+async function reset(deps: Pick<Deps, 'cluster' | 'db' | 'notifyPublisher'>, caller: Caller, id: string, start: StreamPlace) {
   const { definition } = await getPipeline(deps, caller, id)
   if (definition.source.kind === 'connector') throw conflict('the source is not a stream: it keeps its own position, which can’t be set')
   const layout = await deps.cluster.describeTopic(definition.source.topic)

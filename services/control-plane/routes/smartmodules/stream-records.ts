@@ -9,7 +9,13 @@ import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
 type Asked = { from: StreamPlace; partition?: number | undefined; limit: number }
 
 /** The records that are asked for, and how their values are decoded. Throws 400 for a stream or partition that does not exist. */
-export async function streamRecords(deps: Deps, { accountId }: Caller, { from, partition, limit }: Asked, streamId: string, steps: number) {
+export async function streamRecords(
+  deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>,
+  { accountId }: Caller,
+  { from, partition, limit }: Asked,
+  streamId: string,
+  steps: number,
+) {
   const stream = await findStream(deps.db, accountId, streamId)
   if (stream?.status !== 'active') throw invalidRequest([{ path: '/stream_id', message: 'is not the id of an active stream' }])
   const layout = await deps.cluster.describeTopic(stream.topic)

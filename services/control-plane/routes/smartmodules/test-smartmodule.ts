@@ -27,7 +27,7 @@ function assertMayTry(caller: Caller, { processors, stream_id }: Body): void {
 }
 
 /** The steps, with the binaries of those that are not deployed. Throws 400 naming what can't be used. */
-async function resolveTrial({ db, workshop }: Deps, { accountId }: Caller, processors: Body['processors']) {
+async function resolveTrial({ db, workshop }: Pick<Deps, 'db' | 'workshop'>, { accountId }: Caller, processors: Body['processors']) {
   const binaries = new Map<string, Uint8Array>()
   const steps: ResolvedStep[] = []
   const details: Detail[] = []

@@ -15,7 +15,12 @@ import { resolveSchemaId, resolveTopic } from './adopt.ts'
 type Described = Omit<NewStream, 'id' | 'account_id' | 'name' | 'description' | 'status' | 'key_field'>
 
 /** The topic and schema that the body asks for. Throws 400 naming what can't be used. */
-async function describe(deps: Deps, accountId: string, id: string, body: StreamRequest): Promise<Described> {
+async function describe(
+  deps: Pick<Deps, 'adoption' | 'cluster' | 'names' | 'registry' | 'withAdmin'>,
+  accountId: string,
+  id: string,
+  body: StreamRequest,
+): Promise<Described> {
   const adopted = body.topic === undefined ? undefined : await resolveTopic(deps, accountId, body.topic, body.schema_id)
   const schemaId = adopted?.schema_id ?? body.schema_id
   const own = {

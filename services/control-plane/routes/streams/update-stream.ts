@@ -45,7 +45,11 @@ function assertCompatible(stream: StreamRow, schema: Record<string, string>): vo
 type Change = { format: StreamFormat; schema: Record<string, string>; schema_text: SchemaText | null; schema_id?: number }
 
 /** The schema that the body asks for, undefined if it asks for none. Throws 400 or 409 naming what prevents the change. */
-async function changeOf(deps: Deps, stream: StreamRow, { schema, schema_id }: { schema?: Record<string, string>; schema_id?: number }) {
+async function changeOf(
+  deps: Pick<Deps, 'adoption' | 'registry'>,
+  stream: StreamRow,
+  { schema, schema_id }: { schema?: Record<string, string>; schema_id?: number },
+) {
   if (schema) {
     if (stream.schema_text)
       throw invalidRequest([
@@ -63,7 +67,7 @@ async function changeOf(deps: Deps, stream: StreamRow, { schema, schema_id }: { 
 }
 
 /** The registry decides: it knows every version, and modes that compare with all of them. Returns the schema's id. */
-async function register({ registry }: Deps, stream: StreamRow, change: Change): Promise<number> {
+async function register({ registry }: Pick<Deps, 'registry'>, stream: StreamRow, change: Change): Promise<number> {
   if (stream.is_adopted && change.schema_id !== undefined) return change.schema_id
   return withDeadline(registerSchema(registry, stream, change), 'registering the schema').catch((error: unknown) => {
     if (!(error instanceof SchemaRefused)) throw error
@@ -91,7 +95,12 @@ export const updateStreamOperation = operation(updateStreamContract, async (deps
   return { status: 200, body: showStream(row), headers: etagOf(row) }
 })
 
-async function change(deps: Deps, caller: Caller, id: string, body: Input<typeof updateStreamContract>['body']): Promise<StreamRow> {
+async function change(
+  deps: Pick<Deps, 'adoption' | 'db' | 'registry'>,
+  caller: Caller,
+  id: string,
+  body: Input<typeof updateStreamContract>['body'],
+): Promise<StreamRow> {
   const { db } = deps
   // The registry is asked before the row is locked: what was found holds only for the schema that it was compared with.
   const found = await findStream(db, caller.accountId, id)
