@@ -14,8 +14,8 @@ beforeAll(async () => {
   victim = await loggedIn(service().accounts.enterprise)
 })
 
-/** Pids of the runners of a group, from the processors' metrics. */
-async function runnersOf(group: string): Promise<number[]> {
+/** Pids of the runners of groups, from the processors' metrics. */
+async function runnersWhere(isWanted: (group: string) => boolean): Promise<number[]> {
   const pages = await Promise.all(
     service().metricsUrls.map((url) =>
       fetch(url).then(
@@ -26,9 +26,16 @@ async function runnersOf(group: string): Promise<number[]> {
   )
   return pages.flatMap((page) =>
     [...page.matchAll(/^dps_runner_memory_bytes\{group="([^"]+)",pid="(\d+)"\}/gm)].flatMap(([, name, pid]) =>
-      name === group ? [Number(pid)] : [],
+      isWanted(name!) ? [Number(pid)] : [],
     ),
   )
+}
+const runnersOf = (group: string): Promise<number[]> => runnersWhere((name) => name === group)
+
+/** Resident memory that a process shares with no other, in MiB. */
+function ownMemory(pid: number): number {
+  const [, kib] = /^Private_Dirty: +(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))!
+  return Number(kib) / 1024
 }
 
 const accountOf = (streamTopic: string): string => streamTopic.split('.')[1]!
@@ -75,6 +82,16 @@ describe('a runner', () => {
       ).toEqual([])
       expect(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8').trim()).toBe('500')
     }
+  })
+
+  it('that waits without work has given back what its start took', async () => {
+    const [processor] = runningProcessors()
+    const serving = await runnersWhere(() => true)
+    // Its start takes about 140 MiB.
+    await eventually('the spare runner has less than 95 MiB of its own', async () => {
+      const spare = childrenOf(processor!).filter((pid) => !serving.includes(pid))
+      return spare.some((pid) => ownMemory(pid) < 95)
+    })
   })
 
   it('that is killed from outside comes back, and no record is lost or doubled', { timeout: 120_000 }, async () => {

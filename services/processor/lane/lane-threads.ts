@@ -33,7 +33,8 @@ export function post(lane: Lane, message: ToLane, transfer: ArrayBuffer[] = []):
 
 export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, onStuck }: LaneThreadsOptions) {
   const freeSlots = Array.from({ length: LANE_SLOTS }, (_, slot) => slot)
-  const lanes: Lane[] = Array.from({ length: count }, start)
+  /** One until there is work: each costs an idle runner some 15 MiB. */
+  const lanes: Lane[] = [start()]
   /** Started and idle, once there is work at all: no chain should wait for a thread to start, and no idle runner should pay for one. */
   let spare: Lane | undefined
 
@@ -117,7 +118,11 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, o
       end(lane)
       lanes.splice(lanes.indexOf(lane), 1)
     },
-    /** There is work: from now on a spare lane waits. */
+    /** There is work: all lanes run. */
+    fill(): void {
+      while (lanes.length < count) lanes.push(start())
+    },
+    /** From now on a spare lane waits. */
     prepare(): void {
       spare ??= start()
     },

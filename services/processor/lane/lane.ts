@@ -4,6 +4,7 @@
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { parentPort, workerData } from 'node:worker_threads'
+import { releaseMemoryWhenIdle } from '../../../shared/processes/release-memory.ts'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import { callWatchOver, enterChain } from '../../../shared/smartmodule/host/call-watch.ts'
 import { openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts'
@@ -143,3 +144,4 @@ port.on('message', (message: ToLane) => {
   })
 })
 say({ type: 'ready', threadId: ownThreadId() })
+releaseMemoryWhenIdle(() => chains.size === 0)

@@ -122,6 +122,7 @@ export function openLanes(options: LanesOptions): Lanes {
   async function register(spec: LaneChain): Promise<Registered> {
     const opening = Promise.withResolvers<void>()
     const chain: Registered = { id: nextChain++, spec, replayBook: createReplayBook(), opening, isSlow: false, calm: 0, crashes: 0 }
+    threads.fill()
     const lane = leastLoaded(threads.all())
     lane.chains.set(chain.id, chain)
     post(lane, { type: 'open', chainId: chain.id, chain: spec })

@@ -10,6 +10,7 @@ import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { watchLiveness } from '../../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../../shared/telemetry/log.ts'
 import { openParent } from '../../../shared/processes/parent.ts'
+import { releaseMemoryWhenIdle } from '../../../shared/processes/release-memory.ts'
 import { openNotes } from '../channel/notes.ts'
 import { ENDED_ITSELF, LEFT_ALONE } from '../../../shared/processes/watched-child.ts'
 import { BEAT_MS, BEATS_MISSED_MAX, NOTES_FD, ToRunner, type FromRunner, type Settings } from '../channel/protocol.ts'
@@ -142,6 +143,7 @@ async function start(settings: Settings): Promise<void> {
   parent.send({ type: 'ready' })
   // Otherwise written at exit, and a runner is killed instead.
   flushCompileCache()
+  releaseMemoryWhenIdle(() => opened.observed().length === 0)
 }
 
 /** D7: stop fetching, finish the round, commit, leave the groups. */
