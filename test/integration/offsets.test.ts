@@ -133,3 +133,36 @@ describe('a position that has expired', () => {
     expect(rows).toEqual(numbers(90, 100))
   })
 })
+
+describe('a source topic that was deleted and created again', () => {
+  it('fails the pipeline: its position belongs to records that are gone', async () => {
+    const [from, to] = [await source(), await source()]
+    const id = await createPipeline(client, from.id, [], to.id)
+    await write(client, from.id, numbers(0, 50))
+    await waitForTotal(client, to.id, 50)
+    await recreate(from)
+    expect((await waitForStatus(client, id, 'failed')).status_reason).toContain(`partition 0 of ${from.topic} has no committed position`)
+    expect((await readAll(client, to.id)).length).toBe(50)
+  })
+
+  it('is read from its start where on_lost_position is earliest', async () => {
+    const [from, to] = [await source(), await source()]
+    await createPipeline(client, from.id, [], to.id, { on_lost_position: 'earliest' })
+    await write(client, from.id, numbers(0, 50))
+    await waitForTotal(client, to.id, 50)
+    await recreate(from)
+    await eventually(
+      'records can be written again',
+      async () => (await client.call('POST', `/v1/streams/${from.id}/data`, { records: numbers(50, 60) })).status === 201,
+    )
+    await waitForTotal(client, to.id, 60)
+    expect((await readAll(client, to.id)).slice(50)).toEqual(numbers(50, 60))
+  })
+})
+
+/** With the same name and another topic id. */
+async function recreate({ topic }: NewStream): Promise<void> {
+  await admin.deleteTopics({ topics: [topic] })
+  await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic))
+  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] })
+}
