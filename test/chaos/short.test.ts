@@ -33,12 +33,13 @@ describe('three brokers and three processors under faults', () => {
       expect(result.accountingBalanced).toBe(true)
       expect(result.wrongBorders).toEqual([])
       expect(result.kills).toBeGreaterThanOrEqual(2)
-      const trials = await runTrials(arena, ['none', 'no_sequences', 'drop_failed', 'count_aborted'], 4, say)
+      const trials = await runTrials(arena, ['none', 'no_sequences', 'drop_failed', 'count_aborted', 'commit_before_output'], 4, say)
       expect(trials.map(({ mutation, isCaught }) => [mutation, isCaught])).toEqual([
         ['none', false],
         ['no_sequences', true],
         ['drop_failed', true],
         ['count_aborted', true],
+        ['commit_before_output', true],
       ])
     } finally {
       await arena.close()
