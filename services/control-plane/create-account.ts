@@ -4,16 +4,16 @@
  */
 import { loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { newId } from '../../shared/model/ids.ts'
-import { ACCOUNT_TYPES, SCOPES, type AccountType, type Scope } from '../../shared/model/limits.ts'
+import { REQUESTS_PER_MINUTE, SCOPES, type AccountType, type Scope } from '../../shared/model/limits.ts'
 import { insertAccount, insertKey } from './store/accounts.ts'
 import { logOperator } from './store/audit.ts'
 import { migrate, openDatabase, type Queryable } from './store/database.ts'
 import { createCredentials } from './credentials.ts'
 
 const [name, type, ...flags] = process.argv.slice(2)
-const isType = (text: string | undefined): text is AccountType => text !== undefined && Object.hasOwn(ACCOUNT_TYPES, text)
+const isType = (text: string | undefined): text is AccountType => text !== undefined && Object.hasOwn(REQUESTS_PER_MINUTE, text)
 if (!name || !isType(type)) {
-  process.stderr.write(`usage: create-account.ts NAME ${Object.keys(ACCOUNT_TYPES).join('|')} [--read-only]\n`)
+  process.stderr.write(`usage: create-account.ts NAME ${Object.keys(REQUESTS_PER_MINUTE).join('|')} [--read-only]\n`)
   process.exit(2)
 }
 const config = loadControlPlaneConfig()

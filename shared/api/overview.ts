@@ -15,7 +15,7 @@ const PipelineGlance = z
     attention: z.string().nullable().describe('What is wrong with the pipeline; null while nothing is'),
     revision: z.number().int(),
     records_per_second: z.number(),
-    lag: z.number().int().describe('In records, as of the tasks’ last reports'),
+    lag: z.number().int().describe('Offsets between position and end, as of the tasks’ last reports; markers of transactions count'),
     dead_letters: z.number().int().describe('Pending ones'),
     changed_at: Timestamp.describe('When its status or definition changed last'),
   })

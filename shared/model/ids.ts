@@ -1,7 +1,7 @@
 /** Resource ids: a prefix for the kind, and a UUIDv7 (RFC 9562) in lower-case base 32, so that ids sort by creation time. */
 import { v7 } from 'uuid'
 
-/** The id prefix of each kind of resource. */
+/** The id prefix of each kind of resource. Ids of dead letters (`dl_…`) say where the dead letter is, see `store/dead-letters.ts`. */
 export const ID_PREFIXES = {
   account: 'acc',
   key: 'key',

@@ -35,9 +35,9 @@ export const LIMITS = {
 } as const
 
 /** Requests per minute by account type. */
-export const ACCOUNT_TYPES = { developer: 60, professional: 300, enterprise: 1000 } as const
+export const REQUESTS_PER_MINUTE = { developer: 60, professional: 300, enterprise: 1000 } as const
 /** The type of an account, which sets its rate limit, its quotas and its share of the processors' time. */
-export type AccountType = keyof typeof ACCOUNT_TYPES
+export type AccountType = keyof typeof REQUESTS_PER_MINUTE
 /** The names of the account types. */
 export const ACCOUNT_TYPE_NAMES = ['developer', 'professional', 'enterprise'] as const satisfies readonly AccountType[]
 

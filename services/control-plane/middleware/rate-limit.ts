@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { ERROR_CODES } from '../../../shared/errors/codes.ts'
 import { ServiceError } from '../service-error.ts'
-import { ACCOUNT_TYPES, type AccountType } from '../../../shared/model/limits.ts'
+import { REQUESTS_PER_MINUTE, type AccountType } from '../../../shared/model/limits.ts'
 import type { Caller } from '../deps.ts'
 
 const WINDOW_SECONDS = 60
@@ -52,7 +52,7 @@ export function createRateLimit(
       duration,
       insuranceLimiter: new RateLimiterMemory({ keyPrefix: name, points, duration }),
     })
-  const byType = Object.fromEntries(Object.entries(ACCOUNT_TYPES).map(([type, points]) => [type, limiter(type, points)])) as Record<
+  const byType = Object.fromEntries(Object.entries(REQUESTS_PER_MINUTE).map(([type, points]) => [type, limiter(type, points)])) as Record<
     AccountType,
     RateLimiterRedis
   >

@@ -1,6 +1,6 @@
 /** The caller's own account: its quotas and what it uses of them. */
 import { getAccountContract } from '../../../shared/api/account.ts'
-import { ACCOUNT_TYPES } from '../../../shared/model/limits.ts'
+import { REQUESTS_PER_MINUTE } from '../../../shared/model/limits.ts'
 import { QUOTA_NAMES, type QuotaName } from '../../../shared/model/quotas.ts'
 import { findAccount } from '../store/accounts.ts'
 import { hourOf } from '../../../shared/model/times.ts'
@@ -25,5 +25,5 @@ export const getAccountOperation = operation(getAccountContract, async ({ db }, 
     QuotaName,
     { limit: number; used: number | null }
   >
-  return { status: 200, body: { id, name, type, created_at, requests_per_minute: ACCOUNT_TYPES[type], quotas } }
+  return { status: 200, body: { id, name, type, created_at, requests_per_minute: REQUESTS_PER_MINUTE[type], quotas } }
 })

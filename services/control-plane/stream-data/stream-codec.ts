@@ -4,7 +4,7 @@ import { openCodec, type CodedFormat, type Codec } from '../../../shared/registr
 import { FRAMING_BYTES, schemaIdOf } from '../../../shared/model/framing.ts'
 import type { Queryable } from '../store/database.ts'
 import { schemasOf } from '../store/streams.ts'
-import { readJson, type ReadValue } from './pages.ts'
+import { readJson, type ReadValue } from './page-bytes.ts'
 
 export type CodedStream = Schemed & { id: string; schema_id: number | null }
 

@@ -729,7 +729,7 @@ export type PipelineGlance = {
   /** What is wrong with the pipeline; null while nothing is */ attention: string | null
   revision: number
   records_per_second: number
-  /** In records, as of the tasks’ last reports */ lag: number
+  /** Offsets between position and end, as of the tasks’ last reports; markers of transactions count */ lag: number
   /** Pending ones */ dead_letters: number
   /** When its status or definition changed last */ changed_at: string
 }
