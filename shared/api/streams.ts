@@ -262,7 +262,10 @@ export const writeStreamDataContract = contract({
   request: {
     params: IdParams,
     body: z.strictObject({
-      records: z.array(z.unknown()).min(1, 'must hold at least one record').max(100_000, 'must hold at most 100,000 records'),
+      records: z
+        .array(z.unknown())
+        .min(1, 'must hold at least one record')
+        .max(LIMITS.write_records_max, `must hold at most ${LIMITS.write_records_max} records`),
     }),
   },
   responses: {

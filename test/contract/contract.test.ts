@@ -208,6 +208,8 @@ describe('rate limits', () => {
         .then(async () => (await loggedIn(service().accounts[account])).call('GET', '/v1/connectors/none'))
       expect(headers.get('x-ratelimit-limit')).toBe(String(limit))
       expect(Number(headers.get('x-ratelimit-remaining'))).toBeLessThan(limit)
+      expect(headers.get('ratelimit-policy')).toBe(`"default";q=${limit};w=60`)
+      expect(headers.get('ratelimit')).toMatch(/^"default";r=\d+;t=\d+$/)
       expect(Number(headers.get('x-ratelimit-reset'))).toBeGreaterThan(0)
       expect(Number(headers.get('x-ratelimit-reset'))).toBeLessThanOrEqual(60)
     }

@@ -21,6 +21,18 @@ describe('documents', () => {
     expect(broken).toEqual([])
   })
 
+  it('name only files that exist', () => {
+    const PATH = /`((?:services|shared|test|deploy|clients|docs)\/[\w./-]+\.(?:md|tsx?|toml|py))`/g
+    const dead = tracked
+      .filter((path) => path.endsWith('.md') && path !== 'CHANGELOG.md')
+      .flatMap((path) =>
+        [...read(path).matchAll(PATH)]
+          .filter(([, target]) => !target!.includes('NNN') && !existsSync(join(ROOT, target!)))
+          .map(([, target]) => `${path} → ${target}`),
+      )
+    expect(dead).toEqual([])
+  })
+
   it('list every error code in docs/errors.md', () => {
     const table = read('docs/errors.md')
     const codes = [...read('shared/errors/codes.ts').matchAll(/^ {2}(\w+): \{ status/gm)].map(([, code_]) => code_!)

@@ -5,12 +5,13 @@
 import { isUtf8 } from 'node:buffer'
 import { elementSpans } from '../../../shared/model/json-members.ts'
 import { invalidRequest } from '../service-error.ts'
+import { LIMITS } from '../../../shared/model/limits.ts'
 import { turns } from '../turns.ts'
 
 /** Record `i` is at the bytes from `spans[2 * i]` to `spans[2 * i + 1]`. */
 export type RawRecords = { bytes: Buffer; spans: Int32Array; values: unknown[] }
 
-export const RECORDS_MAX = 100_000
+const RECORDS_MAX = LIMITS.write_records_max
 
 const LINE_FEED = 0x0a
 const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0d

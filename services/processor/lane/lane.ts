@@ -1,5 +1,5 @@
 /**
- * A lane: a worker thread that runs chains and nothing else. It uses no sockets and no clock; bytes come in and go out as transferred
+ * A lane: a worker thread that runs chains and nothing else. It opens no connection (`test/house` checks what it imports); bytes come in and go out as transferred
  * buffers. When a SmartModule never returns, the main thread terminates the lane and starts another one.
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
