@@ -50,9 +50,11 @@ const NOUNS: Record<string, string> = {
   jobs: 'Job',
   keys: 'Key',
   manifests: 'Manifest',
+  members: 'Member',
   overview: 'Overview',
   pipelines: 'Pipeline',
   secrets: 'Secret',
+  session: 'Session',
   smartmodules: 'SmartModule',
   streams: 'Stream',
 }

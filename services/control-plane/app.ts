@@ -2,6 +2,7 @@
  * The HTTP surface: the middleware order as one list, and one handler per operation under both prefixes.
  * request-id → security headers → errors → target → database watch → [authenticate → rate-limit → scope → body → validate → idempotency → audit] → handler
  */
+import { join } from 'node:path'
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import bodyParser from 'koa-bodyparser'
@@ -18,6 +19,8 @@ import { invalidRequest, notFound, ServiceError, type Detail } from './service-e
 import { LIMITS, type Scope } from '../../shared/model/limits.ts'
 import { isStorable } from '../../shared/model/text.ts'
 import type { KeyedWrite, Audited, Caller, Deps, Reply } from './deps.ts'
+import { readConsole } from './console/console-files.ts'
+import { serveConsole } from './console/serve-console.ts'
 import { docsPage } from './docs-page.ts'
 import { assertTarget } from './raw-requests.ts'
 import { openSseClients } from './sse/sse-clients.ts'
@@ -34,7 +37,11 @@ import { assertDigits, assertNesting, validated } from './middleware/validate.ts
 import type { Operation } from './routes/operation.ts'
 import { elementsOf, nestedOf, parseDocument, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createToken } from './routes/create-token.ts'
+import { createSession } from './routes/members/sessions.ts'
 import { OPERATIONS } from './routes/index.ts'
+
+/** Where `make build` puts the console. */
+const CONSOLE = join(import.meta.dirname, '..', 'console', 'dist')
 
 export type AppOptions = { prefix: string; tokenRequestsPerMinute: number; trustedProxies: readonly string[]; now: () => number }
 
@@ -48,10 +55,12 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const audit = createAudit(deps, OPERATIONS)
   const listeners = openSseClients(authenticate, deps.log)
   const router = new Router({ sensitive: true })
-  const contracts: Contract[] = [createToken.contract, ingestContract, ...OPERATIONS.map(({ contract }) => contract)]
-  const document = Buffer.from(JSON.stringify(openApiDocument(contracts)))
-  const docs = docsPage(contracts)
-  const manifestSchema = Buffer.from(JSON.stringify(z.toJSONSchema(ManifestFile, { io: 'input' })))
+  const contracts: Contract[] = [
+    createToken.contract,
+    createSession.contract,
+    ingestContract,
+    ...OPERATIONS.map(({ contract }) => contract),
+  ]
 
   app.on('error', (error: unknown) => {
     // A client that leaves an event stream.
@@ -62,28 +71,20 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   app.use(securityHeaders)
   app.use(errors(deps.log))
   app.use(assertTarget)
-  router.get('/openapi.json', async (ctx) => {
-    await limits.page(ctx)
-    ctx.type = 'json'
-    ctx.body = document
-  })
-  router.get('/manifest.schema.json', async (ctx) => {
-    await limits.page(ctx)
-    ctx.type = 'json'
-    ctx.body = manifestSchema
-  })
-  router.get('/docs', async (ctx) => {
-    await limits.page(ctx)
-    ctx.type = 'html'
-    ctx.body = docs
-  })
-
+  servePages(router, contracts, limits.page)
+  serveConsole(router, readConsole(CONSOLE), limits.page)
   for (const prefix of PREFIXES) {
     router.post(`${prefix}${createToken.contract.path}`, async (ctx) => {
       await limits.token(ctx)
       await readBody(ctx, createToken.contract)
       const guarded = <T>(key: string, work: () => Promise<T>) => limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
       send(ctx, await createToken.handle(deps, { body: ctx.request.body, authorization: ctx.get('Authorization'), guarded }))
+    })
+    router.post(`${prefix}${createSession.contract.path}`, async (ctx) => {
+      await limits.token(ctx)
+      await readBody(ctx, createSession.contract)
+      const guarded = <T>(key: string, work: () => Promise<T>) => limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
+      send(ctx, await createSession.handle(deps, { body: ctx.request.body, host: ctx.host, guarded }))
     })
     router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
       const signed = <T>(work: () => Promise<T>) => limits.guarded('signature', `${ctx.params.pipeline} ${addressOf(ctx)}`, work)
@@ -105,7 +106,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       const lacking = lackingScope(contract, caller)
       if (lacking !== undefined) {
         if (isAudited(contract)) await audit.refused(contract, caller, origin, resourceId, ERROR_CODES.forbidden.status)
-        throw new ServiceError('forbidden', `the API key lacks the scope ${lacking}`)
+        throw new ServiceError('forbidden', `the ${caller.session ? 'member’s role' : 'API key'} lacks the scope ${lacking}`)
       }
       const records = contract.request.body ? await readBody(ctx, contract) : undefined
       const input = readInput(ctx, contract)
@@ -150,6 +151,22 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     })
   })
   return { app, close: listeners.close }
+}
+
+/** What describes the API, made once. Needs no token. */
+function servePages(router: Router, contracts: readonly Contract[], admit: (ctx: Context) => Promise<void>): void {
+  const pages: [path: string, type: string, body: Buffer | string][] = [
+    ['/openapi.json', 'json', Buffer.from(JSON.stringify(openApiDocument(contracts)))],
+    ['/manifest.schema.json', 'json', Buffer.from(JSON.stringify(z.toJSONSchema(ManifestFile, { io: 'input' })))],
+    ['/docs', 'html', docsPage(contracts)],
+  ]
+  for (const [path, type, body] of pages) {
+    router.get(path, async (ctx) => {
+      await admit(ctx)
+      ctx.type = type
+      ctx.body = body
+    })
+  }
 }
 
 function lackingScope({ scope, alsoScopes = [] }: Contract, caller: Caller): Scope | undefined {

@@ -17,6 +17,7 @@ import type { SourceReader } from './trace/source-records.ts'
 import type { Contract, Events } from '../../shared/api/operation.ts'
 import type { RawRecords } from './stream-data/raw-records.ts'
 import type { Begun } from './store/idempotency.ts'
+import type { ActiveSession } from './store/members.ts'
 import type { LogBook } from './logs/log-book.ts'
 import type { Workshop } from './workshop/workshop.ts'
 import type { RunTurns } from './tail/run-turns.ts'
@@ -56,7 +57,7 @@ export type Deps = {
 /** A write under a key. `begun`: the producer that an earlier request began with; `begin` stores this request's before its first byte. */
 export type KeyedWrite = { begun: Begun | undefined; begin(what: Begun): Promise<void> }
 
-/** The account and key that a request is made with. */
+/** The account and key, or member, that a request is made with. */
 export type Caller = {
   accountId: string
   accountType: AccountType
@@ -65,6 +66,7 @@ export type Caller = {
   /** The If-Match header, if given. */ ifMatch?: string
   /** The body's records as received, for operations that pass them on. */ records?: RawRecords
   /** Set for requests with an Idempotency-Key. */ keyed?: KeyedWrite
+  /** Of a member who is signed in; `keyId` is the member's id then. */ session?: ActiveSession & { tokenHash: Buffer }
   /** Runs one of the several operations that a request leads to, with an entry of its own in the audit log. */
   audited?: Audited
 }

@@ -12,6 +12,7 @@ export const ID_PREFIXES = {
   job: 'job',
   secret: 'sec',
   audit: 'aud',
+  member: 'mem',
 } as const
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'

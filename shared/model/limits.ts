@@ -28,6 +28,8 @@ export const LIMITS = {
   /** A dead letter that was redriven this often is not redriven again. */
   redrives_max: 10,
   details_max: 100,
+  /** Records of one write. */
+  write_records_max: 100_000,
   topic_batch_bytes_max: 8 << 20,
   /** Dead letters keep the record's key, value and headers, and add their own headers. */
   dead_letter_batch_bytes_max: (8 << 20) + (64 << 10),
@@ -60,3 +62,17 @@ export const SCOPES = [
 ] as const
 /** A scope of an API key. */
 export type Scope = (typeof SCOPES)[number]
+
+/** What a member of an account may be. */
+export const MEMBER_ROLES = ['owner', 'editor', 'viewer'] as const
+/** The role of a member. */
+export type MemberRole = (typeof MEMBER_ROLES)[number]
+
+const ABOUT_ACCESS: readonly Scope[] = ['keys:read', 'keys:write', 'audit:read']
+
+/** Owners may do everything; editors all but manage access; viewers only read, and neither keys nor the audit log. */
+export const ROLE_SCOPES: Record<MemberRole, readonly Scope[]> = {
+  owner: SCOPES,
+  editor: SCOPES.filter((scope) => !ABOUT_ACCESS.includes(scope)),
+  viewer: SCOPES.filter((scope) => scope.endsWith(':read') && !ABOUT_ACCESS.includes(scope)),
+}

@@ -10,6 +10,7 @@ import * as ingest from '../../shared/api/ingest.ts'
 import * as jobs from '../../shared/api/jobs.ts'
 import * as logs from '../../shared/api/logs.ts'
 import * as manifests from '../../shared/api/manifests.ts'
+import * as members from '../../shared/api/members.ts'
 import * as operate from '../../shared/api/operate.ts'
 import { refusalsOf } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
@@ -36,6 +37,7 @@ export const CONTRACTS: readonly Contract[] = [
   jobs,
   logs,
   manifests,
+  members,
   operate,
   overview,
   pipelines,

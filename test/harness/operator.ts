@@ -22,6 +22,8 @@ export async function openAccount(type: AccountType): Promise<{ account: Account
   return { account, client: await loggedIn(account) }
 }
 
+/** A link's token for an owner of the account. */
+export const signInLink = (accountId: string, email: string): Promise<unknown> => command('sign-in-link.ts', accountId, email)
 /** Suspends the account, or, without a reason, ends its suspension. */
 export const suspend = (accountId: string, reason = ''): Promise<unknown> => command('suspend-account.ts', accountId, reason)
 /** Replaces quotas of the account's type. */

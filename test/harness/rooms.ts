@@ -9,6 +9,7 @@ export type Room = Record<string, string>
 
 /** Bodies that are right in themselves, by operation. */
 export const BODIES: Record<string, unknown> = {
+  changePassword: { password: 'correct horse battery' },
   checkConnector: { side: 'sink', config: {} },
   compareSmartModuleVersions: { stream_id: 'st_none', before: {}, after: { version: '1.0.0' } },
   validateConnector: { config: {} },
@@ -17,6 +18,7 @@ export const BODIES: Record<string, unknown> = {
   previewPipeline: { from: 'earliest' },
   resetOffsets: { start: 'earliest' },
   updatePipeline: { description: 'x' },
+  updateMember: { name: 'x' },
   updateSecret: { value: 'x' },
   updateStream: { description: 'x' },
   writeStreamData: { records: [{ a: 'x' }] },
@@ -31,18 +33,19 @@ export async function moduleBody(name = unique('module')) {
   return { name, wasm_binary: Buffer.from(binary).toString('base64'), config: { input_format: 'json', output_format: 'json' } }
 }
 
-/** Makes one of each: two streams with a record in the first one, a pipeline that is not started, a key, a secret, a SmartModule, a replay. */
+/** Makes one of each: two streams with a record in the first one, a pipeline that is not started, a key, a member, a secret, a SmartModule, a replay. */
 export async function makeRoom(client: Client): Promise<Room> {
   const [source, sink] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
   const made = async (path: string, body: unknown) => (await client.call<{ id: string }>('POST', `/v1/${path}`, body)).body.id
   const pipelines = await createPipeline(client, source.id, [], sink.id, { autostart: false })
   const secretName = unique('secret')
   const keys = await made('keys', { name: unique('key'), scopes: ['streams:read'] })
+  const members = await made('members', { name: 'x', email: `${unique('member')}@example.com`, role: 'viewer' })
   const secrets = await made('secrets', { name: secretName, value: 'x' })
   const smartmodules = await made('smartmodules', await moduleBody())
   await client.call('POST', `/v1/streams/${source.id}/data`, { records: [{ a: 'x' }] })
   const job = await client.call<{ job_id: string }>('POST', `/v1/pipelines/${pipelines}/replay`, BODIES.replayPipeline)
-  return { streams: source.id, sink: sink.id, pipelines, keys, secrets, secretName, smartmodules, jobs: job.body.job_id }
+  return { streams: source.id, sink: sink.id, pipelines, keys, members, secrets, secretName, smartmodules, jobs: job.body.job_id }
 }
 
 /** The operation's path, with the ids of the room's resources. */

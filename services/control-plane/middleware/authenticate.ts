@@ -1,7 +1,10 @@
-/** Bearer token → caller. Keys are cached for only two seconds, so that revoking a key stops its tokens within seconds. */
+/** Bearer token, or session cookie → caller. Keys and sessions are cached for only two seconds, so that what is revoked stops within seconds. */
 import type { Context } from 'koa'
 import type { Database } from '../store/database.ts'
+import { ROLE_SCOPES } from '../../../shared/model/limits.ts'
 import { findActiveKey, type ActiveKey } from '../store/accounts.ts'
+import { findSession, type ActiveSession } from '../store/members.ts'
+import { assertOwnPage, sessionToken } from '../sessions.ts'
 import { invalidCredentials, type Credentials } from '../credentials.ts'
 import type { Caller } from '../deps.ts'
 import { ServiceError } from '../service-error.ts'
@@ -17,27 +20,45 @@ export function assertActive({ suspended_for }: Pick<ActiveKey, 'suspended_for'>
   if (suspended_for !== null) throw new ServiceError('account_suspended', `the account is suspended: ${suspended_for}`)
 }
 
-export function createAuthenticate(db: Database, credentials: Credentials, now: () => number): Authenticate {
-  const cache = new Map<string, { key: Promise<ActiveKey | undefined>; until: number }>()
+/** Remembers what was found for a moment; a failed look-up is not remembered. */
+function createCache<T>(find: (id: string) => Promise<T>, now: () => number): { get(id: string): Promise<T> } {
+  const cache = new Map<string, { found: Promise<T>; until: number }>()
+  return {
+    get(id) {
+      const known = cache.get(id)
+      if (known && known.until > now()) return known.found
+      if (cache.size >= CACHE_ENTRIES_MAX) cache.clear()
+      const found = find(id)
+      cache.set(id, { found, until: now() + CACHE_MS })
+      found.catch(() => cache.delete(id))
+      return found
+    },
+  }
+}
 
-  function lookUp(keyId: string): Promise<ActiveKey | undefined> {
-    const known = cache.get(keyId)
-    if (known && known.until > now()) return known.key
-    if (cache.size >= CACHE_ENTRIES_MAX) cache.clear()
-    const key = findActiveKey(db, keyId)
-    cache.set(keyId, { key, until: now() + CACHE_MS })
-    // Do not cache a failed look-up.
-    key.catch(() => cache.delete(keyId))
-    return key
+export function createAuthenticate(db: Database, credentials: Credentials, now: () => number): Authenticate {
+  const keys = createCache((id) => findActiveKey(db, id), now)
+  const sessions = createCache((hash) => findSession(db, Buffer.from(hash, 'hex')), now)
+
+  async function withSession(ctx: Context, token: string): Promise<Caller> {
+    const tokenHash = credentials.hashOf(token)
+    const session: ActiveSession | undefined = await sessions.get(tokenHash.toString('hex'))
+    if (!session) throw invalidCredentials('the session has ended')
+    assertOwnPage(ctx)
+    assertActive(session)
+    const { id, account_id: accountId, account_type: accountType, role } = session
+    return { accountId, accountType, keyId: id, scopes: ROLE_SCOPES[role], session: { ...session, tokenHash } }
   }
 
   return async (ctx) => {
     const header = ctx.get('Authorization')
+    const cookie = header === '' ? sessionToken(ctx) : undefined
+    if (cookie !== undefined) return withSession(ctx, cookie)
     if (header === '') throw invalidCredentials('the Authorization header is missing')
     const token = BEARER.exec(header)?.[1]
     if (token === undefined) throw invalidCredentials('the Authorization header must be: Bearer <access token>')
     const { keyId, accountId } = credentials.verifyToken(token)
-    const key = await lookUp(keyId)
+    const key = await keys.get(keyId)
     if (!key || key.account_id !== accountId) throw invalidCredentials('the access token’s API key has been revoked')
     assertActive(key)
     return { accountId, accountType: key.account_type, keyId, scopes: key.scopes }

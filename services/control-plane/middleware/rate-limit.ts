@@ -17,6 +17,7 @@ const exceeded = (what: string, seconds: number): ServiceError =>
   new ServiceError('rate_limit_exceeded', `${what}, try again in ${seconds} s`, { headers: { 'Retry-After': String(seconds) } })
 
 export type RateLimit = {
+  /** Limits operations: a session by itself, all keys of an account together. */
   account(ctx: Context, caller: Caller): Promise<void>
   /** Limits the token endpoint, by the client's address. */
   token(ctx: Context): Promise<void>
@@ -34,7 +35,9 @@ export type RateLimit = {
 /** Failures per minute and address: with a secret for one API key, and with a signature for one pipeline. */
 const FAILURES = { secret: 30, signature: 60 } as const
 type GuardedKind = keyof typeof FAILURES
-/** Of `/openapi.json` and `/docs`. */
+/** Of a session: a console asks often, and what it asks must not use up what the account's programs may ask. */
+const SESSION_REQUESTS_PER_MINUTE = 1200
+/** Of `/openapi.json`, `/docs` and the console's pages. */
 const PAGES_PER_MINUTE = 120
 
 /** `addressOf` tells a request's address. */
@@ -58,6 +61,7 @@ export function createRateLimit(
   >
   const tokens = limiter('token', tokenRequestsPerMinute)
   const pages = limiter('page', PAGES_PER_MINUTE)
+  const sessions = limiter('session', SESSION_REQUESTS_PER_MINUTE)
   // Its own limit is out of reach: that of each account is compared.
   const pushes = limiter('pushed', Number.MAX_SAFE_INTEGER, PUSH_WINDOW_SECONDS)
   const failures = { secret: limiter('failed-secret', FAILURES.secret), signature: limiter('failed-signature', FAILURES.signature) }
@@ -113,7 +117,10 @@ export function createRateLimit(
   }
 
   return {
-    account: (ctx, caller) => consume(ctx, byType[caller.accountType], caller.accountId),
+    account: (ctx, caller) =>
+      caller.session
+        ? consume(ctx, sessions, caller.session.tokenHash.toString('hex'))
+        : consume(ctx, byType[caller.accountType], caller.accountId),
     token: (ctx) => consume(ctx, tokens, addressOf(ctx)),
     page: (ctx) => consume(ctx, pages, addressOf(ctx)),
     pushed,

@@ -2,6 +2,15 @@
  * Every operation that requires a token, in the order of the docs. A new operation is a line here. `operate/` has what a running
  * pipeline shows; what changes it is in `pipelines/`.
  */
+import {
+  createMemberLinkOperation,
+  createMemberOperation,
+  deleteMemberOperation,
+  getMemberOperation,
+  listMembersOperation,
+  updateMemberOperation,
+} from './members/members.ts'
+import { changePasswordOperation, deleteSessionOperation, getSessionOperation } from './members/sessions.ts'
 import type { Operation } from './operation.ts'
 import { getAccountOperation } from './account.ts'
 import { listAuditOperation } from './audit.ts'
@@ -94,6 +103,15 @@ export const OPERATIONS: readonly Operation[] = [
   listJobsOperation,
   getJobOperation,
   cancelJobOperation,
+  getSessionOperation,
+  deleteSessionOperation,
+  changePasswordOperation,
+  listMembersOperation,
+  createMemberOperation,
+  getMemberOperation,
+  updateMemberOperation,
+  deleteMemberOperation,
+  createMemberLinkOperation,
   listSecretsOperation,
   createSecretOperation,
   getSecretOperation,

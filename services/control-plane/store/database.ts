@@ -13,6 +13,7 @@ import * as canaries from './migrations/0010-canaries.ts'
 import * as moduleTests from './migrations/0011-module-tests.ts'
 import * as taskRoles from './migrations/0012-task-roles.ts'
 import * as manifestSets from './migrations/0013-manifest-sets.ts'
+import * as members from './migrations/0014-members.ts'
 
 /** A pool of connections to Postgres. */
 export type Database = Knex
@@ -35,6 +36,7 @@ const MIGRATIONS = [
   { name: '0011-module-tests', migration: moduleTests },
   { name: '0012-task-roles', migration: taskRoles },
   { name: '0013-manifest-sets', migration: manifestSets },
+  { name: '0014-members', migration: members },
 ]
 
 /** A pool of at most `connectionsMax` connections. A query waits at most 5 s for a free one. */

@@ -93,6 +93,14 @@ export type JobsListQuery = {
   pipeline_id?: string
 }
 
+export type MembersListQuery = {
+  page?: number
+  page_size?: number
+  name?: string
+  sort?: 'created_at' | '-created_at' | 'name' | '-name'
+  cursor?: string
+}
+
 export type SecretsListQuery = {
   page?: number
   page_size?: number
@@ -286,6 +294,33 @@ export function createResources(transport: Transport) {
       /** Cancel a job after its current round; what it has committed is kept. */
       cancel: (id: string, body?: T.CancelJobRequest, options: RequestOptions = {}) =>
         call<T.Job>('POST', `/jobs/${segment(id)}/cancel`, { body, ...options }),
+    },
+    session: {
+      /** Who the caller is, and what it may do. */
+      get: (options: RequestOptions = {}) => call<T.Session>('GET', '/session', { ...options }),
+      /** Sign out. */
+      delete: (options: RequestOptions = {}) => call<void>('DELETE', '/session', { ...options }),
+      /** Set one’s own password; ends one’s other sessions. */
+      changePassword: (body: T.ChangePasswordRequest, options: RequestOptions = {}) =>
+        call<void>('POST', '/session/password', { body, ...options }),
+    },
+    members: {
+      /** List members. */
+      list: (query: MembersListQuery = {}, options: RequestOptions = {}) =>
+        call<T.ListMembersResponse>('GET', '/members', { query, ...options }),
+      /** Invite a member; the invitation’s token is shown only in this response. */
+      create: (body: T.CreateMemberRequest, options: RequestOptions = {}) =>
+        call<T.CreateMemberResponse>('POST', '/members', { body, ...options }),
+      /** Get a member. */
+      get: (id: string, options: RequestOptions = {}) => call<T.Member>('GET', `/members/${segment(id)}`, { ...options }),
+      /** Change a member’s name or role. */
+      update: (id: string, body: T.UpdateMemberRequest, options: RequestOptions = {}) =>
+        call<T.Member>('PATCH', `/members/${segment(id)}`, { body, ...options }),
+      /** Remove a member and end its sessions. */
+      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/members/${segment(id)}`, { ...options }),
+      /** Make a link that signs the member in once, for an invitation that was lost or a forgotten password. */
+      createLink: (id: string, options: RequestOptions = {}) =>
+        call<T.CreateMemberLinkResponse>('POST', `/members/${segment(id)}/link`, { ...options }),
     },
     secrets: {
       /** List secrets, without their values. */

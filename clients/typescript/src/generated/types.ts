@@ -106,6 +106,8 @@ export type CanaryRequest = {
 
 export type CancelJobRequest = Record<string, unknown>
 
+export type ChangePasswordRequest = { password: string; /** Needed where there is one */ current_password?: string }
+
 export type CheckConnectorRequest = {
   /** Required for a connector that is both a source and a sink */ side?: 'source' | 'sink'
   config?: Record<string, unknown>
@@ -200,6 +202,24 @@ export type CreateKeyResponse = {
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   api_key: string
   api_secret: string
+}
+
+export type CreateMemberLinkResponse = {
+  /** Signs in once, within seven days */ sign_in_token: string
+  /** ISO 8601 time in UTC, with milliseconds */ sign_in_expires_at: string
+}
+
+export type CreateMemberRequest = { name: string; email: string; role: 'owner' | 'editor' | 'viewer' }
+
+export type CreateMemberResponse = {
+  /** Opaque id */ id: string
+  name: string
+  email: string
+  role: 'owner' | 'editor' | 'viewer'
+  /** Without one only a link signs in */ has_password: boolean
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
+  /** Signs in once, within seven days */ sign_in_token: string
+  /** ISO 8601 time in UTC, with milliseconds */ sign_in_expires_at: string
 }
 
 export type CreatePipelineResponse = {
@@ -560,6 +580,8 @@ export type ListJobsResponse = { jobs: Job[]; total: number; page: number; page_
 
 export type ListKeysResponse = { keys: ApiKey[]; total: number; page: number; page_size: number; next_cursor?: string }
 
+export type ListMembersResponse = { members: Member[]; total: number; page: number; page_size: number; next_cursor?: string }
+
 export type ListPipelinesResponse = { pipelines: PipelineItem[]; total: number; page: number; page_size: number; next_cursor?: string }
 
 export type ListSecretsResponse = { secrets: Secret[]; total: number; page: number; page_size: number; next_cursor?: string }
@@ -648,6 +670,15 @@ export type ManifestStream = {
     | 'NONE'
   /** json by default; with `schema_id`, the format of that schema */ format?: 'json' | 'avro' | 'protobuf'
   key?: string
+}
+
+export type Member = {
+  /** Opaque id */ id: string
+  name: string
+  email: string
+  role: 'owner' | 'editor' | 'viewer'
+  /** Without one only a link signs in */ has_password: boolean
+  /** ISO 8601 time in UTC, with milliseconds */ created_at: string
 }
 
 export type ModuleTest = {
@@ -864,6 +895,28 @@ export type Secret = {
   /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
 }
 
+export type Session = {
+  account: { /** Opaque id */ id: string; name: string; type: 'developer' | 'professional' | 'enterprise' }
+  scopes: (
+    | 'pipelines:read'
+    | 'pipelines:write'
+    | 'smartmodules:read'
+    | 'smartmodules:write'
+    | 'streams:read'
+    | 'streams:write'
+    | 'connectors:read'
+    | 'connectors:write'
+    | 'secrets:read'
+    | 'secrets:write'
+    | 'secrets:use'
+    | 'keys:read'
+    | 'keys:write'
+    | 'audit:read'
+  )[]
+  /** Null for a caller with an API key */ member: Member | null
+  expires_at: string | null
+}
+
 export type ShownManifest = {
   dps: 1
   set: string
@@ -1047,6 +1100,8 @@ export type TraceStep = {
   /** How long the step took for the record alone, with the host’s part */ nanoseconds: number
   /** What the memory of the SmartModule’s instance takes after the record */ memory_bytes: number
 }
+
+export type UpdateMemberRequest = { name?: string; role?: 'owner' | 'editor' | 'viewer' }
 
 export type UpdateSecretRequest = { description?: string; value?: string }
 

@@ -267,6 +267,52 @@ class Jobs:
         return cast("types.Job", self._transport.call("POST", f"/jobs/{segment(id_)}/cancel", body=body))
 
 
+class Session:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self) -> types.Session:
+        """Who the caller is, and what it may do."""
+        return cast("types.Session", self._transport.call("GET", "/session"))
+
+    def delete(self) -> None:
+        """Sign out."""
+        self._transport.call("DELETE", "/session")
+
+    def change_password(self, body: types.ChangePasswordRequest) -> None:
+        """Set one’s own password; ends one’s other sessions."""
+        self._transport.call("POST", "/session/password", body=body)
+
+
+class Members:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at", "name", "-name"], None] = None, cursor: Union[str, None] = None) -> types.ListMembersResponse:
+        """List members."""
+        return cast("types.ListMembersResponse", self._transport.call("GET", "/members", query={"page": page, "page_size": page_size, "name": name, "sort": sort, "cursor": cursor}))
+
+    def create(self, body: types.CreateMemberRequest) -> types.CreateMemberResponse:
+        """Invite a member; the invitation’s token is shown only in this response."""
+        return cast("types.CreateMemberResponse", self._transport.call("POST", "/members", body=body))
+
+    def get(self, id_: str) -> types.Member:
+        """Get a member."""
+        return cast("types.Member", self._transport.call("GET", f"/members/{segment(id_)}"))
+
+    def update(self, id_: str, body: types.UpdateMemberRequest) -> types.Member:
+        """Change a member’s name or role."""
+        return cast("types.Member", self._transport.call("PATCH", f"/members/{segment(id_)}", body=body))
+
+    def delete(self, id_: str) -> None:
+        """Remove a member and end its sessions."""
+        self._transport.call("DELETE", f"/members/{segment(id_)}")
+
+    def create_link(self, id_: str) -> types.CreateMemberLinkResponse:
+        """Make a link that signs the member in once, for an invitation that was lost or a forgotten password."""
+        return cast("types.CreateMemberLinkResponse", self._transport.call("POST", f"/members/{segment(id_)}/link"))
+
+
 class Secrets:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

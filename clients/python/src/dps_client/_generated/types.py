@@ -61,6 +61,11 @@ CanaryRequest = TypedDict("CanaryRequest", {
 
 CancelJobRequest = dict[str, Any]
 
+ChangePasswordRequest = TypedDict("ChangePasswordRequest", {
+    "password": "str",
+    "current_password": "NotRequired[str]",
+})
+
 CheckConnectorRequest = TypedDict("CheckConnectorRequest", {
     "side": "NotRequired[Literal[\"source\", \"sink\"]]",
     "config": "NotRequired[dict[str, Any]]",
@@ -122,6 +127,28 @@ CreateKeyResponse = TypedDict("CreateKeyResponse", {
     "created_at": "str",
     "api_key": "str",
     "api_secret": "str",
+})
+
+CreateMemberLinkResponse = TypedDict("CreateMemberLinkResponse", {
+    "sign_in_token": "str",
+    "sign_in_expires_at": "str",
+})
+
+CreateMemberRequest = TypedDict("CreateMemberRequest", {
+    "name": "str",
+    "email": "str",
+    "role": "Literal[\"owner\", \"editor\", \"viewer\"]",
+})
+
+CreateMemberResponse = TypedDict("CreateMemberResponse", {
+    "id": "str",
+    "name": "str",
+    "email": "str",
+    "role": "Literal[\"owner\", \"editor\", \"viewer\"]",
+    "has_password": "bool",
+    "created_at": "str",
+    "sign_in_token": "str",
+    "sign_in_expires_at": "str",
 })
 
 CreatePipelineResponse = TypedDict("CreatePipelineResponse", {
@@ -418,6 +445,14 @@ ListKeysResponse = TypedDict("ListKeysResponse", {
     "next_cursor": "NotRequired[str]",
 })
 
+ListMembersResponse = TypedDict("ListMembersResponse", {
+    "members": "List[Member]",
+    "total": "int",
+    "page": "int",
+    "page_size": "int",
+    "next_cursor": "NotRequired[str]",
+})
+
 ListPipelinesResponse = TypedDict("ListPipelinesResponse", {
     "pipelines": "List[PipelineItem]",
     "total": "int",
@@ -513,6 +548,15 @@ ManifestStream = TypedDict("ManifestStream", {
     "compatibility": "NotRequired[Literal[\"BACKWARD\", \"BACKWARD_TRANSITIVE\", \"FORWARD\", \"FORWARD_TRANSITIVE\", \"FULL\", \"FULL_TRANSITIVE\", \"NONE\"]]",
     "format": "NotRequired[Literal[\"json\", \"avro\", \"protobuf\"]]",
     "key": "NotRequired[str]",
+})
+
+Member = TypedDict("Member", {
+    "id": "str",
+    "name": "str",
+    "email": "str",
+    "role": "Literal[\"owner\", \"editor\", \"viewer\"]",
+    "has_password": "bool",
+    "created_at": "str",
 })
 
 ModuleTest = TypedDict("ModuleTest", {
@@ -720,6 +764,13 @@ Secret = TypedDict("Secret", {
     "updated_at": "str",
 })
 
+Session = TypedDict("Session", {
+    "account": "dict[str, Any]",
+    "scopes": "List[Literal[\"pipelines:read\", \"pipelines:write\", \"smartmodules:read\", \"smartmodules:write\", \"streams:read\", \"streams:write\", \"connectors:read\", \"connectors:write\", \"secrets:read\", \"secrets:write\", \"secrets:use\", \"keys:read\", \"keys:write\", \"audit:read\"]]",
+    "member": "Union[Member, None]",
+    "expires_at": "Union[str, None]",
+})
+
 ShownManifest = TypedDict("ShownManifest", {
     "dps": "Literal[1]",
     "set": "str",
@@ -875,6 +926,11 @@ TraceStep = TypedDict("TraceStep", {
     "logs": "List[str]",
     "nanoseconds": "int",
     "memory_bytes": "int",
+})
+
+UpdateMemberRequest = TypedDict("UpdateMemberRequest", {
+    "name": "NotRequired[str]",
+    "role": "NotRequired[Literal[\"owner\", \"editor\", \"viewer\"]]",
 })
 
 UpdateSecretRequest = TypedDict("UpdateSecretRequest", {

@@ -1,0 +1,83 @@
+/** Signing in and out, and one's own password. */
+import { changePasswordContract, createSessionContract, deleteSessionContract, getSessionContract } from '../../../../shared/api/members.ts'
+import type { Deps, Reply } from '../../deps.ts'
+import { invalidCredentials } from '../../credentials.ts'
+import { assertActive } from '../../middleware/authenticate.ts'
+import { validated } from '../../middleware/validate.ts'
+import { invalidRequest, ServiceError } from '../../service-error.ts'
+import { assertPassword, cookieOf, hashPassword, newSession, NO_COOKIE, showSession } from '../../sessions.ts'
+import { findAccount } from '../../store/accounts.ts'
+import {
+  deleteSession,
+  endOtherSessions,
+  findMemberByEmail,
+  findSession,
+  insertSession,
+  takeLink,
+  updateMember,
+  type MemberRow,
+} from '../../store/members.ts'
+import { operation } from '../operation.ts'
+
+type SignInDeps = Pick<Deps, 'db' | 'credentials'>
+type SignIn = {
+  body: unknown
+  host: string
+  /** Counts failures with an address, and refuses when there were too many. */
+  guarded<T>(key: string, work: () => Promise<T>): Promise<T>
+}
+
+/** Signs in. Needs no token itself. */
+export const createSession = {
+  contract: createSessionContract,
+  async handle({ db, credentials }: SignInDeps, { body, host, guarded }: SignIn): Promise<Reply> {
+    const form = typeof body === 'object' && body !== null && 'sign_in_token' in body ? 1 : 0
+    const result = validated(createSessionContract.request.body.options[form], body)
+    if ('details' in result) throw invalidRequest(result.details)
+    const asked = result.value
+    const member = await guarded('email' in asked ? asked.email : 'link', async (): Promise<MemberRow> => {
+      if ('email' in asked) {
+        const known = await findMemberByEmail(db, asked.email)
+        await assertPassword(known, asked.password)
+        return known!
+      }
+      const found = await takeLink(db, credentials.hashOf(asked.sign_in_token))
+      if (!found) throw invalidCredentials('the link was used already, or has expired')
+      return found
+    })
+    const { token, ...session } = newSession(credentials, Date.now())
+    await insertSession(db, { ...session, member_id: member.id })
+    const active = await findSession(db, session.token_hash)
+    if (!active) throw invalidCredentials('the member was removed')
+    assertActive(active)
+    return { status: 201, body: showSession(active), headers: cookieOf(token, host) }
+  },
+}
+
+export const getSessionOperation = operation(getSessionContract, async ({ db }, { session, accountId, scopes }) => {
+  if (session) return { status: 200, body: showSession(session) }
+  const { id, name, type } = (await findAccount(db, accountId))!
+  return { status: 200, body: { account: { id, name, type }, scopes: [...scopes], member: null, expires_at: null } }
+})
+
+const noSession = () => new ServiceError('conflict', 'the caller has an API key, not a session')
+
+export const deleteSessionOperation = operation(deleteSessionContract, async ({ db }, { session }) => {
+  if (!session) throw noSession()
+  await deleteSession(db, session.tokenHash)
+  return { status: 204, headers: NO_COOKIE }
+})
+
+export const changePasswordOperation = operation(changePasswordContract, async ({ db }, { session }, { body }) => {
+  if (!session) throw noSession()
+  if (session.password_hash !== null)
+    await assertPassword(session, body.current_password ?? '').catch(() => {
+      throw invalidRequest([{ path: '/current_password', message: 'is wrong' }])
+    })
+  const password_hash = await hashPassword(body.password)
+  await db.transaction(async (trx) => {
+    await updateMember(trx, session.id, { password_hash })
+    await endOtherSessions(trx, session.id, session.tokenHash)
+  })
+  return { status: 204 }
+})

@@ -1,0 +1,111 @@
+/** Members of accounts, their sessions, and links that sign in once. Tokens are stored as keyed hashes only. */
+import type { AccountType, MemberRole } from '../../../shared/model/limits.ts'
+import type { Queryable } from './database.ts'
+import { findPage, type Page, type PageRequest } from './paging.ts'
+
+/** A row of `members`. */
+export type MemberRow = {
+  id: string
+  account_id: string
+  name: string
+  /** In lower case. */
+  email: string
+  role: MemberRole
+  /** Null until a password is set. */
+  password_hash: string | null
+  created_at: Date
+  updated_at: Date
+}
+
+/** A session that has not expired, with its member and account. */
+export type ActiveSession = MemberRow & {
+  expires_at: Date
+  account_name: string
+  account_type: AccountType
+  suspended_for: string | null
+}
+
+/** The stored member. Throws a unique violation when the address is taken, in whatever account. */
+export async function insertMember(db: Queryable, member: Pick<MemberRow, 'id' | 'account_id' | 'name' | 'email' | 'role'>) {
+  const [row] = await db('members').insert(member).returning('*')
+  return row as MemberRow
+}
+
+/** A page of the account's members. */
+export async function listMembers(db: Queryable, accountId: string, page: PageRequest): Promise<Page<MemberRow>> {
+  return findPage(db('members').where({ account_id: accountId }).select('*'), page)
+}
+
+/** The member; undefined if the account has none with this id. */
+export async function findMember(db: Queryable, accountId: string, id: string): Promise<MemberRow | undefined> {
+  return db('members').where({ account_id: accountId, id }).first()
+}
+
+/** The member with this address, in whatever account. */
+export async function findMemberByEmail(db: Queryable, email: string): Promise<MemberRow | undefined> {
+  return db('members').where({ email }).first()
+}
+
+/** How many owners the account has. */
+export async function countOwners(db: Queryable, accountId: string): Promise<number> {
+  const [row] = await db('members').where({ account_id: accountId, role: 'owner' }).count<{ count: string }[]>('* as count')
+  return Number(row?.count ?? 0)
+}
+
+/** The changed member. */
+export async function updateMember(db: Queryable, id: string, changes: Partial<Pick<MemberRow, 'name' | 'role' | 'password_hash'>>) {
+  const [row] = await db('members')
+    .where({ id })
+    .update({ ...changes, updated_at: db.fn.now() })
+    .returning('*')
+  return row as MemberRow
+}
+
+/** Deletes the member with all sessions and links. */
+export async function deleteMember(db: Queryable, id: string): Promise<void> {
+  await db('members').where({ id }).delete()
+}
+
+/** Stores a link that signs the member in once; expired ones go. */
+export async function insertLink(db: Queryable, link: { token_hash: Buffer; member_id: string; expires_at: Date }): Promise<void> {
+  await db('sign_in_links').where('expires_at', '<', db.fn.now()).delete()
+  await db('sign_in_links').insert(link)
+}
+
+/** Uses the link up; undefined where there is none, or it has expired. */
+export async function takeLink(db: Queryable, tokenHash: Buffer): Promise<MemberRow | undefined> {
+  const [link] = await db('sign_in_links')
+    .where({ token_hash: tokenHash })
+    .where('expires_at', '>', db.fn.now())
+    .delete()
+    .returning('member_id')
+  return link && db('members').where({ id: link.member_id }).first()
+}
+
+/** Stores a session; expired ones go. */
+export async function insertSession(db: Queryable, session: { token_hash: Buffer; member_id: string; expires_at: Date }): Promise<void> {
+  await db('sessions').where('expires_at', '<', db.fn.now()).delete()
+  await db('sessions').insert(session)
+}
+
+/** The session with its member and account; undefined if there is none, or it has expired. */
+export async function findSession(db: Queryable, tokenHash: Buffer): Promise<ActiveSession | undefined> {
+  return db('sessions')
+    .join('members', 'members.id', 'sessions.member_id')
+    .join('accounts', 'accounts.id', 'members.account_id')
+    .where('sessions.token_hash', tokenHash)
+    .where('sessions.expires_at', '>', db.fn.now())
+    .first('members.*', 'sessions.expires_at', 'accounts.name as account_name', 'accounts.type as account_type', 'accounts.suspended_for')
+}
+
+/** Ends a session. */
+export async function deleteSession(db: Queryable, tokenHash: Buffer): Promise<void> {
+  await db('sessions').where({ token_hash: tokenHash }).delete()
+}
+
+/** Ends all sessions of the member but one, and makes the member's links void. */
+export async function endOtherSessions(db: Queryable, memberId: string, keep: Buffer | undefined): Promise<void> {
+  await db('sign_in_links').where({ member_id: memberId }).delete()
+  const all = db('sessions').where({ member_id: memberId })
+  await (keep ? all.whereNot({ token_hash: keep }) : all).delete()
+}

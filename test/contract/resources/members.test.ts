@@ -1,0 +1,173 @@
+/** Members and sessions: what each operation answers, and who may sign in, as what, and until when. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import * as membersApi from '../../../shared/api/members.ts'
+import { cookieOf } from '../../../services/control-plane/sessions.ts'
+import { describeAnswers } from '../../harness/answers.ts'
+import { anonymous, eventually, loggedIn, service, unique, type Client } from '../../harness/client.ts'
+import { contractsOf } from '../../harness/contract-check.ts'
+import { openAccount, signInLink } from '../../harness/operator.ts'
+import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { signedIn } from '../../harness/sessions.ts'
+
+type Invited = { id: string; email: string; sign_in_token: string }
+const PASSWORD = 'correct horse battery'
+
+let client: Client
+let room: Room
+let accountId: string
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+  accountId = service().accounts.enterprise.account_id
+  room = await makeRoom(client)
+})
+
+const emailOf = (name: string) => `${unique(name)}@example.com`.toLowerCase()
+const invite = async (role: string, by = client) =>
+  (await by.call<Invited>('POST', '/v1/members', { name: 'x', email: emailOf(role), role })).body
+const owner = async () => signedIn((await signInLink(accountId, emailOf('owner'))) as { sign_in_token: string })
+const token = async () => ({ sign_in_token: (await invite('viewer')).sign_in_token })
+
+describeAnswers(contractsOf(membersApi), {
+  client: () => client,
+  room: () => room,
+  cases: {
+    createSession: [[201, 'for the token of a link', async () => anonymous().call('POST', '/v1/sessions', await token())]],
+    getSession: [[200, 'for a key', () => client.call('GET', '/v1/session')]],
+    deleteSession: [
+      [204, 'for a session', async () => (await signedIn(await token())).call('DELETE', '/v1/session')],
+      [409, 'for a key', () => client.call('DELETE', '/v1/session')],
+    ],
+    changePassword: [
+      [204, 'for a member', async () => (await signedIn(await token())).call('POST', '/v1/session/password', { password: PASSWORD })],
+      [409, 'for a key', () => client.call('POST', '/v1/session/password', { password: PASSWORD })],
+    ],
+    listMembers: [[200, 'with a page', () => client.call('GET', '/v1/members')]],
+    getMember: [[200, 'with the member', () => client.call('GET', `/v1/members/${room.members}`)]],
+    createMember: [
+      [201, 'with a link’s token', () => client.call('POST', '/v1/members', { name: 'x', email: emailOf('new'), role: 'editor' })],
+      [
+        409,
+        'for an address that is a member',
+        async () => client.call('POST', '/v1/members', { name: 'x', email: (await invite('viewer')).email.toUpperCase(), role: 'editor' }),
+      ],
+    ],
+    updateMember: [
+      [200, 'with the member', () => client.call('PATCH', `/v1/members/${room.members}`, { role: 'editor' })],
+      [
+        409,
+        'for the last owner',
+        async () => {
+          const { account, client: alone } = await openAccount('developer')
+          const made = (await signInLink(account.account_id, emailOf('only'))) as { member_id: string }
+          return alone.call('PATCH', `/v1/members/${made.member_id}`, { role: 'viewer' })
+        },
+      ],
+    ],
+    deleteMember: [
+      [204, 'for a member', async () => client.call('DELETE', `/v1/members/${(await invite('viewer')).id}`)],
+      [
+        409,
+        'for the last owner',
+        async () => {
+          const { account, client: alone } = await openAccount('developer')
+          const made = (await signInLink(account.account_id, emailOf('only'))) as { member_id: string }
+          return alone.call('DELETE', `/v1/members/${made.member_id}`)
+        },
+      ],
+    ],
+    createMemberLink: [[201, 'with a token', () => client.call('POST', `/v1/members/${room.members}/link`)]],
+  },
+})
+
+describe('a session', () => {
+  it('is who signed in, and may do what the role may', async () => {
+    const { id, email, sign_in_token } = await invite('viewer')
+    const viewer = await signedIn({ sign_in_token })
+    const { body } = await viewer.call<{ member: { id: string }; account: { id: string }; scopes: string[] }>('GET', '/v1/session')
+    expect(body).toMatchObject({ member: { id, email, role: 'viewer', has_password: false }, account: { id: accountId } })
+    expect(body.scopes).toContain('pipelines:read')
+    expect(body.scopes.filter((scope) => !scope.endsWith(':read') || scope === 'keys:read')).toEqual([])
+    expect((await viewer.call('GET', '/v1/pipelines')).status).toBe(200)
+    const refused = await viewer.call('POST', '/v1/streams', { name: unique('x'), schema: { a: 'string' } })
+    expect([refused.status, refused.body.error?.message]).toEqual([403, expect.stringContaining('role lacks the scope streams:write')])
+  })
+
+  it('keeps its cookie from scripts, other sites and plain HTTP', async () => {
+    const answer = await anonymous().call('POST', '/v1/sessions', await token())
+    expect(answer.headers.get('Set-Cookie')).toMatch(/^dps_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=604800$/)
+    expect(cookieOf('x', 'pipelines.example.com')['Set-Cookie']).toMatch(/; Secure$/)
+  })
+
+  it('changes nothing for a request that a page of another site could make', async () => {
+    const { cookie } = await owner()
+    const forged = await anonymous().call('POST', '/v1/keys', { name: unique('forged') }, { Cookie: cookie })
+    expect([forged.status, forged.body.error?.message]).toEqual([403, expect.stringContaining('X-Requested-By')])
+    const reading = await anonymous().call('GET', '/v1/keys', undefined, { Cookie: cookie })
+    expect(reading.status).toBe(200)
+  })
+
+  it('ends when its member signs out or is removed', async () => {
+    const { id, sign_in_token } = await invite('editor')
+    const editor = await signedIn({ sign_in_token })
+    const other = await signedIn((await client.call<Invited>('POST', `/v1/members/${id}/link`)).body)
+    expect((await editor.call('DELETE', '/v1/session')).headers.get('Set-Cookie')).toContain('Max-Age=0')
+    await eventually('the session has ended', async () => (await editor.call('GET', '/v1/session')).status === 401)
+    expect((await other.call('GET', '/v1/session')).status).toBe(200)
+    await client.call('DELETE', `/v1/members/${id}`)
+    await eventually('the other one has ended too', async () => (await other.call('GET', '/v1/session')).status === 401)
+  })
+
+  it('counts its own requests, not the account’s', async () => {
+    const viewer = await signedIn(await token())
+    expect((await viewer.call('GET', '/v1/session')).headers.get('X-RateLimit-Limit')).toBe('1200')
+  })
+})
+
+describe('signing in', () => {
+  it('takes a link once', async () => {
+    const once = await token()
+    await signedIn(once)
+    const again = await anonymous().call('POST', '/v1/sessions', once)
+    expect([again.status, again.body.error?.message]).toEqual([401, expect.stringContaining('used already')])
+  })
+
+  it('takes a password that the member has set, in whatever case the address is; setting one ends other sessions and links', async () => {
+    const { id, email, sign_in_token } = await invite('editor')
+    expect((await anonymous().call('POST', '/v1/sessions', { email, password: PASSWORD })).status).toBe(401)
+    const editor = await signedIn({ sign_in_token })
+    const link = (await client.call<Invited>('POST', `/v1/members/${id}/link`)).body.sign_in_token
+    expect((await editor.call('POST', '/v1/session/password', { password: 'short' })).body.error?.details?.[0]?.path).toBe('/password')
+    expect((await editor.call('POST', '/v1/session/password', { password: PASSWORD })).status).toBe(204)
+    expect((await anonymous().call('POST', '/v1/sessions', { sign_in_token: link })).status).toBe(401)
+    const second = await signedIn({ email: email.toUpperCase(), password: PASSWORD })
+    expect((await anonymous().call('POST', '/v1/sessions', { email, password: `${PASSWORD}!` })).status).toBe(401)
+    const wrong = await second.call('POST', '/v1/session/password', { password: 'another long one', current_password: 'x' })
+    expect(wrong.body.error?.details?.[0]?.path).toBe('/current_password')
+    const right = await second.call('POST', '/v1/session/password', { password: 'another long one', current_password: PASSWORD })
+    expect(right.status).toBe(204)
+    await eventually('the first session has ended', async () => (await editor.call('GET', '/v1/session')).status === 401)
+  })
+
+  it('is refused after too many wrong passwords for an address', async () => {
+    const email = emailOf('guessed')
+    const statuses = new Set<number>()
+    for (let n = 0; n < 31; n++) statuses.add((await anonymous().call('POST', '/v1/sessions', { email, password: PASSWORD })).status)
+    expect([...statuses]).toEqual([401, 429])
+  })
+})
+
+describe('a key or member', () => {
+  it('can’t make a member who may do more', async () => {
+    const { body } = await client.call<{ api_key: string; api_secret: string }>('POST', '/v1/keys', {
+      name: unique('key'),
+      scopes: ['keys:read', 'keys:write', 'pipelines:read'],
+    })
+    const lesser = await loggedIn(body)
+    const asked = await lesser.call('POST', '/v1/members', { name: 'x', email: emailOf('more'), role: 'owner' })
+    expect([asked.status, asked.body.error?.message]).toEqual([403, expect.stringContaining('streams:read')])
+    const { id } = await invite('owner')
+    expect((await lesser.call('POST', `/v1/members/${id}/link`)).status).toBe(403)
+    expect((await lesser.call('DELETE', `/v1/members/${id}`)).status).toBe(403)
+    await client.call('DELETE', `/v1/members/${id}`)
+  })
+})
