@@ -3,7 +3,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench chaos attack fuzz outage example account suspend quotas docs clients
+.PHONY: help run test check format build bench chaos attack fuzz outage example account link suspend quotas docs clients
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -23,9 +23,13 @@ check: node_modules/.installed ## check format, lint, types, generated pages and
 	@oxfmt --check .
 	@oxlint --deny-warnings
 	@tsc --noEmit
+	@tsc --noEmit -p services/console
 	@for page in connectors errors settings status-table; do $(NODE) docs/write-$$page.ts --check || exit 1; done
 	@$(NODE) clients/generate/main.ts --check
 	@$(NODE) test/run.ts test/house
+
+build: node_modules/.installed ## build the console
+	@vite build services/console
 
 format: node_modules/.installed ## format the code as `make check` requires
 	@oxfmt --write .
@@ -59,6 +63,9 @@ docs: node_modules/.installed ## write the generated pages: error table, status 
 
 account: node_modules/.installed ## create an account and key: NAME=… TYPE=developer|professional|enterprise; needs the control plane's environment
 	@$(NODE) services/control-plane/create-account.ts "$(NAME)" "$(TYPE)"
+
+link: node_modules/.installed ## make a link that signs an owner in to the console: ACCOUNT=acc_… EMAIL=…; needs the control plane's environment
+	@$(NODE) services/control-plane/sign-in-link.ts "$(ACCOUNT)" "$(EMAIL)"
 
 suspend: node_modules/.installed ## suspend an account, or, without REASON, end its suspension: ACCOUNT=acc_… REASON=…; needs the control plane's environment
 	@$(NODE) services/control-plane/suspend-account.ts "$(ACCOUNT)" "$(REASON)"

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-const kinds = ['unit', 'property', 'contract', 'integration', 'house', 'chaos']
+const kinds = ['unit', 'property', 'contract', 'integration', 'console', 'house', 'chaos']
 // `make test STACK=containers` alone has an engine for these.
 if (process.env.STACK === 'containers') kinds.push('containers')
 

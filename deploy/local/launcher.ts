@@ -33,6 +33,8 @@ export type Launched = {
   processors: Service[]
   env: Record<string, string>
   createAccount(name: string, type: 'developer' | 'professional' | 'enterprise', readOnly?: boolean): Promise<Account>
+  /** Path of a link that signs an owner of the account in to the console, once. */
+  signInPath(accountId: string, email: string): Promise<string>
   addProcessor(): Promise<Service>
   close(): Promise<void>
 }
@@ -117,6 +119,16 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       return service
     }
     const startControlPlane = () => open('control-plane', 'services/control-plane/main.ts', { PORT: String(port) })
+    /** Runs a script of the control plane as an operator does; its output is one line of JSON. */
+    async function operate(script: string, ...parameters: string[]): Promise<unknown> {
+      const file = join(ROOT, 'services', 'control-plane', script)
+      const { stdout } = await run(process.execPath, ['--no-warnings', file, ...parameters], {
+        env: { ...process.env, ...env },
+        cwd: ROOT,
+        timeout: 60_000,
+      })
+      return JSON.parse(stdout)
+    }
     const controlPlane = await startControlPlane()
     const processors: Service[] = []
     let started = 0
@@ -142,13 +154,10 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       },
       addProcessor,
       async createAccount(name, type, readOnly = false) {
-        const script = join(ROOT, 'services', 'control-plane', 'create-account.ts')
-        const { stdout } = await run(process.execPath, ['--no-warnings', script, name, type, ...(readOnly ? ['--read-only'] : [])], {
-          env: { ...process.env, ...env },
-          cwd: ROOT,
-          timeout: 60_000,
-        })
-        return JSON.parse(stdout) as Account
+        return (await operate('create-account.ts', name, type, ...(readOnly ? ['--read-only'] : []))) as Account
+      },
+      async signInPath(accountId, email) {
+        return ((await operate('sign-in-link.ts', accountId, email)) as { path: string }).path
       },
       close: closeAll,
     }

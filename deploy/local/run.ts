@@ -4,6 +4,7 @@
  */
 import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { launch, type Launched } from './launcher.ts'
+import { buildConsole } from './console.ts'
 import { discardHome } from './fresh.ts'
 import { HomeInUse, openKeptHome, openTemporaryHome, type Home } from './home.ts'
 import { LOCAL_FOLDER, openStackFile, type Accounts, type TourState } from './stack-file.ts'
@@ -52,15 +53,19 @@ async function openHome(): Promise<Home> {
 }
 
 const opening = openHome()
-const starting = opening.then((home) =>
-  launch({
+const starting = opening.then(async (home) => {
+  await buildConsole()
+  return launch({
     home,
     processors,
     port: Number(process.env.PORT ?? 8080),
     say,
     onChange: () => void writeStackFile().catch((error: unknown) => say(String(error))),
-  }),
-)
+  })
+})
+
+/** The local owner, who is signed in by a link alone until a password is set. */
+const OWNER = 'owner@localhost'
 
 async function createAccounts({ createAccount }: Launched): Promise<Accounts> {
   const [enterprise, developer, professional] = await Promise.all([
@@ -90,6 +95,7 @@ try {
   }
   await writeStackFile()
   say('')
+  say(`console   ${launched.apiUrl}${await launched.signInPath(accounts.enterprise.account_id, OWNER)}   (signs in once; again: make run)`)
   say(`API       ${launched.apiUrl}/api/v1   (docs: ${launched.apiUrl}/docs)`)
   say(`Kafka     ${launched.stack.kafkaBrokers.join(',')}   registry: ${launched.stack.registryUrl}`)
   const { bucket } = launched.stack

@@ -2,6 +2,7 @@
 import { join, relative } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { BucketPlace } from '../../deploy/local/bucket.ts'
+import { buildConsole } from '../../deploy/local/console.ts'
 import { launch, type Account, type Launched } from '../../deploy/local/launcher.ts'
 
 export type Shared = {
@@ -26,7 +27,7 @@ declare module 'vitest' {
   }
 }
 
-const NEEDS_SERVICE = /^test\/(contract|integration)\//
+const NEEDS_SERVICE = /^test\/(contract|integration|console)\//
 const ROOT = join(import.meta.dirname, '..', '..')
 
 let launched: Launched | undefined
@@ -39,6 +40,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     return async () => {}
   }
   const say = (line: string) => process.stdout.write(`${line}\n`)
+  await buildConsole()
   launched = await launch({
     processors: 2,
     say,

@@ -1,0 +1,68 @@
+/** Requests to the public API, with the session's cookie. Integers keep all their digits. */
+import { parseJson, writeJson } from '../../../clients/typescript/src/core/exact-json.ts'
+
+/** Where the console is, whatever a proxy has put in front of it: pages move below it, so it is fixed once. */
+export const HOME = new URL('.', document.baseURI)
+document.querySelector('base')?.setAttribute('href', HOME.href)
+
+const API = new URL('../v1/', HOME)
+
+export type Detail = { path: string; message: string }
+
+/** A refusal in the API's envelope, or a request that got no answer (`status` 0). */
+export class Failure extends Error {
+  readonly status: number
+  readonly code: string
+  readonly details: Detail[]
+  constructor(status: number, code: string, message: string, details: Detail[] = []) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.details = details
+  }
+}
+
+const onSignedOut: (() => void)[] = []
+/** Called when the API says that there is no session. */
+export const whenSignedOut = (listener: () => void): number => onSignedOut.push(listener)
+
+export const urlOf = (path: string): URL => new URL(path.replace(/^\//, ''), API)
+
+async function send(method: string, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = { 'X-Requested-By': 'console' }
+  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  if (method === 'POST') headers['Idempotency-Key'] = crypto.randomUUID()
+  try {
+    return await fetch(urlOf(path), { method, headers, body: body === undefined ? null : writeJson(body), signal: signal ?? null })
+  } catch (error) {
+    if (signal?.aborted) throw error
+    throw new Failure(0, 'unreachable', 'the service can’t be reached')
+  }
+}
+
+/** The answer's body. Throws Failure. */
+export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const answer = await send(method, path, body, signal)
+  const text = await answer.text()
+  let parsed: unknown
+  try {
+    parsed = text === '' ? undefined : parseJson(text)
+  } catch {
+    throw new Failure(0, 'unreachable', `the service answered ${answer.status} without JSON`)
+  }
+  if (answer.ok) return parsed as T
+  const { error } = parsed as { error?: { code?: string; message?: string; details?: Detail[] } }
+  if (answer.status === 401 && path !== '/sessions') for (const listener of onSignedOut) listener()
+  throw new Failure(answer.status, error?.code ?? 'unknown', error?.message ?? `the service answered ${answer.status}`, error?.details)
+}
+
+export const get = <T>(path: string, signal?: AbortSignal): Promise<T> => call<T>('GET', path, undefined, signal)
+export const post = <T>(path: string, body?: unknown): Promise<T> => call<T>('POST', path, body)
+export const patch = <T>(path: string, body: unknown): Promise<T> => call<T>('PATCH', path, body)
+export const remove = (path: string): Promise<void> => call<void>('DELETE', path)
+
+/** A path with query parameters; those without a value are left out. */
+export function withQuery(path: string, query: Record<string, string | number | undefined>): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]]))
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`
+}

@@ -1,0 +1,32 @@
+/** Numbers, times and durations as people read them. */
+const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+/** All digits, grouped. */
+export const count = (value: number | bigint): string => grouped.format(value)
+/** Three digits or so; the full number belongs beside it. */
+export const compact = (value: number): string => (value < 10_000 ? grouped.format(value) : short.format(value))
+/** Records per second. */
+export const rate = (value: number): string => (value > 0 && value < 10 ? value.toFixed(1) : compact(value))
+
+/** UTC to the second, for a machine's time stamp. */
+export const utc = (time: string): string => `${time.slice(0, 10)} ${time.slice(11, 19)} UTC`
+export const local = (time: string): string => new Date(time).toLocaleString()
+
+const UNITS: [seconds: number, name: string][] = [
+  [86_400, 'd'],
+  [3600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+]
+/** How long ago, in one unit. */
+export function ago(time: string, nowMs = Date.now()): string {
+  const seconds = Math.max(0, Math.round((nowMs - Date.parse(time)) / 1000))
+  const [unit, name] = UNITS.find(([each]) => seconds >= each) ?? [1, 's']
+  return seconds < 2 ? 'now' : `${Math.floor(seconds / unit)} ${name} ago`
+}
+
+export function nanoseconds(value: number): string {
+  if (value < 1000) return `${value} ns`
+  return value < 1e6 ? `${(value / 1000).toFixed(1)} µs` : `${(value / 1e6).toFixed(1)} ms`
+}

@@ -1,0 +1,60 @@
+/** The console's entry: who is signed in, and which screen the address names. */
+import { render } from 'preact'
+import { lazy, LocationProvider, Route, Router } from 'preact-iso'
+import { HOME } from './api.ts'
+import { Frame } from './parts/frame.tsx'
+import { Fleet } from './screens/fleet.tsx'
+import { SignIn } from './screens/sign-in.tsx'
+import { followLinks, openSession, session } from './session.ts'
+import './style.css'
+
+const Pipeline = lazy(() => import('./screens/pipeline.tsx').then(({ Pipeline: each }) => each))
+const RecordScreen = lazy(() => import('./screens/record.tsx').then(({ RecordScreen: each }) => each))
+const DeadLetters = lazy(() => import('./screens/dead-letters.tsx').then(({ DeadLetters: each }) => each))
+const Start = lazy(() => import('./screens/start.tsx').then(({ Start: each }) => each))
+const Streams = lazy(() => import('./screens/streams.tsx').then(({ Streams: each }) => each))
+const Stream = lazy(() => import('./screens/stream.tsx').then(({ Stream: each }) => each))
+const SmartModules = lazy(() => import('./screens/smartmodules.tsx').then(({ SmartModules: each }) => each))
+const Jobs = lazy(() => import('./screens/jobs.tsx').then(({ Jobs: each }) => each))
+const Access = lazy(() => import('./screens/access.tsx').then(({ Access: each }) => each))
+const Audit = lazy(() => import('./screens/audit.tsx').then(({ Audit: each }) => each))
+const You = lazy(() => import('./screens/you.tsx').then(({ You: each }) => each))
+
+function Missing() {
+  return <p class="quiet">There is no such page.</p>
+}
+
+const at = (path: string): string => HOME.pathname + path
+
+function App() {
+  if (session.value === undefined) return <p class="quiet">Signing in…</p>
+  if (session.value === null) return <SignIn />
+  return (
+    <Frame>
+      <Router>
+        <Route path={at('')} component={Fleet} />
+        <Route path={at('pipelines/:id')} component={Pipeline} />
+        <Route path={at('pipelines/:id/records/:partition/:offset')} component={RecordScreen} />
+        <Route path={at('pipelines/:id/dead-letters')} component={DeadLetters} />
+        <Route path={at('start')} component={Start} />
+        <Route path={at('streams')} component={Streams} />
+        <Route path={at('streams/:id')} component={Stream} />
+        <Route path={at('smartmodules')} component={SmartModules} />
+        <Route path={at('jobs')} component={Jobs} />
+        <Route path={at('access')} component={Access} />
+        <Route path={at('audit')} component={Audit} />
+        <Route path={at('you')} component={You} />
+        <Route default component={Missing} />
+      </Router>
+    </Frame>
+  )
+}
+
+followLinks()
+await openSession()
+render(
+  <LocationProvider scope={HOME.pathname}>
+    <App />
+  </LocationProvider>,
+  document.querySelector('#app')!,
+)

@@ -1,0 +1,77 @@
+/** The frame of every screen: where one is, who one is, and whether the service answers. */
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useLocation } from 'preact-iso'
+import { HOME } from '../api.ts'
+import icon from '../icon.svg'
+import { unanswered } from '../query.ts'
+import { may, session, signOut } from '../session.ts'
+
+type Theme = 'light' | 'dark' | 'system'
+const stored = localStorage.getItem('dps-theme')
+export const theme = signal<Theme>(stored === 'light' || stored === 'dark' ? stored : 'system')
+theme.subscribe((value) => {
+  if (value === 'system') document.documentElement.removeAttribute('data-theme')
+  else document.documentElement.dataset.theme = value
+  localStorage.setItem('dps-theme', value)
+})
+const NEXT: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'system' }
+
+function Links() {
+  const { path } = useLocation()
+  const here = path.slice(HOME.pathname.length)
+  const links: [href: string, text: string][] = [
+    ['', 'Pipelines'],
+    ['streams', 'Streams'],
+    ['smartmodules', 'SmartModules'],
+    ['jobs', 'Jobs'],
+    ...(may('keys:read') ? ([['access', 'Access']] as [string, string][]) : []),
+    ...(may('audit:read') ? ([['audit', 'Audit']] as [string, string][]) : []),
+  ]
+  const isHere = (href: string): boolean => (href === '' ? here === '' || here.startsWith('pipelines') : here.startsWith(href))
+  return (
+    <nav aria-label="Main">
+      {links.map(([href, text]) => (
+        <a key={href} href={HOME.pathname + href} aria-current={isHere(href) ? 'page' : undefined}>
+          {text}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+export function Frame({ children }: { children: ComponentChildren }) {
+  const { member, account } = session.value!
+  return (
+    <>
+      <a class="skip" href="#main">
+        To the content
+      </a>
+      <header class="top">
+        <a class="brand" href={HOME.pathname}>
+          <img src={icon} alt="" width="20" height="20" /> Data Pipeline Service
+        </a>
+        <Links />
+        <div class="who">
+          <a href={`${HOME.pathname}you`}>
+            {member?.name ?? 'key'} · {account.name}
+          </a>
+          <button type="button" class="plain" onClick={() => (theme.value = NEXT[theme.value])} title="Light, dark, or as the system">
+            Theme: {theme.value}
+          </button>
+          <button type="button" class="plain" onClick={() => void signOut()}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      {unanswered.value > 0 && (
+        <div class="away" role="status">
+          Reconnecting: the service does not answer. What you see may be old.
+        </div>
+      )}
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </>
+  )
+}

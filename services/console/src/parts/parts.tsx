@@ -1,0 +1,137 @@
+/** Small parts that every screen uses. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Failure } from '../api.ts'
+import { ago, local, utc } from '../format.ts'
+import type { Query } from '../query.ts'
+
+export function Title({ text, children }: { text: string; children?: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${text} · Data Pipeline Service`
+  }, [text])
+  return (
+    <header class="title">
+      <h1>{text}</h1>
+      {children}
+    </header>
+  )
+}
+
+/** A time as its distance from now; the time itself in UTC and here is in the tooltip. */
+export function Time({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={`${utc(at)}\n${local(at)} here`}>
+      {ago(at)}
+    </time>
+  )
+}
+
+export function Refused({ failure }: { failure: Failure | undefined }) {
+  if (!failure) return null
+  return (
+    <div class="refused" role="alert">
+      {failure.message}
+      {failure.details.length > 0 && (
+        <ul>
+          {failure.details.map(({ path, message }) => (
+            <li key={path + message}>
+              <code>{path === '' ? 'body' : path}</code> {message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+/** What a query has so far: never "nothing here" where nothing could be read. */
+export function Loaded<T>({ query, children }: { query: Query<T>; children: (data: T) => ComponentChildren }) {
+  const { data, failure } = query
+  if (data !== undefined)
+    return (
+      <>
+        {failure && failure.status !== 0 && <Refused failure={failure} />}
+        {children(data)}
+      </>
+    )
+  if (!failure) return <p class="quiet">Reading…</p>
+  return failure.status === 0 || failure.status >= 500 ? (
+    <p class="quiet" role="status">
+      The service does not answer; trying again…
+    </p>
+  ) : (
+    <Refused failure={failure} />
+  )
+}
+
+const TONES: Record<string, string> = {
+  running: 'good',
+  active: 'good',
+  delivered: 'good',
+  completed: 'good',
+  passed: 'good',
+  failed: 'bad',
+  dead_letter: 'bad',
+  error: 'bad',
+  paused: 'warn',
+  degraded: 'warn',
+  warn: 'warn',
+  starting: 'info',
+  stopping: 'info',
+  changed: 'info',
+  redriving: 'info',
+}
+
+export function Badge({ text }: { text: string }) {
+  return <span class={`badge ${TONES[text] ?? 'plain'}`}>{text.replaceAll('_', ' ')}</span>
+}
+
+export function Figure({ name, children, note }: { name: string; children: ComponentChildren; note?: string }) {
+  return (
+    <div class="figure">
+      <dt>{name}</dt>
+      <dd title={note}>{children}</dd>
+    </div>
+  )
+}
+
+/** A dialog over the page; closing it by Escape or its button is told. */
+export function Dialog({ title, onClose, children }: { title: string; onClose(): void; children: ComponentChildren }) {
+  const ref = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    ref.current?.showModal()
+  }, [])
+  return (
+    <dialog ref={ref} onClose={onClose} aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+        <button type="button" class="plain" aria-label="Close" onClick={() => ref.current?.close()}>
+          ✕
+        </button>
+      </header>
+      {children}
+    </dialog>
+  )
+}
+
+export function Field({ name, hint, children }: { name: string; hint?: string; children: ComponentChildren }) {
+  return (
+    <label class="field">
+      <span>{name}</span>
+      {children}
+      {hint && <small>{hint}</small>}
+    </label>
+  )
+}
+
+/** Text that is copied by a click. */
+export function Copyable({ text }: { text: string }) {
+  return (
+    <span class="copyable">
+      <code>{text}</code>
+      <button type="button" class="plain" onClick={() => void navigator.clipboard.writeText(text)}>
+        copy
+      </button>
+    </span>
+  )
+}

@@ -1,0 +1,77 @@
+/** Answers of the API as a component's state: asked anew while the page is visible, kept while the service is away. */
+import { signal } from '@preact/signals'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { Failure, get } from './api.ts'
+
+/** How many questions have gone without an answer: the page says that it tries again. */
+export const unanswered = signal(0)
+
+export type Query<T> = {
+  data: T | undefined
+  /** Why there is no newer answer. */
+  failure: Failure | undefined
+  refresh(): void
+}
+
+/** Asks for the path now and, with `everyMs`, again and again. A path of null asks nothing. */
+export function useQuery<T>(path: string | null, everyMs = 0): Query<T> {
+  const [state, setState] = useState<{ path: string | null; data: T | undefined; failure: Failure | undefined }>({
+    path,
+    data: undefined,
+    failure: undefined,
+  })
+  const [turn, setTurn] = useState(0)
+  const isAway = useRef(false)
+  const away = (now: boolean): void => {
+    if (now !== isAway.current) unanswered.value += now ? 1 : -1
+    isAway.current = now
+  }
+
+  useEffect(() => {
+    if (path === null) return
+    const abort = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const ask = async (): Promise<void> => {
+      if (document.visibilityState === 'hidden') {
+        timer = setTimeout(ask, 1000)
+        return
+      }
+      try {
+        const data = await get<T>(path, abort.signal)
+        away(false)
+        setState({ path, data, failure: undefined })
+      } catch (error) {
+        if (abort.signal.aborted) return
+        const failure = error instanceof Failure ? error : new Failure(0, 'unknown', String(error))
+        away(failure.status === 0 || failure.status >= 500)
+        setState((before) => ({ path, data: before.path === path ? before.data : undefined, failure }))
+      }
+      if (everyMs > 0 || isAway.current) timer = setTimeout(ask, isAway.current ? 2000 : everyMs)
+    }
+    void ask()
+    return () => {
+      abort.abort()
+      clearTimeout(timer)
+      away(false)
+    }
+  }, [path, everyMs, turn])
+
+  const refresh = useCallback(() => setTurn((before) => before + 1), [])
+  const isCurrent = state.path === path
+  return { data: isCurrent ? state.data : undefined, failure: isCurrent ? state.failure : undefined, refresh }
+}
+
+/** What a button does: runs once at a time, and keeps why it failed. */
+export function useAction(): { run(work: () => Promise<unknown>): Promise<void>; isBusy: boolean; failure: Failure | undefined } {
+  const [state, setState] = useState<{ isBusy: boolean; failure: Failure | undefined }>({ isBusy: false, failure: undefined })
+  const run = useCallback(async (work: () => Promise<unknown>) => {
+    setState({ isBusy: true, failure: undefined })
+    try {
+      await work()
+      setState({ isBusy: false, failure: undefined })
+    } catch (error) {
+      setState({ isBusy: false, failure: error instanceof Failure ? error : new Failure(0, 'unknown', String(error)) })
+    }
+  }, [])
+  return { run, ...state }
+}

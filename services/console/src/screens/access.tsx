@@ -1,0 +1,234 @@
+/** Who and what may use the account: API keys for programs, members for people. Secrets are shown once. */
+import { useState } from 'preact/hooks'
+import type {
+  ApiKey,
+  CreateKeyResponse,
+  CreateMemberLinkResponse,
+  CreateMemberResponse,
+  ListKeysResponse,
+  ListMembersResponse,
+  Member,
+} from '../../../../clients/typescript/src/generated/types.ts'
+import { HOME, post, remove } from '../api.ts'
+import { Copyable, Dialog, Field, Loaded, Refused, Time, Title } from '../parts/parts.tsx'
+import { useAction, useQuery } from '../query.ts'
+import { may, session } from '../session.ts'
+
+type ShownOnce = { title: string; lines: [name: string, text: string][] }
+
+const ROLES: Record<Member['role'], string> = {
+  owner: 'may do everything',
+  editor: 'may change everything but access',
+  viewer: 'may only look',
+}
+
+const linkOf = (token: string): string => `${HOME.href}#link=${token}`
+
+function NewKey({ onMade }: { onMade(made: CreateKeyResponse): void }) {
+  const { run, isBusy, failure } = useAction()
+  const [name, setName] = useState('')
+  const [scopes, setScopes] = useState<string[]>([])
+  const own = session.value?.scopes ?? []
+  const toggle = (scope: string): void => setScopes(scopes.includes(scope) ? scopes.filter((each) => each !== scope) : [...scopes, scope])
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run(async () => {
+          const made = await post<CreateKeyResponse>('/keys', { name, scopes })
+          setName('')
+          setScopes([])
+          onMade(made)
+        })
+      }}
+    >
+      <Field name="Name of the new key">
+        <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+      </Field>
+      <fieldset>
+        <legend>What it may do</legend>
+        <button type="button" class="plain" onClick={() => setScopes(scopes.length === own.length ? [] : [...own])}>
+          {scopes.length === own.length ? 'nothing' : 'everything'}
+        </button>
+        {own.map((scope) => (
+          <label key={scope} class="check">
+            <input type="checkbox" checked={scopes.includes(scope)} onChange={() => toggle(scope)} /> {scope}
+          </label>
+        ))}
+      </fieldset>
+      <Refused failure={failure} />
+      <button disabled={isBusy || scopes.length === 0}>Make the key</button>
+    </form>
+  )
+}
+
+function NewMember({ onMade }: { onMade(made: CreateMemberResponse): void }) {
+  const { run, isBusy, failure } = useAction()
+  const [name, setName] = useState('')
+  const [email, setEmail] = useState('')
+  const [role, setRole] = useState<Member['role']>('viewer')
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run(async () => {
+          const made = await post<CreateMemberResponse>('/members', { name, email, role })
+          setName('')
+          setEmail('')
+          onMade(made)
+        })
+      }}
+    >
+      <Field name="Name">
+        <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+      </Field>
+      <Field name="E-mail address">
+        <input type="email" required value={email} onInput={({ currentTarget }) => setEmail(currentTarget.value)} />
+      </Field>
+      <Field name="Role" hint={ROLES[role]}>
+        <select value={role} onChange={({ currentTarget }) => setRole(currentTarget.value as Member['role'])}>
+          {Object.keys(ROLES).map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </Field>
+      <Refused failure={failure} />
+      <button disabled={isBusy}>Invite</button>
+    </form>
+  )
+}
+
+function Remove({ what, path, onDone }: { what: string; path: string; onDone(): void }) {
+  const { run, isBusy, failure } = useAction()
+  const [isSure, setIsSure] = useState(false)
+  if (!may('keys:write')) return null
+  return (
+    <>
+      <button
+        type="button"
+        class={isSure ? 'danger' : 'plain'}
+        disabled={isBusy}
+        onClick={() => (isSure ? void run(() => remove(path).then(onDone)) : setIsSure(true))}
+      >
+        {isSure ? `Yes, ${what}` : what}
+      </button>
+      <Refused failure={failure} />
+    </>
+  )
+}
+
+export function Access() {
+  const keys = useQuery<ListKeysResponse>('/keys?page_size=100')
+  const members = useQuery<ListMembersResponse>('/members?page_size=100')
+  const [once, setOnce] = useState<ShownOnce>()
+  const { run, failure } = useAction()
+  const newLink = async ({ id, name }: Member): Promise<void> => {
+    const { sign_in_token } = await post<CreateMemberLinkResponse>(`/members/${id}/link`)
+    setOnce({ title: `A link for ${name}`, lines: [['Signs in once, within seven days', linkOf(sign_in_token)]] })
+  }
+  return (
+    <>
+      <Title text="Access" />
+      <Refused failure={failure} />
+      <section aria-labelledby="keys">
+        <h2 id="keys">API keys</h2>
+        <Loaded query={keys}>
+          {({ keys: found }) => (
+            <div class="scroll" tabIndex={0} role="region" aria-label="API keys">
+              <table>
+                <tbody>
+                  {found.map(({ id, name, scopes, created_at }: ApiKey) => (
+                    <tr key={id}>
+                      <th scope="row">
+                        {name}
+                        <small>{id}</small>
+                      </th>
+                      <td class="value">{scopes.length === session.value?.scopes.length ? 'everything' : scopes.join(', ')}</td>
+                      <td>
+                        <Time at={created_at} />
+                      </td>
+                      <td>
+                        <Remove what="revoke" path={`/keys/${id}`} onDone={keys.refresh} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </Loaded>
+        {may('keys:write') && (
+          <details>
+            <summary>New key</summary>
+            <NewKey
+              onMade={({ name, api_key, api_secret }) => {
+                setOnce({
+                  title: `The key ${name}`,
+                  lines: [
+                    ['API key', api_key],
+                    ['API secret, shown this once', api_secret],
+                  ],
+                })
+                keys.refresh()
+              }}
+            />
+          </details>
+        )}
+      </section>
+      <section aria-labelledby="members">
+        <h2 id="members">Members</h2>
+        <Loaded query={members}>
+          {({ members: found }) => (
+            <div class="scroll" tabIndex={0} role="region" aria-label="Members">
+              <table>
+                <tbody>
+                  {found.map((member) => (
+                    <tr key={member.id}>
+                      <th scope="row">
+                        {member.name}
+                        <small>{member.email}</small>
+                      </th>
+                      <td title={ROLES[member.role]}>{member.role}</td>
+                      <td>{member.has_password ? 'has a password' : 'signs in by links'}</td>
+                      <td>
+                        {may('keys:write') && (
+                          <button type="button" class="plain" onClick={() => void run(() => newLink(member))}>
+                            new link
+                          </button>
+                        )}{' '}
+                        <Remove what="remove" path={`/members/${member.id}`} onDone={members.refresh} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </Loaded>
+        {may('keys:write') && (
+          <details>
+            <summary>Invite a member</summary>
+            <NewMember
+              onMade={({ name, sign_in_token }) => {
+                setOnce({ title: `An invitation for ${name}`, lines: [['Signs in once, within seven days', linkOf(sign_in_token)]] })
+                members.refresh()
+              }}
+            />
+          </details>
+        )}
+      </section>
+      {once && (
+        <Dialog title={once.title} onClose={() => setOnce(undefined)}>
+          <p>Keep it now: it is not shown again.</p>
+          {once.lines.map(([name, text]) => (
+            <p key={name}>
+              {name}
+              <br />
+              <Copyable text={text} />
+            </p>
+          ))}
+        </Dialog>
+      )}
+    </>
+  )
+}

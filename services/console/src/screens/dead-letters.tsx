@@ -1,0 +1,47 @@
+/** What failed, in groups; and the way out: change the step, see what becomes of these very records, save, and run them again. */
+import { useLocation } from 'preact-iso'
+import type { DeadLetterGroup, ListDeadLetterGroupsResponse, Pipeline } from '../../../../clients/typescript/src/generated/types.ts'
+import { HOME, withQuery } from '../api.ts'
+import { count } from '../format.ts'
+import { Loaded, Time, Title } from '../parts/parts.tsx'
+import { FixGroup } from '../parts/fix-group.tsx'
+import { useQuery } from '../query.ts'
+
+const keyOf = ({ step, version, error_code }: DeadLetterGroup): string => `${step}/${version}/${error_code}`
+
+export function DeadLetters({ id }: { id: string }) {
+  const { query, path } = useLocation()
+  const pipeline = useQuery<Pipeline>(`/pipelines/${id}`)
+  const groups = useQuery<ListDeadLetterGroupsResponse>(`/pipelines/${id}/dead-letters/groups`, 5000)
+  const name = pipeline.data?.name ?? 'pipeline'
+  return (
+    <>
+      <Title text={`Dead letters of ${name}`}>
+        <a href={`${HOME.pathname}pipelines/${id}`}>pipeline</a>
+      </Title>
+      <Loaded query={groups}>
+        {({ groups: found }) =>
+          found.length === 0 && query.group === undefined ? (
+            <p class="quiet">No record of this pipeline waits here: each one was delivered, filtered, or redriven.</p>
+          ) : (
+            <ul class="groups">
+              {found.map((group) => (
+                <li key={keyOf(group)} class={query.group === keyOf(group) ? 'chosen' : undefined}>
+                  <a href={withQuery(path, { group: keyOf(group) })}>
+                    <b>{count(group.count)}</b> × <code>{group.error_code}</code> in step {group.step} ({group.module} {group.version})
+                  </a>
+                  <small>
+                    {group.message} · first <Time at={group.first_failed_at} />, last <Time at={group.last_failed_at} />
+                  </small>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+      {query.group !== undefined && pipeline.data && (
+        <FixGroup key={query.group} pipeline={pipeline.data} group={query.group} onChanged={() => (pipeline.refresh(), groups.refresh())} />
+      )}
+    </>
+  )
+}

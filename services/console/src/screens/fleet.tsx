@@ -1,0 +1,114 @@
+/** All pipelines, those that need attention first. */
+import { useLocation } from 'preact-iso'
+import type { GetOverviewResponse, PipelineGlance } from '../../../../clients/typescript/src/generated/types.ts'
+import { HOME, withQuery } from '../api.ts'
+import { compact, count, rate } from '../format.ts'
+import { Badge, Figure, Loaded, Time, Title } from '../parts/parts.tsx'
+import { useRowKeys } from '../parts/row-keys.ts'
+import { useQuery } from '../query.ts'
+import { may } from '../session.ts'
+
+const REFRESH_MS = 3000
+
+function Row({ each }: { each: PipelineGlance }) {
+  const isIdle = each.status === 'running' && each.records_per_second === 0 && each.lag === 0
+  return (
+    <tr class={each.attention ? 'attention' : undefined}>
+      <th scope="row">
+        <a href={`${HOME.pathname}pipelines/${each.id}`}>{each.name}</a>
+        {each.attention && <small>{each.attention}</small>}
+      </th>
+      <td>
+        <Badge text={each.status} />
+      </td>
+      <td class="number">{isIdle ? <span class="quiet">idle</span> : `${rate(each.records_per_second)}/s`}</td>
+      <td class="number" title={`${count(each.lag)} offsets`}>
+        {compact(each.lag)}
+      </td>
+      <td class="number">
+        {each.dead_letters === 0 ? '0' : <a href={`${HOME.pathname}pipelines/${each.id}/dead-letters`}>{compact(each.dead_letters)}</a>}
+      </td>
+      <td>
+        <Time at={each.changed_at} />
+      </td>
+    </tr>
+  )
+}
+
+export function Fleet() {
+  const { query, route, path } = useLocation()
+  const overview = useQuery<GetOverviewResponse>('/overview', REFRESH_MS)
+  const wanted = (query.q ?? '').toLowerCase()
+  const rows = useRowKeys()
+  return (
+    <>
+      <Title text="Pipelines">
+        {may('pipelines:write') && (
+          <a class="button" href={`${HOME.pathname}start`}>
+            New pipeline
+          </a>
+        )}
+      </Title>
+      <Loaded query={overview}>
+        {({ pipelines, totals }) => {
+          const shown = pipelines.filter(({ name, status }) => name.toLowerCase().includes(wanted) || status === wanted)
+          return (
+            <>
+              <dl class="figures">
+                <Figure name="need attention">
+                  <span class={totals.attention > 0 ? 'bad' : undefined}>{totals.attention}</span> of {totals.pipelines}
+                </Figure>
+                <Figure name="records a second">{rate(totals.records_per_second)}</Figure>
+                <Figure name="lag" note={`${count(totals.lag)} offsets`}>
+                  {compact(totals.lag)}
+                </Figure>
+                <Figure name="dead letters">{count(totals.dead_letters)}</Figure>
+              </dl>
+              {totals.pipelines === 0 ? (
+                <p class="quiet">
+                  There are no pipelines yet. <a href={`${HOME.pathname}start`}>Make the first one</a> from a few lines of JSON.
+                </p>
+              ) : (
+                <>
+                  <input
+                    type="search"
+                    placeholder="Name or status"
+                    aria-label="Filter by name or status"
+                    value={query.q ?? ''}
+                    onInput={({ currentTarget }) => route(withQuery(path, { q: currentTarget.value }), true)}
+                  />
+                  <div class="scroll" tabIndex={0} role="region" aria-label="Pipelines">
+                    <table ref={rows}>
+                      <thead>
+                        <tr>
+                          <th scope="col">Pipeline</th>
+                          <th scope="col">Status</th>
+                          <th scope="col" class="number">
+                            Rate
+                          </th>
+                          <th scope="col" class="number">
+                            Lag
+                          </th>
+                          <th scope="col" class="number">
+                            Dead letters
+                          </th>
+                          <th scope="col">Since</th>
+                        </tr>
+                      </thead>
+                      <tbody>
+                        {shown.map((each) => (
+                          <Row key={each.id} each={each} />
+                        ))}
+                      </tbody>
+                    </table>
+                  </div>
+                  {shown.length === 0 && <p class="quiet">No pipeline has “{query.q}” in its name.</p>}
+                </>
+              )}
+            </>
+          )
+        }}
+      </Loaded>
+    </>
+  )
+}

@@ -1,0 +1,51 @@
+/** Redrives and replays, the newest first. */
+import type { ListJobsResponse } from '../../../../clients/typescript/src/generated/types.ts'
+import { HOME, post, withQuery } from '../api.ts'
+import { count } from '../format.ts'
+import { Paged } from '../parts/paged.tsx'
+import { Badge, Time, Title } from '../parts/parts.tsx'
+import { may } from '../session.ts'
+
+export function Jobs() {
+  return (
+    <>
+      <Title text="Jobs" />
+      <Paged<ListJobsResponse, ListJobsResponse['jobs'][number]>
+        label="Jobs"
+        path={(page) => withQuery('/jobs', { page, page_size: 50, sort: '-created_at' })}
+        items={({ jobs }) => jobs}
+        everyMs={2000}
+        columns={['Job', 'Pipeline', 'Status', 'Progress', 'Records', 'Started']}
+        none="Nothing was redriven or replayed yet."
+        row={({ id, kind, pipeline_id, status, status_reason, progress, records, created_at }, refresh) => (
+          <tr key={id}>
+            <th scope="row">
+              {kind}
+              {status_reason && <small>{status_reason}</small>}
+            </th>
+            <td>
+              <a href={`${HOME.pathname}pipelines/${pipeline_id}`}>{pipeline_id}</a>
+            </td>
+            <td>
+              <Badge text={status} />
+              {status === 'running' && may('pipelines:write') && (
+                <button type="button" class="plain" onClick={() => void post(`/jobs/${id}/cancel`).then(refresh, refresh)}>
+                  cancel
+                </button>
+              )}
+            </td>
+            <td>
+              <progress value={progress} aria-label={`Progress of ${id}`} />
+            </td>
+            <td class="number">
+              {count(records.out)} of {count(records.in)}
+            </td>
+            <td>
+              <Time at={created_at} />
+            </td>
+          </tr>
+        )}
+      />
+    </>
+  )
+}

@@ -1,0 +1,32 @@
+/** The account's SmartModules and the built-in ones. */
+import type { ListSmartModulesResponse } from '../../../../clients/typescript/src/generated/types.ts'
+import { withQuery } from '../api.ts'
+import { Paged } from '../parts/paged.tsx'
+import { Time, Title } from '../parts/parts.tsx'
+
+export function SmartModules() {
+  return (
+    <>
+      <Title text="SmartModules" />
+      <Paged<ListSmartModulesResponse, ListSmartModulesResponse['modules'][number]>
+        label="SmartModules"
+        path={(page) => withQuery('/smartmodules', { page, page_size: 50, sort: 'name' })}
+        items={({ modules }) => modules}
+        columns={['SmartModule', 'Newest version', 'Deployed']}
+        none="There are no SmartModules."
+        row={({ id, name, description, version, created_at }) => (
+          <tr key={id}>
+            <th scope="row">
+              {name}
+              {description && <small>{description}</small>}
+            </th>
+            <td>{version}</td>
+            <td>
+              <Time at={created_at} />
+            </td>
+          </tr>
+        )}
+      />
+    </>
+  )
+}

@@ -1,0 +1,95 @@
+/** The first pipeline: a few lines of JSON become a stream, an expression becomes its step, and the counter runs. */
+import { useLocation } from 'preact-iso'
+import { useState } from 'preact/hooks'
+import { parseJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { HOME, post } from '../api.ts'
+import { Field, Refused, Title } from '../parts/parts.tsx'
+import { useAction } from '../query.ts'
+
+const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
+{"id": "a2", "city": "Berlin", "amount": 99}
+{"id": "a3", "city": "Wien", "amount": 250.75}`
+
+type Row = Record<string, unknown>
+
+/** Lines of JSON, or one array. Throws an Error that names the line. */
+function rowsOf(text: string): Row[] {
+  const trimmed = text.trim()
+  const values = trimmed.startsWith('[') ? (parseJson(trimmed) as unknown[]) : trimmed.split('\n').filter((line) => line.trim() !== '')
+  return values.map((value, index) => {
+    try {
+      const row = typeof value === 'string' ? parseJson(value) : value
+      if (typeof row === 'object' && row !== null && !Array.isArray(row)) return row as Row
+    } catch {
+      // Told below.
+    }
+    throw new Error(`line ${index + 1} is not a JSON object`)
+  })
+}
+
+const typeOf = (value: unknown): string | undefined => {
+  if (typeof value === 'bigint') return 'integer'
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
+  if (typeof value === 'boolean') return 'boolean'
+  if (Array.isArray(value)) return 'array'
+  if (value === null || value === undefined) return undefined
+  return typeof value === 'object' ? 'object' : 'string'
+}
+
+/** A field's type from all rows that have it; two kinds of number are a number. */
+function schemaOf(rows: Row[]): Record<string, string> {
+  const types = new Map<string, string>()
+  for (const [name, value] of rows.flatMap((row) => Object.entries(row))) {
+    const [known, found] = [types.get(name), typeOf(value)]
+    if (found !== undefined) types.set(name, known === undefined || known === found || known === 'number' ? (known ?? found) : 'number')
+  }
+  return Object.fromEntries(types)
+}
+
+export function Start() {
+  const { route } = useLocation()
+  const [name, setName] = useState('orders')
+  const [text, setText] = useState(SAMPLE)
+  const [filter, setFilter] = useState('value.amount > 50.0')
+  const { run, isBusy, failure } = useAction()
+
+  async function make(): Promise<void> {
+    const rows = rowsOf(text)
+    const schema = schemaOf(rows)
+    const created = async (own: string) => (await post<{ id: string }>('/streams', { name: own, schema })).id
+    const [source, sink] = [await created(name), await created(`${name}-filtered`)]
+    await post(`/streams/${source}/data`, { records: rows })
+    const { pipeline_id } = await post<{ pipeline_id: string }>('/pipelines', {
+      name: `${name}-pipeline`,
+      source: { connector_id: 'stream', config: { stream_id: source } },
+      processors: filter.trim() === '' ? [] : [{ module_id: 'dps/cel', config: { filter } }],
+      sink: { connector_id: 'stream', config: { stream_id: sink } },
+    })
+    route(`${HOME.pathname}pipelines/${pipeline_id}`)
+  }
+
+  return (
+    <>
+      <Title text="New pipeline" />
+      <form
+        class="start"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void run(make)
+        }}
+      >
+        <Field name="Name" hint="The stream’s name; the pipeline and what it delivers are named after it.">
+          <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+        </Field>
+        <Field name="Some records" hint="One JSON object a line, or an array. They make the stream’s schema, and are written to it.">
+          <textarea rows={8} required spellcheck={false} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
+        </Field>
+        <Field name="Keep records for which" hint="An expression (CEL) over value, key, headers and timestamp; empty keeps all.">
+          <input spellcheck={false} value={filter} onInput={({ currentTarget }) => setFilter(currentTarget.value)} />
+        </Field>
+        <Refused failure={failure} />
+        <button disabled={isBusy}>{isBusy ? 'Making it…' : 'Make the pipeline'}</button>
+      </form>
+    </>
+  )
+}

@@ -1,0 +1,186 @@
+/** What people do in the console, in a real browser: from signing in to a record that failed, was mended and proven. */
+import kafkajs from 'kafkajs'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { frame } from '../../shared/model/framing.ts'
+import { hasBrowser, linkFor, openBrowser, openTab, signInTo, type Tab } from '../harness/browser.ts'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
+import { createPipeline, createStream, waitForStatus, write } from '../harness/pipelines.ts'
+
+let browser: Browser
+let client: Client
+let accountId: string
+beforeAll(async () => {
+  if (!hasBrowser) return
+  browser = await openBrowser()
+  const opened = await openAccount('enterprise')
+  client = opened.client
+  accountId = opened.account.account_id
+})
+afterAll(() => browser?.close())
+
+async function inConsole(work: (tab: Tab) => Promise<void>): Promise<void> {
+  const tab = await openTab(browser)
+  try {
+    await signInTo(tab, accountId)
+    await work(tab)
+    expect(tab.complaints).toEqual([])
+  } finally {
+    await tab.context.close()
+  }
+}
+
+describe.skipIf(!hasBrowser)('signing in', () => {
+  it('takes a link once, keeps it out of the history, and ends when one signs out', async () => {
+    const link = await linkFor(accountId)
+    const { page, context } = await openTab(browser)
+    await page.goto(link)
+    await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
+    expect(page.url()).not.toContain('link=')
+    await page.reload()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await page.goto('about:blank')
+    await page.goto(link)
+    await page.getByText('the link was used already').waitFor()
+    await context.close()
+  })
+
+  it('works with a password, once one is set', async () => {
+    const { page, context } = await openTab(browser)
+    const { body } = await client.call<{ sign_in_token: string; email: string }>('POST', '/v1/members', {
+      name: 'Ada',
+      email: `${unique('ada')}@example.com`,
+      role: 'editor',
+    })
+    await page.goto(`${service().apiUrl}/console/#link=${body.sign_in_token}`)
+    await page.getByRole('link', { name: /Ada/ }).click()
+    await page.getByLabel('New password').fill('correct horse battery')
+    await page.getByRole('button', { name: 'Set the password' }).click()
+    await page.getByText('It is set.').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('E-mail address').fill(body.email)
+    await page.getByLabel('Password').fill('wrong horse battery')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('the address or password is wrong').waitFor()
+    await page.getByLabel('Password').fill('correct horse battery')
+    await page.keyboard.press('Enter')
+    // Where one was when one signed out.
+    await page.getByRole('heading', { name: 'Ada' }).waitFor()
+    // Editors don't manage access.
+    expect(await page.getByRole('link', { name: 'Access' }).count()).toBe(0)
+    await context.close()
+  })
+})
+
+describe.skipIf(!hasBrowser)('the first pipeline', () => {
+  it('is made from a few lines of JSON, and counts', async () => {
+    await inConsole(async ({ page }) => {
+      await page
+        .getByRole('link', { name: /New pipeline|Make the first one/ })
+        .first()
+        .click()
+      await page.getByLabel('Name').fill(unique('first'))
+      await page.getByRole('button', { name: 'Make the pipeline' }).click()
+      await page.locator('.equation').getByText('3 in').waitFor()
+      await page.locator('.equation').getByText('2 out').waitFor()
+      expect(await page.locator('.equation').textContent()).toContain('1 filtered')
+    })
+  })
+
+  it('says which line is no JSON', async () => {
+    await inConsole(async ({ page }) => {
+      await page.goto(`${service().apiUrl}/console/start`)
+      await page.getByLabel('Some records').fill('{"a": 1}\n{"a": ')
+      await page.getByRole('button', { name: 'Make the pipeline' }).click()
+      await page.getByText('line 2 is not a JSON object').waitFor()
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('a record that fails', () => {
+  it('is found in its group, mended on itself, redriven and explained', async () => {
+    const [from, to] = [
+      await createStream(client, { id: 'string', sum: 'integer', count: 'integer' }, { partitions: 1 }),
+      await createStream(client, { id: 'string', sum: 'integer', count: 'integer', mean: 'integer' }),
+    ]
+    const id = await createPipeline(client, from.id, [{ name: 'dps/cel', config: { set: { mean: 'value.sum / value.count' } } }], to.id)
+    await waitForStatus(client, id, 'running')
+    await write(client, from.id, [
+      { id: 'a', sum: 9, count: 3 },
+      { id: 'b', sum: 1, count: 0 },
+      { id: 'c', sum: 2, count: 0 },
+    ])
+    await inConsole(async ({ page }) => {
+      await page.goto(`${service().apiUrl}/console/pipelines/${id}/dead-letters`)
+      await page.locator('.groups a').first().click()
+      await page.getByRole('button', { name: /Try on 2/ }).click()
+      // As it is, they fail again.
+      await page.getByText('dead letter', { exact: true }).first().waitFor()
+      const config = page.getByLabel(/Config of dps\/cel/)
+      await config.fill(JSON.stringify({ set: { mean: 'value.count == 0 ? 0 : value.sum / value.count' } }))
+      await page.getByRole('button', { name: /Try on 2/ }).click()
+      await eventually('both would be delivered', async () => (await page.locator('.fix td .badge.good').count()) === 2)
+      await page.getByRole('button', { name: 'Save as the next revision' }).click()
+      await eventually('the pipeline runs the change', async () => {
+        const { body } = await client.call<{ tasks: { revision: number }[] }>('GET', `/v1/pipelines/${id}/status`)
+        return body.tasks.every(({ revision }) => revision === 2)
+      })
+      await page.getByRole('button', { name: 'Count what a redrive takes' }).click()
+      await page.getByRole('button', { name: 'Redrive 2' }).click()
+      await page.getByText('2 of 2 delivered').waitFor()
+      await page.goto(`${service().apiUrl}/console/pipelines/${id}/records/0/0`)
+      await page.getByRole('heading', { name: 'As it came' }).waitFor()
+      const difference = page.locator('.difference tr', { hasText: 'mean' })
+      expect(await difference.locator('.is').textContent()).toBe('3')
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('numbers', () => {
+  it('beyond 2^53 are shown with all their digits', async () => {
+    const [from, to] = [await createStream(client, { n: 'integer' }, { partitions: 1 }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id)
+    await waitForStatus(client, id, 'running')
+    // Over HTTP a JSON stream takes no integer that a double can't hold; a producer of Kafka may write it.
+    const schemaId = (await client.call<{ schema_id: number }>('GET', `/v1/streams/${from.id}`)).body.schema_id
+    const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
+    const producer = kafka.producer()
+    await producer.connect()
+    await producer.send({ topic: from.topic, messages: [{ value: frame(schemaId, '{"n":9007199254740993}') }] })
+    await producer.disconnect()
+    await inConsole(async ({ page }) => {
+      await page.goto(`${service().apiUrl}/console/pipelines/${id}`)
+      await page.getByRole('button', { name: 'Show the newest' }).click()
+      await page.getByText('9007199254740993').waitFor()
+      await page.getByRole('link', { name: '0:0' }).click()
+      await page.getByText('9007199254740993').first().waitFor()
+      await page.goto(`${service().apiUrl}/console/streams/${from.id}`)
+      await page.getByText('9007199254740993').first().waitFor()
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('keys', () => {
+  it('are made with the chosen scopes, shown once, and revoked', async () => {
+    await inConsole(async ({ page }) => {
+      await page.getByRole('link', { name: 'Access' }).click()
+      await page.locator('summary', { hasText: 'New key' }).click()
+      const name = unique('console')
+      await page.getByLabel('Name of the new key').fill(name)
+      await page.getByLabel('streams:read').check()
+      await page.getByRole('button', { name: 'Make the key' }).click()
+      const [api_key, api_secret] = await page.getByRole('dialog').locator('code').allTextContents()
+      const keyed = await loggedIn({ api_key: api_key!, api_secret: api_secret! })
+      expect((await keyed.call('GET', '/v1/streams')).status).toBe(200)
+      expect((await keyed.call('GET', '/v1/pipelines')).status).toBe(403)
+      await page.keyboard.press('Escape')
+      expect(await page.getByText(api_secret!).count()).toBe(0)
+      const row = page.locator('tr', { hasText: name })
+      await row.getByRole('button', { name: 'revoke' }).click()
+      await row.getByRole('button', { name: 'Yes, revoke' }).click()
+      await eventually('the key is gone', async () => (await page.locator('tr', { hasText: name }).count()) === 0)
+    })
+  })
+})

@@ -1,0 +1,94 @@
+/** Every screen in both themes and two widths: nothing that WCAG 2.2 AA refuses, nothing wider than the page, nothing that the CSP refuses. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser, openBrowser, openTab, picture, signInTo, violations, type Tab } from '../harness/browser.ts'
+import { eventually, service, unique, type Client } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
+import { createPipeline, createStream, waitForStatus, write } from '../harness/pipelines.ts'
+
+let browser: Browser
+let client: Client
+let accountId: string
+let screens: [name: string, path: string][]
+beforeAll(async () => {
+  if (!hasBrowser) return
+  browser = await openBrowser()
+  const opened = await openAccount('enterprise')
+  client = opened.client
+  accountId = opened.account.account_id
+  const schema = { id: 'string', city: 'string', amount: 'number' }
+  const [from, to] = [await createStream(client, schema, { partitions: 1 }), await createStream(client, schema)]
+  const steps = [{ name: 'dps/cel', config: { filter: 'value.amount > 50.0', set: { share: '1 / int(value.amount - 99.0)' } } }]
+  const id = await createPipeline(client, from.id, steps, to.id, { name: unique('orders-above-fifty') })
+  await waitForStatus(client, id, 'running')
+  await write(
+    client,
+    from.id,
+    Array.from({ length: 20 }, (_, n) => ({ id: `a${n}`, city: n % 2 ? 'Wien' : 'Berlin', amount: 92 + n })),
+  )
+  await createPipeline(client, from.id, [], to.id, { autostart: false, name: unique('not-started') })
+  await eventually('one has failed', async () => {
+    const { body } = await client.call<{ groups: unknown[] }>('GET', `/v1/pipelines/${id}/dead-letters/groups`)
+    return body.groups.length > 0
+  })
+  screens = [
+    ['pipelines', ''],
+    ['pipeline', `pipelines/${id}`],
+    ['record', `pipelines/${id}/records/0/9`],
+    ['record-failed', `pipelines/${id}/records/0/7`],
+    ['dead-letters', `pipelines/${id}/dead-letters`],
+    ['start', 'start'],
+    ['streams', 'streams'],
+    ['stream', `streams/${from.id}`],
+    ['smartmodules', 'smartmodules'],
+    ['jobs', 'jobs'],
+    ['access', 'access'],
+    ['audit', 'audit'],
+    ['you', 'you'],
+  ]
+})
+afterAll(() => browser?.close())
+
+const LOOKS = (['light', 'dark'] as const).flatMap((theme) => [1440, 320].map((width) => ({ theme, width })))
+
+/** Waits until nothing is being read. */
+async function settled({ page }: Tab): Promise<void> {
+  await page.locator('h1').first().waitFor()
+  await eventually('everything is read', async () => (await page.getByText('Reading…').count()) === 0)
+}
+
+describe.skipIf(!hasBrowser)('a screen', () => {
+  it.each(LOOKS)('is accessible and fits: $theme, $width px', { timeout: 180_000 }, async (look) => {
+    const tab = await openTab(browser, look)
+    const found: string[] = []
+    await tab.page.goto(`${service().apiUrl}/console/`)
+    await tab.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    const check = async (name: string): Promise<void> => {
+      found.push(...(await violations(tab.page)).map((each) => `${name}: ${each}`))
+      const wider = await tab.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+      if (wider > 0) found.push(`${name}: ${wider} px wider than the page`)
+      await picture(tab.page, `${name}-${look.theme}-${look.width}`)
+    }
+    await check('sign-in')
+    await signInTo(tab, accountId)
+    for (const [name, path] of screens) {
+      await tab.page.goto(`${service().apiUrl}/console/${path}`)
+      await settled(tab)
+      if (name === 'dead-letters')
+        await tab.page
+          .locator('.groups a')
+          .first()
+          .click()
+          .then(() => settled(tab))
+      if (name === 'pipeline') {
+        await tab.page.getByRole('button', { name: 'Show the newest' }).click()
+        await tab.page.getByRole('region', { name: 'Newest records' }).waitFor()
+      }
+      if (name === 'access') await tab.page.locator('summary', { hasText: 'New key' }).click()
+      await check(name)
+    }
+    expect(found).toEqual([])
+    expect(tab.complaints).toEqual([])
+    await tab.context.close()
+  })
+})

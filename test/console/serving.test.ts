@@ -1,0 +1,88 @@
+/** How the console is served: its size, below another path, and while the control plane is away. */
+import { createServer, request } from 'node:http'
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser, openBrowser, openTab, signInTo } from '../harness/browser.ts'
+import { eventually, service } from '../harness/client.ts'
+import { killProcess, runningControlPlanes } from '../harness/processes.ts'
+
+const DIST = join(import.meta.dirname, '..', '..', 'services', 'console', 'dist')
+
+let browser: Browser
+beforeAll(async () => {
+  if (hasBrowser) browser = await openBrowser()
+})
+afterAll(() => browser?.close())
+
+describe('the console', () => {
+  it('loads at most 60 KB of scripts and 12 KB of styles at first', () => {
+    const page = readFileSync(join(DIST, 'index.html'), 'utf8')
+    const size = (kind: string) =>
+      [...page.matchAll(new RegExp(`(?:src|href)="\\./(assets/[^"]+\\.${kind})"`, 'g'))].reduce(
+        (sum, [, file]) => sum + gzipSync(readFileSync(join(DIST, file!))).length,
+        0,
+      )
+    process.stdout.write(`first load: ${size('js')} bytes of scripts, ${size('css')} of styles (gzip)\n`)
+    expect(size('js')).toBeGreaterThan(5000)
+    expect(size('js')).toBeLessThan(60_000)
+    expect(size('css')).toBeLessThan(12_000)
+  })
+
+  it('is where a browser is led, with a CSP that allows its own files alone', async () => {
+    const { apiUrl } = service()
+    const led = await fetch(apiUrl, { redirect: 'manual' })
+    expect([led.status, led.headers.get('Location')]).toEqual([302, 'console/'])
+    const page = await fetch(`${apiUrl}/console/pipelines/x`)
+    expect(page.headers.get('Content-Security-Policy')).toContain("script-src 'self';")
+    expect(await page.text()).toContain('<base href="../">')
+    const none = await fetch(`${apiUrl}/console/assets/none.js`)
+    expect(none.status).toBe(404)
+    const [, script] = /src="\.\/(assets\/[^"]+)"/.exec(await (await fetch(`${apiUrl}/console/`)).text())!
+    expect((await fetch(`${apiUrl}/console/${script}`)).headers.get('Cache-Control')).toContain('immutable')
+  })
+
+  it.skipIf(!hasBrowser)('works below the path of a proxy, at every depth', async () => {
+    const { apiUrl, accounts } = service()
+    const proxy = createServer((asked, answer) => {
+      if (!asked.url?.startsWith('/below/here/')) return void answer.writeHead(404).end()
+      const path = asked.url.slice('/below/here'.length)
+      const sent = request(`${apiUrl}${path}`, { method: asked.method, headers: asked.headers }, (got) => {
+        answer.writeHead(got.statusCode!, got.headers)
+        got.pipe(answer)
+      })
+      asked.pipe(sent)
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/below/here`
+    const tab = await openTab(browser)
+    await signInTo(tab, accounts.other.account_id, base)
+    await tab.page.getByRole('link', { name: 'Streams' }).click()
+    await tab.page.getByRole('heading', { name: 'Streams' }).waitFor()
+    expect(tab.page.url()).toBe(`${base}/console/streams`)
+    await tab.page.goto(`${base}/console/pipelines/none/dead-letters`)
+    await tab.page.getByText('the pipeline does not exist').first().waitFor()
+    expect(tab.complaints).toEqual([])
+    await tab.context.close()
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+
+  it.skipIf(!hasBrowser)('says that it tries again while the control plane is away, and goes on', async () => {
+    const tab = await openTab(browser)
+    await signInTo(tab, service().accounts.other.account_id)
+    await tab.page.locator('.figures').waitFor()
+    // It is back within two seconds, and the page asks every three.
+    await eventually('the page says so', async () => {
+      runningControlPlanes().forEach(killProcess)
+      return tab.page.getByText('Reconnecting').isVisible()
+    })
+    // What was there stays there.
+    expect(await tab.page.locator('.figures').count()).toBe(1)
+    await tab.page.getByText('Reconnecting').waitFor({ state: 'detached', timeout: 40_000 })
+    await tab.context.close()
+  })
+})

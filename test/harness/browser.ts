@@ -1,0 +1,70 @@
+/** A real browser on the real console: Chromium of the system, which `CHROMIUM` may name. */
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AxeBuilder } from '@axe-core/playwright'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import { service, unique } from './client.ts'
+import { signInLink } from './operator.ts'
+
+const PLACES = [process.env.CHROMIUM ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const executablePath = PLACES.find((path) => path !== '' && existsSync(path))
+
+/** False where there is no browser; CI installs one. */
+export const hasBrowser = executablePath !== undefined
+if (!hasBrowser) process.stdout.write('no Chromium here (CHROMIUM=path names one): the console is not tested in a browser\n')
+
+export const openBrowser = (): Promise<Browser> => chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] })
+
+export type Tab = {
+  page: Page
+  context: BrowserContext
+  /** What the browser complained about: errors, refusals of the CSP. */ complaints: string[]
+}
+
+export type Look = { theme?: 'light' | 'dark'; width?: number }
+
+/** A browser of its own, without cookies. */
+export async function openTab(browser: Browser, { theme = 'light', width = 1440 }: Look = {}): Promise<Tab> {
+  const context = await browser.newContext({
+    colorScheme: theme,
+    viewport: { width, height: 900 },
+    reducedMotion: 'reduce',
+    permissions: ['clipboard-write', 'clipboard-read'],
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(20_000)
+  const complaints: string[] = []
+  page.on('console', (said) => {
+    // A request that is refused or gets no answer is an error to the browser; what the page makes of it is tested.
+    if (said.type() === 'error' && !said.text().startsWith('Failed to load resource')) complaints.push(said.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  return { page, context, complaints }
+}
+
+/** The address of a link that signs an owner of the account in. */
+export async function linkFor(accountId: string, base = service().apiUrl): Promise<string> {
+  const { path } = (await signInLink(accountId, `${unique('owner')}@example.com`)) as { path: string }
+  return `${base}${path}`
+}
+
+/** Signs an owner of the account in; the tab shows its pipelines then. */
+export async function signInTo({ page }: Tab, accountId: string, base?: string): Promise<void> {
+  await page.goto(await linkFor(accountId, base))
+  await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
+}
+
+/** Violations of WCAG 2.2 AA on the page, as axe sees them. */
+export async function violations(page: Page): Promise<string[]> {
+  const found = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']).analyze()
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`)
+}
+
+/** Keeps a picture where `SCREENSHOTS` names a folder, to be looked at. */
+export async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS
+  if (!folder) return
+  await mkdir(folder, { recursive: true })
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+}
