@@ -1,6 +1,7 @@
 /** Contracts for streams and their records. */
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
+import { TraceRecord } from './operate.ts'
 import { FIELD_NAME, isTypeName, TYPE_NAMES } from '../model/stream-schema.ts'
 import { STREAM_FORMATS, unfitFields, type StreamFormat } from '../model/stream-formats.ts'
 import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
@@ -240,6 +241,33 @@ export const getStreamDataContract = contract({
           .array(z.object({ index: z.number().int(), partition: z.number().int(), offset: z.string(), reason: z.string() }))
           .optional(),
       }),
+    }),
+  },
+})
+
+/** `GET /streams/:id/records`: returns 200 with records as they are in the topic. */
+export const getStreamRecordsContract = contract({
+  id: 'getStreamRecords',
+  method: 'GET',
+  path: '/streams/:id/records',
+  summary: 'Read records with partition, offset, time, key, headers and the bytes of the value; the newest by default, oldest first',
+  tag: 'Streams',
+  scope: 'streams:read',
+  mayConflict: true,
+  request: {
+    params: IdParams,
+    query: z.object({
+      from: z.enum(['earliest', 'latest']).default('latest').describe('Where to start reading; `latest` reads the newest records'),
+      timestamp: z.iso.datetime({ offset: true }).optional().describe('Start with the first record that is not older'),
+      partition: queryInteger(0, LIMITS.adopted_partitions_max - 1).optional(),
+      offset: queryInteger(0, Number.MAX_SAFE_INTEGER).optional().describe('Start at this offset of the partition'),
+      limit: queryInteger(1, LIMITS.stream_records_max).default(LIMITS.stream_records_default),
+    }),
+  },
+  responses: {
+    200: z.object({
+      records: z.array(z.object({ partition: z.number().int(), offset: z.number().int(), record: TraceRecord })),
+      truncated: z.literal(true).optional().describe('There are fewer records than requested, because they reached a size limit'),
     }),
   },
 })

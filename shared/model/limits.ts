@@ -28,6 +28,9 @@ export const LIMITS = {
   /** A dead letter that was redriven this often is not redriven again. */
   redrives_max: 10,
   details_max: 100,
+  /** Records of a stream with their keys, headers and bytes. */
+  stream_records_default: 20,
+  stream_records_max: 100,
   /** Records of one write. */
   write_records_max: 100_000,
   topic_batch_bytes_max: 8 << 20,

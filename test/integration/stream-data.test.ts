@@ -105,3 +105,45 @@ describe('stream data', () => {
     )
   })
 })
+
+describe('stream records', () => {
+  type Shown = {
+    records: {
+      partition: number
+      offset: number
+      record: { timestamp: string; key: { text: string } | null; value: { base64: string }; headers: { key: string }[] }
+    }[]
+  }
+
+  it('are shown as they are in the topic, from any place', async () => {
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 2 })
+    const { schema_id } = (await client.call<{ schema_id: number }>('GET', `/v1/streams/${stream.id}`)).body
+    const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
+    const producer = kafka.producer()
+    await producer.connect()
+    const at = Date.parse('2026-01-01T00:00:00Z')
+    const messages = Array.from({ length: 30 }, (_, n) => ({
+      partition: n % 2,
+      key: `k${n}`,
+      value: frame(schema_id, `{"n": 90071992547409930${n}}`),
+      headers: { a: 'x', b: ['y', 'z'] },
+      timestamp: String(at + n * 1000),
+    }))
+    await producer.send({ topic: stream.topic, messages })
+    await producer.disconnect()
+    const read = async (query: string) => (await client.call<Shown>('GET', `/v1/streams/${stream.id}/records${query}`)).body.records
+    const newest = await read('?limit=4')
+    expect(newest.map(({ partition, offset }) => [partition, offset])).toEqual([
+      [0, 13],
+      [1, 13],
+      [0, 14],
+      [1, 14],
+    ])
+    const [first] = await read('?partition=1&offset=3&limit=1')
+    expect([first!.offset, first!.record.key?.text, first!.record.timestamp]).toEqual([3, 'k7', '2026-01-01T00:00:07.000Z'])
+    expect(first!.record.headers.map(({ key }) => key)).toEqual(['a', 'b', 'b'])
+    expect(Buffer.from(first!.record.value.base64, 'base64').equals(messages[7]!.value)).toBe(true)
+    expect((await read('?timestamp=2026-01-01T00:00:28Z')).map(({ record }) => record.key?.text)).toEqual(['k28', 'k29'])
+    expect((await read('?from=earliest&limit=1'))[0]?.record.key?.text).toBe('k0')
+  })
+})

@@ -51,6 +51,7 @@ import { createStream } from './streams/create-stream.ts'
 import { updateStreamOperation } from './streams/update-stream.ts'
 import { tailStream } from './streams/tail.ts'
 import { getStreamData, writeStreamData } from './streams/stream-data.ts'
+import { getStreamRecords } from './streams/stream-records.ts'
 import { deleteStreamOperation, getStreamOperation, listStreamsOperation } from './streams/streams.ts'
 
 export const OPERATIONS: readonly Operation[] = [
@@ -123,6 +124,7 @@ export const OPERATIONS: readonly Operation[] = [
   updateStreamOperation,
   deleteStreamOperation,
   getStreamData,
+  getStreamRecords,
   tailStream,
   writeStreamData,
 ]

@@ -63,6 +63,19 @@ describeAnswers(contractsOf(streamsApi), {
         },
       ],
     ],
+    getStreamRecords: [
+      [200, 'with the newest records', () => client.call('GET', at('/records'))],
+      [400, 'to an offset without a partition', () => client.call('GET', at('/records?offset=0'))],
+      [
+        409,
+        'while the stream is being created',
+        async () => {
+          const { id } = await createStream(client, { a: 'string' })
+          await setStatus('streams', id, 'creating')
+          return client.call('GET', `/v1/streams/${id}/records`)
+        },
+      ],
+    ],
     writeStreamData: [
       [201, 'with the place of the records', () => client.call('POST', at('/data'), { records: [{ a: 'x' }] })],
       [

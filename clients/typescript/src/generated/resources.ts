@@ -120,6 +120,14 @@ export type StreamsListQuery = {
 
 export type StreamsGetDataQuery = { limit?: number; page?: number; cursor?: string; partition?: number; order?: 'asc' | 'desc' }
 
+export type StreamsGetRecordsQuery = {
+  from?: 'earliest' | 'latest'
+  timestamp?: string
+  partition?: number
+  offset?: number
+  limit?: number
+}
+
 export type StreamsTailQuery = { filter?: string; last?: number }
 
 /** The resources over a transport. */
@@ -354,6 +362,9 @@ export function createResources(transport: Transport) {
       /** Read a page of a stream’s records, oldest first by default. */
       getData: (id: string, query: StreamsGetDataQuery = {}, options: RequestOptions = {}) =>
         call<T.GetStreamDataResponse>('GET', `/streams/${segment(id)}/data`, { query, ...options }),
+      /** Read records with partition, offset, time, key, headers and the bytes of the value; the newest by default, oldest first. */
+      getRecords: (id: string, query: StreamsGetRecordsQuery = {}, options: RequestOptions = {}) =>
+        call<T.GetStreamRecordsResponse>('GET', `/streams/${segment(id)}/records`, { query, ...options }),
       /** A stream’s records as they are written, as server-sent events: sampled where they are many, resumable by Last-Event-ID. */
       tail: (id: string, query: StreamsTailQuery = {}, options: ListenOptions = {}) =>
         listen<{ frame: T.TailFrame; waiting: T.TailWaiting }>(transport, `/streams/${segment(id)}/tail`, query, options),

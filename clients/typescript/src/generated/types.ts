@@ -546,6 +546,11 @@ export type GetStreamDataResponse = {
   }
 }
 
+export type GetStreamRecordsResponse = {
+  records: { partition: number; offset: number; record: TraceRecord }[]
+  /** There are fewer records than requested, because they reached a size limit */ truncated?: true
+}
+
 export type Job = {
   /** Opaque id */ id: string
   /** Opaque id */ job_id: string

@@ -7,7 +7,7 @@ import { invalidRequest, notFound, type Detail } from '../../service-error.ts'
 import { findSmartModule } from '../../store/smartmodules.ts'
 import { compareSteps } from '../../trace/compare-steps.ts'
 import { operation } from '../operation.ts'
-import { streamRecords } from './stream-records.ts'
+import { streamRecords } from '../../trace/stream-records.ts'
 import { JSON_ENDS } from '../../trace/trace.ts'
 
 export const compareVersions = operation(compareVersionsContract, async (deps, caller, { params, body }) => {

@@ -10,7 +10,7 @@ import { JSON_ENDS, traceThrough } from '../../trace/trace.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { operation } from '../operation.ts'
 import { givenRecords, UNDEPLOYED } from './given-records.ts'
-import { streamRecords } from './stream-records.ts'
+import { streamRecords } from '../../trace/stream-records.ts'
 import { inspectUpload } from './upload.ts'
 
 type Body = z.output<typeof testSmartModuleContract.request.body>

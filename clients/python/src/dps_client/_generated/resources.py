@@ -366,6 +366,10 @@ class Streams:
         """Read a page of a stream’s records, oldest first by default."""
         return cast("types.GetStreamDataResponse", self._transport.call("GET", f"/streams/{segment(id_)}/data", query={"limit": limit, "page": page, "cursor": cursor, "partition": partition, "order": order}))
 
+    def get_records(self, id_: str, *, from_: Union[Literal["earliest", "latest"], None] = None, timestamp: Union[str, None] = None, partition: Union[int, None] = None, offset: Union[int, None] = None, limit: Union[int, None] = None) -> types.GetStreamRecordsResponse:
+        """Read records with partition, offset, time, key, headers and the bytes of the value; the newest by default, oldest first."""
+        return cast("types.GetStreamRecordsResponse", self._transport.call("GET", f"/streams/{segment(id_)}/records", query={"from": from_, "timestamp": timestamp, "partition": partition, "offset": offset, "limit": limit}))
+
     def tail(self, id_: str, *, filter: Union[str, None] = None, last: Union[int, None] = None, last_event_id: str | None = None) -> Iterator[Event]:
         """A stream’s records as they are written, as server-sent events: sampled where they are many, resumable by Last-Event-ID."""
         return listen(self._transport, f"/streams/{segment(id_)}/tail", {"filter": filter, "last": last}, last_event_id)

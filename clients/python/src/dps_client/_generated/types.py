@@ -384,6 +384,11 @@ GetStreamDataResponse = TypedDict("GetStreamDataResponse", {
     "pagination": "dict[str, Any]",
 })
 
+GetStreamRecordsResponse = TypedDict("GetStreamRecordsResponse", {
+    "records": "List[dict[str, Any]]",
+    "truncated": "NotRequired[Literal[True]]",
+})
+
 Job = TypedDict("Job", {
     "id": "str",
     "job_id": "str",

@@ -1,10 +1,10 @@
-/** Records of a stream for a trial of SmartModules. */
-import type { StreamPlace } from '../../../../shared/api/pipelines.ts'
-import { streamCodecOf } from '../../definitions/resolve-endpoint.ts'
-import type { Caller, Deps } from '../../deps.ts'
-import { invalidRequest, unavailable } from '../../service-error.ts'
-import { findStream, schemasOf } from '../../store/streams.ts'
-import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
+/** Records of a stream as they are in its topic: for a trial of SmartModules, and to be looked at. */
+import type { StreamPlace } from '../../../shared/api/pipelines.ts'
+import { streamCodecOf } from '../definitions/resolve-endpoint.ts'
+import type { Caller, Deps } from '../deps.ts'
+import { invalidRequest, unavailable } from '../service-error.ts'
+import { findStream, schemasOf, type StreamRow } from '../store/streams.ts'
+import { chooseRecords, partitionsAsked } from './choose-records.ts'
 
 type Asked = { from: StreamPlace; partition?: number | undefined; limit: number }
 
@@ -12,12 +12,22 @@ type Asked = { from: StreamPlace; partition?: number | undefined; limit: number 
 export async function streamRecords(
   deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>,
   { accountId }: Caller,
-  { from, partition, limit }: Asked,
+  asked: Asked,
   streamId: string,
   steps: number,
 ) {
   const stream = await findStream(deps.db, accountId, streamId)
   if (stream?.status !== 'active') throw invalidRequest([{ path: '/stream_id', message: 'is not the id of an active stream' }])
+  return recordsOf(deps, stream, asked, steps)
+}
+
+/** Records of the stream, and how their values are decoded. Throws 400 for a partition that it does not have. */
+export async function recordsOf(
+  deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>,
+  stream: StreamRow,
+  { from, partition, limit }: Asked,
+  steps: number,
+) {
   const layout = await deps.cluster.describeTopic(stream.topic)
   if (!layout) throw unavailable('the stream’s topic')
   const partitions = partitionsAsked(layout, from, partition, 'stream')
