@@ -162,6 +162,38 @@ describe.skipIf(!hasBrowser)('numbers', () => {
   })
 })
 
+describe.skipIf(!hasBrowser)('a SmartModule', () => {
+  it('is written, mended at its line, run over real records and deployed; the draft outlives the tab', async () => {
+    const from = await createStream(client, { amount: 'number' }, { partitions: 1, name: unique('aa-amounts') })
+    await write(client, from.id, [{ amount: 12 }, { amount: 120 }])
+    await inConsole(async ({ page, context }) => {
+      await page.getByRole('link', { name: 'SmartModules' }).click()
+      await page.getByRole('link', { name: 'New SmartModule' }).click()
+      const code = page.getByLabel('Code')
+      await code.fill((await code.inputValue()).replace('.number(', '.nomber('))
+      await page.getByLabel('Newest records of').selectOption(from.id)
+      await page.getByRole('button', { name: 'Run', exact: true }).click()
+      await page.getByRole('button', { name: /line 7:/ }).click()
+      await code.fill((await code.inputValue()).replace('.nomber(', '.number('))
+      const other = await context.newPage()
+      await other.goto(page.url())
+      await eventually('the draft is there', async () => (await other.getByLabel('Code').inputValue()).includes('.number('))
+      await other.close()
+      await code.press('Control+Enter')
+      await page.getByText('2 records:').waitFor()
+      expect(await page.getByRole('region', { name: 'What became of the records' }).locator('.badge').allTextContents()).toEqual([
+        'filtered',
+        'delivered',
+      ])
+      const name = unique('big-only')
+      await page.getByLabel('Name').fill(name)
+      await page.getByRole('button', { name: 'Deploy', exact: true }).click()
+      await page.getByRole('heading', { name }).waitFor()
+      await page.getByText('version 1.0.0').waitFor()
+    })
+  })
+})
+
 describe.skipIf(!hasBrowser)('keys', () => {
   it('are made with the chosen scopes, shown once, and revoked', async () => {
     await inConsole(async ({ page }) => {
@@ -171,12 +203,13 @@ describe.skipIf(!hasBrowser)('keys', () => {
       await page.getByLabel('Name of the new key').fill(name)
       await page.getByLabel('streams:read').check()
       await page.getByRole('button', { name: 'Make the key' }).click()
+      await page.getByRole('dialog').locator('code').first().waitFor()
       const [api_key, api_secret] = await page.getByRole('dialog').locator('code').allTextContents()
       const keyed = await loggedIn({ api_key: api_key!, api_secret: api_secret! })
       expect((await keyed.call('GET', '/v1/streams')).status).toBe(200)
       expect((await keyed.call('GET', '/v1/pipelines')).status).toBe(403)
       await page.keyboard.press('Escape')
-      expect(await page.getByText(api_secret!).count()).toBe(0)
+      await page.getByText(api_secret!).waitFor({ state: 'detached' })
       const row = page.locator('tr', { hasText: name })
       await row.getByRole('button', { name: 'revoke' }).click()
       await row.getByRole('button', { name: 'Yes, revoke' }).click()

@@ -41,6 +41,7 @@ beforeAll(async () => {
     ['streams', 'streams'],
     ['stream', `streams/${from.id}`],
     ['smartmodules', 'smartmodules'],
+    ['editor', 'smartmodules/new'],
     ['jobs', 'jobs'],
     ['access', 'access'],
     ['audit', 'audit'],

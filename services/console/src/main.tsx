@@ -15,6 +15,7 @@ const Start = lazy(() => import('./screens/start.tsx').then(({ Start: each }) =>
 const Streams = lazy(() => import('./screens/streams.tsx').then(({ Streams: each }) => each))
 const Stream = lazy(() => import('./screens/stream.tsx').then(({ Stream: each }) => each))
 const SmartModules = lazy(() => import('./screens/smartmodules.tsx').then(({ SmartModules: each }) => each))
+const Editor = lazy(() => import('./screens/editor.tsx').then(({ Editor: each }) => each))
 const Jobs = lazy(() => import('./screens/jobs.tsx').then(({ Jobs: each }) => each))
 const Access = lazy(() => import('./screens/access.tsx').then(({ Access: each }) => each))
 const Audit = lazy(() => import('./screens/audit.tsx').then(({ Audit: each }) => each))
@@ -40,6 +41,7 @@ function App() {
         <Route path={at('streams')} component={Streams} />
         <Route path={at('streams/:id')} component={Stream} />
         <Route path={at('smartmodules')} component={SmartModules} />
+        <Route path={at('smartmodules/:id')} component={Editor} />
         <Route path={at('jobs')} component={Jobs} />
         <Route path={at('access')} component={Access} />
         <Route path={at('audit')} component={Audit} />

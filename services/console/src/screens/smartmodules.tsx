@@ -1,13 +1,20 @@
 /** The account's SmartModules and the built-in ones. */
 import type { ListSmartModulesResponse } from '../../../../clients/typescript/src/generated/types.ts'
-import { withQuery } from '../api.ts'
+import { HOME, withQuery } from '../api.ts'
 import { Paged } from '../parts/paged.tsx'
 import { Time, Title } from '../parts/parts.tsx'
+import { may } from '../session.ts'
 
 export function SmartModules() {
   return (
     <>
-      <Title text="SmartModules" />
+      <Title text="SmartModules">
+        {may('smartmodules:write') && (
+          <a class="button" href={`${HOME.pathname}smartmodules/new`}>
+            New SmartModule
+          </a>
+        )}
+      </Title>
       <Paged<ListSmartModulesResponse, ListSmartModulesResponse['modules'][number]>
         label="SmartModules"
         path={(page) => withQuery('/smartmodules', { page, page_size: 50, sort: 'name' })}
@@ -17,7 +24,7 @@ export function SmartModules() {
         row={({ id, name, description, version, created_at }) => (
           <tr key={id}>
             <th scope="row">
-              {name}
+              <a href={`${HOME.pathname}smartmodules/${id}`}>{name}</a>
               {description && <small>{description}</small>}
             </th>
             <td>{version}</td>

@@ -1,19 +1,59 @@
-/** One stream: its schema, its records as they come, and writing some. */
+/** One stream: its schema, its records at any place, and as they come. */
+import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   GetStreamDataResponse,
+  GetStreamRecordsResponse,
   Stream as Definition,
   TailFrame,
   TailRecord,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { urlOf } from '../api.ts'
+import { urlOf, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { Badge, Figure, Loaded, Time, Title } from '../parts/parts.tsx'
 import { useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 
 const KEPT = 200
+
+type Placed = Pick<TailRecord, 'partition' | 'offset' | 'record'>
+
+function RecordTable({ label, records }: { label: string; records: Placed[] }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Record</th>
+            <th scope="col">When</th>
+            <th scope="col">Key</th>
+            <th scope="col">Value</th>
+          </tr>
+        </thead>
+        <tbody>
+          {records.map(
+            ({ partition, offset, record }) =>
+              record && (
+                <tr key={`${partition}:${offset}`}>
+                  <th scope="row">
+                    {partition}:{offset}
+                  </th>
+                  <td>
+                    <Time at={record.timestamp} />
+                  </td>
+                  <td class="value">{record.key?.text ?? record.key?.base64}</td>
+                  <td class="value">
+                    {glimpse(record.value)}
+                    {record.headers.length > 0 && <small>{record.headers.map(({ key }) => key).join(', ')}</small>}
+                  </td>
+                </tr>
+              ),
+          )}
+        </tbody>
+      </table>
+    </div>
+  )
+}
 
 function Tail({ id }: { id: string }) {
   const [isOn, setIsOn] = useState(false)
@@ -50,42 +90,73 @@ function Tail({ id }: { id: string }) {
           </span>
         )}
       </div>
-      {records.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Records as they come">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Record</th>
-                <th scope="col">When</th>
-                <th scope="col">Value</th>
-              </tr>
-            </thead>
-            <tbody>
-              {records.map(
-                ({ partition, offset, record }) =>
-                  record && (
-                    <tr key={`${partition}:${offset}`}>
-                      <th scope="row">
-                        {partition}:{offset}
-                      </th>
-                      <td>
-                        <Time at={record.timestamp} />
-                      </td>
-                      <td class="value">{glimpse(record.value)}</td>
-                    </tr>
-                  ),
-              )}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {records.length > 0 && <RecordTable label="Records as they come" records={records} />}
+    </section>
+  )
+}
+
+/** Records of any place, the newest without one; where is in the address. */
+function Browse({ id, partitions }: { id: string; partitions: number }) {
+  const { query, path, route } = useLocation()
+  const { partition, offset, timestamp } = query
+  const records = useQuery<GetStreamRecordsResponse>(withQuery(`/streams/${id}/records`, { partition, offset, timestamp, limit: 50 }))
+  const at = (to: number): string => withQuery(path, { partition, offset: Math.max(0, to) })
+  return (
+    <section aria-labelledby="records">
+      <h2 id="records">Records</h2>
+      <form
+        class="line"
+        key={`${partition}/${offset}/${timestamp}`}
+        onSubmit={(event) => {
+          event.preventDefault()
+          const form = new FormData(event.currentTarget)
+          const time = String(form.get('time'))
+          const asked = { partition: String(form.get('partition')), offset: String(form.get('offset')) }
+          route(withQuery(path, { ...asked, timestamp: time === '' ? undefined : new Date(time).toISOString() }))
+        }}
+      >
+        <label>
+          Partition{' '}
+          <select name="partition" defaultValue={partition ?? ''}>
+            <option value="">all</option>
+            {Array.from({ length: partitions }, (_, each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          From offset <input name="offset" type="number" min="0" defaultValue={offset ?? ''} />
+        </label>
+        <label>
+          or from <input name="time" type="datetime-local" step="1" />
+        </label>
+        <button>Read</button>
+        <button type="button" onClick={() => (offset === undefined && timestamp === undefined ? records.refresh() : route(path))}>
+          Newest
+        </button>
+        {partition !== undefined && offset !== undefined && (
+          <>
+            <a href={at(Number(offset) - 50)}>← before</a>
+            <a href={at(Number(offset) + 50)}>after →</a>
+          </>
+        )}
+      </form>
+      <Loaded query={records}>
+        {({ records: found, truncated }) => (
+          <>
+            {found.length === 0 && <p class="quiet">There are no records at this place.</p>}
+            {found.length > 0 && <RecordTable label="Records" records={offset === undefined ? found.toReversed() : found} />}
+            {truncated && <p class="quiet">Fewer than asked for: they are large.</p>}
+          </>
+        )}
+      </Loaded>
     </section>
   )
 }
 
 export function Stream({ id }: { id: string }) {
   const stream = useQuery<Definition>(`/streams/${id}`)
-  const data = useQuery<GetStreamDataResponse>(`/streams/${id}/data?limit=20`)
+  const data = useQuery<GetStreamDataResponse>(`/streams/${id}/data?limit=1`)
   return (
     <Loaded query={stream}>
       {({ name, status, status_reason, description, schema, topic, partitions, format, key }) => (
@@ -104,7 +175,7 @@ export function Stream({ id }: { id: string }) {
           <p class="quiet">
             topic <code>{topic}</code>
           </p>
-          <div class="columns">
+          <div>
             <section aria-labelledby="schema">
               <h2 id="schema">Schema</h2>
               <table>
@@ -118,21 +189,8 @@ export function Stream({ id }: { id: string }) {
                 </tbody>
               </table>
             </section>
-            <section aria-labelledby="first">
-              <h2 id="first">First records</h2>
-              <Loaded query={data}>
-                {({ data: values }) =>
-                  values.length === 0 ? (
-                    <p class="quiet">It holds no records.</p>
-                  ) : (
-                    <pre class="value" tabIndex={0}>
-                      {values.map((each) => writeJson(each)).join('\n')}
-                    </pre>
-                  )
-                }
-              </Loaded>
-            </section>
           </div>
+          <Browse id={id} partitions={partitions} />
           <Tail id={id} />
         </>
       )}

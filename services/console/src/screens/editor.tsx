@@ -1,0 +1,244 @@
+/** A SmartModule in TypeScript: written here, run over real records as one writes, deployed when it does what it should. */
+import { useLocation } from 'preact-iso'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { parseJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import type {
+  CompileSmartModuleResponse,
+  DeploySmartModuleResponse,
+  GetSmartModuleResponse,
+  ListStreamsResponse,
+  TestSmartModuleResponse,
+  Trace,
+} from '../../../../clients/typescript/src/generated/types.ts'
+import { HOME, post } from '../api.ts'
+import { Badge, Field, Refused, Title } from '../parts/parts.tsx'
+import { useAction, useQuery } from '../query.ts'
+import { glimpse } from '../records.ts'
+import { may } from '../session.ts'
+import { Difference } from './record.tsx'
+
+const FIRST = `import { Path, Record } from 'dps'
+
+const amount = new Path('amount')
+
+/** Keeps records whose amount is above 50. */
+export function filter(record: Record): bool {
+  return record.number(amount) > 50
+}
+`
+const LAST_RECORDS = 20
+
+type Fault = CompileSmartModuleResponse['details'][number]
+
+/** Kept in this browser, so that neither an ended session nor a closed tab loses what was written. */
+function useDraft(id: string | undefined, first: string): [string, (text: string) => void] {
+  const key = `dps-draft-${id ?? 'new'}`
+  const [text, setText] = useState(() => localStorage.getItem(key) ?? first)
+  return [
+    text,
+    (next) => {
+      setText(next)
+      localStorage.setItem(key, next)
+    },
+  ]
+}
+
+/** Index of a place in a text; lines and columns count from 1. */
+const indexOf = (text: string, line: number, column: number): number =>
+  text
+    .split('\n')
+    .slice(0, line - 1)
+    .reduce((sum, each) => sum + each.length + 1, 0) +
+  column -
+  1
+
+function Faults({ faults, onChosen }: { faults: Fault[]; onChosen(fault: Fault): void }) {
+  return (
+    <ul class="refused" role="alert">
+      {faults.map((fault) => (
+        <li key={fault.message + String(fault.line)}>
+          {fault.line === undefined ? (
+            fault.message
+          ) : (
+            <button type="button" class="plain" onClick={() => onChosen(fault)}>
+              line {fault.line}:{fault.column}
+            </button>
+          )}{' '}
+          {fault.line !== undefined && fault.message}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Results({ traces }: { traces: Trace[] }) {
+  const counts = new Map<string, number>()
+  for (const { outcome } of traces) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+  return (
+    <>
+      <p role="status">
+        {traces.length} records:{' '}
+        {[...counts].map(([outcome, times]) => (
+          <span key={outcome}>
+            {times} <Badge text={outcome} />{' '}
+          </span>
+        ))}
+      </p>
+      <div class="scroll" tabIndex={0} role="region" aria-label="What became of the records">
+        <table>
+          <tbody>
+            {traces.map((trace) => {
+              const [step] = trace.steps
+              return (
+                <tr key={`${trace.partition}:${trace.offset}`}>
+                  <th scope="row">
+                    {trace.partition}:{trace.offset}
+                  </th>
+                  <td>
+                    <Badge text={trace.outcome} />
+                  </td>
+                  <td class="value">
+                    {glimpse(trace.input.value)}
+                    {step?.error && <div class="bad">{step.error.message}</div>}
+                    {trace.outputs.map((out, index) => (
+                      <Difference key={index} before={trace.input} after={out} />
+                    ))}
+                    {step && step.logs.length > 0 && <small>{step.logs.join(' · ')}</small>}
+                  </td>
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+      </div>
+    </>
+  )
+}
+
+function Workbench({ known }: { known: GetSmartModuleResponse | undefined }) {
+  const { route } = useLocation()
+  const [code, setCode] = useDraft(known?.id, known?.source?.code ?? FIRST)
+  const [config, setConfig] = useState('{}')
+  const [name, setName] = useState(known?.name ?? '')
+  const [streamId, setStreamId] = useState('')
+  const [faults, setFaults] = useState<Fault[]>([])
+  const [traces, setTraces] = useState<Trace[]>()
+  const streams = useQuery<ListStreamsResponse>('/streams?page_size=100&sort=name')
+  const { run, isBusy, failure } = useAction()
+  const editor = useRef<HTMLTextAreaElement>(null)
+  const source = { language: 'typescript' as const, code }
+
+  useEffect(() => {
+    const first = streams.data?.streams[0]
+    if (streamId === '' && first) setStreamId(first.id)
+  }, [streams.data])
+
+  async function tryIt(): Promise<void> {
+    const { details } = await post<CompileSmartModuleResponse>('/smartmodules/compile', { source })
+    setFaults(details)
+    setTraces(undefined)
+    if (details.length > 0 || streamId === '') return
+    const { records } = await post<TestSmartModuleResponse>('/smartmodules/test', {
+      processors: [{ source, config: parseJson(config) }],
+      stream_id: streamId,
+      from: 'latest',
+      limit: LAST_RECORDS,
+    })
+    setTraces(records)
+  }
+
+  async function deploy(): Promise<void> {
+    const { id } = await post<DeploySmartModuleResponse>('/smartmodules', { name, source })
+    localStorage.removeItem(`dps-draft-${known?.id ?? 'new'}`)
+    route(`${HOME.pathname}smartmodules/${id}`)
+  }
+
+  function goTo({ line = 1, column = 1 }: Fault): void {
+    const at = indexOf(code, line, column)
+    editor.current?.focus()
+    editor.current?.setSelectionRange(at, at)
+  }
+
+  return (
+    <div class="columns">
+      <section aria-label="What it does">
+        <Field name="Code" hint="Ctrl-Enter runs it. A draft stays in this browser.">
+          <textarea
+            ref={editor}
+            rows={24}
+            spellcheck={false}
+            value={code}
+            onInput={({ currentTarget }) => setCode(currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void run(tryIt)
+            }}
+          />
+        </Field>
+        {faults.length > 0 && <Faults faults={faults} onChosen={goTo} />}
+        <Field name="Config" hint="JSON, as a step of a pipeline gets it.">
+          <textarea rows={3} spellcheck={false} value={config} onInput={({ currentTarget }) => setConfig(currentTarget.value)} />
+        </Field>
+        <Refused failure={failure} />
+        {may('smartmodules:write') && (
+          <form
+            class="line"
+            onSubmit={(event) => {
+              event.preventDefault()
+              void run(deploy)
+            }}
+          >
+            <label>
+              Name{' '}
+              <input required value={name} readOnly={known !== undefined} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+            </label>
+            <button disabled={isBusy}>{known ? 'Deploy the next version' : 'Deploy'}</button>
+          </form>
+        )}
+      </section>
+      <section aria-label="Real records">
+        <div class="line">
+          <label>
+            Newest records of{' '}
+            <select value={streamId} onChange={({ currentTarget }) => setStreamId(currentTarget.value)}>
+              {streams.data?.streams.map(({ id, name: each }) => (
+                <option key={id} value={id}>
+                  {each}
+                </option>
+              ))}
+            </select>
+          </label>
+          <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
+            {isBusy ? 'Running…' : 'Run'}
+          </button>
+        </div>
+        {traces && traces.length === 0 && <p class="quiet">The stream has no records yet.</p>}
+        {traces && traces.length > 0 && <Results traces={traces} />}
+      </section>
+    </div>
+  )
+}
+
+export function Editor({ id }: { id: string }) {
+  const isNew = id === 'new'
+  const known = useQuery<GetSmartModuleResponse>(isNew ? null : `/smartmodules/${id}`)
+  if (isNew)
+    return (
+      <>
+        <Title text="New SmartModule" />
+        <Workbench known={undefined} />
+      </>
+    )
+  return (
+    <>
+      <Title text={known.data?.name ?? 'SmartModule'}>{known.data && <span class="quiet">version {known.data.version}</span>}</Title>
+      <Refused failure={known.failure} />
+      {known.data?.description && <p>{known.data.description}</p>}
+      {known.data && (known.data.source === undefined || known.data.built_in) && (
+        <p class="quiet">
+          {known.data.built_in ? 'It is built in: its code can’t be changed.' : 'It was deployed as a binary: its code is not here.'}
+        </p>
+      )}
+      {known.data?.source && !known.data.built_in && <Workbench key={known.data.version} known={known.data} />}
+    </>
+  )
+}
