@@ -71,6 +71,44 @@ describe('the console', () => {
     proxy.close()
   })
 
+  it.skipIf(!hasBrowser)('answers a key within 100 ms with 1,000 pipelines on the screen', async () => {
+    const tab = await openTab(browser)
+    const pipelines = Array.from({ length: 1000 }, (_, n) => ({
+      id: `pl_${n}`,
+      name: `pipeline-${n}`,
+      status: n % 50 === 0 ? 'failed' : 'running',
+      status_reason: null,
+      desired: 'running',
+      attention: n % 50 === 0 ? 'the sink refuses records' : null,
+      revision: 1,
+      records_per_second: n,
+      lag: n * 10,
+      dead_letters: n % 7,
+      changed_at: new Date().toISOString(),
+    }))
+    const totals = { pipelines: 1000, attention: 20, records_per_second: 1, lag: 1, dead_letters: 1 }
+    await tab.page.route('**/v1/overview', (route) => route.fulfill({ json: { pipelines, totals } }))
+    await signInTo(tab, service().accounts.other.account_id)
+    await tab.page.getByRole('link', { name: 'pipeline-999' }).waitFor()
+    /** Milliseconds from a key to the frame that shows its effect. */
+    const press = (key: string) =>
+      tab.page.evaluate(async (pressed) => {
+        const field = document.querySelector<HTMLInputElement>('input[type=search]')!
+        const from = performance.now()
+        field.value += pressed
+        field.dispatchEvent(new InputEvent('input', { bubbles: true }))
+        await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
+        return performance.now() - from
+      }, key)
+    const times: number[] = []
+    for (const key of 'line-99') times.push(await press(key))
+    process.stdout.write(`from key to frame with 1,000 pipelines: ${times.map((each) => each.toFixed(0)).join(', ')} ms\n`)
+    expect(await tab.page.locator('tbody tr').count()).toBe(11)
+    // The median: this machine may do something else meanwhile.
+    expect(times.toSorted((a, b) => a - b)[3]).toBeLessThan(100)
+    await tab.context.close()
+  })
+
   it.skipIf(!hasBrowser)('says that it tries again while the control plane is away, and goes on', async () => {
     const tab = await openTab(browser)
     await signInTo(tab, service().accounts.other.account_id)

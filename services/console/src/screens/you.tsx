@@ -70,23 +70,25 @@ export function You() {
         <h2 id="quotas">What the account may have</h2>
         <Loaded query={account}>
           {({ quotas, requests_per_minute, type }) => (
-            <div class="scroll" tabIndex={0} role="region" aria-label="Quotas">
+            <>
               <p class="quiet">
                 {type} account, {requests_per_minute} requests a minute for its keys
               </p>
-              <table>
-                <tbody>
-                  {Object.entries(quotas).map(([name, { limit, used }]) => (
-                    <tr key={name}>
-                      <th scope="row">{name.replaceAll('_', ' ')}</th>
-                      <td class="number">{used === null ? '' : count(used)}</td>
-                      <td class="number">of {count(limit)}</td>
-                      <td>{used !== null && <meter value={used} max={Math.max(1, limit)} high={limit * 0.9} aria-label={name} />}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+              <div class="scroll" tabIndex={0} role="region" aria-label="Quotas">
+                <table>
+                  <tbody>
+                    {Object.entries(quotas).map(([name, { limit, used }]) => (
+                      <tr key={name}>
+                        <th scope="row">{name.replaceAll('_', ' ')}</th>
+                        <td class="number">{used === null ? '' : count(used)}</td>
+                        <td class="number">of {count(limit)}</td>
+                        <td>{used !== null && <meter value={used} max={Math.max(1, limit)} high={limit * 0.9} aria-label={name} />}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            </>
           )}
         </Loaded>
       </section>
