@@ -6,7 +6,7 @@ import { frame } from '../../shared/model/framing.ts'
 import { hasBrowser, linkFor, openBrowser, openTab, signInTo, type Tab } from '../harness/browser.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
-import { createPipeline, createStream, waitForStatus, write } from '../harness/pipelines.ts'
+import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let browser: Browser
 let client: Client
@@ -135,6 +135,27 @@ describe.skipIf(!hasBrowser)('a record that fails', () => {
       const difference = page.locator('.difference tr', { hasText: 'mean' })
       expect(await difference.locator('.is').textContent()).toBe('3')
     })
+  })
+})
+
+describe.skipIf(!hasBrowser)('a revision', () => {
+  it('has what it handled run again', async () => {
+    const [from, to] = [await createStream(client, { n: 'integer' }, { partitions: 1 }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id)
+    await waitForStatus(client, id, 'running')
+    await write(client, from.id, [{ n: 1 }, { n: 2 }, { n: 3 }])
+    await waitForTotal(client, to.id, 3)
+    await inConsole(async ({ page }) => {
+      await page.keyboard.press('Control+k')
+      const { body } = await client.call<{ name: string }>('GET', `/v1/pipelines/${id}`)
+      await page.getByRole('combobox').fill(body.name)
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: body.name }).waitFor()
+      await page.getByRole('button', { name: 'replay what it handled' }).click()
+      await page.getByRole('button', { name: 'Yes, run 3 offsets again' }).click()
+      await page.getByText('3 of 3 delivered').waitFor()
+    })
+    await waitForTotal(client, to.id, 6)
   })
 })
 

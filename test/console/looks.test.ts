@@ -42,6 +42,7 @@ beforeAll(async () => {
     ['stream', `streams/${from.id}`],
     ['smartmodules', 'smartmodules'],
     ['editor', 'smartmodules/new'],
+    ['connectors', 'connectors'],
     ['jobs', 'jobs'],
     ['access', 'access'],
     ['audit', 'audit'],

@@ -5,6 +5,7 @@ import { useLocation } from 'preact-iso'
 import { HOME } from '../api.ts'
 import icon from '../icon.svg'
 import { unanswered } from '../query.ts'
+import { GoTo } from './go-to.tsx'
 import { may, session, signOut } from '../session.ts'
 
 type Theme = 'light' | 'dark' | 'system'
@@ -24,6 +25,7 @@ function Links() {
     ['', 'Pipelines'],
     ['streams', 'Streams'],
     ['smartmodules', 'SmartModules'],
+    ['connectors', 'Connectors'],
     ['jobs', 'Jobs'],
     ...(may('keys:read') ? ([['access', 'Access']] as [string, string][]) : []),
     ...(may('audit:read') ? ([['audit', 'Audit']] as [string, string][]) : []),
@@ -53,6 +55,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
         </a>
         <Links />
         <div class="who">
+          <GoTo />
           <a href={`${HOME.pathname}you`}>
             {member?.name ?? 'key'} · {account.name}
           </a>

@@ -15,6 +15,7 @@ import type {
 import { HOME, post } from '../api.ts'
 import { compact, count, rate } from '../format.ts'
 import { Badge, Figure, Loaded, Refused, Time, Title } from '../parts/parts.tsx'
+import { Replay } from '../parts/replay.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
@@ -250,6 +251,9 @@ function Revisions({ id }: { id: string }) {
                     .map(({ partition, from_offset }) => `from ${partition}:${from_offset}`)
                     .join(', ') || 'has handled nothing yet'}
                 </small>
+                {may('pipelines:write') && entries.some((entry) => entry.revision === revision) && (
+                  <Replay id={id} revision={revision} entries={entries} />
+                )}
               </li>
             ))}
           </ol>

@@ -1,0 +1,144 @@
+/** The systems that pipelines can read from and write to, and the secrets that their configs name. */
+import { useState } from 'preact/hooks'
+import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import type {
+  GetConnectorResponse,
+  ListConnectorsResponse,
+  ListSecretsResponse,
+} from '../../../../clients/typescript/src/generated/types.ts'
+import { HOME, post, remove } from '../api.ts'
+import { Field, Loaded, Refused, Time, Title } from '../parts/parts.tsx'
+import { useAction, useQuery } from '../query.ts'
+import { may } from '../session.ts'
+
+function Config({ id }: { id: string }) {
+  const connector = useQuery<GetConnectorResponse>(`/connectors/${id}`)
+  return <Loaded query={connector}>{({ config_schema }) => <pre tabIndex={0}>{writeJson(config_schema, 2)}</pre>}</Loaded>
+}
+
+function Connector({ id, name, description, kind }: ListConnectorsResponse['connectors'][number]) {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>{kind === 'both' ? 'source and sink' : kind}</td>
+      <td>
+        {description}
+        <details onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+          <summary>config</summary>
+          {isOpen && <Config id={id} />}
+        </details>
+      </td>
+    </tr>
+  )
+}
+
+function NewSecret({ onMade }: { onMade(): void }) {
+  const { run, isBusy, failure } = useAction()
+  const [name, setName] = useState('')
+  const [value, setValue] = useState('')
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run(async () => {
+          await post('/secrets', { name, value })
+          setName('')
+          setValue('')
+          onMade()
+        })
+      }}
+    >
+      <Field name="Name of the secret" hint='A config names it as {"$secret": "name"}.'>
+        <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+      </Field>
+      <Field name="Value" hint="Stored encrypted, and never shown again.">
+        <input type="password" autoComplete="off" required value={value} onInput={({ currentTarget }) => setValue(currentTarget.value)} />
+      </Field>
+      <Refused failure={failure} />
+      <button disabled={isBusy}>Keep it</button>
+    </form>
+  )
+}
+
+function Secrets() {
+  const secrets = useQuery<ListSecretsResponse>('/secrets?page_size=100&sort=name')
+  const { run, failure } = useAction()
+  return (
+    <section aria-labelledby="secrets">
+      <h2 id="secrets">Secrets</h2>
+      <Refused failure={failure} />
+      <Loaded query={secrets}>
+        {({ secrets: found }) =>
+          found.length === 0 ? (
+            <p class="quiet">There are none.</p>
+          ) : (
+            <div class="scroll" tabIndex={0} role="region" aria-label="Secrets">
+              <table>
+                <tbody>
+                  {found.map(({ id, name, used_by, updated_at }) => (
+                    <tr key={id}>
+                      <th scope="row">{name}</th>
+                      <td>
+                        {used_by.length === 0
+                          ? 'not in use'
+                          : used_by.map((pipeline) => (
+                              <a key={pipeline} href={`${HOME.pathname}pipelines/${pipeline}`}>
+                                {pipeline}{' '}
+                              </a>
+                            ))}
+                      </td>
+                      <td>
+                        <Time at={updated_at} />
+                      </td>
+                      <td>
+                        {may('secrets:write') && used_by.length === 0 && (
+                          <button
+                            type="button"
+                            class="plain"
+                            onClick={() => void run(() => remove(`/secrets/${id}`).then(secrets.refresh))}
+                          >
+                            delete
+                          </button>
+                        )}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Loaded>
+      {may('secrets:write') && (
+        <details>
+          <summary>New secret</summary>
+          <NewSecret onMade={secrets.refresh} />
+        </details>
+      )}
+    </section>
+  )
+}
+
+export function Connect() {
+  const connectors = useQuery<ListConnectorsResponse>('/connectors?page_size=100&sort=name')
+  return (
+    <>
+      <Title text="Connectors" />
+      <Loaded query={connectors}>
+        {({ connectors: found }) => (
+          <div class="scroll" tabIndex={0} role="region" aria-label="Connectors">
+            <table>
+              <tbody>
+                {found.map((each) => (
+                  <Connector key={each.id} {...each} />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Loaded>
+      {may('secrets:read') && <Secrets />}
+    </>
+  )
+}
