@@ -81,6 +81,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       // Kept with the data: API keys and secrets stored there would be useless without them.
       JWT_KEYS: await stack.home.recall('JWT_KEYS', () => `local:${randomBytes(32).toString('hex')}`),
       SECRET_HASH_KEY: await stack.home.recall('SECRET_HASH_KEY', () => randomBytes(32).toString('hex')),
+      CONSOLE_PLAIN_HTTP: 'true',
       SECRETS_KEYS: await stack.home.recall('SECRETS_KEYS', () => `local:${randomBytes(32).toString('base64')}`),
       ...bucketSettings(stack.bucket),
       ...(stack.warehouseUrl ? { WAREHOUSE_URL: stack.warehouseUrl } : {}),

@@ -18,6 +18,7 @@ import type { Contract, Events } from '../../shared/api/operation.ts'
 import type { RawRecords } from './stream-data/raw-records.ts'
 import type { Begun } from './store/idempotency.ts'
 import type { ActiveSession } from './store/members.ts'
+import type { HistoryBook } from './history/history-book.ts'
 import type { LogBook } from './logs/log-book.ts'
 import type { Workshop } from './workshop/workshop.ts'
 import type { RunTurns } from './tail/run-turns.ts'
@@ -43,6 +44,7 @@ export type Deps = {
   deadLetters: DeadLetterProjection
   sourceReader: SourceReader
   logs: LogBook
+  history: HistoryBook
   runTurns: RunTurns
   /** Resolves once the log book has what was there when this process started. */
   logsRead: Promise<void>
@@ -67,6 +69,8 @@ export type Caller = {
   /** The body's records as received, for operations that pass them on. */ records?: RawRecords
   /** Set for requests with an Idempotency-Key. */ keyed?: KeyedWrite
   /** Of a member who is signed in; `keyId` is the member's id then. */ session?: ActiveSession & { tokenHash: Buffer }
+  /** Counts failures to prove who one is, and refuses after too many. */
+  guarded?: <T>(work: () => Promise<T>) => Promise<T>
   /** Runs one of the several operations that a request leads to, with an entry of its own in the audit log. */
   audited?: Audited
 }

@@ -34,6 +34,8 @@ import { startPublisher } from './publisher/publisher.ts'
 import { rewrapSecrets } from './reconciler/rewrap-secrets.ts'
 import { startReconciler } from './reconciler/reconciler.ts'
 import { followLogs } from './logs/follow-logs.ts'
+import { followHistory } from './history/follow-history.ts'
+import { createHistoryBook } from './history/history-book.ts'
 import { createLogBook } from './logs/log-book.ts'
 import { createStreamData } from './stream-data/stream-data.ts'
 import { ensureWarehouseRoles } from './definitions/warehouse-roles.ts'
@@ -101,8 +103,11 @@ const workshop = openWorkshop({
 })
 const logs = createLogBook(now)
 const logsTail = followLogs(cluster, names.logs, logs, warnOf('the logs of pipelines were not read'))
+const history = createHistoryBook(now)
+const historyTail = followHistory(cluster, names.observed, history, warnOf('the history of pipelines was not read'))
 const deps: Deps = {
   logs,
+  history,
   runTurns: createRunTurns(),
   logsRead: logsTail.caughtUp,
   deadLetters,
@@ -144,6 +149,7 @@ const { app, close: closeStreams } = createApp(deps, redis, {
   prefix: config.DPS_PREFIX,
   tokenRequestsPerMinute: config.TOKEN_REQUESTS_PER_MINUTE,
   trustedProxies: config.TRUSTED_PROXIES,
+  plainHttp: config.CONSOLE_PLAIN_HTTP,
   now,
 })
 const server = app.listen(config.PORT, config.HOST)
@@ -200,6 +206,7 @@ async function drain(): Promise<void> {
     deadLetters.close(),
     sourceReader.close(),
     logsTail.close(),
+    historyTail.close(),
     workshop.close(),
   ])
   await Promise.allSettled([operations.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])

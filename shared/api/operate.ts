@@ -103,6 +103,35 @@ export const getMetricsContract = contract({
   },
 })
 
+const HistoryCounts = { in: z.number().int(), out: z.number().int(), filtered: z.number().int(), failed: z.number().int() }
+
+/** `GET …/history`: returns 200 with the last hour in steps of ten seconds, as far as this control plane has seen it. */
+export const getHistoryContract = contract({
+  id: 'getPipelineHistory',
+  method: 'GET',
+  path: '/pipelines/:id/history',
+  summary: 'Records by outcome and lag over the last hour, in steps of ten seconds, of the chain and of each of its steps',
+  tag: 'Operation',
+  scope: 'pipelines:read',
+  request: { params: IdParams },
+  responses: {
+    200: z.object({
+      pipeline_id: Id,
+      interval_seconds: z.literal(10),
+      points: z
+        .array(
+          z.object({
+            at: Timestamp.describe('When the ten seconds begin'),
+            ...HistoryCounts,
+            lag: z.number().int().describe('In offsets, as of the last report'),
+            steps: z.array(z.object(HistoryCounts)),
+          }),
+        )
+        .describe('Ten seconds without a report have none: nothing was handled then'),
+    }),
+  },
+})
+
 /** `GET …/ledger`: returns 200 with the first offset that each revision handled per partition, and the revisions. */
 export const getLedgerContract = contract({
   id: 'getPipelineLedger',

@@ -85,6 +85,7 @@ const Shared = {
   BUCKET_ACCESS_KEY: z.string().optional().describe('for the default store'),
   BUCKET_SECRET_KEY: z.string().optional().describe('for the default store'),
   WAREHOUSE_URL: z.string().optional().describe('Postgres that table connectors use by default'),
+  CONSOLE_PLAIN_HTTP: flagOf('false').describe('`true`: the console’s sessions work without TLS, for a service on one’s own machine'),
   WAREHOUSE_PER_ACCOUNT: flagOf('true').describe(
     'each account has its own role and schema in the warehouse; `false` for an installation with one account',
   ),

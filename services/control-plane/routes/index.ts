@@ -18,7 +18,7 @@ import { checkConnectorOperation, getConnectorOperation, listConnectorsOperation
 import { getDeadLetterOperation, listDeadLetterGroupsOperation, listDeadLettersOperation, redriveOperation } from './dead-letters.ts'
 import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs.ts'
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys.ts'
-import { getAccounting, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
+import { getAccounting, getHistory, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
 import { applyManifest, getManifest, planManifest } from './manifests/manifests.ts'
 import { getOverview } from './overview.ts'
 import { getLogs } from './operate/logs.ts'
@@ -89,6 +89,7 @@ export const OPERATIONS: readonly Operation[] = [
   getAccounting,
   getMetrics,
   getLedger,
+  getHistory,
   getLogs,
   tailPipeline,
   explain,

@@ -53,6 +53,7 @@ describeAnswers([...contractsOf(operateApi), ...contractsOf(logsApi), ...contrac
     getPipelineAccounting: [[200, 'with where the records went', () => client.call('GET', at('/accounting'))]],
     getPipelineMetrics: [[200, 'with rates', () => client.call('GET', at('/metrics'))]],
     getPipelineLedger: [[200, 'with revisions by offset', () => client.call('GET', at('/ledger'))]],
+    getPipelineHistory: [[200, 'with the last hour', () => client.call('GET', at('/history'))]],
     getPipelineLogs: [[200, 'with lines', () => client.call('GET', at('/logs'))]],
     explainRecord: [
       [200, 'with what each step did', () => client.call('GET', at(`/explain?partition=${where.partition}&offset=${where.offset}`))],

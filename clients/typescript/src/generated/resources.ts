@@ -253,6 +253,9 @@ export function createResources(transport: Transport) {
       /** Which revision handled which offsets: each entry is the first offset of a partition that a revision handled. */
       getLedger: (id: string, options: RequestOptions = {}) =>
         call<T.GetPipelineLedgerResponse>('GET', `/pipelines/${segment(id)}/ledger`, { ...options }),
+      /** Records by outcome and lag over the last hour, in steps of ten seconds, of the chain and of each of its steps. */
+      getHistory: (id: string, options: RequestOptions = {}) =>
+        call<T.GetPipelineHistoryResponse>('GET', `/pipelines/${segment(id)}/history`, { ...options }),
       /** What the pipeline’s SmartModules and tasks have logged, of the last day; with `follow`, also what they log from now on. */
       getLogs: (id: string, query: PipelinesGetLogsQuery = {}, options: RequestOptions = {}) =>
         call<T.GetPipelineLogsResponse>('GET', `/pipelines/${segment(id)}/logs`, { query, ...options }),

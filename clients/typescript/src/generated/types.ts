@@ -432,6 +432,20 @@ export type GetPipelineAccountingResponse = {
   }[]
 }
 
+export type GetPipelineHistoryResponse = {
+  /** Opaque id */ pipeline_id: string
+  interval_seconds: 10
+  /** Ten seconds without a report have none: nothing was handled then */ points: {
+    /** When the ten seconds begin */ at: string
+    in: number
+    out: number
+    filtered: number
+    failed: number
+    /** In offsets, as of the last report */ lag: number
+    steps: { in: number; out: number; filtered: number; failed: number }[]
+  }[]
+}
+
 export type GetPipelineLedgerResponse = {
   /** Opaque id */ pipeline_id: string
   entries: { partition: number; revision: number; from_offset: number; /** ISO 8601 time in UTC, with milliseconds */ at: string }[]

@@ -1,13 +1,14 @@
 /** One pipeline: what it does, whether every record is accounted for, where it stands, and what it says. */
 import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { useLocation } from 'preact-iso'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type {
   GetPipelineAccountingResponse,
   GetPipelineLedgerResponse,
   GetPipelineLogsResponse,
   GetPipelineOffsetsResponse,
   GetPipelineStatusResponse,
+  ListDeadLettersResponse,
   Pipeline as Definition,
   PreviewPipelineResponse,
   Stream,
@@ -15,6 +16,7 @@ import type {
 import { HOME, post } from '../api.ts'
 import { compact, count, rate } from '../format.ts'
 import { Badge, Figure, Loaded, Refused, Time, Title } from '../parts/parts.tsx'
+import { Hour } from '../parts/hour.tsx'
 import { Replay } from '../parts/replay.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
@@ -61,7 +63,7 @@ function Equation({ accounting: { totals, balanced } }: { accounting: GetPipelin
     ['in flight', totals.in_flight],
   ]
   return (
-    <p class={`equation ${balanced ? '' : 'bad'}`} role="status">
+    <p class={`equation ${balanced ? '' : 'bad'}`}>
       <span>
         <b>{count(totals.in)}</b> in
       </span>
@@ -273,7 +275,7 @@ function Logs({ id }: { id: string }) {
           lines.length === 0 ? (
             <p class="quiet">Neither SmartModules nor tasks have said anything in the last day.</p>
           ) : (
-            <div class="scroll log" tabIndex={0} role="log" aria-label="Log">
+            <div class="scroll log" tabIndex={0} role="region" aria-label="Log">
               <table>
                 <tbody>
                   {lines.toReversed().map(({ id: line, at, level, step, module, message }) => (
@@ -302,6 +304,11 @@ export function Pipeline({ id }: { id: string }) {
   const definition = useQuery<Definition>(`/pipelines/${id}`)
   const status = useQuery<GetPipelineStatusResponse>(`/pipelines/${id}/status`, REFRESH_MS)
   const accounting = useQuery<GetPipelineAccountingResponse>(`/pipelines/${id}/accounting`, REFRESH_MS)
+  const waiting = useQuery<ListDeadLettersResponse>(`/pipelines/${id}/dead-letters?status=pending&page_size=1`, 10_000)
+  const revision = status.data?.revision
+  useEffect(() => {
+    if (definition.data && revision !== undefined && definition.data.revision !== revision) definition.refresh()
+  }, [revision, definition.data])
   return (
     <Loaded query={definition}>
       {(pipeline) => (
@@ -328,14 +335,15 @@ export function Pipeline({ id }: { id: string }) {
                   {tasks.filter((task) => task.status === 'running').length} of {pipeline.tasks}
                 </Figure>
                 <Figure name="dead letters">
-                  <a href={`${HOME.pathname}pipelines/${id}/dead-letters`}>{count(accounting.data?.totals.dead_lettered ?? 0)}</a>
+                  <a href={`${HOME.pathname}pipelines/${id}/dead-letters`}>{waiting.data ? count(waiting.data.total) : '…'}</a>
                 </Figure>
               </dl>
             )}
           </Loaded>
           <Chain definition={pipeline} accounting={accounting.data} />
           <Loaded query={accounting}>{(data) => <Equation accounting={data} />}</Loaded>
-          <Latest id={id} />
+          <Hour id={id} />
+          <Latest key={id} id={id} />
           <div class="columns">
             <Positions id={id} />
             <Revisions id={id} />

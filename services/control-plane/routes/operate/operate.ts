@@ -1,6 +1,12 @@
 /** A pipeline's positions, and where its records went: read from Kafka's committed offsets, which are exact even if nothing else runs. */
 import { chainRate, type Counters, type ObservedTask } from '../../../../shared/model/observed.ts'
-import { getAccountingContract, getLedgerContract, getMetricsContract, getOffsetsContract } from '../../../../shared/api/operate.ts'
+import {
+  getAccountingContract,
+  getHistoryContract,
+  getLedgerContract,
+  getMetricsContract,
+  getOffsetsContract,
+} from '../../../../shared/api/operate.ts'
 import { addUp, type Measure } from '../../../../shared/model/telemetry.ts'
 import { unavailable } from '../../service-error.ts'
 import { COUNTER_COUNT, namedCounters } from '../../../../shared/model/counters.ts'
@@ -158,4 +164,10 @@ export const getLedger = operation(getLedgerContract, async (deps, caller, { par
       })),
     },
   }
+})
+
+export const getHistory = operation(getHistoryContract, async (deps, caller, { params }) => {
+  const { id } = await getPipeline(deps, caller, params.id)
+  const points = deps.history.pointsOf(id).map(({ at, ...point }) => ({ at: new Date(at), ...point }))
+  return { status: 200, body: { pipeline_id: id, interval_seconds: 10 as const, points } }
 })

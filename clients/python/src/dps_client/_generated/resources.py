@@ -201,6 +201,10 @@ class Pipelines:
         """Which revision handled which offsets: each entry is the first offset of a partition that a revision handled."""
         return cast("types.GetPipelineLedgerResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/ledger"))
 
+    def get_history(self, id_: str) -> types.GetPipelineHistoryResponse:
+        """Records by outcome and lag over the last hour, in steps of ten seconds, of the chain and of each of its steps."""
+        return cast("types.GetPipelineHistoryResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/history"))
+
     def get_logs(self, id_: str, *, level: Union[Literal["debug", "info", "warn", "error"], None] = None, step: Union[int, None] = None, since: Union[str, None] = None, limit: Union[int, None] = None) -> types.GetPipelineLogsResponse:
         """What the pipeline’s SmartModules and tasks have logged, of the last day; with `follow`, also what they log from now on."""
         return cast("types.GetPipelineLogsResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/logs", query={"level": level, "step": step, "since": since, "limit": limit}))

@@ -313,6 +313,12 @@ GetPipelineAccountingResponse = TypedDict("GetPipelineAccountingResponse", {
     "partitions": "List[dict[str, Any]]",
 })
 
+GetPipelineHistoryResponse = TypedDict("GetPipelineHistoryResponse", {
+    "pipeline_id": "str",
+    "interval_seconds": "Literal[10]",
+    "points": "List[dict[str, Any]]",
+})
+
 GetPipelineLedgerResponse = TypedDict("GetPipelineLedgerResponse", {
     "pipeline_id": "str",
     "entries": "List[dict[str, Any]]",

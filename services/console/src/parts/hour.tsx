@@ -1,0 +1,59 @@
+/** The last hour of a pipeline as two small curves: records a second, and lag. */
+import type { GetPipelineHistoryResponse } from '../../../../clients/typescript/src/generated/types.ts'
+import { compact, rate, utc } from '../format.ts'
+import { useQuery } from '../query.ts'
+
+const REFRESH_MS = 10_000
+const [WIDTH, HEIGHT] = [360, 60]
+
+type Point = GetPipelineHistoryResponse['points'][number]
+
+/** A value for each ten seconds of the hour; those without a point had no records. */
+function valuesOf(points: Point[], seconds: number, nowMs: number, of: (point: Point) => number, isKept: boolean): number[] {
+  const steps = 3600 / seconds
+  const values = Array.from({ length: steps }, () => Number.NaN)
+  const last = Math.floor(nowMs / 1000 / seconds)
+  for (const point of points) {
+    const index = steps - 1 - (last - Math.floor(Date.parse(point.at) / 1000 / seconds))
+    if (index >= 0 && index < steps) values[index] = of(point)
+  }
+  let before = 0
+  return values.map((value) => (before = Number.isNaN(value) ? (isKept ? before : 0) : value))
+}
+
+function Curve({ name, values, shown }: { name: string; values: number[]; shown: string }) {
+  const most = Math.max(...values, 1e-9)
+  const path = values
+    .map((value, index) => `${((index / (values.length - 1)) * WIDTH).toFixed(1)},${(HEIGHT - (value / most) * (HEIGHT - 2)).toFixed(1)}`)
+    .join(' ')
+  return (
+    <figure class="curve">
+      <figcaption>
+        {name} <span class="quiet">{shown}</span>
+      </figcaption>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`${name} in the last hour: ${shown}`}>
+        <polyline points={path} />
+      </svg>
+    </figure>
+  )
+}
+
+export function Hour({ id }: { id: string }) {
+  const { data } = useQuery<GetPipelineHistoryResponse>(`/pipelines/${id}/history`, REFRESH_MS)
+  if (!data || data.points.length === 0) return null
+  const { points, interval_seconds } = data
+  const nowMs = Date.now()
+  const rates = valuesOf(points, interval_seconds, nowMs, (point) => point.in / interval_seconds, false)
+  const lags = valuesOf(points, interval_seconds, nowMs, ({ lag }) => lag, true)
+  const failed = points.reduce((sum, point) => sum + point.failed, 0)
+  return (
+    <section aria-label="The last hour" class="columns" title={`since ${utc(points[0]!.at)}`}>
+      <Curve
+        name="Records a second"
+        values={rates}
+        shown={`at most ${rate(Math.max(...rates))}${failed > 0 ? `, ${compact(failed)} failed` : ''}`}
+      />
+      <Curve name="Lag" values={lags} shown={`at most ${compact(Math.max(...lags))}`} />
+    </section>
+  )
+}
