@@ -43,7 +43,14 @@ import { OPERATIONS } from './routes/index.ts'
 /** Where `make build` puts the console. */
 const CONSOLE = join(import.meta.dirname, '..', 'console', 'dist')
 
-export type AppOptions = { prefix: string; tokenRequestsPerMinute: number; trustedProxies: readonly string[]; now: () => number }
+export type AppOptions = {
+  prefix: string
+  tokenRequestsPerMinute: number
+  trustedProxies: readonly string[]
+  /** Sessions' cookies are sent without TLS too. */
+  plainHttp: boolean
+  now: () => number
+}
 
 /** `close` sends clients of event streams away. */
 export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app: Koa; close(): Promise<void> } {
@@ -84,7 +91,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       await limits.token(ctx)
       await readBody(ctx, createSession.contract)
       const guarded = <T>(key: string, work: () => Promise<T>) => limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
-      send(ctx, await createSession.handle(deps, { body: ctx.request.body, host: ctx.host, guarded }))
+      send(ctx, await createSession.handle(deps, { body: ctx.request.body, isPlain: options.plainHttp, guarded }))
     })
     router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
       const signed = <T>(work: () => Promise<T>) => limits.guarded('signature', `${ctx.params.pipeline} ${addressOf(ctx)}`, work)
@@ -111,7 +118,9 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       const records = contract.request.body ? await readBody(ctx, contract) : undefined
       const input = readInput(ctx, contract)
       const audited: Audited = (inner, subject, work) => audit.during(inner, caller, origin, subject, work)
-      const handled = (keyed?: KeyedWrite) => handle(deps, { ...caller, audited, ...(records ? { records, keyed } : {}) }, input as never)
+      const guarded = <T>(work: () => Promise<T>) => limits.guarded('secret', `${caller.keyId} ${addressOf(ctx)}`, work)
+      const handled = (keyed?: KeyedWrite) =>
+        handle(deps, { ...caller, audited, guarded, ...(records ? { records, keyed } : {}) }, input as never)
       const work = (keyed?: KeyedWrite) =>
         isAudited(contract) ? audit.during(contract, caller, origin, resourceId, () => handled(keyed)) : handled(keyed)
       const key = ctx.get('Idempotency-Key')

@@ -11,7 +11,6 @@ const LINK_SECONDS = 7 * 24 * 3600
 const COOKIE = 'dps_session'
 const TOKEN = /^[\w-]{43}$/
 const UNSAFE = /^(?:POST|PATCH|PUT|DELETE)$/
-const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/
 /** Of a password that no member has: an unknown address takes as long as a wrong password. */
 const NO_PASSWORD = hash('no member has this one')
 
@@ -38,9 +37,9 @@ export function assertOwnPage(ctx: Context): void {
     throw new ServiceError('forbidden', 'a request with a session’s cookie needs the header X-Requested-By')
 }
 
-/** The header that sets the cookie. It is kept from plain HTTP, but for a service on one's own machine. */
-export function cookieOf(token: string, host: string): Record<string, string> {
-  const secure = LOOPBACK.test(host) ? '' : '; Secure'
+/** The header that sets the cookie; `isPlain`: it is sent without TLS too. */
+export function cookieOf(token: string, isPlain: boolean): Record<string, string> {
+  const secure = isPlain ? '' : '; Secure'
   return { 'Set-Cookie': `${COOKIE}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${SESSION_SECONDS}${secure}` }
 }
 /** The header that deletes the cookie. */

@@ -65,7 +65,8 @@ export const DeadLetterQuery = z.object({
   page_size: queryInteger(1, LIMITS.page_size_max).default(10),
   cursor: z.string().min(1, 'must not be empty').optional(),
   sort: z.enum(['failed_at', '-failed_at']).default('failed_at'),
-  step: queryInteger(1, LIMITS.chain_steps_max).optional(),
+  // The sink comes after the last step.
+  step: queryInteger(1, LIMITS.chain_steps_max + 1).optional(),
   error: Text.optional(),
   module: Text.optional(),
   version: Text.optional(),
@@ -80,7 +81,12 @@ export type DeadLetterQuery = z.output<typeof DeadLetterQuery>
 /** Selects dead letters; every member narrows the selection. The time of the failure is at or after `from` and before `to`. */
 export const DeadLetterFilter = z
   .strictObject({
-    step: z.number().int().min(1).max(LIMITS.chain_steps_max).optional(),
+    step: z
+      .number()
+      .int()
+      .min(1)
+      .max(LIMITS.chain_steps_max + 1)
+      .optional(),
     error: Text.optional(),
     module: Text.optional(),
     version: Text.optional(),

@@ -36,6 +36,8 @@ describe.skipIf(!hasBrowser)('signing in', () => {
     const link = await linkFor(accountId)
     const { page, context } = await openTab(browser)
     await page.goto(link)
+    // Another site may have led here: a click is needed.
+    await page.getByRole('button', { name: 'Sign in by the link' }).click()
     await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
     expect(page.url()).not.toContain('link=')
     await page.reload()
@@ -43,6 +45,7 @@ describe.skipIf(!hasBrowser)('signing in', () => {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     await page.goto('about:blank')
     await page.goto(link)
+    await page.getByRole('button', { name: 'Sign in by the link' }).click()
     await page.getByText('the link was used already').waitFor()
     await context.close()
   })
@@ -55,6 +58,7 @@ describe.skipIf(!hasBrowser)('signing in', () => {
       role: 'editor',
     })
     await page.goto(`${service().apiUrl}/console/#link=${body.sign_in_token}`)
+    await page.getByRole('button', { name: 'Sign in by the link' }).click()
     await page.getByRole('link', { name: /Ada/ }).click()
     await page.getByLabel('New password').fill('correct horse battery')
     await page.getByRole('button', { name: 'Set the password' }).click()
@@ -68,6 +72,16 @@ describe.skipIf(!hasBrowser)('signing in', () => {
     await page.keyboard.press('Enter')
     // Where one was when one signed out.
     await page.getByRole('heading', { name: 'Ada' }).waitFor()
+    // What is typed outlives the session.
+    await page.goto(`${service().apiUrl}/console/start`)
+    await page.getByLabel('Name').fill('typed-before')
+    await context.clearCookies()
+    await page.getByRole('button', { name: 'Make the pipeline' }).click()
+    const again = page.getByRole('dialog', { name: 'Your session has ended' })
+    await again.getByLabel('Password').fill('correct horse battery')
+    await page.keyboard.press('Enter')
+    await again.waitFor({ state: 'detached' })
+    expect(await page.getByLabel('Name').inputValue()).toBe('typed-before')
     // Editors don't manage access.
     expect(await page.getByRole('link', { name: 'Access' }).count()).toBe(0)
     await context.close()

@@ -52,6 +52,7 @@ export async function linkFor(accountId: string, base = service().apiUrl): Promi
 /** Signs an owner of the account in; the tab shows its pipelines then. */
 export async function signInTo({ page }: Tab, accountId: string, base?: string): Promise<void> {
   await page.goto(await linkFor(accountId, base))
+  await page.getByRole('button', { name: 'Sign in by the link' }).click()
   await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
 }
 

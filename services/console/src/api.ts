@@ -22,16 +22,20 @@ export class Failure extends Error {
   }
 }
 
+type CallOptions = { signal?: AbortSignal; ifMatch?: string; /** Told the answer's ETag. */ onTag?(tag: string | undefined): void }
+
 const onSignedOut: (() => void)[] = []
 /** Called when the API says that there is no session. */
 export const whenSignedOut = (listener: () => void): number => onSignedOut.push(listener)
 
 export const urlOf = (path: string): URL => new URL(path.replace(/^\//, ''), API)
 
-async function send(method: string, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+async function send(method: string, path: string, body: unknown, { signal, ifMatch }: CallOptions): Promise<Response> {
   const headers: Record<string, string> = { 'X-Requested-By': 'console' }
+  if (ifMatch !== undefined) headers['If-Match'] = ifMatch
   if (body !== undefined) headers['Content-Type'] = 'application/json'
-  if (method === 'POST') headers['Idempotency-Key'] = crypto.randomUUID()
+  // Answers that hold a secret are kept only where the operator has enabled secrets, so these are not sent again.
+  if (method === 'POST' && !/^\/(?:keys|members|session)/.test(path)) headers['Idempotency-Key'] = crypto.randomUUID()
   try {
     return await fetch(urlOf(path), { method, headers, body: body === undefined ? null : writeJson(body), signal: signal ?? null })
   } catch (error) {
@@ -41,8 +45,8 @@ async function send(method: string, path: string, body: unknown, signal?: AbortS
 }
 
 /** The answer's body. Throws Failure. */
-export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const answer = await send(method, path, body, signal)
+export async function call<T>(method: string, path: string, body?: unknown, options: CallOptions = {}): Promise<T> {
+  const answer = await send(method, path, body, options)
   const text = await answer.text()
   let parsed: unknown
   try {
@@ -50,15 +54,19 @@ export async function call<T>(method: string, path: string, body?: unknown, sign
   } catch {
     throw new Failure(0, 'unreachable', `the service answered ${answer.status} without JSON`)
   }
-  if (answer.ok) return parsed as T
+  if (answer.ok) {
+    options.onTag?.(answer.headers.get('ETag') ?? undefined)
+    return parsed as T
+  }
   const { error } = parsed as { error?: { code?: string; message?: string; details?: Detail[] } }
   if (answer.status === 401 && path !== '/sessions') for (const listener of onSignedOut) listener()
   throw new Failure(answer.status, error?.code ?? 'unknown', error?.message ?? `the service answered ${answer.status}`, error?.details)
 }
 
-export const get = <T>(path: string, signal?: AbortSignal): Promise<T> => call<T>('GET', path, undefined, signal)
+export const get = <T>(path: string, signal?: AbortSignal): Promise<T> => call<T>('GET', path, undefined, signal ? { signal } : {})
 export const post = <T>(path: string, body?: unknown): Promise<T> => call<T>('POST', path, body)
-export const patch = <T>(path: string, body: unknown): Promise<T> => call<T>('PATCH', path, body)
+/** Changes a resource as long as it is what the tag says. */
+export const patch = <T>(path: string, body: unknown, ifMatch: string): Promise<T> => call<T>('PATCH', path, body, { ifMatch })
 export const remove = (path: string): Promise<void> => call<void>('DELETE', path)
 
 /** A path with query parameters; those without a value are left out. */

@@ -4,8 +4,9 @@ import { lazy, LocationProvider, Route, Router } from 'preact-iso'
 import { HOME } from './api.ts'
 import { Frame } from './parts/frame.tsx'
 import { Fleet } from './screens/fleet.tsx'
-import { SignIn } from './screens/sign-in.tsx'
-import { followLinks, openSession, session } from './session.ts'
+import { Dialog } from './parts/parts.tsx'
+import { SignIn, SignInForm } from './screens/sign-in.tsx'
+import { hasEnded, link, openSession, session } from './session.ts'
 import './style.css'
 
 const Pipeline = lazy(() => import('./screens/pipeline.tsx').then(({ Pipeline: each }) => each))
@@ -33,6 +34,11 @@ function App() {
   if (session.value === null) return <SignIn />
   return (
     <Frame>
+      {(hasEnded.value || link.value !== undefined) && (
+        <Dialog title={hasEnded.value ? 'Your session has ended' : 'Sign in'} onClose={() => (link.value = undefined)}>
+          <SignInForm />
+        </Dialog>
+      )}
       <Router>
         <Route path={at('')} component={Fleet} />
         <Route path={at('pipelines/:id')} component={Pipeline} />
@@ -54,8 +60,9 @@ function App() {
   )
 }
 
-followLinks()
-await openSession()
+// After an upgrade the files of the version before are gone.
+addEventListener('vite:preloadError', () => location.reload())
+void openSession()
 render(
   <LocationProvider scope={HOME.pathname}>
     <App />

@@ -3,48 +3,64 @@ import { signal } from '@preact/signals'
 import type { Session } from '../../../clients/typescript/src/generated/types.ts'
 import { call, Failure, get, post, remove, whenSignedOut } from './api.ts'
 
-/** Undefined until it is known, null without a session. */
+/** Undefined until it is known, null without a session. It stays when the session ends, so that the page keeps what was typed. */
 export const session = signal<Session | null | undefined>(undefined)
-/** Why signing in by a link failed. */
-export const linkFailure = signal<string | undefined>(undefined)
+/** The session has ended by itself; the page waits for the next one. */
+export const hasEnded = signal(false)
+/** A link in the address, which waits for a click: another site may have led here, to sign a person in as another one. */
+export const link = signal<string | undefined>(undefined)
+
+const RETRY_MS = 2000
 
 whenSignedOut(() => {
-  session.value = null
+  if (session.value) hasEnded.value = true
 })
 
 export const may = (scope: Session['scopes'][number]): boolean => session.value?.scopes.includes(scope) ?? false
 
-/** Uses the link in the address up, if there is one, and finds out who is signed in. */
-export async function openSession(): Promise<void> {
+function begin(next: Session): void {
+  // Another member's page must not show what this one has read.
+  if (session.value && session.value.member?.id !== next.member?.id) location.reload()
+  session.value = next
+  hasEnded.value = false
+  link.value = undefined
+}
+
+function takeLink(): void {
   const token = /^#link=([\w-]+)$/.exec(location.hash)?.[1]
-  if (token !== undefined) {
-    // It is used up, and must not stay in the history.
-    history.replaceState(null, '', location.pathname + location.search)
+  if (token === undefined) return
+  // It must not stay in the history.
+  history.replaceState(null, '', location.pathname + location.search)
+  link.value = token
+}
+
+/** Finds out who is signed in; while the service does not answer it asks again. */
+export async function openSession(): Promise<void> {
+  takeLink()
+  // In a tab that shows the console already, a link changes nothing but the address.
+  addEventListener('hashchange', takeLink)
+  for (;;) {
     try {
-      session.value = await post<Session>('/sessions', { sign_in_token: token })
+      session.value = await get<Session>('/session')
       return
     } catch (error) {
-      linkFailure.value = error instanceof Failure ? error.message : String(error)
+      if (error instanceof Failure && error.status > 0 && error.status < 500) {
+        session.value = null
+        return
+      }
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
     }
   }
-  try {
-    session.value = await get<Session>('/session')
-  } catch (error) {
-    if (error instanceof Failure && error.status !== 401) linkFailure.value = error.message
-    session.value = null
-  }
 }
 
-/** A link that is opened in a tab which shows the console already changes nothing but the address. */
-export function followLinks(): void {
-  addEventListener('hashchange', () => {
-    if (location.hash.startsWith('#link=')) void openSession()
-  })
-}
+export const signInByLink = async (): Promise<void> => begin(await post<Session>('/sessions', { sign_in_token: link.value }))
+export const signIn = async (email: string, password: string): Promise<void> =>
+  begin(await call<Session>('POST', '/sessions', { email, password }))
 
-export async function signIn(email: string, password: string): Promise<void> {
-  session.value = await call<Session>('POST', '/sessions', { email, password })
-  linkFailure.value = undefined
+/** The member has a password from now on. */
+export function keepPassword(): void {
+  const { value } = session
+  if (value?.member) session.value = { ...value, member: { ...value.member, has_password: true } }
 }
 
 export async function signOut(): Promise<void> {

@@ -17,7 +17,7 @@ const exceeded = (what: string, seconds: number): ServiceError =>
   new ServiceError('rate_limit_exceeded', `${what}, try again in ${seconds} s`, { headers: { 'Retry-After': String(seconds) } })
 
 export type RateLimit = {
-  /** Limits operations: a session by itself, all keys of an account together. */
+  /** Limits operations: those of an account's members together, and those of its keys. */
   account(ctx: Context, caller: Caller): Promise<void>
   /** Limits the token endpoint, by the client's address. */
   token(ctx: Context): Promise<void>
@@ -35,7 +35,7 @@ export type RateLimit = {
 /** Failures per minute and address: with a secret for one API key, and with a signature for one pipeline. */
 const FAILURES = { secret: 30, signature: 60 } as const
 type GuardedKind = keyof typeof FAILURES
-/** Of a session: a console asks often, and what it asks must not use up what the account's programs may ask. */
+/** Of an account's members together: a console asks often, and what it asks must not use up what the account's programs may ask. */
 const SESSION_REQUESTS_PER_MINUTE = 1200
 /** Of `/openapi.json`, `/docs` and the console's pages. */
 const PAGES_PER_MINUTE = 120
@@ -118,9 +118,7 @@ export function createRateLimit(
 
   return {
     account: (ctx, caller) =>
-      caller.session
-        ? consume(ctx, sessions, caller.session.tokenHash.toString('hex'))
-        : consume(ctx, byType[caller.accountType], caller.accountId),
+      caller.session ? consume(ctx, sessions, caller.accountId) : consume(ctx, byType[caller.accountType], caller.accountId),
     token: (ctx) => consume(ctx, tokens, addressOf(ctx)),
     page: (ctx) => consume(ctx, pages, addressOf(ctx)),
     pushed,

@@ -4,6 +4,7 @@ import { notFound, ServiceError } from '../service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import { SCOPES } from '../../../shared/model/limits.ts'
 import { insertKey, listKeys, listKeysWith, lockAccount, revokeKey, type KeyRow } from '../store/accounts.ts'
+import { countOwners } from '../store/members.ts'
 import { assertQuotas } from '../store/quotas.ts'
 import { listReply } from './list-reply.ts'
 import { orNameTaken } from './name-taken.ts'
@@ -41,7 +42,7 @@ export const deleteKeyOperation = operation(deleteKeyContract, async ({ db }, ca
     // Two requests could otherwise delete the last two keys.
     await lockAccount(trx, caller.accountId)
     const makers = await listKeysWith(trx, caller.accountId, 'keys:write')
-    if (makers.length === 1 && makers[0]!.id === params.id)
+    if (makers.length === 1 && makers[0]!.id === params.id && (await countOwners(trx, caller.accountId)) === 0)
       throw new ServiceError('conflict', 'the key is the last one that can make keys (keys:write): create another one first')
     if (!(await revokeKey(trx, caller.accountId, params.id))) throw notFound('the key')
   })

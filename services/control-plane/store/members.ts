@@ -41,6 +41,11 @@ export async function findMember(db: Queryable, accountId: string, id: string): 
   return db('members').where({ account_id: accountId, id }).first()
 }
 
+/** The member, locked until the transaction ends. */
+export async function lockMember(trx: Queryable, id: string): Promise<MemberRow | undefined> {
+  return trx('members').where({ id }).forUpdate().first()
+}
+
 /** The member with this address, in whatever account. */
 export async function findMemberByEmail(db: Queryable, email: string): Promise<MemberRow | undefined> {
   return db('members').where({ email }).first()

@@ -1,5 +1,5 @@
 /** The records of one group of dead letters: a change of the step is tried on them before it is saved, and proven by their redrive. */
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { parseJson, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   DeadLetter,
@@ -10,7 +10,7 @@ import type {
   RedriveDeadLetters202Response,
   Trace,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { HOME, patch, post, withQuery } from '../api.ts'
+import { call, Failure, HOME, patch, post, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
@@ -96,105 +96,167 @@ function Letters({ pipelineId, letters }: { pipelineId: string; letters: DeadLet
   )
 }
 
-export function FixGroup({ pipeline, group, onChanged }: { pipeline: Pipeline; group: string; onChanged(): void }) {
-  const [step = '1', version, code] = group.split('/')
-  const index = Number(step)
-  const path = `/pipelines/${pipeline.id}/dead-letters`
-  const letters = useQuery<ListDeadLettersResponse>(
-    withQuery(path, { step, version, error: code, status: 'pending', sort: '-failed_at', page_size: 20 }),
-    5000,
-  )
-  const running = pipeline.processors[index - 1]
-  const [text, setText] = useState(() => writeJson(running?.config ?? {}, 2))
-  const [traces, setTraces] = useState<Trace[]>()
-  const [job, setJob] = useState<RedriveDeadLetters202Response>()
-  const [dryRun, setDryRun] = useState<number>()
-  const { run, isBusy, failure } = useAction()
-  const isChanged = running !== undefined && text !== writeJson(running.config, 2)
-  const filter = { step: index, version, error: code }
+/** Of a group of dead letters, from the address: a sink that refused the record has neither module nor version. */
+const partsOf = (group: string) => {
+  const [step = '1', module = '', version = '', code = ''] = group.split('|')
+  return { step: Number(step), module, version, code }
+}
 
-  async function tryIt(found: DeadLetter[]): Promise<void> {
-    const processors = processorsWith(pipeline, index, parseJson(text))
-    const answers = await Promise.all(
-      found.slice(0, TRIED).map(({ partition, offset }) =>
-        post<PreviewPipelineResponse>(`/pipelines/${pipeline.id}/preview`, {
+type Group = ReturnType<typeof partsOf>
+
+/** As lists and redrives take it. */
+const filterOf = ({ step, module, version, code }: Group) => ({
+  step,
+  error: code,
+  ...(module === '' ? {} : { module }),
+  ...(version === '' ? {} : { version }),
+})
+
+/** Tries a config on the group's own records, and saves it as the next revision once it was tried as it is. */
+function Fix({
+  pipeline,
+  group: { step },
+  letters,
+  onChanged,
+}: {
+  pipeline: Pipeline
+  group: Group
+  letters: DeadLetter[]
+  onChanged(): void
+}) {
+  const running = pipeline.processors[step - 1]!
+  const saved = writeJson(running.config, 2)
+  const [text, setText] = useState(saved)
+  const [traces, setTraces] = useState<Trace[]>()
+  const [gone, setGone] = useState(0)
+  const { run, isBusy, failure } = useAction()
+  const tried = letters.slice(0, TRIED)
+
+  async function tryIt(): Promise<void> {
+    const processors = processorsWith(pipeline, step, parseJson(text))
+    const answers = await Promise.allSettled(
+      tried.map(async ({ partition, offset }) => {
+        const from = { offsets: { [partition]: offset } }
+        const { records } = await post<PreviewPipelineResponse>(`/pipelines/${pipeline.id}/preview`, {
           processors,
-          from: { offsets: { [partition]: offset } },
+          from,
           partition,
           limit: 1,
-        }),
-      ),
+        })
+        // Where the record itself has expired or was compacted, the one after it comes.
+        return records.filter((each) => each.offset === offset)
+      }),
     )
-    setTraces(answers.flatMap(({ records }) => records))
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    const refused = answers.find((answer) => answer.status === 'rejected')
+    if (found.length === 0 && refused) throw refused.reason
+    setTraces(found)
+    setGone(tried.length - found.length)
   }
 
   async function save(): Promise<void> {
-    await patch(`/pipelines/${pipeline.id}`, { processors: processorsWith(pipeline, index, parseJson(text)) })
+    let tag: string | undefined
+    const now = await call<Pipeline>('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: (found) => (tag = found) })
+    if (now.revision !== pipeline.revision || tag === undefined)
+      throw new Failure(409, 'conflict', `the pipeline has got revision ${now.revision} meanwhile: look at it, then try again`)
+    await patch(`/pipelines/${pipeline.id}`, { processors: processorsWith(now, step, parseJson(text)) }, tag)
     onChanged()
   }
 
+  return (
+    <div class="fix">
+      <Field name={`Config of ${running.name} ${running.version}`} hint="Tried on these records; nothing is written.">
+        <textarea
+          rows={Math.min(20, text.split('\n').length + 1)}
+          spellcheck={false}
+          value={text}
+          onInput={({ currentTarget }) => {
+            setText(currentTarget.value)
+            setTraces(undefined)
+          }}
+        />
+      </Field>
+      <div class="actions">
+        <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
+          Try on {tried.length} of them
+        </button>
+        <button type="button" disabled={isBusy || text === saved || !traces} onClick={() => void run(save)}>
+          Save as the next revision
+        </button>
+        <span class="quiet">A canary of the pipeline ends with it.</span>
+      </div>
+      <Refused failure={failure} />
+      {traces && <Tried letters={letters} traces={traces} />}
+      {traces && gone > 0 && <p class="quiet">{gone} of them are no longer in the source.</p>}
+    </div>
+  )
+}
+
+function Redrive({ path, group, isEmpty, onDone }: { path: string; group: Group; isEmpty: boolean; onDone(): void }) {
+  const [job, setJob] = useState<RedriveDeadLetters202Response>()
+  const [dryRun, setDryRun] = useState<number>()
+  const { run, isBusy, failure } = useAction()
   async function redrive(isDryRun: boolean): Promise<void> {
     const answer = await post<RedriveDeadLetters200Response | RedriveDeadLetters202Response>(`${path}/redrive`, {
-      filter,
+      filter: filterOf(group),
       dry_run: isDryRun,
     })
     setDryRun(isDryRun ? answer.count : undefined)
     if ('job_id' in answer) setJob(answer)
   }
+  return (
+    <>
+      <div class="actions">
+        <button type="button" disabled={isBusy || isEmpty} onClick={() => void run(() => redrive(true))}>
+          Count what a redrive takes
+        </button>
+        <button type="button" disabled={isBusy || dryRun === undefined} onClick={() => void run(() => redrive(false))}>
+          Redrive{dryRun !== undefined && ` ${count(dryRun)}`}
+        </button>
+      </div>
+      <Refused failure={failure} />
+      {job && <JobProgress key={job.job_id} jobId={job.job_id} onDone={onDone} />}
+    </>
+  )
+}
 
+export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipeline; group: string; onChanged(): void }) {
+  const group = partsOf(name)
+  const path = `/pipelines/${pipeline.id}/dead-letters`
+  const letters = useQuery<ListDeadLettersResponse>(
+    withQuery(path, { ...filterOf(group), status: 'pending', sort: '-failed_at', page_size: 20 }),
+    5000,
+  )
+  const found = letters.data?.dead_letters
+  const table = useMemo(() => found && <Letters pipelineId={pipeline.id} letters={found} />, [found])
+  const running = pipeline.processors[group.step - 1]
   return (
     <section aria-labelledby="fix">
       <h2 id="fix">
-        <code>{code}</code> in step {step}
+        <code>{group.code}</code> in {group.module === '' ? 'the sink' : `step ${group.step}, ${group.module} ${group.version}`}
       </h2>
       <Loaded query={letters}>
-        {({ dead_letters: found, total }) => (
+        {({ dead_letters, total }) => (
           <>
-            <Letters pipelineId={pipeline.id} letters={found} />
-            {found.length === 0 && <p class="quiet">None of this group is pending any more.</p>}
-            {total > found.length && (
+            {table}
+            {dead_letters.length === 0 && <p class="quiet">None of this group is pending any more.</p>}
+            {total > dead_letters.length && (
               <p class="quiet">
-                the newest {found.length} of {count(total)}
+                the newest {dead_letters.length} of {count(total)}
               </p>
             )}
-            {may('pipelines:write') && (
-              <div class="fix">
-                {running && found.length > 0 && (
-                  <>
-                    <Field name={`Config of ${running.name} ${running.version}`} hint="Tried on these records; nothing is written.">
-                      <textarea
-                        rows={Math.min(20, text.split('\n').length + 1)}
-                        spellcheck={false}
-                        value={text}
-                        onInput={({ currentTarget }) => setText(currentTarget.value)}
-                      />
-                    </Field>
-                    <div class="actions">
-                      <button type="button" disabled={isBusy} onClick={() => void run(() => tryIt(found))}>
-                        Try on {Math.min(TRIED, found.length)} of them
-                      </button>
-                      <button type="button" disabled={isBusy || !isChanged || !traces} onClick={() => void run(save)}>
-                        Save as the next revision
-                      </button>
-                    </div>
-                  </>
-                )}
-                {traces && <Tried letters={found} traces={traces} />}
-                <div class="actions">
-                  <button type="button" disabled={isBusy || found.length === 0} onClick={() => void run(() => redrive(true))}>
-                    Count what a redrive takes
-                  </button>
-                  <button type="button" disabled={isBusy || dryRun === undefined} onClick={() => void run(() => redrive(false))}>
-                    Redrive{dryRun !== undefined && ` ${count(dryRun)}`}
-                  </button>
-                </div>
-              </div>
+            {may('pipelines:write') && dead_letters.length > 0 && running?.name === group.module && (
+              <Fix key={pipeline.revision} pipeline={pipeline} group={group} letters={dead_letters} onChanged={onChanged} />
+            )}
+            {may('pipelines:write') && dead_letters.length > 0 && group.module !== '' && running?.name !== group.module && (
+              <p class="quiet">The pipeline runs another SmartModule in this step now.</p>
             )}
           </>
         )}
       </Loaded>
-      <Refused failure={failure} />
-      {job && <JobProgress key={job.job_id} jobId={job.job_id} onDone={() => (letters.refresh(), onChanged())} />}
+      {may('pipelines:write') && (
+        <Redrive path={path} group={group} isEmpty={found?.length === 0} onDone={() => (letters.refresh(), onChanged())} />
+      )}
     </section>
   )
 }

@@ -46,7 +46,15 @@ export function Frame({ children }: { children: ComponentChildren }) {
   const { member, account } = session.value!
   return (
     <>
-      <a class="skip" href="#main">
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          // The page has a base address, to which the link would lead.
+          event.preventDefault()
+          document.querySelector<HTMLElement>('#main')?.focus()
+        }}
+      >
         To the content
       </a>
       <header class="top">

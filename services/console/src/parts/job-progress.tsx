@@ -1,30 +1,40 @@
 /** A redrive as it goes, until it has ended. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Job } from '../../../../clients/typescript/src/generated/types.ts'
-import { get } from '../api.ts'
+import { Failure, get } from '../api.ts'
 import { count } from '../format.ts'
+import { Refused } from './parts.tsx'
 
 const POLL_MS = 500
 
 export function JobProgress({ jobId: job_id, onDone }: { jobId: string; onDone(): void }) {
   const [job, setJob] = useState<Job>()
+  const [failure, setFailure] = useState<Failure>()
   useEffect(() => {
+    let isGone = false
     let timer: ReturnType<typeof setTimeout> | undefined
     const ask = async (): Promise<void> => {
-      const found = await get<Job>(`/jobs/${job_id}`).catch(() => undefined)
-      if (found) setJob(found)
-      if (found && ['finished', 'failed', 'cancelled'].includes(found.status)) onDone()
+      const found = await get<Job>(`/jobs/${job_id}`).catch((error: unknown) => (error instanceof Failure ? error : undefined))
+      if (isGone) return
+      if (found instanceof Failure && found.status >= 400 && found.status < 500) return setFailure(found)
+      const isKnown = found !== undefined && !(found instanceof Failure)
+      if (isKnown) setJob(found)
+      if (isKnown && ['finished', 'failed', 'cancelled'].includes(found.status)) onDone()
       else timer = setTimeout(ask, POLL_MS)
     }
     void ask()
-    return () => clearTimeout(timer)
+    return () => {
+      isGone = true
+      clearTimeout(timer)
+    }
   }, [job_id])
-  if (!job) return <p class="quiet">The redrive starts…</p>
+  if (failure) return <Refused failure={failure} />
+  if (!job) return <p class="quiet">It starts…</p>
   const { in: handled, out, filtered, failed } = job.records
   const delivered = job.status === 'finished' ? out : undefined
   return (
     <div role="status" class="progress">
-      <progress value={job.status === 'finished' ? 1 : job.progress} aria-label="Progress of the redrive" />{' '}
+      <progress value={job.status === 'finished' ? 1 : job.progress} aria-label="Progress" />{' '}
       {delivered === undefined ? (
         <>
           {job.status}: {count(handled)} of {count(job.total)}

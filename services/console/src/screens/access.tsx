@@ -104,14 +104,20 @@ function Remove({ what, path, onDone }: { what: string; path: string; onDone(): 
   if (!may('keys:write')) return null
   return (
     <>
-      <button
-        type="button"
-        class={isSure ? 'danger' : 'plain'}
-        disabled={isBusy}
-        onClick={() => (isSure ? void run(() => remove(path).then(onDone)) : setIsSure(true))}
-      >
-        {isSure ? `Yes, ${what}` : what}
-      </button>
+      {isSure ? (
+        <>
+          <button type="button" class="plain" onClick={() => setIsSure(false)}>
+            keep
+          </button>
+          <button type="button" class="danger" disabled={isBusy} onClick={() => void run(() => remove(path).then(onDone))}>
+            Yes, {what}
+          </button>
+        </>
+      ) : (
+        <button type="button" class="plain" onClick={() => setIsSure(true)}>
+          {what}
+        </button>
+      )}
       <Refused failure={failure} />
     </>
   )

@@ -7,7 +7,7 @@ import { Loaded, Time, Title } from '../parts/parts.tsx'
 import { FixGroup } from '../parts/fix-group.tsx'
 import { useQuery } from '../query.ts'
 
-const keyOf = ({ step, version, error_code }: DeadLetterGroup): string => `${step}/${version}/${error_code}`
+const keyOf = ({ step, module, version, error_code }: DeadLetterGroup): string => [step, module, version, error_code].join('|')
 
 export function DeadLetters({ id }: { id: string }) {
   const { query, path } = useLocation()
@@ -28,7 +28,8 @@ export function DeadLetters({ id }: { id: string }) {
               {found.map((group) => (
                 <li key={keyOf(group)} class={query.group === keyOf(group) ? 'chosen' : undefined}>
                   <a href={withQuery(path, { group: keyOf(group) })}>
-                    <b>{count(group.count)}</b> × <code>{group.error_code}</code> in step {group.step} ({group.module} {group.version})
+                    <b>{count(group.count)}</b> × <code>{group.error_code}</code> in{' '}
+                    {group.module === '' ? 'the sink' : `step ${group.step} (${group.module} ${group.version})`}
                   </a>
                   <small>
                     {group.message} · first <Time at={group.first_failed_at} />, last <Time at={group.last_failed_at} />

@@ -1,21 +1,37 @@
-/** Signing in with an address and password. Links sign in by themselves. */
+/** Signing in: by a link, once it is clicked, or with an address and password. */
 import { useState } from 'preact/hooks'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { useAction } from '../query.ts'
-import { linkFailure, signIn } from '../session.ts'
+import { link, session, signIn, signInByLink } from '../session.ts'
 
-export function SignIn() {
-  const [email, setEmail] = useState('')
+function ByLink() {
+  const { run, isBusy, failure } = useAction()
+  const { member } = session.value ?? {}
+  return (
+    <section class="figure">
+      <p>
+        {member
+          ? `You are signed in as ${member.name}. The link you followed signs you in as its member instead.`
+          : 'You followed a link that signs you in.'}
+      </p>
+      <button type="button" disabled={isBusy} onClick={() => void run(signInByLink)}>
+        Sign in by the link
+      </button>{' '}
+      <button type="button" class="plain" onClick={() => (link.value = undefined)}>
+        don’t
+      </button>
+      <Refused failure={failure} />
+    </section>
+  )
+}
+
+export function SignInForm() {
+  const [email, setEmail] = useState(session.value?.member?.email ?? '')
   const [password, setPassword] = useState('')
   const { run, isBusy, failure } = useAction()
   return (
-    <main class="sign-in">
-      <Title text="Sign in" />
-      {linkFailure.value && (
-        <p class="refused" role="alert">
-          {linkFailure.value}
-        </p>
-      )}
+    <>
+      {link.value !== undefined && <ByLink />}
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -48,6 +64,15 @@ export function SignIn() {
       <p class="quiet">
         No password yet? An owner of the account makes a link for you under <i>Access</i>; an operator with <code>make link</code>.
       </p>
+    </>
+  )
+}
+
+export function SignIn() {
+  return (
+    <main class="sign-in">
+      <Title text="Sign in" />
+      <SignInForm />
     </main>
   )
 }

@@ -1,6 +1,6 @@
 /** The first pipeline: a few lines of JSON become a stream, an expression becomes its step, and the counter runs. */
 import { useLocation } from 'preact-iso'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { parseJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { HOME, post } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
@@ -41,7 +41,10 @@ function schemaOf(rows: Row[]): Record<string, string> {
   const types = new Map<string, string>()
   for (const [name, value] of rows.flatMap((row) => Object.entries(row))) {
     const [known, found] = [types.get(name), typeOf(value)]
-    if (found !== undefined) types.set(name, known === undefined || known === found || known === 'number' ? (known ?? found) : 'number')
+    if (found === undefined || known === found) continue
+    const isNumber = known === undefined || (/^(?:integer|number)$/.test(known) && /^(?:integer|number)$/.test(found))
+    if (!isNumber) throw new Error(`${name} is ${known} in one record and ${found} in another`)
+    types.set(name, known === undefined ? found : 'number')
   }
   return Object.fromEntries(types)
 }
@@ -52,13 +55,24 @@ export function Start() {
   const [text, setText] = useState(SAMPLE)
   const [filter, setFilter] = useState('value.amount > 50.0')
   const { run, isBusy, failure } = useAction()
+  /** What an attempt has made, by its name: the next one goes on from there. */
+  const made = useRef(new Map<string, string>())
 
   async function make(): Promise<void> {
     const rows = rowsOf(text)
     const schema = schemaOf(rows)
-    const created = async (own: string) => (await post<{ id: string }>('/streams', { name: own, schema })).id
+    const once = async (what: string, work: () => Promise<string>): Promise<string> => {
+      const known = made.current.get(what) ?? (await work())
+      made.current.set(what, known)
+      return known
+    }
+    const created = (own: string) =>
+      once(`${own} ${JSON.stringify(schema)}`, async () => (await post<{ id: string }>('/streams', { name: own, schema })).id)
     const [source, sink] = [await created(name), await created(`${name}-filtered`)]
-    await post(`/streams/${source}/data`, { records: rows })
+    await once(`${source} ${text}`, async () => {
+      await post(`/streams/${source}/data`, { records: rows })
+      return text
+    })
     const { pipeline_id } = await post<{ pipeline_id: string }>('/pipelines', {
       name: `${name}-pipeline`,
       source: { connector_id: 'stream', config: { stream_id: source } },

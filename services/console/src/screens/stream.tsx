@@ -60,18 +60,27 @@ function Tail({ id }: { id: string }) {
   const [isFrozen, setIsFrozen] = useState(false)
   const [records, setRecords] = useState<TailRecord[]>([])
   const [state, setState] = useState('')
+  const [turn, setTurn] = useState(0)
   useEffect(() => {
     if (!isOn || isFrozen) return
     const source = new EventSource(urlOf(`/streams/${id}/tail`))
     source.addEventListener('open', () => setState('listening'))
-    source.addEventListener('error', () => setState('reconnecting'))
+    let timer: ReturnType<typeof setTimeout> | undefined
+    source.addEventListener('error', () => {
+      setState('reconnecting')
+      // The browser tries again by itself unless the answer was a refusal.
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(() => setTurn((before) => before + 1), 3000)
+    })
     source.addEventListener('records', ({ data }: MessageEvent<string>) => {
       const { records: found, sampled, dropped } = JSON.parse(data) as TailFrame
       setRecords((before) => [...found.toReversed(), ...before].slice(0, KEPT))
       setState(sampled ? `sampled: ${count(dropped)} left out` : 'listening')
     })
-    return () => source.close()
-  }, [id, isOn, isFrozen])
+    return () => {
+      clearTimeout(timer)
+      source.close()
+    }
+  }, [id, isOn, isFrozen, turn])
   return (
     <section aria-labelledby="tail">
       <h2 id="tail">As they come</h2>

@@ -5,7 +5,7 @@ import { post } from '../api.ts'
 import { count } from '../format.ts'
 import { Field, Loaded, Refused, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
-import { openSession, session } from '../session.ts'
+import { keepPassword, session } from '../session.ts'
 
 function Password() {
   const [current, setCurrent] = useState('')
@@ -19,7 +19,7 @@ function Password() {
         event.preventDefault()
         void run(async () => {
           await post('/session/password', hasOne ? { password, current_password: current } : { password })
-          await openSession()
+          keepPassword()
           setCurrent('')
           setPassword('')
           setIsDone(true)

@@ -17,6 +17,7 @@ import { isUniqueViolation, type Queryable } from '../../store/database.ts'
 import {
   countOwners,
   deleteMember,
+  endOtherSessions,
   findMember,
   insertLink,
   insertMember,
@@ -84,6 +85,8 @@ export const updateMemberOperation = operation(updateMemberContract, async ({ db
     if (body.role !== undefined && body.role !== member.role) {
       assertMayGrant(caller, body.role)
       await assertOwnerLeft(trx, member)
+      // A link that was made for the lesser role must not sign in with the greater one.
+      await endOtherSessions(trx, member.id, caller.session?.id === member.id ? caller.session.tokenHash : undefined)
     }
     return updateMember(trx, member.id, body)
   })

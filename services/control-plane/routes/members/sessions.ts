@@ -13,6 +13,7 @@ import {
   findMemberByEmail,
   findSession,
   insertSession,
+  lockMember,
   takeLink,
   updateMember,
   type MemberRow,
@@ -22,7 +23,7 @@ import { operation } from '../operation.ts'
 type SignInDeps = Pick<Deps, 'db' | 'credentials'>
 type SignIn = {
   body: unknown
-  host: string
+  isPlain: boolean
   /** Counts failures with an address, and refuses when there were too many. */
   guarded<T>(key: string, work: () => Promise<T>): Promise<T>
 }
@@ -30,7 +31,7 @@ type SignIn = {
 /** Signs in. Needs no token itself. */
 export const createSession = {
   contract: createSessionContract,
-  async handle({ db, credentials }: SignInDeps, { body, host, guarded }: SignIn): Promise<Reply> {
+  async handle({ db, credentials }: SignInDeps, { body, isPlain, guarded }: SignIn): Promise<Reply> {
     const form = typeof body === 'object' && body !== null && 'sign_in_token' in body ? 1 : 0
     const result = validated(createSessionContract.request.body.options[form], body)
     if ('details' in result) throw invalidRequest(result.details)
@@ -50,7 +51,7 @@ export const createSession = {
     const active = await findSession(db, session.token_hash)
     if (!active) throw invalidCredentials('the member was removed')
     assertActive(active)
-    return { status: 201, body: showSession(active), headers: cookieOf(token, host) }
+    return { status: 201, body: showSession(active), headers: cookieOf(token, isPlain) }
   },
 }
 
@@ -68,16 +69,24 @@ export const deleteSessionOperation = operation(deleteSessionContract, async ({ 
   return { status: 204, headers: NO_COOKIE }
 })
 
-export const changePasswordOperation = operation(changePasswordContract, async ({ db }, { session }, { body }) => {
-  if (!session) throw noSession()
-  if (session.password_hash !== null)
-    await assertPassword(session, body.current_password ?? '').catch(() => {
+export const changePasswordOperation = operation(changePasswordContract, async ({ db }, { session, guarded }, { body }) => {
+  if (!session || !guarded) throw noSession()
+  // What the session was looked up with may be two seconds old.
+  const known = await findSession(db, session.tokenHash)
+  if (!known) throw invalidCredentials('the session has ended')
+  if (known.password_hash !== null) {
+    await guarded(() => assertPassword(known, body.current_password ?? '')).catch((error: unknown) => {
+      if (error instanceof ServiceError && error.code !== 'invalid_credentials') throw error
       throw invalidRequest([{ path: '/current_password', message: 'is wrong' }])
     })
+  }
   const password_hash = await hashPassword(body.password)
   await db.transaction(async (trx) => {
-    await updateMember(trx, session.id, { password_hash })
-    await endOtherSessions(trx, session.id, session.tokenHash)
+    const member = await lockMember(trx, known.id)
+    if (member?.password_hash !== known.password_hash || !(await findSession(trx, session.tokenHash)))
+      throw new ServiceError('conflict', 'the password was changed meanwhile')
+    await updateMember(trx, known.id, { password_hash })
+    await endOtherSessions(trx, known.id, session.tokenHash)
   })
   return { status: 204 }
 })
