@@ -16,7 +16,7 @@ export type Io = {
   signal: AbortSignal
 }
 
-export type Context = { io: Io; out: Output; dps: Client; signal: AbortSignal }
+export type Context = { io: Io; out: Output; dps: Client; /** Of the service. */ url: string; signal: AbortSignal }
 /** A command's work; `command` holds its options. */
 export type Work<Args extends unknown[]> = (context: Context, ...args: Args) => Promise<void>
 
@@ -48,6 +48,7 @@ export function contextOf(io: Io, command: Command, { isFinished = false, timeou
       timeoutMs,
       ...(isFinished ? {} : { signal: io.signal }),
     }),
+    url,
     signal: io.signal,
   }
 }

@@ -1,7 +1,9 @@
 /** `dps`: the commands, and how they end. */
 import { Command, CommanderError } from 'commander'
+import { addCompletionCommand } from './commands/completion.ts'
 import { addDeadLetterCommands } from './commands/dead-letters.ts'
 import { addManifestCommands } from './commands/manifests.ts'
+import { addMcpCommand } from './commands/mcp.ts'
 import { addModuleCommands } from './commands/modules.ts'
 import { addProfileCommands } from './commands/profiles.ts'
 import { addRecordCommands } from './commands/records.ts'
@@ -23,6 +25,8 @@ function openProgram(io: Io): Command {
   addModuleCommands(program, io)
   addDeadLetterCommands(program, io)
   addManifestCommands(program, io)
+  addMcpCommand(program, io)
+  addCompletionCommand(program, io)
   // Subcommands end like the program itself: by an exception, not by ending the process.
   const all = (command: Command): void => {
     // Errors are told below, in the form that was asked for.

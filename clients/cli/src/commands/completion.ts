@@ -1,0 +1,60 @@
+/** `dps completion`: a script for the shell that completes commands, their subcommands and options. Names of things are not asked for. */
+import { Argument, type Command } from 'commander'
+import type { Io } from '../context.ts'
+
+type Words = { path: string; words: string[] }
+
+/** What may follow each command, by its path (`''` is the program itself). */
+function wordsOf(command: Command, path = ''): Words[] {
+  const own = [...command.commands.map((each) => each.name()), ...command.options.flatMap(({ long }) => long ?? [])]
+  return [{ path, words: own }, ...command.commands.flatMap((each) => wordsOf(each, path === '' ? each.name() : `${path} ${each.name()}`))]
+}
+
+const cases = (all: Words[], line: (each: Words) => string): string => all.map(line).join('\n')
+
+/** The path is made of the words before the cursor that are no options. */
+const SCRIPTS: Record<string, (all: Words[]) => string> = {
+  bash: (all) => `_dps() {
+  local path="" word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do [[ $word == -* ]] || path="\${path:+$path }$word"; done
+  while :; do
+    case "$path" in
+${cases(all, ({ path, words }) => `      "${path}") COMPREPLY=($(compgen -W "${words.join(' ')}" -- "\${COMP_WORDS[COMP_CWORD]}")); return ;;`)}
+    esac
+    [[ $path == *" "* ]] && path="\${path% *}" || path=""
+  done
+}
+complete -o default -F _dps dps
+`,
+  zsh: (all) => `#compdef dps
+_dps() {
+  local path="" word
+  for word in \${words[2,CURRENT-1]}; do [[ $word == -* ]] || path="\${path:+$path }$word"; done
+  while :; do
+    case "$path" in
+${cases(all, ({ path, words }) => `      "${path}") compadd -- ${words.join(' ')}; _files; return ;;`)}
+    esac
+    [[ $path == *" "* ]] && path="\${path% *}" || path=""
+  done
+}
+compdef _dps dps
+`,
+  fish: (all) =>
+    all
+      .flatMap(({ path, words }) =>
+        words.map((word) =>
+          path === ''
+            ? `complete -c dps -n __fish_use_subcommand -a '${word}'`
+            : `complete -c dps -n "__fish_seen_subcommand_from ${path.split(' ').at(-1)}" -a '${word}'`,
+        ),
+      )
+      .join('\n'),
+}
+
+export function addCompletionCommand(program: Command, io: Io): void {
+  program
+    .command('completion')
+    .description('print a script that completes dps in a shell: source <(dps completion bash)')
+    .addArgument(new Argument('<shell>').choices(Object.keys(SCRIPTS)))
+    .action((shell: string) => io.write(`${SCRIPTS[shell]!(wordsOf(program)).trimEnd()}\n`))
+}

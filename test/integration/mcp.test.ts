@@ -1,0 +1,114 @@
+/** `dps mcp` as a language model's host starts it: which tools there are, what they answer, and that nothing is written unless allowed twice. */
+import { join } from 'node:path'
+import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+
+const DPS = join(import.meta.dirname, '..', '..', 'clients', 'cli', 'src', 'main.ts')
+const READING = ['dead_letters', 'describe', 'docs', 'explain', 'overview', 'plan', 'records', 'test_module']
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+const opened: McpClient[] = []
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((each) => each.close()))
+})
+
+async function open(key: { api_key: string; api_secret: string }, ...options: string[]): Promise<McpClient> {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: ['--no-warnings', DPS, 'mcp', ...options],
+    env: { PATH: process.env.PATH ?? '', DPS_URL: service().apiUrl, DPS_API_KEY: key.api_key, DPS_API_SECRET: key.api_secret },
+  })
+  const mcp = new McpClient({ name: 'test', version: '1' })
+  await mcp.connect(transport)
+  opened.push(mcp)
+  return mcp
+}
+
+async function ask(
+  mcp: McpClient,
+  name: string,
+  input: object = {},
+): Promise<{ isError: boolean; text: string; json: Record<string, unknown> }> {
+  const answer = await mcp.callTool({ name, arguments: { ...input } })
+  const text = (answer.content as { text: string }[]).map((part) => part.text).join('')
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    json = {}
+  }
+  return { isError: answer.isError === true, text, json: json as Record<string, unknown> }
+}
+
+const toolsOf = async (mcp: McpClient): Promise<string[]> => (await mcp.listTools()).tools.map(({ name }) => name).toSorted()
+
+describe('dps mcp', () => {
+  it('has at most ten tools, and those that write only with --write and a key that may', async () => {
+    const { enterprise } = service().accounts
+    expect(await toolsOf(await open(enterprise))).toEqual(READING)
+    expect(await toolsOf(await open(enterprise, '--write'))).toEqual([...READING, 'apply', 'redrive'].toSorted())
+    expect(await toolsOf(await open(enterprise.read_only!, '--write'))).toEqual(READING)
+    const { body } = await client.call<{ api_key: string; api_secret: string }>('POST', '/v1/keys', {
+      name: unique('key'),
+      scopes: ['pipelines:read'],
+    })
+    expect(await toolsOf(await open(body))).toEqual(['docs', 'overview'])
+  })
+
+  it('finds what failed, explains it, tries a change, and has it run again', async () => {
+    const [from, to] = [
+      await createStream(client, { n: 'integer' }, { partitions: 1 }),
+      await createStream(client, { n: 'integer', half: 'integer' }),
+    ]
+    const name = unique('mcp')
+    const id = await createPipeline(client, from.id, [{ name: 'dps/cel', config: { set: { half: '10 / value.n' } } }], to.id, { name })
+    await waitForStatus(client, id, 'running')
+    await write(client, from.id, [{ n: 5 }, { n: 0 }])
+    await waitForTotal(client, to.id, 1)
+    const mcp = await open(service().accounts.enterprise, '--write')
+    expect((await ask(mcp, 'overview')).text).toContain(name)
+    expect((await ask(mcp, 'describe', { kind: 'pipeline', name })).json).toMatchObject({
+      status: { status: 'running' },
+      accounting: { balanced: true },
+    })
+    expect((await ask(mcp, 'dead_letters', { pipeline: name })).json).toMatchObject({
+      groups: [{ step: 1, count: 1 }],
+      newest: [{ offset: 1 }],
+    })
+    expect((await ask(mcp, 'explain', { pipeline: name, partition: 0, offset: 1 })).text).toContain('divide by zero')
+    expect((await ask(mcp, 'records', { stream: from.id, limit: 1 })).json).toMatchObject({ records: [{ partition: 0, offset: 1 }] })
+    const code =
+      "import { Path, Record } from 'dps'\nconst n = new Path('n')\nexport function filter(record: Record): bool { return record.number(n) > 0 }"
+    const tried = await ask(mcp, 'test_module', { code, stream: from.id })
+    expect((tried.json.records as { outcome: string }[]).map(({ outcome }) => outcome)).toEqual(['delivered', 'filtered'])
+    expect((await ask(mcp, 'test_module', { code: 'export const x', stream: from.id })).json.faults).not.toHaveLength(0)
+    expect((await ask(mcp, 'redrive', { pipeline: name })).json).toEqual({ dry_run: true, count: 1 })
+    expect((await ask(mcp, 'redrive', { pipeline: name, dry_run: false })).json).toMatchObject({ count: 1, kind: 'redrive' })
+  })
+
+  it('plans a manifest and applies exactly that plan', async () => {
+    const set = unique('set')
+    const manifest = `dps: 1\nset: ${set}\nstreams:\n  ${set}-a: { schema: { n: integer } }\n`
+    const mcp = await open(service().accounts.enterprise, '--write')
+    const plan = (await ask(mcp, 'plan', { manifest })).json as { hash: string; changes: unknown[] }
+    expect(plan.changes).toHaveLength(1)
+    expect((await ask(mcp, 'apply', { manifest, hash: '0'.repeat(64) })).isError).toBe(true)
+    expect((await ask(mcp, 'apply', { manifest, hash: plan.hash })).isError).toBe(false)
+    expect(((await ask(mcp, 'plan', { manifest })).json as { changes: unknown[] }).changes).toEqual([])
+  })
+
+  it('says what is wrong as an answer, and finds operations', async () => {
+    const mcp = await open(service().accounts.enterprise)
+    const unknown = await ask(mcp, 'describe', { kind: 'stream', name: 'nothing' })
+    expect([unknown.isError, unknown.text]).toEqual([true, expect.stringContaining('there is no stream named nothing')])
+    expect((await ask(mcp, 'docs')).text).toContain('explainRecord: GET /pipelines/{id}/explain')
+    expect((await ask(mcp, 'docs', { operation: 'explainRecord' })).json).toMatchObject({ method: 'GET' })
+  })
+})

@@ -1,0 +1,29 @@
+/** What a shell completes of `dps`, by the shell itself. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+
+const run = promisify(execFile)
+const DPS = join(import.meta.dirname, '..', '..', 'clients', 'cli', 'src', 'main.ts')
+const script = async (shell: string): Promise<string> => (await run(process.execPath, ['--no-warnings', DPS, 'completion', shell])).stdout
+
+/** What bash offers for the last of these words. */
+async function offered(...words: string[]): Promise<string[]> {
+  const ask = `${await script('bash')}\nCOMP_WORDS=(dps ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _dps; printf '%s\\n' "\${COMPREPLY[@]}"`
+  return (await run('bash', ['-c', ask])).stdout.split('\n').filter((line) => line !== '')
+}
+
+describe('completion in bash', () => {
+  it('offers commands, subcommands and options', async () => {
+    expect(await offered('exp')).toEqual(['explain', 'export'])
+    expect(await offered('dlq', '')).toEqual(expect.arrayContaining(['groups', 'list', 'redrive']))
+    expect(await offered('replay', 'some-pipeline', '--wa')).toEqual(['--wait'])
+    expect(await offered('-o', 'js')).toEqual([])
+  })
+
+  it('is there for zsh and fish', async () => {
+    expect(await script('zsh')).toContain('compdef _dps dps')
+    expect(await script('fish')).toContain("-a 'redrive'")
+  })
+})
