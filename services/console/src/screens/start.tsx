@@ -1,31 +1,14 @@
 /** The first pipeline: a few lines of JSON become a stream, an expression becomes its step, and the counter runs. */
 import { useLocation } from 'preact-iso'
 import { useRef, useState } from 'preact/hooks'
-import { parseJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { HOME, post } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { useAction } from '../query.ts'
+import { rowsOf, type Row } from '../rows.ts'
 
 const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
 {"id": "a2", "city": "Berlin", "amount": 99}
 {"id": "a3", "city": "Wien", "amount": 250.75}`
-
-type Row = Record<string, unknown>
-
-/** Lines of JSON, or one array. Throws an Error that names the line. */
-function rowsOf(text: string): Row[] {
-  const trimmed = text.trim()
-  const values = trimmed.startsWith('[') ? (parseJson(trimmed) as unknown[]) : trimmed.split('\n').filter((line) => line.trim() !== '')
-  return values.map((value, index) => {
-    try {
-      const row = typeof value === 'string' ? parseJson(value) : value
-      if (typeof row === 'object' && row !== null && !Array.isArray(row)) return row as Row
-    } catch {
-      // Told below.
-    }
-    throw new Error(`line ${index + 1} is not a JSON object`)
-  })
-}
 
 const typeOf = (value: unknown): string | undefined => {
   if (typeof value === 'bigint') return 'integer'

@@ -1,4 +1,4 @@
-/** One stream: its schema, its records at any place, and as they come. */
+/** One stream: its schema, its records at any place, and as they come; writing some. */
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import type {
@@ -7,12 +7,15 @@ import type {
   Stream as Definition,
   TailFrame,
   TailRecord,
+  WriteStreamDataResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { urlOf, withQuery } from '../api.ts'
+import { post, urlOf, withQuery } from '../api.ts'
 import { count } from '../format.ts'
-import { Badge, Figure, Loaded, Time, Title } from '../parts/parts.tsx'
-import { useQuery } from '../query.ts'
+import { Badge, Field, Figure, Loaded, Refused, Time, Title } from '../parts/parts.tsx'
+import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
+import { rowsOf } from '../rows.ts'
+import { may } from '../session.ts'
 
 const KEPT = 200
 
@@ -163,7 +166,33 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
   )
 }
 
+function Write({ id, onWritten }: { id: string; onWritten(): void }) {
+  const [text, setText] = useState('')
+  const [written, setWritten] = useState(0)
+  const { run, isBusy, failure } = useAction()
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run(async () => {
+          const { records } = await post<WriteStreamDataResponse>(`/streams/${id}/data`, { records: rowsOf(text) })
+          setText('')
+          setWritten(records)
+          onWritten()
+        })
+      }}
+    >
+      <Field name="Records to write" hint="One JSON object a line, or an array; all are written, or none.">
+        <textarea rows={4} required spellcheck={false} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
+      </Field>
+      <Refused failure={failure} />
+      <button disabled={isBusy}>Write</button> {written > 0 && <span role="status">{count(written)} written</span>}
+    </form>
+  )
+}
+
 export function Stream({ id }: { id: string }) {
+  const [writes, setWrites] = useState(0)
   const stream = useQuery<Definition>(`/streams/${id}`)
   const data = useQuery<GetStreamDataResponse>(`/streams/${id}/data?limit=1`)
   return (
@@ -199,7 +228,19 @@ export function Stream({ id }: { id: string }) {
               </table>
             </section>
           </div>
-          <Browse id={id} partitions={partitions} />
+          <Browse key={`${id}/${writes}`} id={id} partitions={partitions} />
+          {may('streams:write') && (
+            <details>
+              <summary>Write records</summary>
+              <Write
+                id={id}
+                onWritten={() => {
+                  data.refresh()
+                  setWrites(writes + 1)
+                }}
+              />
+            </details>
+          )}
           <Tail id={id} />
         </>
       )}

@@ -1,0 +1,19 @@
+/** Records as people paste them. */
+import { parseJson } from '../../../clients/typescript/src/core/exact-json.ts'
+
+export type Row = Record<string, unknown>
+
+/** Lines of JSON, or one array. Throws an Error that names the line. */
+export function rowsOf(text: string): Row[] {
+  const trimmed = text.trim()
+  const values = trimmed.startsWith('[') ? (parseJson(trimmed) as unknown[]) : trimmed.split('\n').filter((line) => line.trim() !== '')
+  return values.map((value, index) => {
+    try {
+      const row = typeof value === 'string' ? parseJson(value) : value
+      if (typeof row === 'object' && row !== null && !Array.isArray(row)) return row as Row
+    } catch {
+      // Told below.
+    }
+    throw new Error(`line ${index + 1} is not a JSON object`)
+  })
+}
