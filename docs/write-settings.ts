@@ -4,7 +4,7 @@ import { writePage } from './write-page.ts'
 
 type Property = { description?: string; default?: unknown; enum?: unknown[]; minimum?: number; maximum?: number }
 /** Depend on the machine: their description says what they are. */
-const OF_THE_MACHINE = new Set(['LANES', 'DPS_CACHE'])
+const OF_THE_MACHINE = new Set(['LANES', 'WORKSHOPS', 'DPS_CACHE'])
 
 const all = settingsSchemas()
 const required = new Set(Object.values(all).flatMap((schema) => schema.required ?? []))

@@ -85,7 +85,6 @@ const Shared = {
   BUCKET_ACCESS_KEY: z.string().optional().describe('for the default store'),
   BUCKET_SECRET_KEY: z.string().optional().describe('for the default store'),
   WAREHOUSE_URL: z.string().optional().describe('Postgres that table connectors use by default'),
-  CONSOLE_PLAIN_HTTP: flagOf('false').describe('`true`: the console’s sessions work without TLS, for a service on one’s own machine'),
   WAREHOUSE_PER_ACCOUNT: flagOf('true').describe(
     'each account has its own role and schema in the warehouse; `false` for an installation with one account',
   ),
@@ -167,6 +166,7 @@ const ControlPlaneSchema = z.object({
     'processes for uploads, connector checks and previews; as many as cores by default, at least 2',
   ),
   TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe('at `/auth/token`, by address'),
+  CONSOLE_PLAIN_HTTP: flagOf('false').describe('`true`: the console’s sessions work without TLS, for a service on one’s own machine'),
   TRUSTED_PROXIES: z
     .string()
     .default('')
