@@ -115,7 +115,7 @@ function Results({ traces }: { traces: Trace[] }) {
   )
 }
 
-function Workbench({ known }: { known: GetSmartModuleResponse | undefined }) {
+function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | undefined; onDeployed(): void }) {
   const { route } = useLocation()
   const [code, setCode] = useDraft(known?.id, known?.source?.code ?? FIRST)
   const [config, setConfig] = useState('{}')
@@ -150,7 +150,8 @@ function Workbench({ known }: { known: GetSmartModuleResponse | undefined }) {
   async function deploy(): Promise<void> {
     const { id } = await post<DeploySmartModuleResponse>('/smartmodules', { name, source })
     localStorage.removeItem(`dps-draft-${known?.id ?? 'new'}`)
-    route(`${HOME.pathname}smartmodules/${id}`)
+    if (known) onDeployed()
+    else route(`${HOME.pathname}smartmodules/${id}`)
   }
 
   function goTo({ line = 1, column = 1 }: Fault): void {
@@ -225,7 +226,7 @@ export function Editor({ id }: { id: string }) {
     return (
       <>
         <Title text="New SmartModule" />
-        <Workbench known={undefined} />
+        <Workbench known={undefined} onDeployed={() => {}} />
       </>
     )
   return (
@@ -238,7 +239,7 @@ export function Editor({ id }: { id: string }) {
           {known.data.built_in ? 'It is built in: its code can’t be changed.' : 'It was deployed as a binary: its code is not here.'}
         </p>
       )}
-      {known.data?.source && !known.data.built_in && <Workbench key={known.data.version} known={known.data} />}
+      {known.data?.source && !known.data.built_in && <Workbench key={known.data.version} known={known.data} onDeployed={known.refresh} />}
     </>
   )
 }

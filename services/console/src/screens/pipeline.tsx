@@ -16,6 +16,7 @@ import type {
 import { HOME, post } from '../api.ts'
 import { compact, count, rate } from '../format.ts'
 import { Badge, Figure, Loaded, Refused, Time, Title } from '../parts/parts.tsx'
+import { Canary } from '../parts/canary.tsx'
 import { Hour } from '../parts/hour.tsx'
 import { Replay } from '../parts/replay.tsx'
 import { useAction, useQuery } from '../query.ts'
@@ -344,6 +345,7 @@ export function Pipeline({ id }: { id: string }) {
           <Loaded query={accounting}>{(data) => <Equation accounting={data} />}</Loaded>
           <Hour id={id} />
           <Latest key={id} id={id} />
+          <Canary key={id} pipeline={pipeline} onPromoted={definition.refresh} />
           <div class="columns">
             <Positions id={id} />
             <Revisions id={id} />

@@ -1,0 +1,152 @@
+/** Another version of a step beside the running one: what it would make different, and making it the running one. */
+import { useEffect, useState } from 'preact/hooks'
+import type {
+  GetCanaryResponse,
+  ListSmartModuleVersionsResponse,
+  Pipeline,
+  TraceRecord,
+} from '../../../../clients/typescript/src/generated/types.ts'
+import { call, post } from '../api.ts'
+import { count } from '../format.ts'
+import { useAction, useQuery } from '../query.ts'
+import { glimpse } from '../records.ts'
+import { may } from '../session.ts'
+import { Badge, Figure, Refused } from './parts.tsx'
+
+const REFRESH_MS = 5000
+
+const made = (records: TraceRecord[], outcome: string): string => records.map(({ value }) => glimpse(value)).join(' ') || outcome
+
+function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryResponse; onChanged(): void }) {
+  const { run, isBusy, failure } = useAction()
+  const { step, module, version, running_version, status, status_reason, compared, differing, failed, skipped, examples } = canary
+  return (
+    <>
+      <p>
+        {module} <b>{version}</b> beside {running_version} in step {step} <Badge text={status} />
+      </p>
+      {status_reason && <p class="refused">{status_reason}</p>}
+      <dl class="figures">
+        <Figure name="compared">{count(compared)}</Figure>
+        <Figure name="would differ">{count(differing)}</Figure>
+        <Figure name="would fail">{count(failed)}</Figure>
+        <Figure name="left out">{count(skipped)}</Figure>
+      </dl>
+      {examples.length > 0 && (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Records that would differ">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Record</th>
+                <th scope="col">{running_version}</th>
+                <th scope="col">{version}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {examples.map(({ partition, offset, before, after }) => (
+                <tr key={`${partition}:${offset}`}>
+                  <th scope="row">
+                    {partition}:{offset}
+                  </th>
+                  <td class="value">{made(before.out, before.error?.message ?? before.outcome)}</td>
+                  <td class="value">{made(after.out, after.error?.message ?? after.outcome)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {may('pipelines:write') && (
+        <div class="actions">
+          {status === 'comparing' && (
+            <button type="button" disabled={isBusy} onClick={() => void run(() => post(`/pipelines/${id}/canary/promote`).then(onChanged))}>
+              Make {version} the running one
+            </button>
+          )}
+          <button
+            type="button"
+            class="plain"
+            disabled={isBusy}
+            onClick={() => void run(() => call('PATCH', `/pipelines/${id}`, { canary: null }).then(onChanged))}
+          >
+            end the canary
+          </button>
+        </div>
+      )}
+      <Refused failure={failure} />
+    </>
+  )
+}
+
+function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void }) {
+  const [step, setStep] = useState(1)
+  const [version, setVersion] = useState('')
+  const { run, isBusy, failure } = useAction()
+  const running = pipeline.processors[step - 1]
+  const versions = useQuery<ListSmartModuleVersionsResponse>(running ? `/smartmodules/${running.module_id}/versions?page_size=100` : null)
+  const others = versions.data?.versions.filter((each) => each.version !== running?.version) ?? []
+  return (
+    <form
+      class="line"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run(() => call('PATCH', `/pipelines/${pipeline.id}`, { canary: { step, version } }).then(onChanged))
+      }}
+    >
+      <label>
+        Step{' '}
+        <select
+          value={step}
+          onChange={({ currentTarget }) => {
+            setStep(Number(currentTarget.value))
+            setVersion('')
+          }}
+        >
+          {pipeline.processors.map(({ name }, index) => (
+            <option key={index} value={index + 1}>
+              {index + 1}. {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Version{' '}
+        <select required value={version} onChange={({ currentTarget }) => setVersion(currentTarget.value)}>
+          <option value="">{others.length === 0 ? 'there is no other' : 'choose'}</option>
+          {others.map((each) => (
+            <option key={each.version}>{each.version}</option>
+          ))}
+        </select>
+      </label>
+      <button disabled={isBusy || version === ''}>Compare it</button>
+      <Refused failure={failure} />
+    </form>
+  )
+}
+
+export function Canary({ pipeline, onPromoted }: { pipeline: Pipeline; onPromoted(): void }) {
+  const [isOn, setIsOn] = useState(false)
+  const canary = useQuery<GetCanaryResponse>(`/pipelines/${pipeline.id}/canary`, isOn ? REFRESH_MS : 0)
+  const hasNone = canary.failure?.status === 404
+  // Without one there is nothing to ask for again.
+  useEffect(() => setIsOn(canary.data !== undefined && !hasNone), [canary.data, hasNone])
+  if (pipeline.processors.length === 0) return null
+  const changed = (): void => {
+    canary.refresh()
+    onPromoted()
+  }
+  return (
+    <section aria-labelledby="canary">
+      <h2 id="canary">Canary</h2>
+      {canary.data && !hasNone && <Running id={pipeline.id} canary={canary.data} onChanged={changed} />}
+      {hasNone && may('pipelines:write') && (
+        <details>
+          <summary>Try another version beside the running one</summary>
+          <Begin pipeline={pipeline} onChanged={changed} />
+        </details>
+      )}
+      {hasNone && !may('pipelines:write') && <p class="quiet">No other version is being tried.</p>}
+      {canary.failure && !hasNone && <Refused failure={canary.failure} />}
+    </section>
+  )
+}
