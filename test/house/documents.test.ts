@@ -21,14 +21,32 @@ describe('documents', () => {
     expect(broken).toEqual([])
   })
 
-  it('name only files that exist', () => {
-    const PATH = /`((?:services|shared|test|deploy|clients|docs)\/[\w./-]+\.(?:md|tsx?|toml|py))`/g
+  it('name only files and functions that exist', () => {
+    const ends = new Set(tracked.flatMap((path) => path.split('/').map((_, index, parts) => parts.slice(index).join('/'))))
+    const code = tracked
+      .filter((path) => /\.(tsx?|py)$|^tsconfig\.json$/.test(path))
+      .map(read)
+      .join('\n')
+    const words = new Set(code.match(/[A-Za-z_]\w+/g))
+    const FILE = /^[\w./-]+\.(?:tsx?|py)$/
+    /** Names of Node's and of JSON Schema's. */
+    const FOREIGN = new Set(['resourceLimits', 'unevaluatedItems', 'contentSchema'])
+    const NAME = /^[a-z]+[A-Z]\w*(?:\.\w+)?$/
     const dead = tracked
       .filter((path) => path.endsWith('.md') && path !== 'CHANGELOG.md')
       .flatMap((path) =>
-        [...read(path).matchAll(PATH)]
-          .filter(([, target]) => !target!.includes('NNN') && !existsSync(join(ROOT, target!)))
-          .map(([, target]) => `${path} → ${target}`),
+        [
+          ...read(path)
+            .replaceAll(/```[^]*?```/g, '')
+            .matchAll(/`([^`\s]+)`/g),
+        ]
+          .map(([, token]) => token!)
+          .filter((token) =>
+            FILE.test(token)
+              ? !ends.has(token.replace(/^(\.\.\/)+/, ''))
+              : NAME.test(token) && !FOREIGN.has(token) && !token.split('.').every((part) => words.has(part)),
+          )
+          .map((token) => `${path} → ${token}`),
       )
     expect(dead).toEqual([])
   })
