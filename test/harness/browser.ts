@@ -14,7 +14,8 @@ const executablePath = PLACES.find((path) => path !== '' && existsSync(path))
 export const hasBrowser = executablePath !== undefined
 if (!hasBrowser) process.stdout.write('no Chromium here (CHROMIUM=path names one): the console is not tested in a browser\n')
 
-export const openBrowser = (): Promise<Browser> => chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] })
+export const openBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
 
 export type Tab = {
   page: Page
