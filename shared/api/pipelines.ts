@@ -109,8 +109,8 @@ export const PipelineChange = z
     message: 'stands alone: change other members in a request of their own',
   })
   .meta({ id: 'PipelineChange' })
-/** Source and sink of a stored request; its other members are ignored. */
-export const Endpoints = z.object({ source: Endpoint, sink: Endpoint })
+/** Source, sink and failure policy of a stored request; its other members are ignored. */
+export const Endpoints = z.object({ source: Endpoint, sink: Endpoint, on_error: OnErrorRequest.default(ON_ERROR_DEFAULT) })
 /** A validated request for a pipeline with its defaults filled in. */
 export type PipelineRequest = z.output<typeof PipelineRequest>
 
@@ -145,6 +145,7 @@ export const Pipeline = PipelineItem.extend({
   ),
   sink: Endpoint,
   tasks: z.number().int(),
+  on_error: OnError.describe('Of steps without a policy of their own, and of the sink'),
   failure_threshold: z.number(),
   on_lost_position: OnLostPosition,
 }).meta({ id: 'Pipeline' })

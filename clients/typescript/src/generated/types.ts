@@ -747,6 +747,11 @@ export type Pipeline = {
   }[]
   sink: { connector_id: string; config: Record<string, unknown> }
   tasks: number
+  /** Of steps without a policy of their own, and of the sink */ on_error: {
+    policy: 'dead_letter' | 'skip' | 'retry' | 'fail'
+    retries_max: number
+    backoff_ms: number
+  }
   failure_threshold: number
   /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position:
     | 'fail'

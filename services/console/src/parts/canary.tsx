@@ -11,7 +11,7 @@ import { count } from '../format.ts'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
-import { Badge, Figure, Refused } from './parts.tsx'
+import { Badge, Figure, Refused, Table } from './parts.tsx'
 
 const REFRESH_MS = 5000
 
@@ -33,28 +33,17 @@ function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryRespo
         <Figure name="left out">{count(skipped)}</Figure>
       </dl>
       {examples.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Records that would differ">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Record</th>
-                <th scope="col">{running_version}</th>
-                <th scope="col">{version}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {examples.map(({ partition, offset, before, after }) => (
-                <tr key={`${partition}:${offset}`}>
-                  <th scope="row">
-                    {partition}:{offset}
-                  </th>
-                  <td class="value">{made(before.out, before.error?.message ?? before.outcome)}</td>
-                  <td class="value">{made(after.out, after.error?.message ?? after.outcome)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table label="Records that would differ" columns={['Record', running_version, version]}>
+          {examples.map(({ partition, offset, before, after }) => (
+            <tr key={`${partition}:${offset}`}>
+              <th scope="row">
+                {partition}:{offset}
+              </th>
+              <td class="value">{made(before.out, before.error?.message ?? before.outcome)}</td>
+              <td class="value">{made(after.out, after.error?.message ?? after.outcome)}</td>
+            </tr>
+          ))}
+        </Table>
       )}
       {may('pipelines:write') && (
         <div class="actions">

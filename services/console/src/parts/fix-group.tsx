@@ -16,7 +16,7 @@ import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
 import { JobProgress } from './job-progress.tsx'
-import { Badge, Field, Loaded, Refused } from './parts.tsx'
+import { Badge, Field, Loaded, Refused, Table } from './parts.tsx'
 
 /** A change is tried on so many records. */
 const TRIED = 5
@@ -27,7 +27,8 @@ const processorsWith = (pipeline: Pipeline, step: number, config: unknown) =>
     module_id,
     version,
     config: index === step - 1 ? config : own,
-    on_error,
+    // A policy that the step has from the pipeline stays the pipeline's.
+    ...(writeJson(on_error) === writeJson(pipeline.on_error) ? {} : { on_error }),
     timeout_ms,
     changes_keys,
   }))
@@ -69,30 +70,19 @@ function Tried({ letters, traces }: { letters: DeadLetter[]; traces: Trace[] }) 
 
 function Letters({ pipelineId, letters }: { pipelineId: string; letters: DeadLetter[] }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Records of the group">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Record</th>
-            <th scope="col">Value</th>
-            <th scope="col">Why</th>
-          </tr>
-        </thead>
-        <tbody>
-          {letters.map((letter) => (
-            <tr key={letter.id}>
-              <th scope="row">
-                <a href={`${HOME.pathname}pipelines/${pipelineId}/records/${letter.partition}/${letter.offset}`}>
-                  {letter.partition}:{letter.offset}
-                </a>
-              </th>
-              <td class="value">{glimpse(letter.value)}</td>
-              <td>{letter.error.message}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table label="Records of the group" columns={['Record', 'Value', 'Why']}>
+      {letters.map((letter) => (
+        <tr key={letter.id}>
+          <th scope="row">
+            <a href={`${HOME.pathname}pipelines/${pipelineId}/records/${letter.partition}/${letter.offset}`}>
+              {letter.partition}:{letter.offset}
+            </a>
+          </th>
+          <td class="value">{glimpse(letter.value)}</td>
+          <td>{letter.error.message}</td>
+        </tr>
+      ))}
+    </Table>
   )
 }
 

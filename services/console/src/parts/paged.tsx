@@ -4,7 +4,7 @@ import { useLocation } from 'preact-iso'
 import { withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { useQuery } from '../query.ts'
-import { Loaded } from './parts.tsx'
+import { Loaded, Table } from './parts.tsx'
 import { useRowKeys } from './row-keys.ts'
 
 type List = { total: number; page: number; page_size: number }
@@ -32,20 +32,9 @@ export function Paged<L extends List, T>({ label, path, items, columns, row, non
           <p class="quiet">{none}</p>
         ) : (
           <>
-            <div class="scroll" tabIndex={0} role="region" aria-label={label}>
-              <table ref={rows}>
-                <thead>
-                  <tr>
-                    {columns.map((column) => (
-                      <th key={column} scope="col">
-                        {column}
-                      </th>
-                    ))}
-                  </tr>
-                </thead>
-                <tbody>{items(data).map((item) => row(item, list.refresh))}</tbody>
-              </table>
-            </div>
+            <Table label={label} columns={columns} tableRef={rows}>
+              {items(data).map((item) => row(item, list.refresh))}
+            </Table>
             {data.total > data.page_size && (
               <nav class="actions" aria-label="Pages">
                 {page > 1 && <a href={withQuery(here, { ...query, page: page - 1 })}>← before</a>}

@@ -10,7 +10,7 @@ import type {
   Member,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post, remove } from '../api.ts'
-import { Copyable, Dialog, Field, Loaded, Refused, Time, Title } from '../parts/parts.tsx'
+import { Copyable, Dialog, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { may, session } from '../session.ts'
 
@@ -140,27 +140,23 @@ export function Access() {
         <h2 id="keys">API keys</h2>
         <Loaded query={keys}>
           {({ keys: found }) => (
-            <div class="scroll" tabIndex={0} role="region" aria-label="API keys">
-              <table>
-                <tbody>
-                  {found.map(({ id, name, scopes, created_at }: ApiKey) => (
-                    <tr key={id}>
-                      <th scope="row">
-                        {name}
-                        <small>{id}</small>
-                      </th>
-                      <td class="value">{scopes.length === session.value?.scopes.length ? 'everything' : scopes.join(', ')}</td>
-                      <td>
-                        <Time at={created_at} />
-                      </td>
-                      <td>
-                        <Remove what="revoke" path={`/keys/${id}`} onDone={keys.refresh} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table label="API keys">
+              {found.map(({ id, name, scopes, created_at }: ApiKey) => (
+                <tr key={id}>
+                  <th scope="row">
+                    {name}
+                    <small>{id}</small>
+                  </th>
+                  <td class="value">{scopes.length === session.value?.scopes.length ? 'everything' : scopes.join(', ')}</td>
+                  <td>
+                    <Time at={created_at} />
+                  </td>
+                  <td>
+                    <Remove what="revoke" path={`/keys/${id}`} onDone={keys.refresh} />
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )}
         </Loaded>
         {may('keys:write') && (
@@ -185,30 +181,26 @@ export function Access() {
         <h2 id="members">Members</h2>
         <Loaded query={members}>
           {({ members: found }) => (
-            <div class="scroll" tabIndex={0} role="region" aria-label="Members">
-              <table>
-                <tbody>
-                  {found.map((member) => (
-                    <tr key={member.id}>
-                      <th scope="row">
-                        {member.name}
-                        <small>{member.email}</small>
-                      </th>
-                      <td title={ROLES[member.role]}>{member.role}</td>
-                      <td>{member.has_password ? 'has a password' : 'signs in by links'}</td>
-                      <td>
-                        {may('keys:write') && (
-                          <button type="button" class="plain" onClick={() => void run(() => newLink(member))}>
-                            new link
-                          </button>
-                        )}{' '}
-                        <Remove what="remove" path={`/members/${member.id}`} onDone={members.refresh} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table label="Members">
+              {found.map((member) => (
+                <tr key={member.id}>
+                  <th scope="row">
+                    {member.name}
+                    <small>{member.email}</small>
+                  </th>
+                  <td title={ROLES[member.role]}>{member.role}</td>
+                  <td>{member.has_password ? 'has a password' : 'signs in by links'}</td>
+                  <td>
+                    {may('keys:write') && (
+                      <button type="button" class="plain" onClick={() => void run(() => newLink(member))}>
+                        new link
+                      </button>
+                    )}{' '}
+                    <Remove what="remove" path={`/members/${member.id}`} onDone={members.refresh} />
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )}
         </Loaded>
         {may('keys:write') && (

@@ -7,7 +7,7 @@ import type {
   ListSecretsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post, remove } from '../api.ts'
-import { Field, Loaded, Refused, Time, Title } from '../parts/parts.tsx'
+import { Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 
@@ -73,40 +73,32 @@ function Secrets() {
           found.length === 0 ? (
             <p class="quiet">There are none.</p>
           ) : (
-            <div class="scroll" tabIndex={0} role="region" aria-label="Secrets">
-              <table>
-                <tbody>
-                  {found.map(({ id, name, used_by, updated_at }) => (
-                    <tr key={id}>
-                      <th scope="row">{name}</th>
-                      <td>
-                        {used_by.length === 0
-                          ? 'not in use'
-                          : used_by.map((pipeline) => (
-                              <a key={pipeline} href={`${HOME.pathname}pipelines/${pipeline}`}>
-                                {pipeline}{' '}
-                              </a>
-                            ))}
-                      </td>
-                      <td>
-                        <Time at={updated_at} />
-                      </td>
-                      <td>
-                        {may('secrets:write') && used_by.length === 0 && (
-                          <button
-                            type="button"
-                            class="plain"
-                            onClick={() => void run(() => remove(`/secrets/${id}`).then(secrets.refresh))}
-                          >
-                            delete
-                          </button>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table label="Secrets">
+              {found.map(({ id, name, used_by, updated_at }) => (
+                <tr key={id}>
+                  <th scope="row">{name}</th>
+                  <td>
+                    {used_by.length === 0
+                      ? 'not in use'
+                      : used_by.map((pipeline) => (
+                          <a key={pipeline} href={`${HOME.pathname}pipelines/${pipeline}`}>
+                            {pipeline}{' '}
+                          </a>
+                        ))}
+                  </td>
+                  <td>
+                    <Time at={updated_at} />
+                  </td>
+                  <td>
+                    {may('secrets:write') && used_by.length === 0 && (
+                      <button type="button" class="plain" onClick={() => void run(() => remove(`/secrets/${id}`).then(secrets.refresh))}>
+                        delete
+                      </button>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )
         }
       </Loaded>
@@ -127,15 +119,11 @@ export function Connect() {
       <Title text="Connectors" />
       <Loaded query={connectors}>
         {({ connectors: found }) => (
-          <div class="scroll" tabIndex={0} role="region" aria-label="Connectors">
-            <table>
-              <tbody>
-                {found.map((each) => (
-                  <Connector key={each.id} {...each} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table label="Connectors">
+            {found.map((each) => (
+              <Connector key={each.id} {...each} />
+            ))}
+          </Table>
         )}
       </Loaded>
       {may('secrets:read') && <Secrets />}

@@ -11,7 +11,7 @@ import type {
   Trace,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post } from '../api.ts'
-import { Badge, Field, Refused, Title } from '../parts/parts.tsx'
+import { Badge, Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
@@ -84,33 +84,29 @@ function Results({ traces }: { traces: Trace[] }) {
           </span>
         ))}
       </p>
-      <div class="scroll" tabIndex={0} role="region" aria-label="What became of the records">
-        <table>
-          <tbody>
-            {traces.map((trace) => {
-              const [step] = trace.steps
-              return (
-                <tr key={`${trace.partition}:${trace.offset}`}>
-                  <th scope="row">
-                    {trace.partition}:{trace.offset}
-                  </th>
-                  <td>
-                    <Badge text={trace.outcome} />
-                  </td>
-                  <td class="value">
-                    {glimpse(trace.input.value)}
-                    {step?.error && <div class="bad">{step.error.message}</div>}
-                    {trace.outputs.map((out, index) => (
-                      <Difference key={index} before={trace.input} after={out} />
-                    ))}
-                    {step && step.logs.length > 0 && <small>{step.logs.join(' · ')}</small>}
-                  </td>
-                </tr>
-              )
-            })}
-          </tbody>
-        </table>
-      </div>
+      <Table label="What became of the records">
+        {traces.map((trace) => {
+          const [step] = trace.steps
+          return (
+            <tr key={`${trace.partition}:${trace.offset}`}>
+              <th scope="row">
+                {trace.partition}:{trace.offset}
+              </th>
+              <td>
+                <Badge text={trace.outcome} />
+              </td>
+              <td class="value">
+                {glimpse(trace.input.value)}
+                {step?.error && <div class="bad">{step.error.message}</div>}
+                {trace.outputs.map((out, index) => (
+                  <Difference key={index} before={trace.input} after={out} />
+                ))}
+                {step && step.logs.length > 0 && <small>{step.logs.join(' · ')}</small>}
+              </td>
+            </tr>
+          )
+        })}
+      </Table>
     </>
   )
 }

@@ -3,7 +3,7 @@ import { useLocation } from 'preact-iso'
 import type { GetOverviewResponse, PipelineGlance } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, withQuery } from '../api.ts'
 import { compact, count, rate } from '../format.ts'
-import { Badge, Figure, Loaded, Time, Title } from '../parts/parts.tsx'
+import { Badge, Figure, Loaded, Table, Time, Title } from '../parts/parts.tsx'
 import { useRowKeys } from '../parts/row-keys.ts'
 import { useQuery } from '../query.ts'
 import { may } from '../session.ts'
@@ -77,31 +77,11 @@ export function Fleet() {
                     value={query.q ?? ''}
                     onInput={({ currentTarget }) => route(withQuery(path, { q: currentTarget.value }), true)}
                   />
-                  <div class="scroll" tabIndex={0} role="region" aria-label="Pipelines">
-                    <table ref={rows}>
-                      <thead>
-                        <tr>
-                          <th scope="col">Pipeline</th>
-                          <th scope="col">Status</th>
-                          <th scope="col" class="number">
-                            Rate
-                          </th>
-                          <th scope="col" class="number">
-                            Lag
-                          </th>
-                          <th scope="col" class="number">
-                            Dead letters
-                          </th>
-                          <th scope="col">Since</th>
-                        </tr>
-                      </thead>
-                      <tbody>
-                        {shown.map((each) => (
-                          <Row key={each.id} each={each} />
-                        ))}
-                      </tbody>
-                    </table>
-                  </div>
+                  <Table label="Pipelines" columns={['Pipeline', 'Status', '#Rate', '#Lag', '#Dead letters', 'Since']} tableRef={rows}>
+                    {shown.map((each) => (
+                      <Row key={each.id} each={each} />
+                    ))}
+                  </Table>
                   {shown.length === 0 && <p class="quiet">No pipeline has “{query.q}” in its name.</p>}
                 </>
               )}

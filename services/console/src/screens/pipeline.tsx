@@ -15,7 +15,7 @@ import type {
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post } from '../api.ts'
 import { compact, count, rate } from '../format.ts'
-import { Badge, Figure, Loaded, Refused, Time, Title } from '../parts/parts.tsx'
+import { Badge, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Canary } from '../parts/canary.tsx'
 import { Hour } from '../parts/hour.tsx'
 import { Replay } from '../parts/replay.tsx'
@@ -165,32 +165,21 @@ function Latest({ id }: { id: string }) {
       <Refused failure={failure} />
       {found && found.records.length === 0 && <p class="quiet">The source has no records yet.</p>}
       {found && found.records.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Newest records">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Record</th>
-                <th scope="col">Becomes</th>
-                <th scope="col">Value</th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.records.toReversed().map(({ partition, offset, outcome, input }) => (
-                <tr key={`${partition}:${offset}`}>
-                  <th scope="row">
-                    <a href={at(partition, offset)}>
-                      {partition}:{offset}
-                    </a>
-                  </th>
-                  <td>
-                    <Badge text={outcome} />
-                  </td>
-                  <td class="value">{glimpse(input.value)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table label="Newest records" columns={['Record', 'Becomes', 'Value']}>
+          {found.records.toReversed().map(({ partition, offset, outcome, input }) => (
+            <tr key={`${partition}:${offset}`}>
+              <th scope="row">
+                <a href={at(partition, offset)}>
+                  {partition}:{offset}
+                </a>
+              </th>
+              <td>
+                <Badge text={outcome} />
+              </td>
+              <td class="value">{glimpse(input.value)}</td>
+            </tr>
+          ))}
+        </Table>
       )}
     </section>
   )
@@ -203,34 +192,16 @@ function Positions({ id }: { id: string }) {
       <h2 id="positions">Positions</h2>
       <Loaded query={offsets}>
         {({ partitions }) => (
-          <div class="scroll" tabIndex={0} role="region" aria-label="Positions">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Partition</th>
-                  <th scope="col" class="number">
-                    Position
-                  </th>
-                  <th scope="col" class="number">
-                    End
-                  </th>
-                  <th scope="col" class="number">
-                    Lag
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {partitions.map(({ partition, position, end, lag }) => (
-                  <tr key={partition}>
-                    <th scope="row">{partition}</th>
-                    <td class="number">{count(position)}</td>
-                    <td class="number">{count(end)}</td>
-                    <td class="number">{count(lag)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table label="Positions" columns={['Partition', '#Position', '#End', '#Lag']}>
+            {partitions.map(({ partition, position, end, lag }) => (
+              <tr key={partition}>
+                <th scope="row">{partition}</th>
+                <td class="number">{count(position)}</td>
+                <td class="number">{count(end)}</td>
+                <td class="number">{count(lag)}</td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Loaded>
     </section>
@@ -276,24 +247,20 @@ function Logs({ id }: { id: string }) {
           lines.length === 0 ? (
             <p class="quiet">Neither SmartModules nor tasks have said anything in the last day.</p>
           ) : (
-            <div class="scroll log" tabIndex={0} role="region" aria-label="Log">
-              <table>
-                <tbody>
-                  {lines.toReversed().map(({ id: line, at, level, step, module, message }) => (
-                    <tr key={line}>
-                      <td>
-                        <Time at={at} />
-                      </td>
-                      <td>
-                        <Badge text={level} />
-                      </td>
-                      <td>{step === null ? 'task' : `${step} ${module ?? ''}`}</td>
-                      <td class="value">{message}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table label="Log" isFramed>
+              {lines.toReversed().map(({ id: line, at, level, step, module, message }) => (
+                <tr key={line}>
+                  <td>
+                    <Time at={at} />
+                  </td>
+                  <td>
+                    <Badge text={level} />
+                  </td>
+                  <td>{step === null ? 'task' : `${step} ${module ?? ''}`}</td>
+                  <td class="value">{message}</td>
+                </tr>
+              ))}
+            </Table>
           )
         }
       </Loaded>

@@ -11,7 +11,7 @@ import type {
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { post, urlOf, withQuery } from '../api.ts'
 import { count } from '../format.ts'
-import { Badge, Field, Figure, Loaded, Refused, Time, Title } from '../parts/parts.tsx'
+import { Badge, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { rowsOf } from '../rows.ts'
@@ -23,38 +23,26 @@ type Placed = Pick<TailRecord, 'partition' | 'offset' | 'record'>
 
 function RecordTable({ label, records }: { label: string; records: Placed[] }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Record</th>
-            <th scope="col">When</th>
-            <th scope="col">Key</th>
-            <th scope="col">Value</th>
-          </tr>
-        </thead>
-        <tbody>
-          {records.map(
-            ({ partition, offset, record }) =>
-              record && (
-                <tr key={`${partition}:${offset}`}>
-                  <th scope="row">
-                    {partition}:{offset}
-                  </th>
-                  <td>
-                    <Time at={record.timestamp} />
-                  </td>
-                  <td class="value">{record.key?.text ?? record.key?.base64}</td>
-                  <td class="value">
-                    {glimpse(record.value)}
-                    {record.headers.length > 0 && <small>{record.headers.map(({ key }) => key).join(', ')}</small>}
-                  </td>
-                </tr>
-              ),
-          )}
-        </tbody>
-      </table>
-    </div>
+    <Table label={label} columns={['Record', 'When', 'Key', 'Value']}>
+      {records.map(
+        ({ partition, offset, record }) =>
+          record && (
+            <tr key={`${partition}:${offset}`}>
+              <th scope="row">
+                {partition}:{offset}
+              </th>
+              <td>
+                <Time at={record.timestamp} />
+              </td>
+              <td class="value">{record.key?.text ?? record.key?.base64}</td>
+              <td class="value">
+                {glimpse(record.value)}
+                {record.headers.length > 0 && <small>{record.headers.map(({ key }) => key).join(', ')}</small>}
+              </td>
+            </tr>
+          ),
+      )}
+    </Table>
   )
 }
 

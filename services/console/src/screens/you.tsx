@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Account } from '../../../../clients/typescript/src/generated/types.ts'
 import { post } from '../api.ts'
 import { count } from '../format.ts'
-import { Field, Loaded, Refused, Title } from '../parts/parts.tsx'
+import { Field, Loaded, Refused, Table, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { keepPassword, session } from '../session.ts'
 
@@ -74,20 +74,16 @@ export function You() {
               <p class="quiet">
                 {type} account, {requests_per_minute} requests a minute for its keys
               </p>
-              <div class="scroll" tabIndex={0} role="region" aria-label="Quotas">
-                <table>
-                  <tbody>
-                    {Object.entries(quotas).map(([name, { limit, used }]) => (
-                      <tr key={name}>
-                        <th scope="row">{name.replaceAll('_', ' ')}</th>
-                        <td class="number">{used === null ? '' : count(used)}</td>
-                        <td class="number">of {count(limit)}</td>
-                        <td>{used !== null && <meter value={used} max={Math.max(1, limit)} high={limit * 0.9} aria-label={name} />}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table label="Quotas">
+                {Object.entries(quotas).map(([name, { limit, used }]) => (
+                  <tr key={name}>
+                    <th scope="row">{name.replaceAll('_', ' ')}</th>
+                    <td class="number">{used === null ? '' : count(used)}</td>
+                    <td class="number">of {count(limit)}</td>
+                    <td>{used !== null && <meter value={used} max={Math.max(1, limit)} high={limit * 0.9} aria-label={name} />}</td>
+                  </tr>
+                ))}
+              </Table>
             </>
           )}
         </Loaded>

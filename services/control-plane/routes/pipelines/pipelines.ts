@@ -61,6 +61,7 @@ export function showPipeline(row: PipelineRow) {
     })),
     sink: endpoints.sink,
     tasks,
+    on_error: endpoints.on_error,
     failure_threshold,
     on_lost_position,
   }

@@ -608,6 +608,7 @@ Pipeline = TypedDict("Pipeline", {
     "processors": "List[dict[str, Any]]",
     "sink": "dict[str, Any]",
     "tasks": "int",
+    "on_error": "dict[str, Any]",
     "failure_threshold": "float",
     "on_lost_position": "Literal[\"fail\", \"earliest\"]",
 })
