@@ -122,12 +122,14 @@ export function openLanes(options: LanesOptions): Lanes {
   async function register(spec: LaneChain): Promise<Registered> {
     const opening = Promise.withResolvers<void>()
     const chain: Registered = { id: nextChain++, spec, replayBook: createReplayBook(), opening, isSlow: false, calm: 0, crashes: 0 }
-    threads.fill()
+    // The first chain does not share the processors with lanes that only start; the second one has a lane of its own.
+    if (threads.all().some(({ chains }) => chains.size > 0)) threads.fill()
     const lane = leastLoaded(threads.all())
     lane.chains.set(chain.id, chain)
     post(lane, { type: 'open', chainId: chain.id, chain: spec })
     try {
       await opening.promise
+      threads.fill()
       threads.prepare()
       return chain
     } catch (error) {
