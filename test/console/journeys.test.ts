@@ -206,6 +206,7 @@ describe.skipIf(!hasBrowser)('a revision', () => {
       await page.keyboard.press('Control+k')
       const { body } = await client.call<{ name: string }>('GET', `/v1/pipelines/${id}`)
       await page.getByRole('combobox').fill(body.name)
+      await page.getByRole('option', { name: body.name }).waitFor()
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { name: body.name }).waitFor()
       await page.getByRole('button', { name: 'replay what it handled' }).click()
