@@ -59,6 +59,11 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const clientAddress = createClientAddress(options.trustedProxies)
   const addressOf = (ctx: Context): string => clientAddress(ctx.req)
   const limits = createRateLimit(redis, options.prefix, options.tokenRequestsPerMinute, addressOf)
+  /** Failures to prove who one is count by what was to be proven and the client's address. */
+  const guardedFor =
+    (ctx: Context) =>
+    <T>(key: string, work: () => Promise<T>): Promise<T> =>
+      limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
   const audit = createAudit(deps, OPERATIONS)
   const listeners = openSseClients(authenticate, deps.log)
   const router = new Router({ sensitive: true })
@@ -84,14 +89,15 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     router.post(`${prefix}${createToken.contract.path}`, async (ctx) => {
       await limits.token(ctx)
       await readBody(ctx, createToken.contract)
-      const guarded = <T>(key: string, work: () => Promise<T>) => limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
-      send(ctx, await createToken.handle(deps, { body: ctx.request.body, authorization: ctx.get('Authorization'), guarded }))
+      send(
+        ctx,
+        await createToken.handle(deps, { body: ctx.request.body, authorization: ctx.get('Authorization'), guarded: guardedFor(ctx) }),
+      )
     })
     router.post(`${prefix}${createSession.contract.path}`, async (ctx) => {
       await limits.token(ctx)
       await readBody(ctx, createSession.contract)
-      const guarded = <T>(key: string, work: () => Promise<T>) => limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
-      send(ctx, await createSession.handle(deps, { body: ctx.request.body, isPlain: options.plainHttp, guarded }))
+      send(ctx, await createSession.handle(deps, { body: ctx.request.body, isPlain: options.plainHttp, guarded: guardedFor(ctx) }))
     })
     router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
       const signed = <T>(work: () => Promise<T>) => limits.guarded('signature', `${ctx.params.pipeline} ${addressOf(ctx)}`, work)
@@ -118,7 +124,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       const records = contract.request.body ? await readBody(ctx, contract) : undefined
       const input = readInput(ctx, contract)
       const audited: Audited = (inner, subject, work) => audit.during(inner, caller, origin, subject, work)
-      const guarded = <T>(work: () => Promise<T>) => limits.guarded('secret', `${caller.keyId} ${addressOf(ctx)}`, work)
+      const guarded = <T>(work: () => Promise<T>) => guardedFor(ctx)(caller.keyId, work)
       const handled = (keyed?: KeyedWrite) =>
         handle(deps, { ...caller, audited, guarded, ...(records ? { records, keyed } : {}) }, input as never)
       const work = (keyed?: KeyedWrite) =>

@@ -15,7 +15,7 @@ const UNSAFE = /^(?:POST|PATCH|PUT|DELETE)$/
 const NO_PASSWORD = hash('no member has this one')
 
 /** A new token, and what is stored of it. */
-export function newToken(credentials: Credentials, seconds: number, nowMs: number) {
+function newToken(credentials: Credentials, seconds: number, nowMs: number) {
   const token = credentials.newSecret()
   return { token, token_hash: credentials.hashOf(token), expires_at: new Date(nowMs + seconds * 1000) }
 }

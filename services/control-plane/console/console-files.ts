@@ -7,9 +7,7 @@ export type ConsoleFile = { bytes: Buffer; type: string; isImmutable: boolean }
 const TYPES: Record<string, string> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
-  html: 'text/html; charset=utf-8',
   svg: 'image/svg+xml',
-  woff2: 'font/woff2',
 }
 /** Marks where the page's `<base>` goes. */
 const BASE = '<!--base-->'
@@ -33,7 +31,6 @@ export function readConsole(folder: string): ConsoleFiles | undefined {
     if (type !== undefined) files.set(path, { bytes: readFileSync(join(folder, path)), type, isImmutable: path.startsWith('assets/') })
   }
   const html = readFileSync(join(folder, 'index.html'), 'utf8')
-  files.delete('index.html')
   return {
     file: (path) => files.get(path),
     // Relative, so that it holds below any path that a proxy adds.

@@ -1,8 +1,7 @@
 /** Fills the history book from the topic of observations: from what it still holds, and then as tasks report. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { followTopic, type Following } from '../../../shared/kafka/follow.ts'
-import { parseJson } from '../../../shared/kafka/parse-json.ts'
-import { isCpuUseKey, ObservedTask } from '../../../shared/model/observed.ts'
+import { reportsIn } from '../projector/reports-in.ts'
 import type { HistoryBook } from './history-book.ts'
 
 export function followHistory(cluster: Cluster, topic: string, book: HistoryBook, onError: (error: Error) => void): Following {
@@ -13,11 +12,7 @@ export function followHistory(cluster: Cluster, topic: string, book: HistoryBook
     purpose: 'history',
     from: 0n,
     onRecords(records) {
-      for (const { key, value } of records) {
-        if (value === null || isCpuUseKey(key)) continue
-        const parsed = ObservedTask.safeParse(parseJson(value))
-        if (parsed.success) book.add(parsed.data, isCaughtUp)
-      }
+      for (const report of records.flatMap(reportsIn)) book.add(report, isCaughtUp)
     },
     onError,
   })

@@ -74,7 +74,7 @@ export function createHistoryBook(now: () => number): HistoryBook {
       const at = Date.parse(report.at)
       const point = pointAt(page, at, report.partitions[0]!.steps.length)
       for (const { partition, totals: all, steps: each, lag } of report.partitions) {
-        const [totals, steps] = [countsOf(all ?? { ...NONE, skipped: 0, absorbed: 0, emitted: 0 }), each.map(countsOf)]
+        const [totals, steps] = [countsOf(all ?? NONE), each.map(countsOf)]
         const before = page.partitions.get(partition)
         page.partitions.set(partition, { revision: report.revision, totals, steps, lag: Number(lag) })
         if (!before && !isNew) continue

@@ -3,7 +3,7 @@ import type { JobStatus } from '../../../shared/api/jobs.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { followTopic, type Following, type FollowedRecord } from '../../../shared/kafka/follow.ts'
 import { tasksOf } from '../../../shared/model/definition.ts'
-import { CpuUse, isCpuUseKey, ObservedTask, runOfReport } from '../../../shared/model/observed.ts'
+import { CpuUse, isCpuUseKey, runOfReport } from '../../../shared/model/observed.ts'
 import { statusFrom } from '../../../shared/model/pipeline-status.ts'
 import type { Queryable } from '../store/database.ts'
 import {
@@ -22,13 +22,9 @@ import { quarantineVersions } from '../store/smartmodules.ts'
 import type { Deps } from '../deps.ts'
 import { projectJob } from '../jobs/jobs.ts'
 import { publishDefinition } from '../publisher/enqueue.ts'
+import { reportsIn } from './reports-in.ts'
 
 const NAME = 'observed'
-
-function parse({ value }: FollowedRecord): ObservedTask[] {
-  const parsed = ObservedTask.safeParse(value && parseJson(value))
-  return parsed.success ? [parsed.data] : []
-}
 
 function cpuUseIn({ key, value }: FollowedRecord): CpuUse[] {
   if (value === null || !isCpuUseKey(key)) return []
@@ -84,7 +80,7 @@ export async function startProjector(
       const projected = await db.transaction(async (trx): Promise<Projected> => {
         // Another control plane may be ahead: older reports must not overwrite what it has projected, however long this one was suspended.
         const position = await lockProjectorPosition(trx, NAME)
-        const tasks = records.filter(({ offset }) => offset >= position).flatMap(parse)
+        const tasks = records.filter(({ offset }) => offset >= position).flatMap(reportsIn)
         for (const use of records.filter(({ offset }) => offset >= position).flatMap(cpuUseIn)) await saveCpuUse(trx, use)
         const [ofJobs, ofPipelines] = [tasks.filter(({ job_id }) => job_id), tasks.filter(({ job_id }) => !job_id)]
         const pipelineIds = [...new Set(ofPipelines.map(({ pipeline_id }) => pipeline_id))].sort()

@@ -5,7 +5,7 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Deps } from '../deps.ts'
 import { parseDeadLetter } from '../dead-letters/projection.ts'
 import type { ShownBytes } from '../dead-letters/show.ts'
-import { asJson, runTrace, showRecord, showStep, type Binaries, type Chain, type SourceRecord } from '../trace/trace.ts'
+import { asJson, runTrace, showPlaced, showRecord, showStep, type Binaries, type Chain, type SourceRecord } from '../trace/trace.ts'
 import type { Traced } from '../workshop/jobs.ts'
 import type { Place } from './places.ts'
 
@@ -59,9 +59,9 @@ export async function runFrame(
   }
 }
 
-function shown({ isDeadLetters }: Place, { partition, offset, timestamp, record }: SourceRecord, room: ShownBytes): TailRecord {
-  const place = { partition, offset: Number(offset) }
-  if (!isDeadLetters) return { ...place, record: showRecord({ ...record, timestamp }, room) }
+function shown({ isDeadLetters }: Place, source: SourceRecord, room: ShownBytes): TailRecord {
+  if (!isDeadLetters) return showPlaced(source, room)
+  const { partition, offset, timestamp, record } = source
   const deadLetter = parseDeadLetter('', partition, offset, record)
   const headers = record.headers.slice(0, deadLetter.headers.length)
   return {

@@ -117,6 +117,13 @@ export const showRecord = ({ timestamp, key, value, headers }: TracedRecord, roo
   headers: headers.map(([name, bytes]) => showHeader([name, bytes && Buffer.from(bytes)], room)),
 })
 
+/** A record and its place as responses show them. */
+export const showPlaced = ({ partition, offset, timestamp, record }: SourceRecord, room: ShownBytes) => ({
+  partition,
+  offset: Number(offset),
+  record: showRecord({ ...record, timestamp }, room),
+})
+
 /** Puts a trace together from its progress. */
 function createTrace() {
   const traced: Traced[] = []

@@ -32,7 +32,7 @@ function exact(value: unknown): unknown {
 }
 
 /** The file as a value of YAML, of which JSON is a part. Throws Misused with the line where it is none. */
-function parsed(text: string, at: string): unknown {
+export function parsed(text: string, at: string): unknown {
   try {
     return exact(parse(text, { prettyErrors: true, intAsBigInt: true }))
   } catch (error) {

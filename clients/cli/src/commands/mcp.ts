@@ -2,9 +2,9 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { Command } from 'commander'
-import { parse } from 'yaml'
 import { z } from 'zod'
 import { writeJson, type Client, type Manifest, type Session } from '../../../typescript/src/index.ts'
+import { parsed } from './manifests.ts'
 import { contextOf, idOf, type Context, type Io } from '../context.ts'
 import { outcomeOf, textOf } from '../outcome.ts'
 
@@ -37,7 +37,7 @@ async function operations(url: string, wanted: string | undefined): Promise<unkn
   return all.find(({ operationId }) => operationId === wanted) ?? { error: `there is no operation ${wanted}` }
 }
 
-const manifestOf = (text: string): Manifest => parse(text) as Manifest
+const manifestOf = (text: string): Manifest => parsed(text, 'the manifest') as Manifest
 
 const TOOLS = [
   tool({

@@ -1,4 +1,4 @@
-/** A redrive as it goes, until it has ended. */
+/** A redrive or replay as it goes, until it has ended. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Job } from '../../../../clients/typescript/src/generated/types.ts'
 import { Failure, get } from '../api.ts'
@@ -31,15 +31,12 @@ export function JobProgress({ jobId: job_id, onDone }: { jobId: string; onDone()
   if (failure) return <Refused failure={failure} />
   if (!job) return <p class="quiet">It starts…</p>
   const { in: handled, out, filtered, failed } = job.records
-  const delivered = job.status === 'finished' ? out : undefined
+  const isFinished = job.status === 'finished'
   return (
     <div role="status" class="progress">
-      <progress value={job.status === 'finished' ? 1 : job.progress} aria-label="Progress" />{' '}
-      {delivered === undefined ? (
-        <>
-          {job.status}: {count(handled)} of {count(job.total)}
-        </>
-      ) : (
+      <progress value={isFinished ? 1 : job.progress} aria-label="Progress" />{' '}
+      {!isFinished && `${job.status}: ${count(handled)} of ${count(job.total)}`}
+      {isFinished && (
         <strong class={failed > 0 ? 'bad' : 'good'}>
           {count(out)} of {count(handled)} delivered{filtered > 0 && `, ${count(filtered)} filtered`}
           {failed > 0 && `, ${count(failed)} failed again`}

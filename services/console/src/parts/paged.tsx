@@ -11,7 +11,7 @@ type List = { total: number; page: number; page_size: number }
 
 type PagedProps<L extends List, T> = {
   label: string
-  /** The request for a page; `turn` changes when it is to be asked anew. */
+  /** The request for a page. */
   path: (page: number) => string
   items: (list: L) => T[]
   columns: string[]

@@ -34,10 +34,16 @@ function assertMayGrant({ scopes }: Caller, role: MemberRole): void {
   if (beyond.length > 0) throw new ServiceError('forbidden', `the caller lacks scopes of the role ${role}: ${beyond.join(', ')}`)
 }
 
-/** The member. Throws 404 where the account has none with this id, 403 where the member may do more than the caller. */
-async function getOwn(db: Queryable, caller: Caller, id: string): Promise<MemberRow> {
-  const row = await findMember(db, caller.accountId, id)
+/** The member. Throws 404 where the account has none with this id. */
+async function getMember(db: Queryable, { accountId }: Caller, id: string): Promise<MemberRow> {
+  const row = await findMember(db, accountId, id)
   if (!row) throw notFound('the member')
+  return row
+}
+
+/** The member. Throws 403 where the member may do more than the caller. */
+async function getGrantable(db: Queryable, caller: Caller, id: string): Promise<MemberRow> {
+  const row = await getMember(db, caller, id)
   assertMayGrant(caller, row.role)
   return row
 }
@@ -52,11 +58,10 @@ export const listMembersOperation = operation(listMembersContract, async ({ db }
   listReply('members', await listMembers(db, caller.accountId, query), query, showMember),
 )
 
-export const getMemberOperation = operation(getMemberContract, async ({ db }, caller, { params }) => {
-  const row = await findMember(db, caller.accountId, params.id)
-  if (!row) throw notFound('the member')
-  return { status: 200, body: showMember(row) }
-})
+export const getMemberOperation = operation(getMemberContract, async ({ db }, caller, { params }) => ({
+  status: 200,
+  body: showMember(await getMember(db, caller, params.id)),
+}))
 
 export const createMemberOperation = operation(createMemberContract, async ({ db, credentials }, caller, { body }) => {
   assertMayGrant(caller, body.role)
@@ -81,7 +86,7 @@ export const createMemberOperation = operation(createMemberContract, async ({ db
 export const updateMemberOperation = operation(updateMemberContract, async ({ db }, caller, { params, body }) => {
   const row = await db.transaction(async (trx) => {
     await lockAccount(trx, caller.accountId)
-    const member = await getOwn(trx, caller, params.id)
+    const member = await getGrantable(trx, caller, params.id)
     if (body.role !== undefined && body.role !== member.role) {
       assertMayGrant(caller, body.role)
       await assertOwnerLeft(trx, member)
@@ -96,7 +101,7 @@ export const updateMemberOperation = operation(updateMemberContract, async ({ db
 export const deleteMemberOperation = operation(deleteMemberContract, async ({ db }, caller, { params }) => {
   await db.transaction(async (trx) => {
     await lockAccount(trx, caller.accountId)
-    const member = await getOwn(trx, caller, params.id)
+    const member = await getGrantable(trx, caller, params.id)
     await assertOwnerLeft(trx, member)
     await deleteMember(trx, member.id)
   })
@@ -104,7 +109,7 @@ export const deleteMemberOperation = operation(deleteMemberContract, async ({ db
 })
 
 export const createMemberLinkOperation = operation(createMemberLinkContract, async ({ db, credentials }, caller, { params }) => {
-  const member = await getOwn(db, caller, params.id)
+  const member = await getGrantable(db, caller, params.id)
   const { token, ...link } = newLink(credentials, Date.now())
   await insertLink(db, { ...link, member_id: member.id })
   return { status: 201, body: { sign_in_token: token, sign_in_expires_at: link.expires_at } }
