@@ -6,6 +6,7 @@ import { runPartition } from '../../services/processor/lane/run-partition.ts'
 import { createBufferPool } from '../../services/processor/lane/buffer-pool.ts'
 import {
   BATCH_HEADER_BYTES,
+  CONTROL,
   LOG_APPEND_TIME,
   compressBatch,
   decodeRecords,
@@ -23,6 +24,9 @@ import { BARE_CHAIN } from '../harness/chains.ts'
 
 /** In the header of a batch (KIP-98). */
 const LAST_OFFSET_DELTA_AT = 23
+const BATCH_LENGTH_AT = 8
+const ATTRIBUTES_AT = 21
+const RECORD_COUNT_AT = 57
 
 let kernel: Kernel
 let chain: Chain
@@ -38,6 +42,8 @@ type Small = {
   time: bigint
   isLogAppend: boolean
   isCompressed: boolean
+  /** The marker of a committed transaction, or what compaction has left of a batch. */
+  without: 'control' | 'records' | undefined
   records: { delta: number; gap: number; key: Buffer | null; value: Buffer | null; isFramed: boolean }[]
 }
 
@@ -57,6 +63,7 @@ const small = fc
     time: fc.oneof(fc.bigInt({ min: 1_700_000_000_000n, max: 1_700_000_100_000n }), fc.constantFrom(-1n, 0n, 1n << 50n)),
     isLogAppend: fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
     isCompressed: fc.boolean(),
+    without: fc.constantFrom('control' as const, 'records' as const, undefined, undefined, undefined, undefined),
     records: fc.array(record, { minLength: 1, maxLength: 12 }),
   })
   .map((batch) =>
@@ -85,6 +92,17 @@ function logOf(batches: Small[]): { bytes: Buffer; end: bigint; records: Expecte
     bytes.writeInt32BE(delta - 1, LAST_OFFSET_DELTA_AT)
     stampProducer(bytes, -1n, -1, -1)
     const header = readBatchHeader(bytes, 0)!
+    if (batch.without) {
+      offset += BigInt(header.lastOffsetDelta) + 1n
+      if (batch.without === 'control') bytes.writeInt16BE(bytes.readInt16BE(ATTRIBUTES_AT) | CONTROL, ATTRIBUTES_AT)
+      else {
+        const empty = bytes.subarray(0, BATCH_HEADER_BYTES)
+        empty.writeInt32BE(BATCH_HEADER_BYTES - 12, BATCH_LENGTH_AT)
+        empty.writeInt32BE(0, RECORD_COUNT_AT)
+        return empty
+      }
+      return bytes
+    }
     for (const [index, { offsetDelta, key, value, timestampDelta }] of encoded.entries()) {
       const time = batch.isLogAppend ? header.maxTimestamp : header.baseTimestamp + timestampDelta
       const isFramed = value === null || batch.records[index]!.isFramed
@@ -167,6 +185,7 @@ describe('small batches', () => {
       time: 1_700_000_000_000n,
       isLogAppend: false,
       isCompressed: false,
+      without: undefined,
       records: [{ delta: 0, gap: 0, key: null, value: Buffer.alloc(100), isFramed: true }],
     }
     calls = 0
@@ -182,6 +201,7 @@ describe('small batches', () => {
         time: 1n,
         isLogAppend: false,
         isCompressed: false,
+        without: undefined,
         records: [{ delta: 0, gap: 0, key: null, value: Buffer.from('x'), isFramed: true }],
       })),
     )

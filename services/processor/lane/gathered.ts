@@ -1,89 +1,88 @@
 /**
  * Joins small batches of one partition into one, for producers that send a few records at a time: many records then share the cost of one
- * call of the kernel and of each step. HOT: work per batch.
+ * call of the kernel and of each step. HOT: work per batch only for compressed ones.
  */
-import { COMPRESSION_MASK, LOG_APPEND_TIME, type BatchHeader } from '../../../shared/kafka/protocol/record-batch.ts'
+import {
+  BATCH_HEADER_BYTES,
+  COMPRESSION_MASK,
+  isPlainBatch,
+  LOG_APPEND_TIME,
+  type SectionHeader,
+} from '../../../shared/kafka/protocol/record-batch.ts'
 import { fillSection, type Kernel } from '../../../shared/smartmodule/host/kernel.ts'
 
-/** A batch with a larger records section is run by itself. */
+/** A batch with a larger records section is run by itself, as `kernel/gather.ts` says too. */
 const SMALL_BYTES = 16 << 10
 const GATHERED_BYTES = 64 << 10
-/** Largest span of offsets: the kernel keeps a mark for each offset. */
-const OFFSETS_MAX = 65_536n
-/** Largest distance between timestamps in milliseconds: a producer may write any timestamp. */
-const TIME_MAX = 1n << 40n
+/** Larger than any offset of a topic. */
+const NO_END = (1n << 63n) - 1n
 
-export type Gathered = { section: Buffer; header: BatchHeader }
+/** Of what was gathered, joined into one batch, what running it takes. */
+export type Gathered = {
+  section: Buffer
+  header: SectionHeader
+}
+
+/** The batches that `addPlain` has passed: their bytes, the offset after them, their latest timestamp. */
+export type Passed = { bytes: number; nextOffset: bigint; maxTimestamp: bigint }
 
 export type Gatherer = {
   readonly isOpen: boolean
+  /**
+   * Passes batches from byte `at` on, control batches included, whose offsets are all from `position` on and before `until`. Undefined when
+   * the batch there must be looked at by itself.
+   */
+  addPlain(bytes: Buffer, at: number, position: bigint, until: bigint | undefined): Passed | undefined
   /** True when the batch was added; otherwise it must be run by itself, after what was gathered. */
-  add(section: Buffer, header: BatchHeader): boolean
+  add(section: Buffer, header: SectionHeader): boolean
   isFull(): boolean
-  /** All that was gathered, as one batch; the gatherer starts over. */
+  /** All that was gathered, as one batch; the gatherer starts over. The section is valid until the next `take`. */
   take(): Gathered
 }
 
 /** Gathers batches for this lane's kernel, whose section it overwrites. */
 export function createGatherer(kernel: Kernel): Gatherer {
-  let first: BatchHeader | undefined
-  let only: Buffer | undefined
-  let count = 0
-  let bytes = 0
-  let lastOffset = 0n
-  let maxTimestamp = 0n
+  let scratch = Buffer.alloc(0)
+  kernel.gatherBegin()
 
-  /** False for a malformed section, of which nothing was added. */
-  function put(section: Buffer, { recordCount, lastOffsetDelta, baseOffset, baseTimestamp }: BatchHeader, base: BatchHeader): boolean {
-    fillSection(kernel, section)
-    const offsetShift = Number(baseOffset - base.baseOffset)
-    const total = kernel.gather(section.length, recordCount, lastOffsetDelta, offsetShift, baseTimestamp - base.baseTimestamp)
-    if (total < 0) return false
-    bytes = total
-    return true
+  /** A copy, because running it overwrites the kernel's section. */
+  function copyOut(): Buffer {
+    const length = kernel.gatheredBytes()
+    if (scratch.length < length) scratch = Buffer.allocUnsafeSlow(Math.max(length, 2 * GATHERED_BYTES))
+    scratch.set(new Uint8Array(kernel.memory.buffer, kernel.gatheredAt(), length))
+    return scratch.subarray(0, length)
   }
 
   return {
     get isOpen() {
-      return first !== undefined
+      return kernel.gatheredRecords() > 0
     },
-    isFull: () => bytes >= GATHERED_BYTES,
-    add(section, header) {
-      if (section.length > SMALL_BYTES || (header.attributes & LOG_APPEND_TIME) !== 0) return false
-      const last = header.baseOffset + BigInt(header.lastOffsetDelta)
-      if (first) {
-        const shift = header.baseTimestamp - first.baseTimestamp
-        if (last - first.baseOffset >= OFFSETS_MAX || shift > TIME_MAX || shift < -TIME_MAX) return false
-      }
-      if (first === undefined) {
-        if (BigInt(header.lastOffsetDelta) >= OFFSETS_MAX) return false
-        // A batch that stays alone is not copied.
-        first = header
-        only = section
-        bytes = section.length
-        count = header.recordCount
-      } else {
-        if (only) {
-          kernel.gatherBegin()
-          if (!put(only, first, first)) return false
-          only = undefined
-        }
-        if (!put(section, header, first)) return false
-        count += header.recordCount
-      }
-      lastOffset = last
-      if (first === header || header.maxTimestamp > maxTimestamp) maxTimestamp = header.maxTimestamp
-      return true
+    isFull: () => kernel.gatheredBytes() >= GATHERED_BYTES,
+    addPlain(bytes, at, position, until) {
+      if (!isPlainBatch(bytes, at, SMALL_BYTES + BATCH_HEADER_BYTES)) return undefined
+      const length = Math.min(bytes.length - at, GATHERED_BYTES)
+      fillSection(kernel, bytes.subarray(at, at + length))
+      const passed = kernel.gatherBatches(length, position, until ?? NO_END)
+      return passed === 0 ? undefined : { bytes: passed, nextOffset: kernel.gatherPassedTo(), maxTimestamp: kernel.gatherPassedLatest() }
+    },
+    add(section, { attributes, recordCount, lastOffsetDelta, baseOffset, baseTimestamp, maxTimestamp }) {
+      if (section.length > SMALL_BYTES || (attributes & LOG_APPEND_TIME) !== 0) return false
+      fillSection(kernel, section)
+      const plain = attributes & ~COMPRESSION_MASK
+      return kernel.gather(section.length, recordCount, lastOffsetDelta, baseOffset, baseTimestamp, maxTimestamp, plain) >= 0
     },
     take() {
-      const base = first!
-      const section = only ?? Buffer.from(new Uint8Array(kernel.memory.buffer, kernel.gatheredAt(), bytes).slice().buffer)
-      first = undefined
-      only = undefined
-      const lastOffsetDelta = Number(lastOffset - base.baseOffset)
-      const attributes = base.attributes & ~COMPRESSION_MASK
-      bytes = 0
-      return { section, header: { ...base, attributes, lastOffsetDelta, recordCount: count, maxTimestamp } }
+      const header = {
+        baseOffset: kernel.gatheredFirstOffset(),
+        attributes: kernel.gatheredAttributes(),
+        lastOffsetDelta: kernel.gatheredLastDelta(),
+        baseTimestamp: kernel.gatheredBaseTimestamp(),
+        maxTimestamp: kernel.gatheredMaxTimestamp(),
+        recordCount: kernel.gatheredRecords(),
+      }
+      const section = copyOut()
+      kernel.gatherBegin()
+      return { section, header }
     },
   }
 }

@@ -12,8 +12,8 @@ import {
   compressBatch,
   decodeRecords,
   writeBatchHeader,
-  type BatchHeader,
   type KafkaRecord,
+  type SectionHeader,
 } from '../../../shared/kafka/protocol/record-batch.ts'
 import { COUNTER_COUNT } from '../../../shared/model/counters.ts'
 import { frame } from '../../../shared/model/framing.ts'
@@ -111,13 +111,14 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
   }
 
   /** D3: every failed record gets a dead letter, unless it has one already. */
-  function takeFailures(section: Buffer, count: number, header: BatchHeader, selected: Selected | undefined): void {
+  function takeFailures(section: Buffer, count: number, header: SectionHeader, selected: Selected | undefined): void {
     const fresh = output.failures.filter(({ delta }) => !input.hints?.deadLettered.has(header.baseOffset + BigInt(delta)))
     deadLetterOffsets.push(...fresh.map(({ delta }) => header.baseOffset + BigInt(delta)))
     output.failures.length = 0
     if (fresh.length === 0) return
     const before = deadLetters.length
-    const records = selected?.records ?? decodeRecords(section, count)
+    // A copy: dead letters outlive the section, whose memory is used again.
+    const records = selected?.records ?? decodeRecords(Buffer.from(section), count)
     collectDeadLetters(deadLetters, fresh, records, selected, header, spec, input.partition, nowMs)
     for (let i = before; i < deadLetters.length; i++) outputBytes += deadLetters[i]!.bytes
   }
@@ -126,7 +127,13 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
     /** Bytes made so far. */
     bytes: (): number => outputBytes,
     /** Runs a section of whole records; `selected` is set for a job. */
-    async runSlice(section: Buffer, count: number, firstDelta: number, header: BatchHeader, selected: Selected | undefined): Promise<void> {
+    async runSlice(
+      section: Buffer,
+      count: number,
+      firstDelta: number,
+      header: SectionHeader,
+      selected: Selected | undefined,
+    ): Promise<void> {
       if (rowBuffer) rowBuffer.originOf = selected && ((offset) => selected.originOf(Number(BigInt(offset) - header.baseOffset)))
       await chain.run(
         {
@@ -201,7 +208,7 @@ function collectDeadLetters(
   failures: RecordFailure[],
   records: readonly KafkaRecord[],
   selected: Selected | undefined,
-  header: BatchHeader,
+  header: SectionHeader,
   spec: LaneChain,
   partition: number,
   nowMs: number,

@@ -10,6 +10,7 @@ import {
   CONTROL,
   readBatchHeader,
   type BatchHeader,
+  type SectionHeader,
 } from '../../../shared/kafka/protocol/record-batch.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
 import { inflate } from '../../../shared/kafka/protocol/compression.ts'
@@ -41,7 +42,7 @@ export async function runPartition(context: RunContext, input: RoundPartition, o
   async function runBatch(
     section: Buffer,
     count: number,
-    header: BatchHeader,
+    header: SectionHeader,
     selected: Selected | undefined,
   ): Promise<bigint | undefined> {
     const firstDelta = position > header.baseOffset ? Number(position - header.baseOffset) : 0
@@ -80,7 +81,27 @@ export async function runPartition(context: RunContext, input: RoundPartition, o
     position = reached
   }
 
-  for (let at = 0, header = readBatchHeader(bytes, at); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
+  /** Before the next batch, at byte `at`: runs what was gathered if that is enough. True when the output became too large to go on. */
+  async function isEnough(at: number): Promise<boolean> {
+    if (gatherer?.isFull()) await runGathered()
+    if (!gatherer?.isOpen) position = reached
+    isCut = output.bytes() >= outputBytesMax && at < input.length
+    return isCut
+  }
+
+  for (let at = 0; ;) {
+    // Whether a batch belongs to an aborted transaction is decided batch by batch.
+    const passed = input.aborted.length === 0 ? gatherer?.addPlain(bytes, at, position, input.until) : undefined
+    if (passed) {
+      at += passed.bytes
+      reached = passed.nextOffset
+      if (passed.maxTimestamp > lastTime) lastTime = passed.maxTimestamp
+      if (await isEnough(at)) break
+      continue
+    }
+    const header = readBatchHeader(bytes, at)
+    if (!header) break
+    at += header.size
     if (header.magic !== 2) throw new CorruptBatch(`the batch at offset ${header.baseOffset} has the retired format v${header.magic}`)
     const lastOffset = header.baseOffset + BigInt(header.lastOffsetDelta)
     // Checked for every batch, also for those run before: their markers end aborted transactions.
@@ -90,7 +111,7 @@ export async function runPartition(context: RunContext, input: RoundPartition, o
     // Before the batch is run, so that its time also counts if the run is cut inside it.
     if (header.maxTimestamp > lastTime) lastTime = header.maxTimestamp
     if ((header.attributes & CONTROL) === 0 && !isOut && header.recordCount > 0) {
-      const section = openSection(bytes.subarray(at, at + header.size), header)
+      const section = openSection(bytes.subarray(at - header.size, at), header)
       const mayGather = gatherer && header.baseOffset >= position && !isBeyond(lastOffset)
       let isGathered = mayGather && gatherer.add(section, header)
       if (!isGathered && gatherer?.isOpen) {
@@ -105,12 +126,7 @@ export async function runPartition(context: RunContext, input: RoundPartition, o
       }
     }
     reached = isBeyond(lastOffset) ? input.until! : lastOffset + 1n
-    if (gatherer?.isFull()) await runGathered()
-    if (!gatherer?.isOpen) position = reached
-    if (output.bytes() >= outputBytesMax && at + header.size < input.length) {
-      isCut = true
-      break
-    }
+    if (await isEnough(at)) break
   }
   if (!isCut) await runGathered()
   return output.finish(position, isCut, lastTime)
@@ -125,7 +141,7 @@ function openSection(batch: Buffer, header: BatchHeader): Buffer {
 }
 
 /** Reads the records of a section with `read`. Throws CorruptBatch when their lengths don't add up. */
-function readRecords<T>(header: BatchHeader, read: () => T): T {
+function readRecords<T>(header: SectionHeader, read: () => T): T {
   try {
     return read()
   } catch (error) {

@@ -45,6 +45,9 @@ export type BatchHeader = {
   recordCount: number
 }
 
+/** What a header says about the records of its section. */
+export type SectionHeader = Omit<BatchHeader, 'size' | 'magic' | 'producerId'>
+
 /**
  * The header of the batch at byte offset `at`; undefined when no complete batch starts there, because a Fetch answer may end in a
  * partial one.
@@ -64,6 +67,15 @@ export function readBatchHeader(bytes: Buffer, at: number): BatchHeader | undefi
     producerId: bytes.readBigInt64BE(at + PRODUCER_ID),
     recordCount: bytes.readInt32BE(at + RECORD_COUNT),
   }
+}
+
+/** True when the batch at `at` is neither compressed nor stamped by the broker, and not larger than `bytesMax`. */
+export function isPlainBatch(bytes: Buffer, at: number, bytesMax: number): boolean {
+  return (
+    bytes.length - at >= BATCH_HEADER_BYTES &&
+    bytes.readInt32BE(at + BATCH_LENGTH) + 12 <= bytesMax &&
+    (bytes.readInt16BE(at + ATTRIBUTES) & (COMPRESSION_MASK | LOG_APPEND_TIME)) === 0
+  )
 }
 
 /** Header fields set when a batch is built; `stampProducer` adds producer and sequence later. */

@@ -31,9 +31,29 @@ export type Kernel = {
   hasFailed(): number
   reframe(from: number, schemaId: number): number
   gatherBegin(): void
-  /** Adds the section copied in last; returns the bytes gathered so far, -1 when the section is malformed. */
-  gather(length: number, count: number, lastDelta: number, offsetShift: number, timestampShift: bigint): number
+  /** Adds the section copied in last; returns the bytes gathered so far, -1 when it is malformed or too far from the first one. */
+  gather(
+    length: number,
+    count: number,
+    lastDelta: number,
+    baseOffset: bigint,
+    baseTimestamp: bigint,
+    maxTimestamp: bigint,
+    attributes: number,
+  ): number
+  /** Adds whole batches of the bytes copied in last, until one must be looked at by itself; returns the bytes passed. */
+  gatherBatches(length: number, position: bigint, until: bigint): number
+  /** The offset after the batches passed last, and their latest timestamp. */
+  gatherPassedTo(): bigint
+  gatherPassedLatest(): bigint
   gatheredAt(): number
+  gatheredBytes(): number
+  gatheredRecords(): number
+  gatheredFirstOffset(): bigint
+  gatheredLastDelta(): number
+  gatheredBaseTimestamp(): bigint
+  gatheredMaxTimestamp(): bigint
+  gatheredAttributes(): number
   /** Selects another partition's output batch; 0 is selected at first. */
   select(slot: number): void
   selected(): number
