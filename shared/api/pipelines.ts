@@ -79,12 +79,21 @@ export const CanaryRequest = z
     step: z.number().int().min(1).max(LIMITS.chain_steps_max).describe('Counts from 1'),
     version: Reference.describe('Of the step’s SmartModule'),
     config: Config.optional().describe('The running one by default'),
-    shadow: z.literal(true).default(true).describe('It runs beside the step; what it makes is compared, and not delivered'),
+    shadow: z.literal(true).optional().describe('It runs beside the step; what it makes is compared, and not delivered. The default'),
+    share: z
+      .number()
+      .gt(0)
+      .lt(1)
+      .optional()
+      .describe(
+        'Instead of shadow: it handles the records of this share of the keys in place of the step’s version, always of the same keys',
+      ),
     max_failing: Share.default(0).describe(
       'Rolled back when it fails more than this share of the records that the running version handles',
     ),
     max_differing: Share.default(1).describe('Rolled back when more than this share of the records differs'),
   })
+  .refine(({ shadow, share }) => shadow === undefined || share === undefined, { path: ['share'], message: 'is instead of shadow' })
   .meta({ id: 'CanaryRequest' })
 /** A validated canary with its defaults filled in. */
 export type CanaryRequest = z.output<typeof CanaryRequest>

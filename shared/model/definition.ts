@@ -27,10 +27,8 @@ export type Compression = (typeof COMPRESSIONS)[number]
 /** What to do when the topic no longer holds the position of a partition. */
 export const LOST_POSITION_POLICIES = ['fail', 'earliest'] as const
 
-/** One step of a chain: a pinned version of a SmartModule with its config and failure policy. */
-export const StepDefinition = z.object({
-  module_id: z.string(),
-  name: z.string(),
+/** A pinned version of a SmartModule, and its config. */
+const PinnedVersion = z.object({
   version: z.string(),
   sha256: z.string(),
   kind: z.enum(['batch', 'extism']),
@@ -38,6 +36,18 @@ export const StepDefinition = z.object({
   input_format: z.string(),
   output_format: z.string(),
   config: z.record(z.string(), z.unknown()),
+})
+
+/** A version that handles the records of a share of the keys in place of the step's own; `max_failing`: the share of them that it may fail. */
+export const CanaryDefinition = PinnedVersion.extend({ share: z.number().gt(0).lt(1), max_failing: z.number() })
+/** A validated canary of a step. */
+export type CanaryDefinition = z.infer<typeof CanaryDefinition>
+
+/** One step of a chain: a pinned version of a SmartModule with its config and failure policy. */
+export const StepDefinition = PinnedVersion.extend({
+  module_id: z.string(),
+  name: z.string(),
+  canary: CanaryDefinition.optional(),
   on_error: OnError.default(ON_ERROR_DEFAULT),
   /** Time limit of one call into the SmartModule; the processor's own limit by default. */
   timeout_ms: z.number().int().optional(),

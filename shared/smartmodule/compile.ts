@@ -122,11 +122,13 @@ export async function compileSmartModule(
 }
 
 /** Source files of the host's own kernel, in `host/kernel`. */
-export const KERNEL_FILES = ['kernel.ts', 'build.ts', 'gather.ts', 'reader.ts', 'bytes.ts'] as const
+export const KERNEL_FILES = ['kernel.ts', 'build.ts', 'gather.ts', 'split.ts', 'reader.ts', 'bytes.ts'] as const
 
 /** The WebAssembly binary of the host's own kernel. Throws SmartModuleCompileError when it does not compile. */
 export async function compileKernel(): Promise<Uint8Array<ArrayBuffer>> {
-  const files = new Map([['entry.ts', "export * from './kernel'\nexport * from './build'\nexport * from './gather'\n"]])
+  const files = new Map([
+    ['entry.ts', "export * from './kernel'\nexport * from './build'\nexport * from './gather'\nexport * from './split'\n"],
+  ])
   for (const name of KERNEL_FILES) files.set(name, await readFile(join(ROOM, 'host', 'kernel', name), 'utf8'))
   return assemble(files, KERNEL_OPTIONS)
 }

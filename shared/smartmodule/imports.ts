@@ -1,6 +1,6 @@
 /** The host functions that a SmartModule may import; an upload that imports anything else is refused. */
 import type { ExtismPluginOptions } from '@extism/extism'
-import { MEASURE_NAME, type LogLevel, type Measure } from '../model/telemetry.ts'
+import { MEASURE_NAME, OWN_MEASURES, type LogLevel, type Measure } from '../model/telemetry.ts'
 
 const EXTISM = [
   'alloc',
@@ -185,8 +185,11 @@ function measureName(call: CallSeed, pointer: number, length: number): string | 
   const at = pointer >>> 0
   const size = Math.min(length >>> 0, NAME_BYTES_MAX)
   const name = memory && at + size <= memory.buffer.byteLength ? Buffer.from(memory.buffer, at, size).toString('utf8') : ''
-  if (MEASURE_NAME.test(name)) return name
-  call.telemetry.log('warn', `a measure's name must match ${MEASURE_NAME.source}: ${JSON.stringify(name)}`)
+  if (MEASURE_NAME.test(name) && !name.startsWith(OWN_MEASURES)) return name
+  call.telemetry.log(
+    'warn',
+    `a measure's name must match ${MEASURE_NAME.source} and not begin with ${OWN_MEASURES}: ${JSON.stringify(name)}`,
+  )
   return undefined
 }
 

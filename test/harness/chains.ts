@@ -44,21 +44,26 @@ export type ChainResult = {
   counters: Record<(typeof COUNTERS)[number], number>[]
 }
 export type TestChain = {
-  run(values: (string | Buffer | null)[], hints?: ReplayHints): Promise<ChainResult>
+  run(values: (string | Buffer | null)[], hints?: ReplayHints, keyAt?: (index: number) => Buffer | null): Promise<ChainResult>
   /** Nanoseconds per record that the chain alone takes, over all the values `turns` times. Throws when a record fails. */
   measure(values: string[], turns: number): Promise<number>
 }
 
+/** A step, and another module for a share of its keys. */
+export type TestStep = Step & { canary?: { name: string; share: number; maxFailing: number } }
+
 /** How all modules of a chain run. */
 export type ModuleKind = Pick<StepSpec, 'kind' | 'extismFunction'>
 
+const oneOfThree = (index: number): Buffer | null => Buffer.from(`k${index % 3}`)
+
 /** A records section as it comes from a topic, a header at each record. */
-const sectionOf = (values: (string | Buffer | null)[]): Buffer =>
+const sectionOf = (values: (string | Buffer | null)[], keyAt = oneOfThree): Buffer =>
   encodeRecords(
     values.map((value, index) => ({
       offsetDelta: index,
       timestampDelta: BigInt(index),
-      key: Buffer.from(`k${index % 3}`),
+      key: keyAt(index),
       value: value === null ? null : Buffer.from(value),
       headers: [['h', Buffer.from([index & 255])]],
     })),
@@ -66,21 +71,19 @@ const sectionOf = (values: (string | Buffer | null)[]): Buffer =>
 
 /** `modules` adds compiled modules by name to the built-ins. */
 export async function openTestChain(
-  steps: Step[],
+  steps: TestStep[],
   modules: Record<string, WebAssembly.Module> = {},
   batchBytesMax = 1_000_000,
   how: ModuleKind = { kind: 'batch' },
 ): Promise<TestChain> {
   const kernel = await openKernel(await WebAssembly.compile(await kernelBinary(cacheFolder())))
+  const moduleOf = async (name: string) =>
+    modules[name] ??
+    (await WebAssembly.compile(await compileCached(join(CATALOGUE, name.replace('dps/', ''), 'module.ts'), 'smartmodule', cacheFolder())))
   const specs = await Promise.all(
-    steps.map(async ({ name, config }, step): Promise<StepSpec> => {
-      const module =
-        modules[name] ??
-        (await WebAssembly.compile(
-          await compileCached(join(CATALOGUE, name.replace('dps/', ''), 'module.ts'), 'smartmodule', cacheFolder()),
-        ))
-      return {
-        module,
+    steps.map(async ({ name, config, canary }, step): Promise<StepSpec> => {
+      const spec = {
+        module: await moduleOf(name),
         ...how,
         document: {
           config,
@@ -93,6 +96,8 @@ export async function openTestChain(
           partition: 0,
         },
       }
+      if (!canary) return spec
+      return { ...spec, canary: { ...spec, module: await moduleOf(canary.name), share: canary.share, maxFailing: canary.maxFailing } }
     }),
   )
   const chain = await openChain({ steps: specs }, kernel, callWatchOver(), NO_TELEMETRY)
@@ -129,8 +134,8 @@ export async function openTestChain(
       if (output.failures.length > 0) throw new Error(output.failures[0]!.message)
       return nanoseconds / (values.length * turns)
     },
-    async run(values, hints) {
-      const section = sectionOf(values)
+    async run(values, hints, keyAt) {
+      const section = sectionOf(values, keyAt)
       const counts = new Float64Array(Math.max(1, steps.length) * COUNTER_COUNT)
       const failures: RecordFailure[] = []
       const lost = steps.map(() => 0)

@@ -6,7 +6,7 @@ import { claimUnpublished } from '../store/smartmodules.ts'
 
 /** Puts the binaries that were not published yet into the outbox, in the caller's transaction. */
 export async function publishBinaries(trx: Queryable, { steps }: PipelineDefinition): Promise<void> {
-  const wanted = steps.map((step) => step.sha256)
+  const wanted = steps.flatMap(({ sha256, canary }) => (canary ? [sha256, canary.sha256] : [sha256]))
   for (const { sha256, content } of await claimUnpublished(trx, wanted)) await enqueueBinary(trx, sha256, content)
 }
 

@@ -1,18 +1,20 @@
 /**
- * A canary in shadow: a version runs beside the one in the pipeline, over the source's records as they come, in a workshop. Nothing of it is
+ * Canaries: a version runs beside the one in the pipeline, over the source's records as they come, in a workshop. Nothing of that is
  * delivered, and no task knows of it, so that it can't hold up or harm the pipeline; where records come faster than it can compare, it skips.
+ * One with a share is compared too, and judged by what the tasks report besides.
  */
 import type { Difference } from '../../../shared/api/canary.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Deps } from '../deps.ts'
+import { rollBack, shareFault } from './canary-share.ts'
 import { listComparing, lookedAt, saveCanary, type CanaryRow } from '../store/canaries.ts'
 import { findPipeline, type PipelineRow } from '../store/pipelines.ts'
 import { compareSteps } from '../trace/compare-steps.ts'
 import { bytesOf, fitting } from '../trace/source-records.ts'
 import type { SourceRecord } from '../trace/trace.ts'
 
-type CanaryDeps = Pick<Deps, 'db' | 'cluster' | 'sourceReader' | 'cacheFolder' | 'workshop' | 'log'>
+type CanaryDeps = Pick<Deps, 'db' | 'cluster' | 'sourceReader' | 'cacheFolder' | 'workshop' | 'log' | 'notifyPublisher'>
 
 /** Records of one pass; the first pass reads the newest ones, so that a quiet stream shows something too. */
 const PASS_RECORDS = 200
@@ -22,7 +24,7 @@ const BEHIND_MAX = 5000n
 const EXAMPLES_MAX = 20
 const EXAMPLE_BYTES_MAX = 16 << 10
 /** Fewer records say nothing about a share. */
-const JUDGED_FROM = 20n
+const JUDGED_FROM = 20
 
 /** The records after `positions`, from one partition on that changes from pass to pass, and where the next pass goes on. */
 async function nextRecords({ cluster, sourceReader }: CanaryDeps, topic: string, positions: Record<string, string>, pass: number) {
@@ -64,7 +66,7 @@ const examplesWith = (known: Difference[], found: Difference[]): Difference[] =>
 
 /** Why the canary is rolled back; null while it is not. */
 function rollbackReason({ max_failing, max_differing }: CanaryRow, compared: bigint, differing: bigint, failed: bigint): string | null {
-  const isJudged = compared >= JUDGED_FROM
+  const isJudged = compared >= BigInt(JUDGED_FROM)
   if (Number(failed) > max_failing * Number(compared) && (isJudged || max_failing === 0))
     return `failed ${failed} of ${compared} records that the running version handles; ${max_failing} of them are allowed`
   if (isJudged && Number(differing) > max_differing * Number(compared))
@@ -72,7 +74,10 @@ function rollbackReason({ max_failing, max_differing }: CanaryRow, compared: big
   return null
 }
 
-async function compareNext(deps: CanaryDeps, row: CanaryRow, { definition }: PipelineRow, pass: number): Promise<void> {
+async function compareNext(deps: CanaryDeps, row: CanaryRow, pipeline: PipelineRow, pass: number): Promise<void> {
+  const { definition } = pipeline
+  const fault = row.share === null ? null : await shareFault(deps, row, pipeline, JUDGED_FROM)
+  if (fault !== null) return rollBack(deps, row, fault)
   const next = await nextRecords(deps, definition.source.topic, row.positions, pass)
   if (!next || JSON.stringify(next.positions) === JSON.stringify(row.positions)) return
   const found = await compareSteps(deps, definition, row.step, row.definition, next.records)
@@ -87,9 +92,8 @@ async function compareNext(deps: CanaryDeps, row: CanaryRow, { definition }: Pip
     skipped: BigInt(row.skipped) + next.skipped + BigInt(found.left),
     positions: next.positions,
     examples: examplesWith(row.examples, found.differences),
-    status: reason === null ? 'comparing' : 'rolled_back',
-    status_reason: reason,
   })
+  if (reason !== null) await rollBack(deps, row, reason)
 }
 
 /** Slow SmartModules must not keep the others waiting: what does not get its turn in this time comes first in the next pass. */

@@ -11,6 +11,8 @@ export type CanaryRow = {
   definition: PipelineDefinition['steps'][number]
   max_failing: number
   max_differing: number
+  /** Of the keys whose records it handles; null in shadow. */
+  share: number | null
   status: (typeof CANARY_STATUSES)[number]
   status_reason: string | null
   positions: Record<string, string>
@@ -23,7 +25,7 @@ export type CanaryRow = {
   updated_at: Date
 }
 
-type NewCanary = Pick<CanaryRow, 'pipeline_id' | 'account_id' | 'step' | 'definition' | 'max_failing' | 'max_differing'>
+type NewCanary = Pick<CanaryRow, 'pipeline_id' | 'account_id' | 'step' | 'definition' | 'max_failing' | 'max_differing' | 'share'>
 
 /** Takes the place of an earlier canary of the pipeline, and starts from nothing. */
 export async function setCanary(db: Queryable, canary: NewCanary): Promise<void> {
@@ -58,6 +60,14 @@ export async function listComparing(db: Queryable, limit: number): Promise<Canar
   return rows
 }
 
+/** Rolls the canary back, unless it has been replaced, removed or rolled back since `row` was read; true where it was. */
+export async function rollBackCanary(db: Queryable, row: CanaryRow, reason: string): Promise<boolean> {
+  const changed = await db('canaries')
+    .where({ pipeline_id: row.pipeline_id, created_at: row.created_at, status: 'comparing' })
+    .update({ status: 'rolled_back', status_reason: reason, updated_at: db.raw('now()') })
+  return changed > 0
+}
+
 /** It has had its turn, whatever came of it. */
 export async function lookedAt(db: Queryable, pipelineId: string): Promise<void> {
   await db('canaries')
@@ -70,8 +80,7 @@ export async function deleteCanary(db: Queryable, pipelineId: string): Promise<v
   await db('canaries').where({ pipeline_id: pipelineId }).delete()
 }
 
-type Found = Pick<CanaryRow, 'status' | 'status_reason' | 'positions' | 'examples'> &
-  Record<'compared' | 'differing' | 'failed' | 'skipped', bigint>
+type Found = Pick<CanaryRow, 'positions' | 'examples'> & Record<'compared' | 'differing' | 'failed' | 'skipped', bigint>
 
 /** Stores what was found, unless the canary has been replaced or removed since `row` was read. */
 export async function saveCanary(db: Queryable, row: CanaryRow, found: Found): Promise<void> {

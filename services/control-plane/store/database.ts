@@ -14,6 +14,7 @@ import * as moduleTests from './migrations/0011-module-tests.ts'
 import * as taskRoles from './migrations/0012-task-roles.ts'
 import * as manifestSets from './migrations/0013-manifest-sets.ts'
 import * as members from './migrations/0014-members.ts'
+import * as canaryShare from './migrations/0015-canary-share.ts'
 
 /** A pool of connections to Postgres. */
 export type Database = Knex
@@ -37,6 +38,7 @@ const MIGRATIONS = [
   { name: '0012-task-roles', migration: taskRoles },
   { name: '0013-manifest-sets', migration: manifestSets },
   { name: '0014-members', migration: members },
+  { name: '0015-canary-share', migration: canaryShare },
 ]
 
 /** A pool of at most `connectionsMax` connections. A query waits at most 5 s for a free one. */

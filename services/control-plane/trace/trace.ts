@@ -6,6 +6,7 @@ import type { PipelineDefinition, SourceCodec } from '../../../shared/model/defi
 import { frameIdOf, outputPrefixOf, type Framing } from '../../../shared/model/framing.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
+import { isOfCanary } from '../../../shared/smartmodule/canary-share.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import type { JobStep, Progress, Traced, TracedRecord, TracedStep } from '../workshop/jobs.ts'
 import type { Deps } from '../deps.ts'
@@ -59,6 +60,14 @@ export function asJson(source: SourceRecord, decode: ((value: Buffer) => Buffer)
   } catch {
     return source
   }
+}
+
+/** The chain with the versions that handle this record: a canary's, where it has the record's key. */
+export function versionsFor<T extends Chain>(chain: T, { offset, record }: SourceRecord): T {
+  const steps = chain.steps.map((step) =>
+    step.canary && isOfCanary(record.key, offset, step.canary.share) ? { ...step, ...step.canary } : step,
+  )
+  return { ...chain, steps }
 }
 
 /** Throws ServiceError `conflict` when the chain does not start. Of a chain that does not return, the records before are shown. */

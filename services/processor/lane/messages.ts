@@ -6,20 +6,25 @@ import type { Compression, JobInput, OnError, SourceCodec, TopicSink } from '../
 import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
-import type { ReplayHints } from '../../../shared/smartmodule/host/spec.ts'
+import type { CanarySpec, ReplayHints } from '../../../shared/smartmodule/host/spec.ts'
 import type { LaneLine } from './lane-telemetry.ts'
 
-/** A step as a lane needs it. The module is compiled once per processor and posted by reference. */
-export type LaneStep = {
-  name: string
+/** A version of a SmartModule as a lane needs it. The module is compiled once per processor and posted by reference. */
+export type LaneVersion = {
   version: string
   sha256: string
   module: WebAssembly.Module
   kind: SmartModuleKind
   extismFunction?: ExtismFunction
   document: InitDocument
+}
+
+/** A step as a lane needs it. */
+export type LaneStep = LaneVersion & {
+  name: string
   onError: OnError
   timeoutMs?: number
+  canary?: LaneVersion & Pick<CanarySpec, 'share' | 'maxFailing'>
 }
 
 /** Everything a lane must know to run a pipeline's chain. Sizes in bytes. */

@@ -30,8 +30,9 @@ export function createQuarantine(now: () => number): Quarantine {
 }
 
 /** The failure of a chain whose step is quarantined. */
-export function quarantinedBy({ steps }: LaneChain, step: number, last: string): Interrupted {
-  const { name, version, sha256 } = steps[step]!
+export function quarantinedBy({ steps }: LaneChain, step: number, last: string, isCanarys = false): Interrupted {
+  const { name, canary } = steps[step]!
+  const { version, sha256 } = (isCanarys && canary) || steps[step]!
   return new Interrupted(
     { kind: 'failed', quarantined: sha256 },
     `step ${step + 1}: ${name} ${version} is quarantined: ${QUARANTINE_LOSSES} traps or missed deadlines within ${QUARANTINE_WINDOW_MS / 1000} s (the last: ${last})`,

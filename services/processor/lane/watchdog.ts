@@ -96,7 +96,8 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
     const message = `step ${call.step + 1} (${step?.name ?? 'a SmartModule'}) did not return within ${Math.round(tookMs)} ms ${where}`
     if (chain && step) {
       if (call.partition < 0) chain.failure = new Interrupted('failed', message)
-      else if (quarantine.add(step.sha256, 1)) chain.failure = quarantinedBy(chain.spec, call.step, message)
+      // Of two versions it is not known which one hangs: the new one is blamed.
+      else if (quarantine.add((step.canary ?? step).sha256, 1)) chain.failure = quarantinedBy(chain.spec, call.step, message, true)
       else chain.replayBook.addHang(call.partition, call.first, call.last, call.step, message)
     }
     lose(lane, message)

@@ -1,9 +1,9 @@
 /** Resolves a definition to what a lane needs: compiled modules and init documents. */
-import { runIdOf, sourceCodecOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { runIdOf, sourceCodecOf, type CanaryDefinition, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { frameIdOf, outputPrefixOf } from '../../../shared/model/framing.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
-import type { LaneChain, LaneStep } from '../lane/messages.ts'
+import type { LaneChain, LaneStep, LaneVersion } from '../lane/messages.ts'
 import type { Definitions } from './definitions.ts'
 
 /** What an external sink may be given of one record: as much as a topic takes. */
@@ -11,6 +11,14 @@ const EXTERNAL_RECORD_BYTES_MAX = LIMITS.topic_batch_bytes_max
 
 /** Batches are cut below the broker's default `max.message.bytes`: larger ones cost consumers memory without making them faster. */
 const SINK_BATCH_BYTES_MAX = 1_000_000
+
+type Pinned = PipelineDefinition['steps'][number] | CanaryDefinition
+
+async function versionOf(pinned: Pinned, at: Parameters<typeof initDocumentOf>[1], definitions: Definitions): Promise<LaneVersion> {
+  const { version, sha256, kind, extism_function } = pinned
+  const module = await definitions.smartModule(sha256)
+  return { version, sha256, module, kind, extismFunction: extism_function, document: initDocumentOf(pinned, at) }
+}
 
 /** Between steps values have no frame; the last step adds the sink's. Throws when a SmartModule has not arrived or does not compile. */
 export async function chainOf(definition: PipelineDefinition, task: number, definitions: Definitions): Promise<LaneChain> {
@@ -20,16 +28,13 @@ export async function chainOf(definition: PipelineDefinition, task: number, defi
     const isLast = index === definition.steps.length - 1
     const output_prefix = isLast ? outputPrefixOf(sink) : ''
     const at = { pipeline: definition.pipeline_id, step: index, isFirst: index === 0, output_prefix }
+    const { name, on_error, timeout_ms, canary } = step
     steps.push({
-      name: step.name,
-      version: step.version,
-      sha256: step.sha256,
-      module: await definitions.smartModule(step.sha256),
-      kind: step.kind,
-      extismFunction: step.extism_function,
-      document: initDocumentOf(step, at),
-      onError: step.on_error,
-      timeoutMs: step.timeout_ms,
+      ...(await versionOf(step, at, definitions)),
+      name,
+      onError: on_error,
+      timeoutMs: timeout_ms,
+      ...(canary ? { canary: { ...(await versionOf(canary, at, definitions)), share: canary.share, maxFailing: canary.max_failing } } : {}),
     })
   }
   const bytesMax = sink.kind === 'topic' ? sink.bytes_max : EXTERNAL_RECORD_BYTES_MAX

@@ -100,7 +100,7 @@ export function openDefinitions(
   /** Whether a current or an earlier revision of one of the accounts' pipelines has a step with this binary. */
   function isUsedBy(accounts: ReadonlySet<string>, sha256: string): boolean {
     const own = [...pipelines.values()].filter(({ account_id }) => accounts.has(account_id))
-    if (own.some(({ steps }) => steps.some((step) => step.sha256 === sha256))) return true
+    if (own.some(({ steps }) => steps.some((step) => step.sha256 === sha256 || step.canary?.sha256 === sha256))) return true
     const ids = new Set(own.map(({ pipeline_id }) => pipeline_id))
     return [...revisions].some(([key, text]) => ids.has(key.slice(0, key.indexOf('/'))) && text.includes(sha256))
   }

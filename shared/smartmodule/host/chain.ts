@@ -7,6 +7,7 @@ import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
 import { SmartModuleTrap, recordErrorName } from '../abi.ts'
 import type { Telemetry } from '../imports.ts'
 import { openBatchInstance } from './batch-instance.ts'
+import { CanaryTrap, createCanaryRecord, openCanaryStep, type CanaryRecord } from './canary-step.ts'
 import { enterCall, enterStart, leaveCall, stillAlive, type CallWatch } from './call-watch.ts'
 import type { Kernel } from './kernel.ts'
 import {
@@ -37,20 +38,37 @@ export type Chain = {
   run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, hints?: ReplayHints): Promise<void>
 }
 
-async function openStep(spec: StepSpec, step: number, watch: CallWatch, telemetry: StepTelemetry): Promise<StepInstance> {
-  const own: Telemetry = {
-    log: (level, line) => telemetry.log(step, level, line),
-    measure: (kind, name, value) => telemetry.measure(step, kind, name, value),
-  }
-  enterStart(watch, spec.document.step)
+type Version = Pick<StepSpec, 'module' | 'kind' | 'extismFunction' | 'document'>
+
+async function openVersion({ module, kind, extismFunction, document }: Version, watch: CallWatch, own: Telemetry): Promise<StepInstance> {
+  enterStart(watch, document.step)
   try {
-    return spec.kind === 'batch'
-      ? await openBatchInstance(spec.module, spec.document, own)
+    return kind === 'batch'
+      ? await openBatchInstance(module, document, own)
       : // Most chains have no Extism plug-in: this is loaded for the first one.
-        await (await import('./extism-instance.ts')).openExtismInstance(spec.module, spec.extismFunction ?? 'process', spec.document, own)
+        await (await import('./extism-instance.ts')).openExtismInstance(module, extismFunction ?? 'process', document, own)
   } finally {
     leaveCall(watch)
   }
+}
+
+const telemetryOf = (telemetry: StepTelemetry, step: number): Telemetry => ({
+  log: (level, line) => telemetry.log(step, level, line),
+  measure: (kind, name, value) => telemetry.measure(step, kind, name, value),
+})
+
+async function openStep(
+  spec: StepSpec,
+  step: number,
+  watch: CallWatch,
+  telemetry: StepTelemetry,
+  record: CanaryRecord | undefined,
+): Promise<StepInstance> {
+  const own = telemetryOf(telemetry, step)
+  const running = await openVersion(spec, watch, own)
+  if (!spec.canary || !record) return running
+  const ofCanary: Telemetry = { ...own, log: (level, line) => own.log(level, `canary: ${line}`) }
+  return openCanaryStep(running, await openVersion(spec.canary, watch, ofCanary), spec.canary.share, record)
 }
 
 /** What steps are told of the batch that they run over. */
@@ -88,7 +106,9 @@ function countAlone(counts: ChainOutput['counts'], step: number, outcome: number
 /** A chain with an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
 export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, telemetry: StepTelemetry): Promise<Chain> {
   const instances: StepInstance[] = []
-  for (const [index, step] of spec.steps.entries()) instances.push(await openStep(step, index, watch, telemetry))
+  const canaries = spec.steps.map(({ canary }, step) => canary && createCanaryRecord(canary, telemetryOf(telemetry, step)))
+  const open = (step: number) => openStep(spec.steps[step]!, step, watch, telemetry, canaries[step])
+  for (const step of spec.steps.keys()) instances.push(await open(step))
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)
   const policies = createFailurePolicies(spec)
@@ -146,7 +166,11 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     if (count === 1 && policies.hasPoison()) {
       openSection(kernel, section, 1, batch, 0)
       const poison = policies.poisonAt(kernel.deltaOf(0))
-      if (poison) return failAlone(section, batch, poison.step, 'module_timeout', poison.message, output)
+      if (poison) {
+        // Of two versions it is not known which one hung: the new one is blamed.
+        canaries[poison.step]?.count(1, 1)
+        return failAlone(section, batch, poison.step, 'module_timeout', poison.message, output)
+      }
     }
     try {
       await attempt(section, count, batch)
@@ -154,7 +178,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     } catch (error) {
       if (!(error instanceof SmartModuleTrap)) throw error
       const { step } = error
-      instances[step] = await openStep(spec.steps[step]!, step, watch, telemetry)
+      instances[step] = await open(step)
       if (count > 1) {
         // The kernel still has the source's marks, but its section may be halfway through the chain: reopen the source to cut it.
         openSection(kernel, section, count, batch, 0)
@@ -166,7 +190,8 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       }
       // State that built up in the instance may be at fault, not the record: the record is tried once more in a fresh instance.
       if (!isRepeated) return runSlice(section, 1, batch, sink, output, true)
-      if (++output.lost[step]! > output.lostMax[step]!) throw new TooManyTraps(step, error.message)
+      const isCanarys = error instanceof CanaryTrap
+      if (!isCanarys && ++output.lost[step]! > output.lostMax[step]!) throw new TooManyTraps(step, error.message)
       failAlone(section, batch, step, 'module_trapped', error.message, output)
       return
     }

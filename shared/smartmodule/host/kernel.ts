@@ -30,6 +30,12 @@ export type Kernel = {
   dropFailed(): number
   hasFailed(): number
   reframe(from: number, schemaId: number): number
+  /** Puts aside the records whose keys' hashes are below `threshold`, for another version of a step; returns how many. */
+  split(threshold: number, baseOffset: bigint): number
+  /** Makes what is aside the current section, and puts that aside. */
+  exchange(): void
+  /** Joins the current section and what is aside, by deltas. */
+  merge(): void
   gatherBegin(): void
   /** Adds the section copied in last; returns the bytes gathered so far, -1 when it is malformed or too far from the first one. */
   gather(

@@ -5,6 +5,9 @@ import type { LogLevel, Measure } from '../../model/telemetry.ts'
 import type { InitDocument } from '../abi.ts'
 import type { RowTarget } from './rows.ts'
 
+/** Another version of a step, for the records of a share of the keys; `maxFailing`: the share of them that it may fail. */
+export type CanarySpec = Pick<StepSpec, 'module' | 'kind' | 'extismFunction' | 'document'> & { share: number; maxFailing: number }
+
 /** One step of a chain; `name` appears in failures, `onError` defaults to the chain's `on_error`. */
 export type StepSpec = {
   module: WebAssembly.Module
@@ -13,6 +16,7 @@ export type StepSpec = {
   document: InitDocument
   name?: string
   onError?: OnError
+  canary?: CanarySpec
 }
 
 /**

@@ -99,7 +99,8 @@ export type CanaryRequest = {
   /** Counts from 1 */ step: number
   /** Of the step’s SmartModule */ version: string
   /** The running one by default */ config?: Record<string, unknown>
-  /** It runs beside the step; what it makes is compared, and not delivered */ shadow?: true
+  /** It runs beside the step; what it makes is compared, and not delivered. The default */ shadow?: true
+  /** Instead of shadow: it handles the records of this share of the keys in place of the step’s version, always of the same keys */ share?: number
   /** Rolled back when it fails more than this share of the records that the running version handles */ max_failing?: number
   /** Rolled back when more than this share of the records differs */ max_differing?: number
 }
@@ -368,7 +369,10 @@ export type GetCanaryResponse = {
   version: string
   running_version: string
   config: Record<string, unknown>
-  shadow: true
+  shadow: boolean
+  /** Of the keys whose records it handles; null in shadow */ share: number | null
+  /** Records of its share, as the running tasks report; 0 in shadow */ handled: number
+  /** Of those, the ones that it failed */ handled_failed: number
   status: 'comparing' | 'rolled_back'
   status_reason: string | null
   /** Records that both versions handled */ compared: number

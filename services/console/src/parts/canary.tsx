@@ -1,4 +1,4 @@
-/** Another version of a step beside the running one: what it would make different, and making it the running one. */
+/** Another version of a step, in shadow or with a share of the keys: what it makes different, and making it the running one. */
 import { useEffect, useState } from 'preact/hooks'
 import type {
   GetCanaryResponse,
@@ -15,15 +15,21 @@ import { Badge, Figure, Refused, Table } from './parts.tsx'
 
 const REFRESH_MS = 5000
 
+const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`
+/** Of the keys; 0 is a canary in shadow. */
+const SHARES = [0, 0.01, 0.05, 0.1, 0.25, 0.5]
+
 const made = (records: TraceRecord[], outcome: string): string => records.map(({ value }) => glimpse(value)).join(' ') || outcome
 
 function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryResponse; onChanged(): void }) {
   const { run, isBusy, failure } = useAction()
   const { step, module, version, running_version, status, status_reason, compared, differing, failed, skipped, examples } = canary
+  const { share, handled, handled_failed } = canary
   return (
     <>
       <p>
-        {module} <b>{version}</b> beside {running_version} in step {step} <Badge text={status} />
+        {module} <b>{version}</b> {share === null ? 'in shadow beside' : `with ${percent(share)} of the keys, beside`} {running_version} in
+        step {step} <Badge text={status} />
       </p>
       {status_reason && <p class="refused">{status_reason}</p>}
       <dl class="figures">
@@ -31,6 +37,12 @@ function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryRespo
         <Figure name="would differ">{count(differing)}</Figure>
         <Figure name="would fail">{count(failed)}</Figure>
         <Figure name="left out">{count(skipped)}</Figure>
+        {share !== null && (
+          <>
+            <Figure name="handled">{count(handled)}</Figure>
+            <Figure name="of these failed">{count(handled_failed)}</Figure>
+          </>
+        )}
       </dl>
       {examples.length > 0 && (
         <Table label="Records that would differ" columns={['Record', running_version, version]}>
@@ -70,6 +82,7 @@ function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryRespo
 function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void }) {
   const [step, setStep] = useState(1)
   const [version, setVersion] = useState('')
+  const [share, setShare] = useState(0)
   const { run, isBusy, failure } = useAction()
   const running = pipeline.processors[step - 1]
   const versions = useQuery<ListSmartModuleVersionsResponse>(running ? `/smartmodules/${running.module_id}/versions?page_size=100` : null)
@@ -79,7 +92,9 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
       class="line"
       onSubmit={(event) => {
         event.preventDefault()
-        void run(() => call('PATCH', `/pipelines/${pipeline.id}`, { canary: { step, version } }).then(onChanged))
+        void run(() =>
+          call('PATCH', `/pipelines/${pipeline.id}`, { canary: { step, version, ...(share > 0 ? { share } : {}) } }).then(onChanged),
+        )
       }}
     >
       <label>
@@ -107,7 +122,17 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
           ))}
         </select>
       </label>
-      <button disabled={isBusy || version === ''}>Compare it</button>
+      <label>
+        Gets{' '}
+        <select value={share} onChange={({ currentTarget }) => setShare(Number(currentTarget.value))}>
+          {SHARES.map((each) => (
+            <option key={each} value={each}>
+              {each === 0 ? 'nothing: it is only compared' : `${percent(each)} of the keys`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button disabled={isBusy || version === ''}>Try it</button>
       <Refused failure={failure} />
     </form>
   )

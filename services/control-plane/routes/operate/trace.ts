@@ -4,7 +4,7 @@ import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from
 import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
 import { listLedger, listRevisions } from '../../store/pipelines.ts'
 import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
-import { traceThrough } from '../../trace/trace.ts'
+import { traceThrough, versionsFor } from '../../trace/trace.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 import { assertChainStarts, resolveSteps } from '../../definitions/resolve-steps.ts'
@@ -29,7 +29,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   const revisionNumber = (handled ? entries.at(-1)?.revision : undefined) ?? pipeline.revision
   const revision = (await listRevisions(deps.db, pipeline.id)).find((each) => each.revision === revisionNumber)
   if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is no longer known`)
-  const [trace] = await traceThrough(deps, revision.definition, [record])
+  const [trace] = await traceThrough(deps, versionsFor(revision.definition, record), [record])
   await deps.deadLetters.catchUp(pipeline)
   const deadLetters = await listDeadLettersOf(deps.db, pipeline.id, query.partition, query.offset)
   // The chain delivered the record, but the sink refused it.

@@ -1,9 +1,10 @@
-/** Shows and promotes a pipeline's canary: another version of one of its steps, which runs beside it and delivers nothing. */
+/** Shows and promotes a pipeline's canary: another version of one of its steps, in shadow or with a share of the keys. */
 import { getCanaryContract, promoteCanaryContract } from '../../../../shared/api/canary.ts'
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import { findCanary } from '../../store/canaries.ts'
-import type { PipelineRow } from '../../store/pipelines.ts'
+import { listObserved, type PipelineRow } from '../../store/pipelines.ts'
+import { handledBy } from '../../reconciler/canary-share.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { etagOf } from '../list-reply.ts'
 import { operation } from '../operation.ts'
@@ -29,7 +30,8 @@ export const getCanary = operation(getCanaryContract, async (deps, caller, { par
   const pipeline = await getPipeline(deps, caller, params.id)
   const row = await findCanary(deps.db, pipeline.id)
   if (!row) throw notFound('a canary of the pipeline')
-  const { status, status_reason, max_failing, max_differing, examples, created_at, updated_at } = row
+  const { status, status_reason, max_failing, max_differing, share, examples, created_at, updated_at } = row
+  const handled = handledBy(row, pipeline, await listObserved(deps.db, pipeline.id))
   return {
     status: 200,
     body: {
@@ -39,7 +41,10 @@ export const getCanary = operation(getCanaryContract, async (deps, caller, { par
       version: row.definition.version,
       running_version: pipeline.definition.steps[row.step]?.version ?? '',
       config: row.definition.config,
-      shadow: true as const,
+      shadow: share === null,
+      share,
+      handled: handled.records,
+      handled_failed: handled.failed,
       status,
       status_reason,
       compared: Number(row.compared),

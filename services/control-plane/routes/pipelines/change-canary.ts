@@ -5,6 +5,7 @@ import type { Caller, Deps } from '../../deps.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
 import { deleteCanary, setCanary } from '../../store/canaries.ts'
 import { type PipelineRow } from '../../store/pipelines.ts'
+import { canaryOf, hasCanary, publishCanary } from '../../definitions/canary-of.ts'
 import { getPipeline, lockForUpdate } from '../get-pipeline.ts'
 
 /** Starts a canary, or ends it with `null`. Throws 400 naming what is wrong with it. */
@@ -34,13 +35,14 @@ export async function changeCanary(
     const row = await lockForUpdate(trx, caller, id)
     if (!asked || !step) {
       await deleteCanary(trx, id)
-      return row
+      return hasCanary(row.definition) ? publishCanary(trx, row, undefined) : row
     }
     if (row.definition.steps[index]?.module_id !== step.definition.module_id)
       throw new ServiceError('conflict', 'the pipeline has got other steps meanwhile')
-    const { max_failing, max_differing } = asked
+    const { max_failing, max_differing, share = null } = asked
     const definition = { ...step.definition, on_error: row.definition.steps[index].on_error }
-    await setCanary(trx, { pipeline_id: id, account_id: caller.accountId, step: index, definition, max_failing, max_differing })
-    return row
+    await setCanary(trx, { pipeline_id: id, account_id: caller.accountId, step: index, definition, max_failing, max_differing, share })
+    if (share !== null) return publishCanary(trx, row, { step: index, definition: canaryOf(definition, share, max_failing) })
+    return hasCanary(row.definition) ? publishCanary(trx, row, undefined) : row
   })
 }

@@ -100,6 +100,7 @@ export const updatePipelineOperation = operation(updatePipelineContract, async (
   const { canary, ...change } = body
   if (canary !== undefined) {
     const row = await changeCanary(deps, caller, params.id, canary)
+    deps.notifyPublisher()
     return { status: 200, body: showPipeline(row), headers: etagOf(row) }
   }
   const row = await orNameTaken('pipeline', body.name, changePipeline(deps, caller, params.id, change))

@@ -9,9 +9,9 @@ import { at, bad, end, readVarint, readVarlong, skipBody, valueAt, valueLength }
 
 // Growing regions: they never shrink, and are bounded by the largest batch ever seen.
 export let sectionPtr: usize = 0
-let sectionCapacity: u32 = 0
+export let sectionCapacity: u32 = 0
 /** Per record of the current section, its offsetDelta. */
-let deltasPtr: usize = 0
+export let deltasPtr: usize = 0
 let deltasCapacity: u32 = 0
 /** Per offsetDelta of the source batch, the last step that its record reached (1: it is in the batch). FAILED is final. */
 let marksPtr: usize = 0
@@ -23,17 +23,17 @@ let marksLength: u32 = 0
 export let sectionLength: u32 = 0
 export let sectionCount: u32 = 0
 /** Largest encoded record (its length prefix included) of the current section. */
-let sectionLargest: u32 = 0
+export let sectionLargest: u32 = 0
 /** Distinct source records in the current section. */
-let sectionDistinct: u32 = 0
+export let sectionDistinct: u32 = 0
 
 /** The step whose output has the frame of `framedSchemaId` in front of every value, and something after it; 0 for none. */
 let framedStep: i32 = 0
 let framedSchemaId: u32 = 0
 /** Of the current section: values without that frame or with nothing after it, and the range of timestamps, less the batch's own. */
-let sectionUnframed: u32 = 0
-let sectionEarliest: i64 = 0
-let sectionLatest: i64 = 0
+export let sectionUnframed: u32 = 0
+export let sectionEarliest: i64 = 0
+export let sectionLatest: i64 = 0
 
 /** Sets from which step on values must be framed, and with which schema id. */
 export function expectFrame(step: i32, schemaId: u32): void {
@@ -81,13 +81,17 @@ export function take(length: u32, count: u32, step: i32): i32 {
   return count > length ? -1 : walk(length, count, step, 0)
 }
 
+/** Makes room for the deltas of so many records; what was there may be lost. */
+export function roomForDeltas(count: u32): void {
+  if (count <= deltasCapacity) return
+  const need = roomFor(count)
+  deltasPtr = grow(deltasPtr, deltasCapacity, need << 2)
+  deltasCapacity = need
+}
+
 /** Walks the section at `sectionPtr`. Step 0 is the source itself. Returns the number of records kept, -1 on a violation. */
 function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
-  if (count > deltasCapacity) {
-    const need = roomFor(count)
-    deltasPtr = grow(deltasPtr, deltasCapacity, need << 2)
-    deltasCapacity = need
-  }
+  roomForDeltas(count)
   const reached = step as u8
   const reaches = (step + 1) as u8
   at = sectionPtr
@@ -155,7 +159,7 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
 }
 
 /** True when the section holds records of failed source records; `dropFailed` removes them. */
-let sawFailed: bool = false
+export let sawFailed: bool = false
 export function hasFailed(): bool { return sawFailed }
 export function currentPtr(): usize { return sectionPtr }
 export function currentLength(): u32 { return sectionLength }

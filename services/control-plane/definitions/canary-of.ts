@@ -1,0 +1,41 @@
+/** A pipeline's canary in its definition, where it handles the records of a share of the keys. */
+import type { CanaryDefinition, PipelineDefinition } from '../../../shared/model/definition.ts'
+import { publishRevision } from '../publisher/enqueue.ts'
+import type { Queryable } from '../store/database.ts'
+import type { PipelineRow } from '../store/pipelines.ts'
+
+type Step = PipelineDefinition['steps'][number]
+
+/** Whether one of the steps has a canary. */
+export const hasCanary = ({ steps }: Pick<PipelineDefinition, 'steps'>): boolean => steps.some(({ canary }) => canary)
+
+/** The version of a step as a canary with this share. */
+export function canaryOf(version: Step, share: number, maxFailing: number): CanaryDefinition {
+  const { sha256, kind, extism_function, input_format, output_format, config } = version
+  return {
+    version: version.version,
+    sha256,
+    kind,
+    ...(extism_function ? { extism_function } : {}),
+    input_format,
+    output_format,
+    config,
+    share,
+    max_failing: maxFailing,
+  }
+}
+
+/** The pipeline's next revision, with this canary at a step (from 0) and at no other, or without any; the row is locked. */
+export async function publishCanary(
+  trx: Queryable,
+  row: PipelineRow,
+  canary: { step: number; definition: CanaryDefinition } | undefined,
+): Promise<PipelineRow> {
+  const steps = row.definition.steps.map((step, index) => ({
+    ...step,
+    canary: index === canary?.step ? canary.definition : undefined,
+  }))
+  // A pipeline that its canary has made fail begins anew without it.
+  const again = row.status === 'failed' ? ({ attempt: row.attempt + 1, status: 'starting', status_reason: null } as const) : {}
+  return publishRevision(trx, row, { ...row.definition, revision: row.revision + 1, steps }, again)
+}

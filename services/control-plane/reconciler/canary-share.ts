@@ -1,0 +1,51 @@
+/** Canaries with a share of the keys: how their tasks say that they fare, and rolling one back by the pipeline's next revision. */
+import type { ObservedTask } from '../../../shared/model/observed.ts'
+import { CANARY_MEASURES } from '../../../shared/model/telemetry.ts'
+import { publishCanary } from '../definitions/canary-of.ts'
+import type { Deps } from '../deps.ts'
+import { rollBackCanary, type CanaryRow } from '../store/canaries.ts'
+import { listObserved, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
+
+type Observed = Pick<ObservedTask, 'revision' | 'measures' | 'quarantined'>
+
+/** Records that the canary handled, and failed, since the tasks started with the pipeline's revision. */
+export function handledBy(
+  { step, share }: Pick<CanaryRow, 'step' | 'share'>,
+  { revision }: Pick<PipelineRow, 'revision'>,
+  observed: readonly Observed[],
+): { records: number; failed: number } {
+  const own = observed.filter((task) => task.revision === revision).flatMap(({ measures }) => measures)
+  const sumOf = (wanted: string) =>
+    own.reduce((sum, each) => sum + (each.step === step + 1 && each.name === wanted && each.kind === 'count' ? each.sum : 0), 0)
+  return share === null ? { records: 0, failed: 0 } : { records: sumOf(CANARY_MEASURES.records), failed: sumOf(CANARY_MEASURES.failed) }
+}
+
+/** Why the canary's share is taken from it; null while it is not. */
+export async function shareFault(
+  { db }: Pick<Deps, 'db'>,
+  row: CanaryRow,
+  pipeline: PipelineRow,
+  judgedFrom: number,
+): Promise<string | null> {
+  const observed = await listObserved(db, pipeline.id)
+  if (observed.some(({ quarantined }) => quarantined.includes(row.definition.sha256)))
+    return 'is quarantined: its calls trap or do not return'
+  const { records, failed } = handledBy(row, pipeline, observed)
+  if (failed <= row.max_failing * records || (records < judgedFrom && row.max_failing > 0)) return null
+  return `failed ${failed} of the ${records} records of its share; ${row.max_failing} of them are allowed`
+}
+
+/** Rolls the canary back; one with a share hands it back with the pipeline's next revision. */
+export async function rollBack(
+  { db, notifyPublisher }: Pick<Deps, 'db' | 'notifyPublisher'>,
+  row: CanaryRow,
+  reason: string,
+): Promise<void> {
+  await db.transaction(async (trx) => {
+    // Locked first, as in a change of the pipeline.
+    const pipeline = await lockPipeline(trx, row.pipeline_id)
+    if (!(await rollBackCanary(trx, row, reason)) || !pipeline || row.share === null) return
+    if (pipeline.status !== 'deleting') await publishCanary(trx, pipeline, undefined)
+  })
+  notifyPublisher()
+}
