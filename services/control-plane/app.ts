@@ -9,6 +9,7 @@ import bodyParser from 'koa-bodyparser'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { ingestContract } from '../../shared/api/ingest.ts'
+import { getSignInMethodsContract } from '../../shared/api/members.ts'
 import { ManifestFile } from '../../shared/api/manifests.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
@@ -21,11 +22,13 @@ import { isStorable } from '../../shared/model/text.ts'
 import type { KeyedWrite, Audited, Caller, Deps, Reply } from './deps.ts'
 import { readConsole } from './console/console-files.ts'
 import { serveConsole } from './console/serve-console.ts'
+import type { Provider } from './sign-in/provider.ts'
+import { serveSignIn } from './sign-in/serve-sign-in.ts'
 import { docsPage } from './docs-page.ts'
 import { assertTarget } from './raw-requests.ts'
 import { openSseClients } from './sse/sse-clients.ts'
 import { ingest } from './ingest/ingest.ts'
-import { createAudit, isAudited } from './middleware/audit.ts'
+import { createAudit, isAudited, type SignInAudit } from './middleware/audit.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { createClientAddress } from './middleware/client-address.ts'
 import { errors } from './middleware/errors.ts'
@@ -49,6 +52,8 @@ export type AppOptions = {
   trustedProxies: readonly string[]
   /** Sessions' cookies are sent without TLS too. */
   plainHttp: boolean
+  /** Members sign in with it too. */
+  provider: Provider | undefined
   now: () => number
 }
 
@@ -70,6 +75,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const contracts: Contract[] = [
     createToken.contract,
     createSession.contract,
+    getSignInMethodsContract,
     ingestContract,
     ...OPERATIONS.map(({ contract }) => contract),
   ]
@@ -85,27 +91,12 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   app.use(assertTarget)
   servePages(router, contracts, limits.page)
   serveConsole(router, readConsole(CONSOLE), limits.page)
+  const { provider, plainHttp } = options
+  const originOf = (ctx: Context) => ({ address: addressOf(ctx), requestId: String(ctx.state.requestId) })
+  const signInAudit = (ctx: Context) => audit.signIns(createSession.contract, originOf(ctx))
+  serveSignIn(router, deps, { provider, isPlain: plainHttp, admit: limits.token, audit: signInAudit })
   for (const prefix of PREFIXES) {
-    router.post(`${prefix}${createToken.contract.path}`, async (ctx) => {
-      await limits.token(ctx)
-      await readBody(ctx, createToken.contract)
-      send(
-        ctx,
-        await createToken.handle(deps, { body: ctx.request.body, authorization: ctx.get('Authorization'), guarded: guardedFor(ctx) }),
-      )
-    })
-    router.post(`${prefix}${createSession.contract.path}`, async (ctx) => {
-      await limits.token(ctx)
-      await readBody(ctx, createSession.contract)
-      send(ctx, await createSession.handle(deps, { body: ctx.request.body, isPlain: options.plainHttp, guarded: guardedFor(ctx) }))
-    })
-    router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
-      const signed = <T>(work: () => Promise<T>) => limits.guarded('signature', `${ctx.params.pipeline} ${addressOf(ctx)}`, work)
-      send(
-        ctx,
-        await ingest(deps, ctx, ctx.params.pipeline!, { signed, pushed: (account, perSecond) => limits.pushed(ctx, account, perSecond) }),
-      )
-    })
+    servePublic(router, prefix, deps, { limits, addressOf, guardedFor, provider, isPlain: plainHttp, audit: signInAudit })
     for (const operation of OPERATIONS) register(router, prefix, operation)
   }
 
@@ -113,7 +104,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     const respond = async (ctx: Context): Promise<void> => {
       const caller = { ...(await authenticate(ctx)), ifMatch: ctx.get('If-Match') || undefined }
       await limits.account(ctx, caller)
-      const origin = { address: addressOf(ctx), requestId: String(ctx.state.requestId) }
+      const origin = originOf(ctx)
       const { id } = (ctx as Context & { params?: Record<string, string> }).params ?? {}
       const resourceId = id !== undefined && isStorable(id) ? id : undefined
       const lacking = lackingScope(contract, caller)
@@ -166,6 +157,41 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     })
   })
   return { app, close: listeners.close }
+}
+
+type PublicOptions = {
+  limits: ReturnType<typeof createRateLimit>
+  addressOf(ctx: Context): string
+  guardedFor(ctx: Context): <T>(key: string, work: () => Promise<T>) => Promise<T>
+  provider: Provider | undefined
+  isPlain: boolean
+  audit(ctx: Context): SignInAudit
+}
+
+/** The operations that need no token: they prove who the caller is, or what a request is signed with. */
+function servePublic(router: Router, prefix: string, deps: Deps, options: PublicOptions): void {
+  const { limits, addressOf, guardedFor, provider, isPlain, audit } = options
+  router.post(`${prefix}${createToken.contract.path}`, async (ctx) => {
+    await limits.token(ctx)
+    await readBody(ctx, createToken.contract)
+    send(ctx, await createToken.handle(deps, { body: ctx.request.body, authorization: ctx.get('Authorization'), guarded: guardedFor(ctx) }))
+  })
+  router.post(`${prefix}${createSession.contract.path}`, async (ctx) => {
+    await limits.token(ctx)
+    await readBody(ctx, createSession.contract)
+    send(ctx, await createSession.handle(deps, { body: ctx.request.body, isPlain, guarded: guardedFor(ctx), audit: audit(ctx) }))
+  })
+  router.get(`${prefix}${getSignInMethodsContract.path}`, async (ctx) => {
+    await limits.page(ctx)
+    send(ctx, { status: 200, body: { provider: provider ? { name: provider.name } : null } })
+  })
+  router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
+    const signed = <T>(work: () => Promise<T>) => limits.guarded('signature', `${ctx.params.pipeline} ${addressOf(ctx)}`, work)
+    send(
+      ctx,
+      await ingest(deps, ctx, ctx.params.pipeline!, { signed, pushed: (account, perSecond) => limits.pushed(ctx, account, perSecond) }),
+    )
+  })
 }
 
 /** What describes the API, made once. Needs no token. */

@@ -5,7 +5,14 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
 import { collectDefaultMetrics, Histogram, Registry as MetricsRegistry } from 'prom-client'
-import { childEnvironment, connectorDefaultsOf, kafkaSecurityOf, loadControlPlaneConfig, ownHostsOf } from '../../shared/config/config.ts'
+import {
+  childEnvironment,
+  connectorDefaultsOf,
+  kafkaSecurityOf,
+  loadControlPlaneConfig,
+  oidcOf,
+  ownHostsOf,
+} from '../../shared/config/config.ts'
 import { addressesOf, type AddressRules } from '../../shared/connectors/address-guard.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
@@ -32,6 +39,7 @@ import { startLedgerProjection } from './projector/ledger.ts'
 import { notifyProjectionsOf } from './projector/notify-projections.ts'
 import { startPublisher } from './publisher/publisher.ts'
 import { rewrapSecrets } from './reconciler/rewrap-secrets.ts'
+import { openProvider } from './sign-in/provider.ts'
 import { startReconciler } from './reconciler/reconciler.ts'
 import { followLogs } from './logs/follow-logs.ts'
 import { followHistory } from './history/follow-history.ts'
@@ -145,11 +153,13 @@ const isShared = (warehouse_url !== undefined && !per_account.warehouse) || (buc
 if (isShared && (await countAccounts(db)) > 1)
   log.warn('several accounts share the warehouse or the bucket, and see each other there: WAREHOUSE_PER_ACCOUNT, BUCKET_PER_ACCOUNT')
 
+const provider = oidcOf(config)
 const { app, close: closeStreams } = createApp(deps, redis, {
   prefix: config.DPS_PREFIX,
   tokenRequestsPerMinute: config.TOKEN_REQUESTS_PER_MINUTE,
   trustedProxies: config.TRUSTED_PROXIES,
   plainHttp: config.CONSOLE_PLAIN_HTTP,
+  provider: provider && openProvider(provider),
   now,
 })
 const server = app.listen(config.PORT, config.HOST)

@@ -59,6 +59,23 @@ export const createSessionContract = contract({
   responses: { 201: Session },
 })
 
+/** `GET /sign-in-methods`: returns 200 with how members may sign in here. */
+export const getSignInMethodsContract = contract({
+  id: 'getSignInMethods',
+  method: 'GET',
+  path: '/sign-in-methods',
+  summary: 'How members may sign in: with passwords and links always, and with an OpenID Connect provider where there is one',
+  tag: 'Members',
+  scope: null,
+  isPublic: true,
+  request: {},
+  responses: {
+    200: z.object({
+      provider: z.object({ name: z.string() }).nullable().describe('Browsers begin at `/sign-in`, beside the prefix of the API'),
+    }),
+  },
+})
+
 /** `GET /session`: returns 200 with who the caller is: a member, or an API key. */
 export const getSessionContract = contract({
   id: 'getSession',

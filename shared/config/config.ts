@@ -167,6 +167,17 @@ const ControlPlaneSchema = z.object({
   ),
   TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe('at `/auth/token`, by address'),
   CONSOLE_PLAIN_HTTP: flagOf('false').describe('`true`: the console’s sessions work without TLS, for a service on one’s own machine'),
+  PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('where browsers reach the service; needed for OIDC_ISSUER'),
+  OIDC_ISSUER: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('an OpenID Connect provider that members sign in with too; its redirect URI is `sign-in/callback` below PUBLIC_URL'),
+  OIDC_CLIENT_ID: z.string().optional().describe('what the provider knows the service by'),
+  OIDC_CLIENT_SECRET: z.string().optional().describe('the secret that goes with it; a public client has none'),
+  OIDC_NAME: z.string().default('single sign-on').describe('how the sign-in page names the provider'),
   TRUSTED_PROXIES: z
     .string()
     .default('')
@@ -269,5 +280,18 @@ export function kafkaSecurityOf(config: ProcessorConfig | ControlPlaneConfig) {
 
 /** The control plane's settings. Throws an Error that names every missing or wrong one. */
 export function loadControlPlaneConfig(env: NodeJS.ProcessEnv = process.env): ControlPlaneConfig {
-  return load(ControlPlaneSchema, env)
+  const config = load(ControlPlaneSchema, env)
+  oidcOf(config)
+  return config
+}
+
+/** The OpenID Connect provider; undefined where none is set. Throws an Error that names what it lacks. */
+export function oidcOf(config: ControlPlaneConfig) {
+  const { PUBLIC_URL, OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_NAME } = config
+  if (OIDC_ISSUER === undefined) return undefined
+  if (OIDC_CLIENT_ID === undefined) throw new Error('the environment is not usable:\n  OIDC_CLIENT_ID: OIDC_ISSUER needs it')
+  if (PUBLIC_URL === undefined) throw new Error('the environment is not usable:\n  PUBLIC_URL: OIDC_ISSUER needs it')
+  if (OIDC_ISSUER.startsWith('http:') && !config.CONSOLE_PLAIN_HTTP)
+    throw new Error('the environment is not usable:\n  OIDC_ISSUER: must be https, unless CONSOLE_PLAIN_HTTP is true')
+  return { issuer: OIDC_ISSUER, clientId: OIDC_CLIENT_ID, clientSecret: OIDC_CLIENT_SECRET, name: OIDC_NAME, publicUrl: PUBLIC_URL }
 }

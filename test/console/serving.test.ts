@@ -7,7 +7,10 @@ import { gzipSync } from 'node:zlib'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, openBrowser, openTab, signInTo } from '../harness/browser.ts'
-import { eventually, service } from '../harness/client.ts'
+import { freePort } from '../../deploy/local/ports.ts'
+import { eventually, loggedIn, service, unique } from '../harness/client.ts'
+import { startProvider } from '../harness/oidc-provider.ts'
+import { startControlPlane } from '../harness/own-control-plane.ts'
 import { killProcess, runningControlPlanes } from '../harness/processes.ts'
 
 const DIST = join(import.meta.dirname, '..', '..', 'services', 'console', 'dist')
@@ -69,6 +72,43 @@ describe('the console', () => {
     await tab.context.close()
     proxy.closeAllConnections()
     proxy.close()
+  })
+
+  it.skipIf(!hasBrowser)('signs a member in with an OpenID Connect provider', async () => {
+    const port = await freePort()
+    const provider = await startProvider(`http://127.0.0.1:${port}/sign-in/callback`)
+    const own = await startControlPlane(port, {
+      PUBLIC_URL: `http://127.0.0.1:${port}`,
+      OIDC_ISSUER: provider.issuer,
+      OIDC_CLIENT_ID: 'dps',
+      OIDC_CLIENT_SECRET: 'a-secret-of-the-client',
+      OIDC_NAME: 'Example Inc.',
+    })
+    const tab = await openTab(browser)
+    try {
+      const { page } = tab
+      const signIn = async (login: string) => {
+        await page.goto(`${own.apiUrl}/console/streams`)
+        await page.getByRole('link', { name: 'Sign in with Example Inc.' }).click()
+        await page.getByPlaceholder(/login/i).fill(login)
+        await page.getByPlaceholder(/password/i).fill('any')
+        await page.getByRole('button', { name: /sign/i }).click()
+        await page.getByRole('button', { name: /continue/i }).click()
+      }
+      const login = unique('person').toLowerCase()
+      await signIn(login)
+      await page.getByText('No member has your address').waitFor()
+      const client = await loggedIn(service().accounts.other)
+      await client.call('POST', '/v1/members', { name: 'Ada', email: provider.emailOf(login), role: 'owner' })
+      await page.getByRole('link', { name: 'Sign in with Example Inc.' }).click()
+      await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
+      expect(page.url()).toBe(`${own.apiUrl}/console/`)
+      await page.getByRole('link', { name: 'Ada' }).waitFor()
+    } finally {
+      await tab.context.close()
+      await own.close()
+      await provider.close()
+    }
   })
 
   it.skipIf(!hasBrowser)('answers a key within 100 ms with 1,000 pipelines on the screen', async () => {

@@ -26,6 +26,16 @@ function begin(next: Session): void {
   link.value = undefined
 }
 
+/** Why the provider's sign-in led back here without one. */
+export const refusal = signal<string | undefined>(undefined)
+
+function takeRefusal(): void {
+  const why = /^#refused=(\w+)$/.exec(location.hash)?.[1]
+  if (why === undefined) return
+  history.replaceState(null, '', location.pathname + location.search)
+  refusal.value = why
+}
+
 function takeLink(): void {
   const token = /^#link=([\w-]+)$/.exec(location.hash)?.[1]
   if (token === undefined) return
@@ -36,6 +46,7 @@ function takeLink(): void {
 
 /** Finds out who is signed in; while the service does not answer it asks again. */
 export async function openSession(): Promise<void> {
+  takeRefusal()
   takeLink()
   // In a tab that shows the console already, a link changes nothing but the address.
   addEventListener('hashchange', takeLink)

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { newId } from '../../../shared/model/ids.ts'
 import type { Contract } from '../../../shared/api/operation.ts'
+import { ERROR_CODES } from '../../../shared/errors/codes.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { ServiceError } from '../service-error.ts'
 import { completeAudit, insertAudit } from '../store/audit.ts'
@@ -62,6 +63,10 @@ type Shows = { contract: Contract; handle(deps: Deps, caller: Caller, input: nev
 
 export type Audit = ReturnType<typeof createAudit>
 
+/** Logs how a member fared that wanted to sign in; a request that names no member is in no account's log. */
+export type SignInAudit = { signedIn(member: SigningIn): Promise<void>; refused(member: SigningIn): Promise<void> }
+type SigningIn = { id: string; account_id: string }
+
 export function createAudit(deps: Deps, operations: readonly Shows[]) {
   /** The operation that shows the resource which another one is about: `GET /pipelines/:id` for `POST /pipelines/:id/stop`. */
   const getters = new Map(
@@ -86,6 +91,14 @@ export function createAudit(deps: Deps, operations: readonly Shows[]) {
     /** Logs a request that was refused before it could do anything. */
     async refused(contract: Contract, caller: Caller, origin: Origin, resourceId: string | undefined, status: number) {
       await insertAudit(deps.db, { ...entryOf(contract, caller, origin, resourceId), status, before: null, after: null })
+    },
+    /** Sign-ins, by the operation that stands for all of them. */
+    signIns(contract: Contract, { address, requestId }: Origin): SignInAudit {
+      const log = async ({ id, account_id }: SigningIn, status: number) => {
+        const who = { id: newId('audit'), account_id, actor: id, operation: contract.id, resource_id: null }
+        await insertAudit(deps.db, { ...who, address, request_id: requestId, status, before: null, after: null })
+      }
+      return { signedIn: (member) => log(member, 201), refused: (member) => log(member, ERROR_CODES.invalid_credentials.status) }
     },
     /** Runs `work`, which may change the resource of this id, between the two halves of an entry. */
     async during(

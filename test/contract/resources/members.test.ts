@@ -32,6 +32,7 @@ describeAnswers(contractsOf(membersApi), {
   room: () => room,
   cases: {
     createSession: [[201, 'for the token of a link', async () => anonymous().call('POST', '/v1/sessions', await token())]],
+    getSignInMethods: [[200, 'without a token', () => anonymous().call('GET', '/v1/sign-in-methods')]],
     getSession: [[200, 'for a key', () => client.call('GET', '/v1/session')]],
     deleteSession: [
       [204, 'for a session', async () => (await signedIn(await token())).call('DELETE', '/v1/session')],

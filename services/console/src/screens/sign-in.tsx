@@ -1,8 +1,35 @@
 /** Signing in: by a link, once it is clicked, or with an address and password. */
 import { useState } from 'preact/hooks'
 import { Field, Refused, Title } from '../parts/parts.tsx'
-import { useAction } from '../query.ts'
-import { link, session, signIn, signInByLink } from '../session.ts'
+import { useAction, useQuery } from '../query.ts'
+import { link, refusal, session, signIn, signInByLink } from '../session.ts'
+
+const REFUSALS: Record<string, string> = {
+  unverified: 'The provider has not checked your address, so it can’t be taken for yours.',
+  unknown: 'No member has your address. An owner of the account can invite you.',
+  suspended: 'Your account is suspended, or you are no longer its member.',
+  unreachable: 'The provider can’t be reached now.',
+}
+
+type Methods = { provider: { name: string } | null }
+
+/** With an OpenID Connect provider, where there is one. A link, because the browser itself goes there. */
+function WithProvider() {
+  const { data } = useQuery<Methods>('/sign-in-methods')
+  if (!data?.provider) return null
+  return (
+    <section class="figure">
+      {refusal.value !== undefined && (
+        <p class="refused" role="alert">
+          {REFUSALS[refusal.value] ?? 'Signing in with the provider failed. Try again.'}
+        </p>
+      )}
+      <a class="button" href="../sign-in">
+        Sign in with {data.provider.name}
+      </a>
+    </section>
+  )
+}
 
 function ByLink() {
   const { run, isBusy, failure } = useAction()
@@ -32,6 +59,7 @@ export function SignInForm() {
   return (
     <>
       {link.value !== undefined && <ByLink />}
+      <WithProvider />
       <form
         onSubmit={(event) => {
           event.preventDefault()

@@ -2,17 +2,17 @@
 import { changePasswordContract, createSessionContract, deleteSessionContract, getSessionContract } from '../../../../shared/api/members.ts'
 import type { Deps, Reply } from '../../deps.ts'
 import { invalidCredentials } from '../../credentials.ts'
-import { assertActive } from '../../middleware/authenticate.ts'
+import type { SignInAudit } from '../../middleware/audit.ts'
 import { validated } from '../../middleware/validate.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'
-import { assertPassword, cookieOf, hashPassword, newSession, NO_COOKIE, showSession } from '../../sessions.ts'
+import { assertPassword, cookieOf, hashPassword, NO_COOKIE, showSession } from '../../sessions.ts'
+import { openSession } from '../../sign-in/open-session.ts'
 import { findAccount } from '../../store/accounts.ts'
 import {
   deleteSession,
   endOtherSessions,
   findMemberByEmail,
   findSession,
-  insertSession,
   lockMember,
   takeLink,
   updateMember,
@@ -26,12 +26,13 @@ type SignIn = {
   isPlain: boolean
   /** Counts failures with an address, and refuses when there were too many. */
   guarded<T>(key: string, work: () => Promise<T>): Promise<T>
+  audit: SignInAudit
 }
 
 /** Signs in. Needs no token itself. */
 export const createSession = {
   contract: createSessionContract,
-  async handle({ db, credentials }: SignInDeps, { body, isPlain, guarded }: SignIn): Promise<Reply> {
+  async handle({ db, credentials }: SignInDeps, { body, isPlain, guarded, audit }: SignIn): Promise<Reply> {
     const form = typeof body === 'object' && body !== null && 'sign_in_token' in body ? 1 : 0
     const result = validated(createSessionContract.request.body.options[form], body)
     if ('details' in result) throw invalidRequest(result.details)
@@ -39,18 +40,18 @@ export const createSession = {
     const member = await guarded('email' in asked ? asked.email : 'link', async (): Promise<MemberRow> => {
       if ('email' in asked) {
         const known = await findMemberByEmail(db, asked.email)
-        await assertPassword(known, asked.password)
+        await assertPassword(known, asked.password).catch(async (error: unknown) => {
+          if (known) await audit.refused(known)
+          throw error
+        })
         return known!
       }
       const found = await takeLink(db, credentials.hashOf(asked.sign_in_token))
       if (!found) throw invalidCredentials('the link was used already, or has expired')
       return found
     })
-    const { token, ...session } = newSession(credentials, Date.now())
-    await insertSession(db, { ...session, member_id: member.id })
-    const active = await findSession(db, session.token_hash)
-    if (!active) throw invalidCredentials('the member was removed')
-    assertActive(active)
+    const { token, active } = await openSession({ db, credentials }, member)
+    await audit.signedIn(member)
     return { status: 201, body: showSession(active), headers: cookieOf(token, isPlain) }
   },
 }

@@ -1,0 +1,19 @@
+/** Begins a member's session, however the member has proven who it is. */
+import type { Deps } from '../deps.ts'
+import { invalidCredentials } from '../credentials.ts'
+import { assertActive } from '../middleware/authenticate.ts'
+import { newSession } from '../sessions.ts'
+import { findSession, insertSession, type ActiveSession, type MemberRow } from '../store/members.ts'
+
+/** The session, and the token for its cookie. Throws invalid_credentials for a member that was removed, forbidden for a suspended account. */
+export async function openSession(
+  { db, credentials }: Pick<Deps, 'db' | 'credentials'>,
+  member: Pick<MemberRow, 'id'>,
+): Promise<{ token: string; active: ActiveSession }> {
+  const { token, ...session } = newSession(credentials, Date.now())
+  await insertSession(db, { ...session, member_id: member.id })
+  const active = await findSession(db, session.token_hash)
+  if (!active) throw invalidCredentials('the member was removed')
+  assertActive(active)
+  return { token, active }
+}

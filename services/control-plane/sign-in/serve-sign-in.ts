@@ -1,0 +1,92 @@
+/**
+ * Signing in with an OpenID Connect provider, as browsers do it: `/sign-in` leads to the provider, `/sign-in/callback` back to the console.
+ * Only members sign in: who has an address that no member has is refused.
+ */
+import type Router from '@koa/router'
+import type { Context } from 'koa'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import type { Deps } from '../deps.ts'
+import type { SignInAudit } from '../middleware/audit.ts'
+import { notFound } from '../service-error.ts'
+import { cookieOf } from '../sessions.ts'
+import { findMemberByEmail } from '../store/members.ts'
+import { openSession } from './open-session.ts'
+import { CALLBACK, type Pending, type Provider } from './provider.ts'
+
+/** Why the console says that signing in has failed. */
+type Refusal = 'failed' | 'unverified' | 'unknown' | 'suspended' | 'unreachable'
+
+export type ServeSignInOptions = {
+  provider: Provider | undefined
+  isPlain: boolean
+  /** Limits requests, which need no token. */
+  admit(ctx: Context): Promise<void>
+  audit(ctx: Context): SignInAudit
+}
+
+const COOKIE = 'dps_sign_in'
+/** How long a person may take at the provider. */
+const PENDING_SECONDS = 600
+
+export function serveSignIn(router: Router, deps: Pick<Deps, 'db' | 'credentials' | 'log'>, options: ServeSignInOptions): void {
+  const { provider, isPlain, admit, audit } = options
+  /** Lax: the browser sends it along when another site, the provider, leads back here. */
+  const pendingCookie = (value: string, seconds: number): string =>
+    `${COOKIE}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${isPlain ? '' : '; Secure'}`
+
+  /** Relative, so that it holds below any path that a proxy adds. */
+  function lead(ctx: Context, location: string, cookies: string[]): void {
+    ctx.status = 302
+    ctx.set('Location', location)
+    ctx.set('Cache-Control', 'no-store')
+    ctx.set('Set-Cookie', cookies)
+    ctx.body = ''
+  }
+  const refuse = (ctx: Context, console: string, why: Refusal): void => lead(ctx, `${console}#refused=${why}`, [pendingCookie('', 0)])
+
+  router.get('/sign-in', async (ctx) => {
+    if (!provider) throw notFound('the path')
+    await admit(ctx)
+    try {
+      const { url, pending } = await provider.begin()
+      lead(ctx, url.href, [pendingCookie([pending.state, pending.nonce, pending.verifier].join('.'), PENDING_SECONDS)])
+    } catch (error) {
+      deps.log.error({ reason: reasonOf(error) }, 'the OpenID Connect provider can’t be reached')
+      refuse(ctx, 'console/', 'unreachable')
+    }
+  })
+
+  router.get(`/${CALLBACK}`, async (ctx) => {
+    if (!provider) throw notFound('the path')
+    await admit(ctx)
+    const console = '../console/'
+    const pending = pendingOf(ctx)
+    if (!pending) return refuse(ctx, console, 'failed')
+    let claims: Awaited<ReturnType<Provider['finish']>>
+    try {
+      claims = await provider.finish(ctx.search, pending)
+    } catch (error) {
+      deps.log.warn({ reason: reasonOf(error) }, 'the answer of the OpenID Connect provider was refused')
+      return refuse(ctx, console, 'failed')
+    }
+    // An address that the provider has not checked may be anybody's.
+    if (claims.email === undefined || !claims.isVerified) return refuse(ctx, console, 'unverified')
+    const member = await findMemberByEmail(deps.db, claims.email.toLowerCase())
+    if (!member) return refuse(ctx, console, 'unknown')
+    try {
+      const { token } = await openSession(deps, member)
+      await audit(ctx).signedIn(member)
+      lead(ctx, console, [cookieOf(token, isPlain)['Set-Cookie']!, pendingCookie('', 0)])
+    } catch (error) {
+      deps.log.warn({ reason: reasonOf(error), member_id: member.id }, 'a member was not signed in')
+      await audit(ctx).refused(member)
+      refuse(ctx, console, 'suspended')
+    }
+  })
+}
+
+/** What this browser went to the provider with; undefined where it did not, or too long ago. */
+function pendingOf(ctx: Context): Pending | undefined {
+  const [state, nonce, verifier] = ctx.cookies.get(COOKIE)?.split('.') ?? []
+  return state && nonce && verifier ? { state, nonce, verifier } : undefined
+}
