@@ -47,6 +47,7 @@ const NOUNS: Record<string, string> = {
   account: 'Account',
   audit: 'Audit',
   connectors: 'Connector',
+  events: 'Event',
   jobs: 'Job',
   keys: 'Key',
   manifests: 'Manifest',

@@ -97,10 +97,10 @@ function listenOf(method: Method, hasReply: boolean): string {
   const data = Object.entries(events).map(([event, schema]) => `${event}: T.${schema}`)
   const parameters = [
     ...pathParameters(contract.path).map((each) => `${camel(each)}: string`),
-    `query: ${queryTypeName(method)} = {}`,
+    ...(method.query.length > 0 ? [`query: ${queryTypeName(method)} = {}`] : []),
     'options: ListenOptions = {}',
   ]
-  const query = hasReply ? "{ ...query, follow: 'true' }" : 'query'
+  const query = hasReply ? "{ ...query, follow: 'true' }" : method.query.length > 0 ? 'query' : '{}'
   const own = hasReply ? name.replace(/^get/, 'follow') : name
   return `/** ${contract.summary}. */\n${own}: (${parameters.join(', ')}) => listen<{ ${data.join('; ')} }>(transport, ${pathText(contract.path)}, ${query}, options),`
 }

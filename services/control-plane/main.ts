@@ -43,6 +43,11 @@ import { openProvider } from './sign-in/provider.ts'
 import { startReconciler } from './reconciler/reconciler.ts'
 import { followLogs } from './logs/follow-logs.ts'
 import { followHistory } from './history/follow-history.ts'
+import { reasonOf } from '../../shared/errors/reason-of.ts'
+import { createFleetFeed } from './fleet-feed/fleet-feed.ts'
+import { glancesOf } from './fleet-feed/glances.ts'
+import { showJob } from './routes/jobs.ts'
+import { listMovingJobs } from './store/jobs.ts'
 import { createHistoryBook } from './history/history-book.ts'
 import { createLogBook } from './logs/log-book.ts'
 import { createStreamData } from './stream-data/stream-data.ts'
@@ -117,6 +122,17 @@ const deps: Deps = {
   logs,
   history,
   runTurns: createRunTurns(),
+  fleetFeed: createFleetFeed({
+    look: async (accountId, known) => ({
+      pipelines: await glancesOf(db, accountId),
+      jobs: (await listMovingJobs(db, accountId, known)).map((row) => ({
+        ...showJob(row),
+        created_at: row.created_at.toISOString(),
+        updated_at: row.updated_at.toISOString(),
+      })),
+    }),
+    onFailure: (error) => log.warn({ reason: reasonOf(error) }, 'pipelines were not looked at for those that listen to events'),
+  }),
   logsRead: logsTail.caughtUp,
   deadLetters,
   sourceReader,

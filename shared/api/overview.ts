@@ -5,7 +5,7 @@ import { contract, Id, Timestamp } from './operation.ts'
 import { PIPELINE_STATUSES } from '../model/pipeline-status.ts'
 
 /** A pipeline as the overview shows it. */
-const PipelineGlance = z
+export const PipelineGlance = z
   .object({
     id: Id,
     name: z.string(),

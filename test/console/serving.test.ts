@@ -9,6 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, openBrowser, openTab, signInTo } from '../harness/browser.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { eventually, loggedIn, service, unique } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
+import { createPipeline, createStream } from '../harness/pipelines.ts'
 import { startProvider } from '../harness/oidc-provider.ts'
 import { startControlPlane } from '../harness/own-control-plane.ts'
 import { killProcess, runningControlPlanes } from '../harness/processes.ts'
@@ -126,8 +128,8 @@ describe('the console', () => {
       dead_letters: n % 7,
       changed_at: new Date().toISOString(),
     }))
-    const totals = { pipelines: 1000, attention: 20, records_per_second: 1, lag: 1, dead_letters: 1 }
-    await tab.page.route('**/v1/overview', (route) => route.fulfill({ json: { pipelines, totals } }))
+    const body = `event: snapshot\ndata: ${JSON.stringify({ pipelines, jobs: [] })}\n\n`
+    await tab.page.route('**/v1/events', (route) => route.fulfill({ contentType: 'text/event-stream', body }))
     await signInTo(tab, service().accounts.other.account_id)
     await tab.page.getByRole('link', { name: 'pipeline-999' }).waitFor()
     /** Milliseconds from a key to the frame that shows its effect. */
@@ -149,11 +151,39 @@ describe('the console', () => {
     await tab.context.close()
   })
 
+  it.skipIf(!hasBrowser)('listens over one connection for seven tabs, and goes on when the one that listens is closed', async () => {
+    const { client, account } = await openAccount('developer')
+    const first = await openTab(browser)
+    const asked: string[] = []
+    first.context.on('request', (sent) => {
+      if (sent.url().endsWith('/v1/events')) asked.push(sent.url())
+    })
+    await signInTo(first, account.account_id)
+    const tabs = [first.page]
+    while (tabs.length < 7) {
+      const page = await first.context.newPage()
+      await page.goto(`${service().apiUrl}/console/`)
+      tabs.push(page)
+    }
+    const appears = async (open: typeof tabs) => {
+      const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+      const name = unique('seen')
+      await createPipeline(client, from.id, [], to.id, { name })
+      for (const page of open) await page.getByRole('link', { name }).waitFor()
+    }
+    await appears(tabs)
+    expect(asked).toHaveLength(1)
+    await tabs.shift()!.close()
+    await appears(tabs)
+    expect(asked).toHaveLength(2)
+    await first.context.close()
+  })
+
   it.skipIf(!hasBrowser)('says that it tries again while the control plane is away, and goes on', async () => {
     const tab = await openTab(browser)
     await signInTo(tab, service().accounts.other.account_id)
     await tab.page.locator('.figures').waitFor()
-    // It is back within two seconds, and the page asks every three.
+    // It is back within two seconds.
     await eventually('the page says so', async () => {
       runningControlPlanes().forEach(killProcess)
       return tab.page.getByText('Reconnecting').isVisible()

@@ -14,6 +14,7 @@ import * as members from '../../shared/api/members.ts'
 import * as operate from '../../shared/api/operate.ts'
 import { refusalsOf } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
+import * as events from '../../shared/api/events.ts'
 import * as overview from '../../shared/api/overview.ts'
 import * as pipelines from '../../shared/api/pipelines.ts'
 import * as secrets from '../../shared/api/secrets.ts'
@@ -39,6 +40,7 @@ export const CONTRACTS: readonly Contract[] = [
   manifests,
   members,
   operate,
+  events,
   overview,
   pipelines,
   secrets,

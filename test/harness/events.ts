@@ -1,5 +1,5 @@
 /** Reads server-sent events with `fetch`, as a client does: by name, id and data. */
-import { service, type Client } from './client.ts'
+import { eventually, service, type Answer, type Client } from './client.ts'
 
 export type SentEvent<T = Record<string, unknown>> = { event: string; id: string | undefined; data: T }
 export type EventReader<T> = {
@@ -35,4 +35,12 @@ export async function listen<T = Record<string, unknown>>(client: Client, path: 
     }
   }
   return { events, ended: read().catch(() => {}), close: () => gone.abort() }
+}
+
+/** Listens until the first event has come; that is the answer. */
+export async function answeredWithEvents(client: Client, path: string): Promise<Answer> {
+  const listener = await listen(client, path)
+  await eventually('an event came', async () => listener.events.length > 0)
+  listener.close()
+  return { status: 200, headers: new Headers(), body: {} }
 }

@@ -20,6 +20,7 @@ import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys.ts'
 import { getAccounting, getHistory, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
 import { applyManifest, getManifest, planManifest } from './manifests/manifests.ts'
+import { followEvents } from './events.ts'
 import { getOverview } from './overview.ts'
 import { getLogs } from './operate/logs.ts'
 import { tailPipeline } from './operate/tail.ts'
@@ -77,6 +78,7 @@ export const OPERATIONS: readonly Operation[] = [
   applyManifest,
   getManifest,
   getOverview,
+  followEvents,
   listPipelinesOperation,
   createPipeline,
   getPipelineOperation,

@@ -1,39 +1,10 @@
 /** The overview: every pipeline of the account, those that need attention first. */
-import { getOverviewContract, type PipelineGlance } from '../../../shared/api/overview.ts'
-import { chainRate } from '../../../shared/model/observed.ts'
-import { listFleet, type FleetRow } from '../store/fleet.ts'
+import { getOverviewContract } from '../../../shared/api/overview.ts'
+import { glancesOf } from '../fleet-feed/glances.ts'
 import { operation } from './operation.ts'
 
-/** What is wrong with the pipeline, the worst first; null where nothing is. An idle pipeline is not a stalled one. */
-function attentionOf({ status, status_reason, desired, tasks, dead_letters }: FleetRow): { rank: number; text: string } | undefined {
-  if (status === 'failed') return { rank: 0, text: status_reason ?? 'it has failed' }
-  // It has paused itself.
-  if (status === 'paused' && status_reason !== null) return { rank: 1, text: status_reason }
-  const troubled = tasks.find(({ reason }) => reason !== null)
-  if (desired === 'running' && troubled) return { rank: 2, text: troubled.reason ?? '' }
-  if (desired === 'running' && tasks.length === 0) return { rank: 3, text: 'no task has reported yet' }
-  return dead_letters > 0 ? { rank: 4, text: dead_letters === 1 ? 'a dead letter waits' : `${dead_letters} dead letters wait` } : undefined
-}
-
 export const getOverview = operation(getOverviewContract, async ({ db }, { accountId }) => {
-  const ranked = (await listFleet(db, accountId)).map((row) => {
-    const attention = attentionOf(row)
-    const glance: PipelineGlance = {
-      id: row.id,
-      name: row.name,
-      status: row.status,
-      status_reason: row.status_reason,
-      desired: row.desired,
-      attention: attention?.text ?? null,
-      revision: row.revision,
-      records_per_second: chainRate(row.tasks),
-      lag: row.lag,
-      dead_letters: row.dead_letters,
-      changed_at: row.updated_at.toISOString(),
-    }
-    return { rank: attention?.rank ?? Infinity, glance }
-  })
-  const pipelines = ranked.toSorted((a, b) => (a.rank === b.rank ? 0 : a.rank - b.rank)).map(({ glance }) => glance)
+  const pipelines = await glancesOf(db, accountId)
   const sumOf = (member: 'records_per_second' | 'lag' | 'dead_letters') => pipelines.reduce((sum, each) => sum + each[member], 0)
   return {
     status: 200,

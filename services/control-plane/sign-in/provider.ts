@@ -76,7 +76,7 @@ export function openProvider({ issuer, clientId, clientSecret, name, publicUrl }
         idTokenExpected: true,
       })
       const claims = tokens.claims()!
-      // Some providers tell the address only to whoever asks with the access token (OpenID Connect Core 1.0 §5.4).
+      // Some providers give the address only for the access token (OpenID Connect Core 1.0 §5.4).
       const { email, email_verified } =
         claims.email === undefined && config.serverMetadata().userinfo_endpoint
           ? await fetchUserInfo(config, tokens.access_token, claims.sub)

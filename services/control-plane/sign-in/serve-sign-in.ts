@@ -69,7 +69,7 @@ export function serveSignIn(router: Router, deps: Pick<Deps, 'db' | 'credentials
       deps.log.warn({ reason: reasonOf(error) }, 'the answer of the OpenID Connect provider was refused')
       return refuse(ctx, console, 'failed')
     }
-    // An address that the provider has not checked may be anybody's.
+    // An address that the provider has not checked may belong to another person.
     if (claims.email === undefined || !claims.isVerified) return refuse(ctx, console, 'unverified')
     const member = await findMemberByEmail(deps.db, claims.email.toLowerCase())
     if (!member) return refuse(ctx, console, 'unknown')

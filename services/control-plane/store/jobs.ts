@@ -70,6 +70,21 @@ export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): P
   return readable(rows)
 }
 
+/** The account's jobs that have not ended, have changed a moment ago, or are among `known`; the newest first, at most 200. */
+export async function listMovingJobs(db: Queryable, accountId: string, known: readonly string[]): Promise<JobRow[]> {
+  const rows: JobRow[] = await db('jobs')
+    .where({ account_id: accountId })
+    .andWhere((which) =>
+      which
+        .whereIn('status', UNFINISHED)
+        .orWhereIn('id', [...known])
+        .orWhere('updated_at', '>', db.raw("now() - interval '5 seconds'")),
+    )
+    .orderBy('created_at', 'desc')
+    .limit(200)
+  return readable(rows)
+}
+
 /** Jobs that have not ended, at most 50: the next pass takes the rest. Those of suspended accounts stand still and are left out. */
 export async function listUnfinishedJobs(db: Queryable): Promise<JobRow[]> {
   const rows: JobRow[] = await db('jobs')

@@ -3,10 +3,12 @@ import { beforeAll } from 'vitest'
 import * as accountApi from '../../../shared/api/account.ts'
 import * as auditApi from '../../../shared/api/audit.ts'
 import * as authApi from '../../../shared/api/auth.ts'
+import * as eventsApi from '../../../shared/api/events.ts'
 import * as overviewApi from '../../../shared/api/overview.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
+import { answeredWithEvents } from '../../harness/events.ts'
 import { makeRoom, type Room } from '../../harness/rooms.ts'
 import { openAccount } from '../../harness/operator.ts'
 
@@ -17,46 +19,50 @@ beforeAll(async () => {
   room = await makeRoom(client)
 })
 
-describeAnswers([...contractsOf(accountApi), ...contractsOf(auditApi), ...contractsOf(authApi), ...contractsOf(overviewApi)], {
-  client: () => client,
-  room: () => room,
-  cases: {
-    getAccount: [[200, 'with quotas', () => client.call('GET', '/v1/account')]],
-    listAudit: [[200, 'with a page', () => client.call('GET', '/v1/audit')]],
-    getOverview: [[200, 'with every pipeline', () => client.call('GET', '/v1/overview')]],
-    createToken: [
-      [
-        200,
-        'with a token',
-        () => {
-          const { api_key, api_secret } = service().accounts.enterprise
-          return client.call('POST', '/v1/auth/token', { api_key, api_secret })
-        },
+describeAnswers(
+  [...contractsOf(accountApi), ...contractsOf(auditApi), ...contractsOf(authApi), ...contractsOf(overviewApi), ...contractsOf(eventsApi)],
+  {
+    client: () => client,
+    room: () => room,
+    cases: {
+      getAccount: [[200, 'with quotas', () => client.call('GET', '/v1/account')]],
+      listAudit: [[200, 'with a page', () => client.call('GET', '/v1/audit')]],
+      followEvents: [[200, 'with events', () => answeredWithEvents(client, '/v1/events')]],
+      getOverview: [[200, 'with every pipeline', () => client.call('GET', '/v1/overview')]],
+      createToken: [
+        [
+          200,
+          'with a token',
+          () => {
+            const { api_key, api_secret } = service().accounts.enterprise
+            return client.call('POST', '/v1/auth/token', { api_key, api_secret })
+          },
+        ],
       ],
-    ],
-    createKey: [
-      [201, 'with the secret, shown this once', () => client.call('POST', '/v1/keys', { name: unique('key') })],
-      [
-        409,
-        'to another body under a key that was used',
-        async () => {
-          const headers = { 'Idempotency-Key': unique('key') }
-          await client.call('POST', '/v1/keys', { name: 'a' }, headers)
-          return client.call('POST', '/v1/keys', { name: 'b' }, headers)
-        },
+      createKey: [
+        [201, 'with the secret, shown this once', () => client.call('POST', '/v1/keys', { name: unique('key') })],
+        [
+          409,
+          'to another body under a key that was used',
+          async () => {
+            const headers = { 'Idempotency-Key': unique('key') }
+            await client.call('POST', '/v1/keys', { name: 'a' }, headers)
+            return client.call('POST', '/v1/keys', { name: 'b' }, headers)
+          },
+        ],
       ],
-    ],
-    listKeys: [[200, 'with a page', () => client.call('GET', '/v1/keys')]],
-    deleteKey: [
-      [204, 'for a key', () => client.call('DELETE', `/v1/keys/${room.keys}`)],
-      [
-        409,
-        'for the last one that can make keys',
-        async () => {
-          const { account, client: alone } = await openAccount('developer')
-          return alone.call('DELETE', `/v1/keys/${account.api_key}`)
-        },
+      listKeys: [[200, 'with a page', () => client.call('GET', '/v1/keys')]],
+      deleteKey: [
+        [204, 'for a key', () => client.call('DELETE', `/v1/keys/${room.keys}`)],
+        [
+          409,
+          'for the last one that can make keys',
+          async () => {
+            const { account, client: alone } = await openAccount('developer')
+            return alone.call('DELETE', `/v1/keys/${account.api_key}`)
+          },
+        ],
       ],
-    ],
+    },
   },
-})
+)

@@ -2,10 +2,10 @@
 import { beforeAll } from 'vitest'
 import * as tailApi from '../../../shared/api/tail.ts'
 import { describeAnswers } from '../../harness/answers.ts'
-import { eventually, loggedIn, service, type Answer, type Client } from '../../harness/client.ts'
+import { loggedIn, service, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
 import { makeRoom, type Room } from '../../harness/rooms.ts'
-import { listen } from '../../harness/events.ts'
+import { answeredWithEvents } from '../../harness/events.ts'
 import { setStatus } from '../../harness/rows.ts'
 import { createStream } from '../../harness/pipelines.ts'
 
@@ -16,24 +16,16 @@ beforeAll(async () => {
   room = await makeRoom(client)
 })
 
-/** Listens until the first event has come. */
-async function listened(path: string): Promise<Answer> {
-  const listener = await listen(client, path)
-  await eventually('an event came', async () => listener.events.length > 0)
-  listener.close()
-  return { status: 200, headers: new Headers(), body: {} }
-}
-
 describeAnswers(contractsOf(tailApi), {
   client: () => client,
   room: () => room,
   cases: {
     tailPipeline: [
-      [200, 'with events', () => listened(`/v1/pipelines/${room.pipelines}/tail?at=source&last=1`)],
+      [200, 'with events', () => answeredWithEvents(client, `/v1/pipelines/${room.pipelines}/tail?at=source&last=1`)],
       [409, 'for a step that it lacks', () => client.call('GET', `/v1/pipelines/${room.pipelines}/tail?at=step:5`)],
     ],
     tailStream: [
-      [200, 'with events', () => listened(`/v1/streams/${room.streams}/tail?last=1`)],
+      [200, 'with events', () => answeredWithEvents(client, `/v1/streams/${room.streams}/tail?last=1`)],
       [
         409,
         'while the stream is being created',

@@ -205,6 +205,16 @@ export function createResources(transport: Transport) {
       /** All pipelines with status, reason, rate, lag and dead letters; those that need attention come first. */
       get: (options: RequestOptions = {}) => call<T.GetOverviewResponse>('GET', '/overview', { ...options }),
     },
+    events: {
+      /** All pipelines and unfinished jobs at first (`snapshot`), then each pipeline whose status, rate, lag or dead letters change, and each job that moves on, as server-sent events; about one look a second. */
+      follow: (options: ListenOptions = {}) =>
+        listen<{ snapshot: T.FleetSnapshot; pipeline: T.PipelineGlance; pipeline_deleted: T.PipelineDeleted; job: T.Job }>(
+          transport,
+          '/events',
+          {},
+          options,
+        ),
+    },
     pipelines: {
       /** List pipelines. */
       list: (query: PipelinesListQuery = {}, options: RequestOptions = {}) =>

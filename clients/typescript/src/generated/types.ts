@@ -362,6 +362,8 @@ export type ExplainRecordResponse = {
   dead_letter_ids: string[]
 }
 
+export type FleetSnapshot = { pipelines: PipelineGlance[]; jobs: Job[] }
+
 export type GetCanaryResponse = {
   /** Opaque id */ pipeline_id: string
   step: number
@@ -778,6 +780,8 @@ export type PipelineChange = {
     | 'earliest'
   /** Another version of a step to compare with the running one; null ends the comparison */ canary?: CanaryRequest | null
 }
+
+export type PipelineDeleted = { /** Opaque id */ id: string }
 
 export type PipelineGlance = {
   /** Opaque id */ id: string

@@ -1,14 +1,12 @@
 /** All pipelines, those that need attention first. */
 import { useLocation } from 'preact-iso'
-import type { GetOverviewResponse, PipelineGlance } from '../../../../clients/typescript/src/generated/types.ts'
+import type { PipelineGlance } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, withQuery } from '../api.ts'
 import { compact, count, rate } from '../format.ts'
 import { Badge, Figure, Loaded, Table, Time, Title } from '../parts/parts.tsx'
 import { useRowKeys } from '../parts/row-keys.ts'
-import { useQuery } from '../query.ts'
+import { useFleet } from '../fleet-feed.ts'
 import { may } from '../session.ts'
-
-const REFRESH_MS = 3000
 
 function Row({ each }: { each: PipelineGlance }) {
   const isIdle = each.status === 'running' && each.records_per_second === 0 && each.lag === 0
@@ -37,7 +35,7 @@ function Row({ each }: { each: PipelineGlance }) {
 
 export function Fleet() {
   const { query, route, path } = useLocation()
-  const overview = useQuery<GetOverviewResponse>('/overview', REFRESH_MS)
+  const overview = useFleet()
   const wanted = (query.q ?? '').toLowerCase()
   const rows = useRowKeys()
   return (

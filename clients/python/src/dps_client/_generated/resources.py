@@ -133,6 +133,15 @@ class Overview:
         return cast("types.GetOverviewResponse", self._transport.call("GET", "/overview"))
 
 
+class Events:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def follow(self, *, last_event_id: str | None = None) -> Iterator[Event]:
+        """All pipelines and unfinished jobs at first (`snapshot`), then each pipeline whose status, rate, lag or dead letters change, and each job that moves on, as server-sent events; about one look a second."""
+        return listen(self._transport, "/events", {}, last_event_id)
+
+
 class Pipelines:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -263,6 +263,11 @@ ExplainRecordResponse = TypedDict("ExplainRecordResponse", {
     "dead_letter_ids": "List[str]",
 })
 
+FleetSnapshot = TypedDict("FleetSnapshot", {
+    "pipelines": "List[PipelineGlance]",
+    "jobs": "List[Job]",
+})
+
 GetCanaryResponse = TypedDict("GetCanaryResponse", {
     "pipeline_id": "str",
     "step": "int",
@@ -627,6 +632,10 @@ PipelineChange = TypedDict("PipelineChange", {
     "failure_threshold": "NotRequired[float]",
     "on_lost_position": "NotRequired[Literal[\"fail\", \"earliest\"]]",
     "canary": "NotRequired[Union[CanaryRequest, None]]",
+})
+
+PipelineDeleted = TypedDict("PipelineDeleted", {
+    "id": "str",
 })
 
 PipelineGlance = TypedDict("PipelineGlance", {

@@ -1,0 +1,127 @@
+/**
+ * The account's pipelines as they change, for all tabs of the browser over one connection: the tab that has the lock listens to the service and
+ * passes on to the others what it hears. Where there are no locks (plain HTTP) each tab listens by itself.
+ */
+import { computed, signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { FleetSnapshot, GetOverviewResponse, PipelineGlance } from '../../../clients/typescript/src/generated/types.ts'
+import { parseJson } from '../../../clients/typescript/src/core/exact-json.ts'
+import { get, urlOf } from './api.ts'
+import { unanswered, type Query } from './query.ts'
+import { session } from './session.ts'
+
+type Heard =
+  | { event: 'snapshot'; data: Pick<FleetSnapshot, 'pipelines'> }
+  | { event: 'pipeline'; data: PipelineGlance }
+  | { event: 'pipeline_deleted'; data: { id: string } }
+type Passed = Heard | { event: 'hello' } | { event: 'away'; data: boolean }
+
+const EVENTS = ['snapshot', 'pipeline', 'pipeline_deleted'] as const
+const RETRY_MS = 2000
+
+const pipelines = signal<ReadonlyMap<string, PipelineGlance> | undefined>(undefined)
+let isAway = false
+let isStarted = false
+
+function setAway(now: boolean): void {
+  if (now !== isAway) unanswered.value += now ? 1 : -1
+  isAway = now
+}
+
+function hear({ event, data }: Heard): void {
+  setAway(false)
+  if (event === 'snapshot') {
+    pipelines.value = new Map(data.pipelines.map((each) => [each.id, each]))
+    return
+  }
+  const next = new Map(pipelines.value)
+  if (event === 'pipeline') next.set(data.id, data)
+  else next.delete(data.id)
+  pipelines.value = next
+}
+
+/** Listens to the service for as long as the page lives, and passes on what it says. */
+async function listen(pass: (passed: Passed) => void): Promise<never> {
+  for (;;) {
+    const source = new EventSource(urlOf('/events'))
+    for (const event of EVENTS) {
+      source.addEventListener(event, ({ data }: MessageEvent<string>) => {
+        const heard = { event, data: parseJson(data) } as Heard
+        hear(heard)
+        pass(heard)
+      })
+    }
+    await new Promise<void>((resolve) => {
+      source.addEventListener('error', () => {
+        setAway(true)
+        pass({ event: 'away', data: true })
+        // The browser comes back by itself, unless it got an answer that is no stream.
+        if (source.readyState === EventSource.CLOSED) resolve()
+      })
+    })
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+    // Without a session there is nothing to hear; asking finds out whether there is one.
+    while (
+      !(
+        session.value &&
+        (await get('/session').then(
+          () => true,
+          () => false,
+        ))
+      )
+    ) {
+      if (!session.value) setAway(false)
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+    }
+  }
+}
+
+function start(): void {
+  if (isStarted) return
+  isStarted = true
+  if (!navigator.locks) return void listen(() => {})
+  // A tab in which another member is signed in has nothing to do with it.
+  const name = `dps-events ${session.value?.member?.id ?? ''}`
+  const channel = new BroadcastChannel(name)
+  let isListening = false
+  const pass = (passed: Passed): void => channel.postMessage(passed)
+  channel.addEventListener('message', ({ data: passed }: MessageEvent<Passed>) => {
+    if (passed.event === 'hello') {
+      if (isListening && pipelines.value) pass({ event: 'snapshot', data: { pipelines: [...pipelines.value.values()] } })
+    } else if (passed.event === 'away') setAway(passed.data)
+    else hear(passed)
+  })
+  pass({ event: 'hello' })
+  // Granted once the tab that listens now is closed.
+  void navigator.locks.request(name, () => {
+    isListening = true
+    return listen(pass)
+  })
+}
+
+/** What needs attention comes first, the worst at the top. */
+function rankOf({ status, status_reason, attention }: PipelineGlance): number {
+  if (attention === null) return 3
+  if (status === 'failed') return 0
+  return status === 'paused' && status_reason !== null ? 1 : 2
+}
+
+const overview = computed((): GetOverviewResponse | undefined => {
+  if (!pipelines.value) return undefined
+  const all = [...pipelines.value.values()].sort((a, b) => rankOf(a) - rankOf(b) || (a.name < b.name ? -1 : 1))
+  const sumOf = (member: 'records_per_second' | 'lag' | 'dead_letters') => all.reduce((sum, each) => sum + Number(each[member]), 0)
+  const totals = {
+    pipelines: all.length,
+    attention: all.filter(({ attention }) => attention !== null).length,
+    records_per_second: sumOf('records_per_second'),
+    lag: sumOf('lag'),
+    dead_letters: sumOf('dead_letters'),
+  }
+  return { pipelines: all, totals }
+})
+
+/** All pipelines, and what they come to together. */
+export function useFleet(): Query<GetOverviewResponse> {
+  useEffect(start, [])
+  return { data: overview.value, failure: undefined, refresh: () => {} }
+}

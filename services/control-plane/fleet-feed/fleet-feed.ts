@@ -1,0 +1,107 @@
+/**
+ * What changes in an account's pipelines and jobs, for clients that listen. However many listen, an account is looked at once a second; without
+ * a client not at all.
+ */
+import type { JobItem } from '../../../shared/api/jobs.ts'
+import type { z } from 'zod'
+import type { PipelineGlance } from '../../../shared/api/overview.ts'
+
+/** A job as events show it. */
+export type ShownJob = Omit<z.input<typeof JobItem>, 'created_at' | 'updated_at'> & { created_at: string; updated_at: string }
+/** All pipelines, and the jobs that have not ended or ended a moment ago. */
+export type Fleet = { pipelines: PipelineGlance[]; jobs: ShownJob[] }
+export type FleetChange =
+  | { event: 'snapshot'; data: Fleet }
+  | { event: 'pipeline'; data: PipelineGlance }
+  | { event: 'pipeline_deleted'; data: { id: string } }
+  | { event: 'job'; data: ShownJob }
+
+export type FleetFeedOptions = {
+  /** `known`: ids of the jobs that had not ended at the look before. */
+  look(accountId: string, known: readonly string[]): Promise<Fleet>
+  onFailure(error: unknown): void
+}
+
+export type FleetFeed = {
+  /** Calls `onChange` with a snapshot, and then with each change. Returns what ends it. */
+  listen(accountId: string, onChange: (change: FleetChange) => void): () => void
+}
+
+const LOOK_MS = 1000
+/** A look that takes long makes the next one wait as many times as long. */
+const REST_FACTOR = 9
+
+type Account = {
+  listeners: Set<(change: FleetChange) => void>
+  pipelines: Map<string, PipelineGlance>
+  jobs: Map<string, ShownJob>
+  isKnown: boolean
+  timer: NodeJS.Timeout | undefined
+}
+
+/** Whatever has changed between two values, as texts: both come from the same code. */
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+const isOver = ({ status }: ShownJob): boolean => status === 'finished' || status === 'cancelled' || status === 'failed'
+
+export function createFleetFeed({ look, onFailure }: FleetFeedOptions): FleetFeed {
+  const accounts = new Map<string, Account>()
+
+  const snapshotOf = ({ pipelines, jobs }: Account): FleetChange => ({
+    event: 'snapshot',
+    data: { pipelines: [...pipelines.values()], jobs: [...jobs.values()] },
+  })
+
+  function changesOf(account: Account, fleet: Fleet): FleetChange[] {
+    const gone = [...account.pipelines.keys()].filter((id) => !fleet.pipelines.some((each) => each.id === id))
+    const pipelines = fleet.pipelines.filter((each) => !isSame(each, account.pipelines.get(each.id)))
+    const jobs = fleet.jobs.filter((each) => !isSame(each, account.jobs.get(each.id)))
+    return [
+      ...pipelines.map((data): FleetChange => ({ event: 'pipeline', data })),
+      ...gone.map((id): FleetChange => ({ event: 'pipeline_deleted', data: { id } })),
+      ...jobs.map((data): FleetChange => ({ event: 'job', data })),
+    ]
+  }
+
+  async function lookAt(accountId: string, account: Account): Promise<void> {
+    const from = performance.now()
+    try {
+      const moving = [...account.jobs.values()].filter((each) => !isOver(each))
+      const fleet = await look(
+        accountId,
+        moving.map(({ id }) => id),
+      )
+      const changes = changesOf(account, fleet)
+      account.pipelines = new Map(fleet.pipelines.map((each) => [each.id, each]))
+      account.jobs = new Map(fleet.jobs.map((each) => [each.id, each]))
+      const told = account.isKnown ? changes : [snapshotOf(account)]
+      account.isKnown = true
+      for (const change of told) for (const listener of account.listeners) listener(change)
+    } catch (error) {
+      // Its clients stay: they see what has changed meanwhile once it can be looked at again.
+      onFailure(error)
+    }
+    if (account.listeners.size === 0) return
+    account.timer = setTimeout(() => void lookAt(accountId, account), Math.max(LOOK_MS, (performance.now() - from) * REST_FACTOR))
+  }
+
+  return {
+    listen(accountId, onChange) {
+      let account = accounts.get(accountId)
+      if (account) {
+        account.listeners.add(onChange)
+        if (account.isKnown) onChange(snapshotOf(account))
+      } else {
+        account = { listeners: new Set([onChange]), pipelines: new Map(), jobs: new Map(), isKnown: false, timer: undefined }
+        accounts.set(accountId, account)
+        void lookAt(accountId, account)
+      }
+      const own = account
+      return () => {
+        own.listeners.delete(onChange)
+        if (own.listeners.size > 0 || accounts.get(accountId) !== own) return
+        clearTimeout(own.timer)
+        accounts.delete(accountId)
+      }
+    },
+  }
+}
