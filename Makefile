@@ -28,8 +28,8 @@ check: node_modules/.installed ## check format, lint, types, generated pages and
 	@$(NODE) clients/generate/main.ts --check
 	@$(NODE) test/run.ts test/house
 
-build: node_modules/.installed ## build the console
-	@vite build services/console
+build: node_modules/.installed ## build the console and the documentation
+	@$(NODE) deploy/local/web-pages.ts
 
 format: node_modules/.installed ## format the code as `make check` requires
 	@oxfmt --write .

@@ -4,7 +4,7 @@
  */
 import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { launch, type Launched } from './launcher.ts'
-import { buildConsole } from './console.ts'
+import { buildWebPages } from './web-pages.ts'
 import { discardHome } from './fresh.ts'
 import { HomeInUse, openKeptHome, openTemporaryHome, type Home } from './home.ts'
 import { LOCAL_FOLDER, openStackFile, type Accounts, type TourState } from './stack-file.ts'
@@ -54,7 +54,7 @@ async function openHome(): Promise<Home> {
 
 const opening = openHome()
 const starting = opening.then(async (home) => {
-  await buildConsole()
+  await buildWebPages()
   return launch({
     home,
     processors,

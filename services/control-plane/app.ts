@@ -21,10 +21,11 @@ import { LIMITS, type Scope } from '../../shared/model/limits.ts'
 import { isStorable } from '../../shared/model/text.ts'
 import type { KeyedWrite, Audited, Caller, Deps, Reply } from './deps.ts'
 import { readConsole } from './console/console-files.ts'
+import { readBuilt } from './console/built-files.ts'
 import { serveConsole } from './console/serve-console.ts'
+import { serveDocs } from './console/serve-docs.ts'
 import type { Provider } from './sign-in/provider.ts'
 import { serveSignIn } from './sign-in/serve-sign-in.ts'
-import { docsPage } from './docs-page.ts'
 import { assertTarget } from './raw-requests.ts'
 import { openSseClients } from './sse/sse-clients.ts'
 import { ingest } from './ingest/ingest.ts'
@@ -43,8 +44,9 @@ import { createToken } from './routes/create-token.ts'
 import { createSession } from './routes/members/sessions.ts'
 import { OPERATIONS } from './routes/index.ts'
 
-/** Where `make build` puts the console. */
+/** Where `make build` puts the console and the documentation. */
 const CONSOLE = join(import.meta.dirname, '..', 'console', 'dist')
+const DOCS = join(import.meta.dirname, '..', '..', 'docs', 'site', 'dist')
 
 export type AppOptions = {
   prefix: string
@@ -91,6 +93,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   app.use(assertTarget)
   servePages(router, contracts, limits.page)
   serveConsole(router, readConsole(CONSOLE), limits.page)
+  serveDocs(router, readBuilt(DOCS), limits.page)
   const { provider, plainHttp } = options
   const originOf = (ctx: Context) => ({ address: addressOf(ctx), requestId: String(ctx.state.requestId) })
   const signInAudit = (ctx: Context) => audit.signIns(createSession.contract, originOf(ctx))
@@ -199,7 +202,6 @@ function servePages(router: Router, contracts: readonly Contract[], admit: (ctx:
   const pages: [path: string, type: string, body: Buffer | string][] = [
     ['/openapi.json', 'json', Buffer.from(JSON.stringify(openApiDocument(contracts)))],
     ['/manifest.schema.json', 'json', Buffer.from(JSON.stringify(z.toJSONSchema(ManifestFile, { io: 'input' })))],
-    ['/docs', 'html', docsPage(contracts)],
   ]
   for (const [path, type, body] of pages) {
     router.get(path, async (ctx) => {

@@ -128,7 +128,8 @@ describe('the console', () => {
       dead_letters: n % 7,
       changed_at: new Date().toISOString(),
     }))
-    const body = `event: snapshot\ndata: ${JSON.stringify({ pipelines, jobs: [] })}\n\n`
+    // A browser comes back when the stream ends, by default after three seconds.
+    const body = `retry: 3600000\nevent: snapshot\ndata: ${JSON.stringify({ pipelines, jobs: [] })}\n\n`
     await tab.page.route('**/v1/events', (route) => route.fulfill({ contentType: 'text/event-stream', body }))
     await signInTo(tab, service().accounts.other.account_id)
     await tab.page.getByRole('link', { name: 'pipeline-999' }).waitFor()

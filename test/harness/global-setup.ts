@@ -2,7 +2,7 @@
 import { join, relative } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { BucketPlace } from '../../deploy/local/bucket.ts'
-import { buildConsole } from '../../deploy/local/console.ts'
+import { buildWebPages } from '../../deploy/local/web-pages.ts'
 import { launch, type Account, type Launched } from '../../deploy/local/launcher.ts'
 
 export type Shared = {
@@ -40,7 +40,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     return async () => {}
   }
   const say = (line: string) => process.stdout.write(`${line}\n`)
-  await buildConsole()
+  await buildWebPages()
   launched = await launch({
     processors: 2,
     say,

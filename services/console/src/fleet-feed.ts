@@ -18,6 +18,7 @@ type Passed = Heard | { event: 'hello' } | { event: 'away'; data: boolean }
 
 const EVENTS = ['snapshot', 'pipeline', 'pipeline_deleted'] as const
 const RETRY_MS = 2000
+const DRAW_MS = 50
 
 const pipelines = signal<ReadonlyMap<string, PipelineGlance> | undefined>(undefined)
 let isAway = false
@@ -28,16 +29,23 @@ function setAway(now: boolean): void {
   isAway = now
 }
 
-function hear({ event, data }: Heard): void {
-  setAway(false)
-  if (event === 'snapshot') {
-    pipelines.value = new Map(data.pipelines.map((each) => [each.id, each]))
-    return
+/** What was heard and is not shown yet: a busy account's changes come in one go, and are drawn in one go. */
+let waiting: Heard[] = []
+
+function draw(): void {
+  let next = new Map(pipelines.value)
+  for (const { event, data } of waiting) {
+    if (event === 'snapshot') next = new Map(data.pipelines.map((each) => [each.id, each]))
+    else if (event === 'pipeline') next.set(data.id, data)
+    else next.delete(data.id)
   }
-  const next = new Map(pipelines.value)
-  if (event === 'pipeline') next.set(data.id, data)
-  else next.delete(data.id)
+  waiting = []
   pipelines.value = next
+}
+
+function hear(heard: Heard): void {
+  setAway(false)
+  if (waiting.push(heard) === 1) setTimeout(draw, DRAW_MS)
 }
 
 /** Listens to the service for as long as the page lives, and passes on what it says. */

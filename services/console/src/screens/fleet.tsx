@@ -33,6 +33,14 @@ function Row({ each }: { each: PipelineGlance }) {
   )
 }
 
+/** A row whose pipeline has not changed is the same as before, and is not drawn again. */
+const drawn = new WeakMap<PipelineGlance, ReturnType<typeof Row>>()
+function rowOf(each: PipelineGlance) {
+  const known = drawn.get(each) ?? <Row key={each.id} each={each} />
+  drawn.set(each, known)
+  return known
+}
+
 export function Fleet() {
   const { query, route, path } = useLocation()
   const overview = useFleet()
@@ -76,9 +84,7 @@ export function Fleet() {
                     onInput={({ currentTarget }) => route(withQuery(path, { q: currentTarget.value }), true)}
                   />
                   <Table label="Pipelines" columns={['Pipeline', 'Status', '#Rate', '#Lag', '#Dead letters', 'Since']} tableRef={rows}>
-                    {shown.map((each) => (
-                      <Row key={each.id} each={each} />
-                    ))}
+                    {shown.map(rowOf)}
                   </Table>
                   {shown.length === 0 && <p class="quiet">No pipeline has “{query.q}” in its name.</p>}
                 </>

@@ -1,0 +1,37 @@
+/** Serves the documentation under `/docs/`: static pages of this version, with their own search. */
+import type Router from '@koa/router'
+import type { Context } from 'koa'
+import { notFound } from '../service-error.ts'
+import type { BuiltFile } from './built-files.ts'
+
+/** Its own files, and nothing of elsewhere. */
+const CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** `admit` limits requests, which need no token. */
+export function serveDocs(router: Router, files: ReadonlyMap<string, BuiltFile> | undefined, admit: (ctx: Context) => Promise<void>): void {
+  router.get(/^\/docs(?:\/.*)?$/, async (ctx) => {
+    await admit(ctx)
+    if (!files) throw notFound('the documentation, which `make build` makes,')
+    if (ctx.path === '/docs') {
+      // Relative, so that it holds below any path that a proxy adds.
+      ctx.status = 302
+      ctx.set('Location', 'docs/')
+      ctx.body = ''
+      return
+    }
+    const path = ctx.path.slice('/docs/'.length)
+    const file = files.get(path === '' || path.endsWith('/') ? `${path}index.html` : path)
+    if (!file) throw notFound('the page')
+    ctx.set('Content-Security-Policy', CSP)
+    ctx.type = file.type
+    ctx.body = file.bytes
+  })
+}
