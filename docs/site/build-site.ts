@@ -2,7 +2,7 @@
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, join, posix } from 'node:path'
-import Eleventy, { IdAttributePlugin } from '@11ty/eleventy'
+import Eleventy from '@11ty/eleventy'
 import MiniSearch from 'minisearch'
 import { hrefOn } from './links.ts'
 import { pagesOfApi } from './operations.ts'
@@ -12,12 +12,19 @@ const HERE = import.meta.dirname
 const OUT = join(HERE, 'dist')
 
 /** The parts of eleventy and of markdown-it that are used here; eleventy has no types of its own. */
-type Token = { attrGet(name: string): string | null; attrSet(name: string, value: string): void; tag: string; attrs: unknown }
+type Token = {
+  content: string
+  children?: Token[] | null
+  attrGet(name: string): string | null
+  attrSet(name: string, value: string): void
+  tag: string
+  attrs: unknown
+}
 type Rule = (
   tokens: Token[],
   at: number,
   options: unknown,
-  env: { source?: string },
+  env: { source?: string; anchors?: Map<string, number> },
   self: { renderToken(...parameters: unknown[]): string },
 ) => string
 type MarkdownIt = { renderer: { rules: Record<string, Rule | undefined> }; set(options: object): void }
@@ -25,7 +32,6 @@ type Written = { url: string; content: string }[]
 type Config = {
   addTemplate(path: string, text: string, data: object): void
   amendLibrary(name: 'md', change: (md: MarkdownIt) => void): void
-  addPlugin(plugin: unknown, options?: object): void
   setUseGitIgnore(use: boolean): void
 }
 
@@ -82,9 +88,18 @@ const plainText = (html: string): string =>
     .replaceAll(/\s+/g, ' ')
     .trim()
 
-/** Links are those of the page that is rendered, which markdown-it is told by its environment. */
-function withOwnLinks(md: MarkdownIt, pages: readonly Page[]): void {
+/** Anchors at headings, and the links of the page that is rendered, which markdown-it is told by its environment. */
+function withAnchorsAndLinks(md: MarkdownIt, pages: readonly Page[]): void {
   md.set({ html: false, linkify: false })
+  md.renderer.rules.heading_open = (tokens, at, options, env, self) => {
+    const text = (tokens[at + 1]?.children ?? []).map(({ content }) => content).join('')
+    const known = (env.anchors ??= new Map())
+    const slug = slugOf(text)
+    const before = known.get(slug) ?? 0
+    known.set(slug, before + 1)
+    tokens[at]!.attrSet('id', before === 0 ? slug : `${slug}-${before}`)
+    return self.renderToken(tokens, at, options)
+  }
   md.renderer.rules.link_open = (tokens, at, options, env, self) => {
     const page = pages.find(({ source }) => source === env.source)
     const href = page && hrefOn(page, tokens[at]!.attrGet('href') ?? '', pages)
@@ -116,8 +131,7 @@ export async function buildDocs(): Promise<void> {
     configPath: null,
     config(config: Config) {
       config.setUseGitIgnore(false)
-      config.addPlugin(IdAttributePlugin, { slugify: slugOf, selector: 'h1,h2,h3,h4' })
-      config.amendLibrary('md', (md) => withOwnLinks(md, pages))
+      config.amendLibrary('md', (md) => withAnchorsAndLinks(md, pages))
       for (const page of pages) {
         const { source, path, title, markdown } = page
         config.addTemplate(`${source}`, markdown, {
