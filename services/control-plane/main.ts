@@ -123,9 +123,9 @@ const deps: Deps = {
   history,
   runTurns: createRunTurns(),
   fleetFeed: createFleetFeed({
-    look: async (accountId, known) => ({
+    look: async (accountId, known, since) => ({
       pipelines: await glancesOf(db, accountId),
-      jobs: (await listMovingJobs(db, accountId, known)).map((row) => ({
+      jobs: (await listMovingJobs(db, accountId, known, since)).map((row) => ({
         ...showJob(row),
         created_at: row.created_at.toISOString(),
         updated_at: row.updated_at.toISOString(),

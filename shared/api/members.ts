@@ -7,11 +7,12 @@ import { contract, Id, Timestamp } from './operation.ts'
 
 const PASSWORD_CHARACTERS = { min: 12, max: 200 }
 
-const Email = z
+/** A member's address. Only A to Z are folded: other letters of other people may fold to the same ones. */
+export const Email = z
   .string()
   .max(254, 'must have at most 254 characters')
   .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && isStorable(text), 'must be an e-mail address')
-  .transform((text) => text.toLowerCase())
+  .transform((text) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase()))
 const Password = z
   .string()
   .min(PASSWORD_CHARACTERS.min, `must have at least ${PASSWORD_CHARACTERS.min} characters`)

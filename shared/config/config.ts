@@ -165,7 +165,7 @@ const ControlPlaneSchema = z.object({
   WORKSHOPS: integer(Math.max(2, availableParallelism()), 1, 64).describe(
     'processes for uploads, connector checks and previews; as many as cores by default, at least 2',
   ),
-  TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe('at `/auth/token`, by address'),
+  TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe('at `/auth/token`, `/sessions` and `/sign-in`, by address'),
   CONSOLE_PLAIN_HTTP: flagOf('false').describe('`true`: the console’s sessions work without TLS, for a service on one’s own machine'),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })

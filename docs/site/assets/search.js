@@ -10,8 +10,15 @@ const SHOWN = 12
 let index
 const openIndex = () =>
   (index ??= fetch(new URL(`${up}search.json`, location.href))
-    .then((answer) => answer.text())
-    .then((text) => MiniSearch.loadJSON(text, { fields: ['title', 'text'], storeFields: ['title', 'page', 'href'] })))
+    .then((answer) => {
+      if (!answer.ok) throw new Error(`the index answers ${answer.status}`)
+      return answer.text()
+    })
+    .then((text) => MiniSearch.loadJSON(text, { fields: ['title', 'text'], storeFields: ['title', 'page', 'href'] }))
+    .catch((error) => {
+      index = undefined
+      throw error
+    }))
 
 let chosen = -1
 function choose(next) {

@@ -4,7 +4,7 @@
  */
 import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { FleetSnapshot, GetOverviewResponse, PipelineGlance } from '../../../clients/typescript/src/generated/types.ts'
+import type { FleetSnapshot, GetOverviewResponse, PipelineGlance, Session } from '../../../clients/typescript/src/generated/types.ts'
 import { parseJson } from '../../../clients/typescript/src/core/exact-json.ts'
 import { get, urlOf } from './api.ts'
 import { unanswered, type Query } from './query.ts'
@@ -18,7 +18,11 @@ type Passed = Heard | { event: 'hello' } | { event: 'away'; data: boolean }
 
 const EVENTS = ['snapshot', 'pipeline', 'pipeline_deleted'] as const
 const RETRY_MS = 2000
+/** How often it asks where it can't listen. */
+const ASK_MS = 10_000
 const DRAW_MS = 50
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const pipelines = signal<ReadonlyMap<string, PipelineGlance> | undefined>(undefined)
 let isAway = false
@@ -33,6 +37,7 @@ function setAway(now: boolean): void {
 let waiting: Heard[] = []
 
 function draw(): void {
+  if (waiting.length === 0) return
   let next = new Map(pipelines.value)
   for (const { event, data } of waiting) {
     if (event === 'snapshot') next = new Map(data.pipelines.map((each) => [each.id, each]))
@@ -48,39 +53,54 @@ function hear(heard: Heard): void {
   if (waiting.push(heard) === 1) setTimeout(draw, DRAW_MS)
 }
 
+/** Listens until the connection ends; true where something was heard over it. */
+function listenOnce(pass: (passed: Passed) => void): Promise<boolean> {
+  const source = new EventSource(urlOf('/events'))
+  let hasHeard = false
+  for (const event of EVENTS) {
+    source.addEventListener(event, ({ data }: MessageEvent<string>) => {
+      const heard = { event, data: parseJson(data) } as Heard
+      hasHeard = true
+      hear(heard)
+      pass(heard)
+    })
+  }
+  return new Promise((resolve) => {
+    // Not left to the browser, which would come back with the cookie of whoever has signed in meanwhile.
+    source.addEventListener('error', () => {
+      source.close()
+      resolve(hasHeard)
+    })
+  })
+}
+
 /** Listens to the service for as long as the page lives, and passes on what it says. */
 async function listen(pass: (passed: Passed) => void): Promise<never> {
+  const member = session.value?.member?.id
   for (;;) {
-    const source = new EventSource(urlOf('/events'))
-    for (const event of EVENTS) {
-      source.addEventListener(event, ({ data }: MessageEvent<string>) => {
-        const heard = { event, data: parseJson(data) } as Heard
-        hear(heard)
-        pass(heard)
-      })
+    const hasHeard = await listenOnce(pass)
+    const sayAway = (now: boolean): void => {
+      setAway(now)
+      pass({ event: 'away', data: now })
     }
-    await new Promise<void>((resolve) => {
-      source.addEventListener('error', () => {
-        setAway(true)
-        pass({ event: 'away', data: true })
-        // The browser comes back by itself, unless it got an answer that is no stream.
-        if (source.readyState === EventSource.CLOSED) resolve()
-      })
-    })
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-    // Without a session there is nothing to hear; asking finds out whether there is one.
-    while (
-      !(
-        session.value &&
-        (await get('/session').then(
-          () => true,
-          () => false,
-        ))
-      )
-    ) {
-      if (!session.value) setAway(false)
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+    sayAway(true)
+    await pause(RETRY_MS)
+    for (;;) {
+      const now = await get<Session>('/session').catch(() => undefined)
+      if (now && now.member?.id !== member) location.reload()
+      if (now) break
+      // Signed out: the page says so itself.
+      if (!session.value) sayAway(false)
+      await pause(RETRY_MS)
     }
+    if (hasHeard) continue
+    // It answers, but takes no listener, because the account has too many: it is asked now and then instead.
+    const answer = await get<GetOverviewResponse>('/overview').catch(() => undefined)
+    if (!answer) continue
+    const heard: Heard = { event: 'snapshot', data: answer }
+    hear(heard)
+    pass(heard)
+    await pause(ASK_MS)
   }
 }
 
@@ -95,7 +115,10 @@ function start(): void {
   const pass = (passed: Passed): void => channel.postMessage(passed)
   channel.addEventListener('message', ({ data: passed }: MessageEvent<Passed>) => {
     if (passed.event === 'hello') {
-      if (isListening && pipelines.value) pass({ event: 'snapshot', data: { pipelines: [...pipelines.value.values()] } })
+      if (waiting.length > 0) draw()
+      if (!isListening || !pipelines.value) return
+      pass({ event: 'snapshot', data: { pipelines: [...pipelines.value.values()] } })
+      pass({ event: 'away', data: isAway })
     } else if (passed.event === 'away') setAway(passed.data)
     else hear(passed)
   })

@@ -76,5 +76,6 @@ export function keepPassword(): void {
 
 export async function signOut(): Promise<void> {
   await remove('/session')
-  session.value = null
+  // What this page has read, and listens to, is gone with it.
+  location.reload()
 }

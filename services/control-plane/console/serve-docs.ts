@@ -18,7 +18,11 @@ const CSP = [
 /** `admit` limits requests, which need no token. */
 export function serveDocs(router: Router, files: ReadonlyMap<string, BuiltFile> | undefined, admit: (ctx: Context) => Promise<void>): void {
   router.get(/^\/docs(?:\/.*)?$/, async (ctx) => {
-    await admit(ctx)
+    const path = ctx.path.slice('/docs/'.length)
+    const file = files?.get(path === '' || path.endsWith('/') ? `${path}index.html` : path)
+    // What is in memory counts towards no limit, as with the console's files.
+    if (!file) await admit(ctx)
+    else if (!file.type.startsWith('text/html')) ctx.set('Cache-Control', 'public, max-age=300')
     if (!files) throw notFound('the documentation, which `make build` makes,')
     if (ctx.path === '/docs') {
       // Relative, so that it holds below any path that a proxy adds.
@@ -27,8 +31,6 @@ export function serveDocs(router: Router, files: ReadonlyMap<string, BuiltFile> 
       ctx.body = ''
       return
     }
-    const path = ctx.path.slice('/docs/'.length)
-    const file = files.get(path === '' || path.endsWith('/') ? `${path}index.html` : path)
     if (!file) throw notFound('the page')
     ctx.set('Content-Security-Policy', CSP)
     ctx.type = file.type

@@ -9,6 +9,9 @@ type Step = PipelineDefinition['steps'][number]
 /** Whether one of the steps has a canary. */
 export const hasCanary = ({ steps }: Pick<PipelineDefinition, 'steps'>): boolean => steps.some(({ canary }) => canary)
 
+/** The steps as a job runs them: it goes on for as long as it takes, whatever becomes of the canary. */
+export const withoutCanaries = (steps: readonly Step[]): Step[] => steps.map((step) => ({ ...step, canary: undefined }))
+
 /** The version of a step as a canary with this share. */
 export function canaryOf(version: Step, share: number, maxFailing: number): CanaryDefinition {
   const { sha256, kind, extism_function, input_format, output_format, config } = version
@@ -25,17 +28,21 @@ export function canaryOf(version: Step, share: number, maxFailing: number): Cana
   }
 }
 
-/** The pipeline's next revision, with this canary at a step (from 0) and at no other, or without any; the row is locked. */
+/**
+ * The pipeline's next revision, with this canary at a step (from 0) and at no other, or without any; the row is locked. `hasFailedBy`: a
+ * pipeline that has failed because of its canary begins anew.
+ */
 export async function publishCanary(
   trx: Queryable,
   row: PipelineRow,
   canary: { step: number; definition: CanaryDefinition } | undefined,
+  hasFailedBy = false,
 ): Promise<PipelineRow> {
   const steps = row.definition.steps.map((step, index) => ({
     ...step,
     canary: index === canary?.step ? canary.definition : undefined,
   }))
-  // A pipeline that its canary has made fail begins anew without it.
-  const again = row.status === 'failed' ? ({ attempt: row.attempt + 1, status: 'starting', status_reason: null } as const) : {}
+  const again =
+    hasFailedBy && row.status === 'failed' ? ({ attempt: row.attempt + 1, status: 'starting', status_reason: null } as const) : {}
   return publishRevision(trx, row, { ...row.definition, revision: row.revision + 1, steps }, again)
 }

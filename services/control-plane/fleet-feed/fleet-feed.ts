@@ -17,8 +17,8 @@ export type FleetChange =
   | { event: 'job'; data: ShownJob }
 
 export type FleetFeedOptions = {
-  /** `known`: ids of the jobs that had not ended at the look before. */
-  look(accountId: string, known: readonly string[]): Promise<Fleet>
+  /** `known`: ids of the jobs that had not ended at the look before, which was at `since` or a little later. */
+  look(accountId: string, known: readonly string[], since: Date): Promise<Fleet>
   onFailure(error: unknown): void
 }
 
@@ -30,12 +30,15 @@ export type FleetFeed = {
 const LOOK_MS = 1000
 /** A look that takes long makes the next one wait as many times as long. */
 const REST_FACTOR = 9
+/** How much the clocks of Postgres and of this machine may differ, and a transaction may take. */
+const CLOCKS_MS = 5000
 
 type Account = {
   listeners: Set<(change: FleetChange) => void>
   pipelines: Map<string, PipelineGlance>
   jobs: Map<string, ShownJob>
   isKnown: boolean
+  lookedAt: number
   timer: NodeJS.Timeout | undefined
 }
 
@@ -64,12 +67,15 @@ export function createFleetFeed({ look, onFailure }: FleetFeedOptions): FleetFee
 
   async function lookAt(accountId: string, account: Account): Promise<void> {
     const from = performance.now()
+    const begun = Date.now()
     try {
       const moving = [...account.jobs.values()].filter((each) => !isOver(each))
       const fleet = await look(
         accountId,
         moving.map(({ id }) => id),
+        new Date(account.lookedAt - CLOCKS_MS),
       )
+      account.lookedAt = begun
       const changes = changesOf(account, fleet)
       account.pipelines = new Map(fleet.pipelines.map((each) => [each.id, each]))
       account.jobs = new Map(fleet.jobs.map((each) => [each.id, each]))
@@ -91,7 +97,14 @@ export function createFleetFeed({ look, onFailure }: FleetFeedOptions): FleetFee
         account.listeners.add(onChange)
         if (account.isKnown) onChange(snapshotOf(account))
       } else {
-        account = { listeners: new Set([onChange]), pipelines: new Map(), jobs: new Map(), isKnown: false, timer: undefined }
+        account = {
+          listeners: new Set([onChange]),
+          pipelines: new Map(),
+          jobs: new Map(),
+          isKnown: false,
+          lookedAt: Date.now(),
+          timer: undefined,
+        }
         accounts.set(accountId, account)
         void lookAt(accountId, account)
       }

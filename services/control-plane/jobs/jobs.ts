@@ -16,6 +16,7 @@ import { settleJobDeadLetters } from '../store/dead-letters.ts'
 import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow } from '../store/jobs.ts'
 import { deleteObserved, enqueueJob, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
+import { withoutCanaries } from '../definitions/canary-of.ts'
 import { publishBinaries } from '../publisher/enqueue.ts'
 
 export type Ranges = JobInput['ranges']
@@ -30,6 +31,7 @@ export function jobDefinition(
 ): PipelineDefinition {
   return {
     ...definition,
+    steps: withoutCanaries(definition.steps),
     // The input is always a topic, even if the pipeline's source is external.
     source: { ...input, kind: 'topic', codec: sourceCodecOf(definition) },
     sink,

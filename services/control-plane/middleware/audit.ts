@@ -64,8 +64,30 @@ type Shows = { contract: Contract; handle(deps: Deps, caller: Caller, input: nev
 export type Audit = ReturnType<typeof createAudit>
 
 /** Logs how a member fared that wanted to sign in; a request that names no member is in no account's log. */
-export type SignInAudit = { signedIn(member: SigningIn): Promise<void>; refused(member: SigningIn): Promise<void> }
+export type SignInAudit = {
+  signedIn(member: SigningIn): Promise<void>
+  /** Returns at once, so that a known address takes no longer than an unknown one; of many refusals within a minute the first are logged. */
+  refused(member: SigningIn): void
+}
 type SigningIn = { id: string; account_id: string }
+
+/** Entries can't be deleted, and anyone who knows an address can be refused with it. */
+const REFUSALS_PER_MINUTE = 10
+const MINUTE_MS = 60_000
+
+/** True for each id so often within a minute of the clock. */
+function atMost(count: number): (id: string) => boolean {
+  let minute = 0
+  const seen = new Map<string, number>()
+  return (id) => {
+    const now = Math.floor(Date.now() / MINUTE_MS)
+    if (now !== minute) seen.clear()
+    minute = now
+    const before = seen.get(id) ?? 0
+    seen.set(id, before + 1)
+    return before < count
+  }
+}
 
 export function createAudit(deps: Deps, operations: readonly Shows[]) {
   /** The operation that shows the resource which another one is about: `GET /pipelines/:id` for `POST /pipelines/:id/stop`. */
@@ -87,6 +109,8 @@ export function createAudit(deps: Deps, operations: readonly Shows[]) {
     }
   }
 
+  const mayLogRefusal = atMost(REFUSALS_PER_MINUTE)
+
   return {
     /** Logs a request that was refused before it could do anything. */
     async refused(contract: Contract, caller: Caller, origin: Origin, resourceId: string | undefined, status: number) {
@@ -98,7 +122,15 @@ export function createAudit(deps: Deps, operations: readonly Shows[]) {
         const who = { id: newId('audit'), account_id, actor: id, operation: contract.id, resource_id: null }
         await insertAudit(deps.db, { ...who, address, request_id: requestId, status, before: null, after: null })
       }
-      return { signedIn: (member) => log(member, 201), refused: (member) => log(member, ERROR_CODES.invalid_credentials.status) }
+      return {
+        signedIn: (member) => log(member, 201),
+        refused(member) {
+          if (!mayLogRefusal(member.id)) return
+          log(member, ERROR_CODES.invalid_credentials.status).catch((error: unknown) =>
+            deps.log.error({ member_id: member.id, reason: reasonOf(error) }, 'a refused sign-in is not in the audit log'),
+          )
+        },
+      }
     },
     /** Runs `work`, which may change the resource of this id, between the two halves of an entry. */
     async during(

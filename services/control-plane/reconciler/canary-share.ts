@@ -8,31 +8,35 @@ import { listObserved, lockPipeline, type PipelineRow } from '../store/pipelines
 
 type Observed = Pick<ObservedTask, 'revision' | 'measures' | 'quarantined'>
 
-/** Records that the canary handled, and failed, since the tasks started with the pipeline's revision. */
+/** Records that the canary handled, and failed, since the tasks started with the pipeline's revision, and whether one has taken it off. */
 export function handledBy(
   { step, share }: Pick<CanaryRow, 'step' | 'share'>,
   { revision }: Pick<PipelineRow, 'revision'>,
   observed: readonly Observed[],
-): { records: number; failed: number } {
+): { records: number; failed: number; isOff: boolean } {
   const own = observed.filter((task) => task.revision === revision).flatMap(({ measures }) => measures)
   const sumOf = (wanted: string) =>
     own.reduce((sum, each) => sum + (each.step === step + 1 && each.name === wanted && each.kind === 'count' ? each.sum : 0), 0)
-  return share === null ? { records: 0, failed: 0 } : { records: sumOf(CANARY_MEASURES.records), failed: sumOf(CANARY_MEASURES.failed) }
+  if (share === null) return { records: 0, failed: 0, isOff: false }
+  return { records: sumOf(CANARY_MEASURES.records), failed: sumOf(CANARY_MEASURES.failed), isOff: sumOf(CANARY_MEASURES.off) > 0 }
 }
 
-/** Why the canary's share is taken from it; null while it is not. */
+/** Why the canary's share is taken from it, and whether the pipeline has failed for that; undefined while it is not. */
 export async function shareFault(
   { db }: Pick<Deps, 'db'>,
   row: CanaryRow,
   pipeline: PipelineRow,
-  judgedFrom: number,
-): Promise<string | null> {
+): Promise<{ reason: string; hasFailed: boolean } | undefined> {
   const observed = await listObserved(db, pipeline.id)
   if (observed.some(({ quarantined }) => quarantined.includes(row.definition.sha256)))
-    return 'is quarantined: its calls trap or do not return'
-  const { records, failed } = handledBy(row, pipeline, observed)
-  if (failed <= row.max_failing * records || (records < judgedFrom && row.max_failing > 0)) return null
-  return `failed ${failed} of the ${records} records of its share; ${row.max_failing} of them are allowed`
+    return { reason: 'is quarantined: its calls trap or do not return', hasFailed: true }
+  const { isOff } = handledBy(row, pipeline, observed)
+  return isOff
+    ? {
+        reason: `was taken off by a task: it trapped, did not return, or failed more than ${row.max_failing} of its records`,
+        hasFailed: false,
+      }
+    : undefined
 }
 
 /** Rolls the canary back; one with a share hands it back with the pipeline's next revision. */
@@ -40,12 +44,13 @@ export async function rollBack(
   { db, notifyPublisher }: Pick<Deps, 'db' | 'notifyPublisher'>,
   row: CanaryRow,
   reason: string,
+  hasFailed = false,
 ): Promise<void> {
   await db.transaction(async (trx) => {
     // Locked first, as in a change of the pipeline.
     const pipeline = await lockPipeline(trx, row.pipeline_id)
     if (!(await rollBackCanary(trx, row, reason)) || !pipeline || row.share === null) return
-    if (pipeline.status !== 'deleting') await publishCanary(trx, pipeline, undefined)
+    if (pipeline.status !== 'deleting') await publishCanary(trx, pipeline, undefined, hasFailed)
   })
   notifyPublisher()
 }

@@ -76,8 +76,8 @@ function rollbackReason({ max_failing, max_differing }: CanaryRow, compared: big
 
 async function compareNext(deps: CanaryDeps, row: CanaryRow, pipeline: PipelineRow, pass: number): Promise<void> {
   const { definition } = pipeline
-  const fault = row.share === null ? null : await shareFault(deps, row, pipeline, JUDGED_FROM)
-  if (fault !== null) return rollBack(deps, row, fault)
+  const fault = row.share === null ? undefined : await shareFault(deps, row, pipeline)
+  if (fault) return rollBack(deps, row, fault.reason, fault.hasFailed)
   const next = await nextRecords(deps, definition.source.topic, row.positions, pass)
   if (!next || JSON.stringify(next.positions) === JSON.stringify(row.positions)) return
   const found = await compareSteps(deps, definition, row.step, row.definition, next.records)

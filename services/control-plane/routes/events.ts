@@ -1,51 +1,51 @@
 /** An account's events: its pipelines and jobs as they change. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { followEventsContract } from '../../../shared/api/events.ts'
 import type { Listener } from '../../../shared/api/operation.ts'
 import type { FleetChange, FleetFeed } from '../fleet-feed/fleet-feed.ts'
 import { operation } from './operation.ts'
 
+/** How often it is looked whether a slow client has read. */
+const BEHIND_LOOK_MS = 1000
+
+type Events = (typeof followEventsContract)['events']
+
+/** False where the client reads too slowly. */
+function pass(send: Listener<Events>['send'], change: FleetChange): boolean {
+  switch (change.event) {
+    case 'snapshot':
+      return send('snapshot', change.data)
+    case 'pipeline':
+      return send('pipeline', change.data)
+    case 'pipeline_deleted':
+      return send('pipeline_deleted', change.data)
+    default:
+      return send('job', change.data)
+  }
+}
+
 /** Sends each change; a client that reads too slowly gets the latest state of what it has missed, as a snapshot. */
 function follow(fleetFeed: FleetFeed, accountId: string) {
-  return async ({ send, room, signal }: Listener<(typeof followEventsContract)['events']>): Promise<void> => {
+  return async ({ send, room, signal }: Listener<Events>): Promise<void> => {
     let isBehind = false
-    let stop = () => {}
-    const pass = (change: FleetChange): boolean => {
-      switch (change.event) {
-        case 'snapshot':
-          return send('snapshot', change.data)
-        case 'pipeline':
-          return send('pipeline', change.data)
-        case 'pipeline_deleted':
-          return send('pipeline_deleted', change.data)
-        default:
-          return send('job', change.data)
-      }
-    }
-    const listen = () => {
-      stop()
-      stop = fleetFeed.listen(accountId, (change) => {
-        if (!isBehind) isBehind = !pass(change)
+    const listen = () =>
+      fleetFeed.listen(accountId, (change) => {
+        if (!isBehind) isBehind = !pass(send, change)
       })
-    }
-    listen()
+    let stop = listen()
     try {
       while (!signal.aborted) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, BEHIND_LOOK_MS)
-          signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
-        })
+        await sleep(BEHIND_LOOK_MS, undefined, { signal }).catch(() => {})
         if (!isBehind || !(await room())) continue
+        stop()
         isBehind = false
-        listen()
+        stop = listen()
       }
     } finally {
       stop()
     }
   }
 }
-
-/** How often it is looked whether a slow client has read. */
-const BEHIND_LOOK_MS = 1000
 
 export const followEvents = operation(followEventsContract, async ({ fleetFeed }, { accountId }) => ({
   status: 200,

@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts'
 import { invalidCredentials } from '../credentials.ts'
 import { assertActive } from '../middleware/authenticate.ts'
 import { newSession } from '../sessions.ts'
-import { findSession, insertSession, type ActiveSession, type MemberRow } from '../store/members.ts'
+import { deleteSession, findSession, insertSession, type ActiveSession, type MemberRow } from '../store/members.ts'
 
 /** The session, and the token for its cookie. Throws invalid_credentials for a member that was removed, forbidden for a suspended account. */
 export async function openSession(
@@ -14,6 +14,11 @@ export async function openSession(
   await insertSession(db, { ...session, member_id: member.id })
   const active = await findSession(db, session.token_hash)
   if (!active) throw invalidCredentials('the member was removed')
-  assertActive(active)
+  try {
+    assertActive(active)
+  } catch (error) {
+    await deleteSession(db, session.token_hash)
+    throw error
+  }
   return { token, active }
 }

@@ -7,12 +7,15 @@ import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   calculatePKCECodeChallenge,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
   discovery,
   fetchUserInfo,
+  None,
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
-  type Configuration,
 } from 'openid-client'
 
 export type ProviderOptions = {
@@ -40,15 +43,27 @@ const TIMEOUT_S = 10
 /** Where the provider sends browsers back to, below the public URL. */
 export const CALLBACK = 'sign-in/callback'
 
+/** A secret goes into the header unless the provider wants it in the body (OpenID Connect Core 1.0 §9: the header is the default). */
+async function configure(issuer: URL, clientId: string, secret: string | undefined): Promise<Configuration> {
+  // Without TLS only where the settings allow it.
+  const isPlain = issuer.protocol === 'http:'
+  const options = { execute: isPlain ? [allowInsecureRequests] : [], timeout: TIMEOUT_S }
+  const found = await discovery(issuer, clientId, undefined, secret === undefined ? None() : ClientSecretPost(secret), options)
+  const methods = found.serverMetadata().token_endpoint_auth_methods_supported
+  if (secret === undefined || (methods && !methods.includes('client_secret_basic'))) return found
+  const config = new Configuration(found.serverMetadata(), clientId, undefined, ClientSecretBasic(secret))
+  config.timeout = TIMEOUT_S
+  if (isPlain) allowInsecureRequests(config)
+  return config
+}
+
 export function openProvider({ issuer, clientId, clientSecret, name, publicUrl }: ProviderOptions): Provider {
   const callback = new URL(CALLBACK, publicUrl.endsWith('/') ? publicUrl : `${publicUrl}/`)
   let known: Promise<Configuration> | undefined
 
   function configuration(): Promise<Configuration> {
     const url = new URL(issuer)
-    // Plain HTTP is for a provider on one's own machine; the settings allow no other.
-    const execute = url.protocol === 'http:' ? [allowInsecureRequests] : []
-    const asked = (known ??= discovery(url, clientId, clientSecret, undefined, { execute, timeout: TIMEOUT_S }))
+    const asked = (known ??= configure(url, clientId, clientSecret))
     asked.catch(() => (known = undefined))
     return asked
   }

@@ -4,10 +4,11 @@
  */
 import type Router from '@koa/router'
 import type { Context } from 'koa'
+import { Email } from '../../../shared/api/members.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Deps } from '../deps.ts'
 import type { SignInAudit } from '../middleware/audit.ts'
-import { notFound } from '../service-error.ts'
+import { notFound, ServiceError } from '../service-error.ts'
 import { cookieOf } from '../sessions.ts'
 import { findMemberByEmail } from '../store/members.ts'
 import { openSession } from './open-session.ts'
@@ -71,7 +72,8 @@ export function serveSignIn(router: Router, deps: Pick<Deps, 'db' | 'credentials
     }
     // An address that the provider has not checked may belong to another person.
     if (claims.email === undefined || !claims.isVerified) return refuse(ctx, console, 'unverified')
-    const member = await findMemberByEmail(deps.db, claims.email.toLowerCase())
+    const email = Email.safeParse(claims.email).data
+    const member = email === undefined ? undefined : await findMemberByEmail(deps.db, email)
     if (!member) return refuse(ctx, console, 'unknown')
     try {
       const { token } = await openSession(deps, member)
@@ -79,7 +81,8 @@ export function serveSignIn(router: Router, deps: Pick<Deps, 'db' | 'credentials
       lead(ctx, console, [cookieOf(token, isPlain)['Set-Cookie']!, pendingCookie('', 0)])
     } catch (error) {
       deps.log.warn({ reason: reasonOf(error), member_id: member.id }, 'a member was not signed in')
-      await audit(ctx).refused(member)
+      if (!(error instanceof ServiceError) || error.status >= 500) return refuse(ctx, console, 'failed')
+      audit(ctx).refused(member)
       refuse(ctx, console, 'suspended')
     }
   })

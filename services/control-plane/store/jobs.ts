@@ -70,17 +70,17 @@ export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): P
   return readable(rows)
 }
 
-/** The account's jobs that have not ended, have changed a moment ago, or are among `known`; the newest first, at most 200. */
-export async function listMovingJobs(db: Queryable, accountId: string, known: readonly string[]): Promise<JobRow[]> {
+/** The account's jobs that have not ended, have changed since, or are among `known`; these and then the newest first, at most 200. */
+export async function listMovingJobs(db: Queryable, accountId: string, known: readonly string[], since: Date): Promise<JobRow[]> {
   const rows: JobRow[] = await db('jobs')
     .where({ account_id: accountId })
     .andWhere((which) =>
       which
         .whereIn('status', UNFINISHED)
         .orWhereIn('id', [...known])
-        .orWhere('updated_at', '>', db.raw("now() - interval '5 seconds'")),
+        .orWhere('updated_at', '>', since),
     )
-    .orderBy('created_at', 'desc')
+    .orderByRaw('id = ANY (?) DESC, created_at DESC', [[...known]])
     .limit(200)
   return readable(rows)
 }

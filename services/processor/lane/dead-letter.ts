@@ -8,9 +8,8 @@ import {
   type DeadLetterHeader,
 } from '../../../shared/model/dead-letter-headers.ts'
 import type { RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
-import { isOfCanary } from '../../../shared/smartmodule/canary-share.ts'
 import type { Origin } from './job-input.ts'
-import type { LaneChain, LaneStep, OutputBatch } from './messages.ts'
+import type { LaneChain, OutputBatch } from './messages.ts'
 
 export type DeadLetter = { record: KafkaRecord; bytes: number }
 
@@ -29,7 +28,7 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
     'dps.revision': String(spec.revision),
     'dps.step': String(failure.step + 1),
     'dps.module': step?.name ?? '',
-    'dps.module_version': versionOf(step, record, origin),
+    'dps.module_version': ((failure.isCanarys && step?.canary) || step)?.version ?? '',
     'dps.attempt': String(origin.attempts + failure.attempts),
     'dps.redrives': String(origin.redrives),
     'dps.timestamp': String(origin.timestamp),
@@ -46,12 +45,6 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
     (record.key?.length ?? 0) + (record.value?.length ?? 0) + 40,
   )
   return { record: { ...record, headers }, bytes }
-}
-
-/** The version that handled the record; its own key decides, also where an earlier step has changed it. */
-function versionOf(step: LaneStep | undefined, { key }: KafkaRecord, { offset }: Origin): string {
-  if (!step) return ''
-  return (step.canary && isOfCanary(key, offset, step.canary.share) ? step.canary : step).version
 }
 
 /** Groups dead letters into batches of about `bytesMax`; a batch too large for its topic (the source was compressed) is compressed. */

@@ -59,7 +59,7 @@ export function createGatherer(kernel: Kernel): Gatherer {
     },
     isFull: () => kernel.gatheredBytes() >= GATHERED_BYTES,
     addPlain(bytes, at, position, until) {
-      if (!isPlainBatch(bytes, at, SMALL_BYTES + BATCH_HEADER_BYTES)) return undefined
+      if (!isPlainBatch(bytes, at, SMALL_BYTES + BATCH_HEADER_BYTES) || bytes.readBigInt64BE(at) < position) return undefined
       const length = Math.min(bytes.length - at, GATHERED_BYTES)
       fillSection(kernel, bytes.subarray(at, at + length))
       const passed = kernel.gatherBatches(length, position, until ?? NO_END)

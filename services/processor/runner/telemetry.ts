@@ -6,7 +6,7 @@ import { runIdOf, type PipelineDefinition } from '../../../shared/model/definiti
 import { observedKey } from '../../../shared/model/observed.ts'
 import { chainTask, type TaskId } from '../../../shared/model/task.ts'
 import type { LogLine } from '../../../shared/model/logs.ts'
-import { addUp, cutLine, MEASURES_MAX, type Measure } from '../../../shared/model/telemetry.ts'
+import { addUp, cutLine, MEASURES_MAX, OWN_MEASURES, type Measure } from '../../../shared/model/telemetry.ts'
 import type { FromRunner } from '../channel/protocol.ts'
 import type { LanesOptions } from '../lane/lanes.ts'
 
@@ -84,7 +84,8 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
         if (known) {
           known.times += each.times
           known.sum = addUp(known.sum, each.sum)
-        } else if ([...own.values()].filter(({ step }) => step === each.step).length < MEASURES_MAX) own.set(name, { ...each })
+        } else if (each.name.startsWith(OWN_MEASURES) || [...own.values()].filter(({ step }) => step === each.step).length < MEASURES_MAX)
+          own.set(name, { ...each })
       }
     },
     measuresOf: (runId, id) => [...(measured.get(observedKey(runId, id))?.own.values() ?? [])],

@@ -7,7 +7,7 @@ import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
 import { SmartModuleTrap, recordErrorName } from '../abi.ts'
 import type { Telemetry } from '../imports.ts'
 import { openBatchInstance } from './batch-instance.ts'
-import { CanaryTrap, createCanaryRecord, openCanaryStep, type CanaryRecord } from './canary-step.ts'
+import { CanaryOff, createCanaryRecord, openCanaryStep, type CanaryRecord } from './canary-step.ts'
 import { enterCall, enterStart, leaveCall, stillAlive, type CallWatch } from './call-watch.ts'
 import type { Kernel } from './kernel.ts'
 import {
@@ -103,16 +103,23 @@ function countAlone(counts: ChainOutput['counts'], step: number, outcome: number
   counts[step * COUNTER_COUNT + outcome]! += 1
 }
 
+/** By step, how its canary fares, if it has one. */
+const canariesOf = ({ steps, on_error }: ChainSpec, telemetry: StepTelemetry) =>
+  steps.map(({ canary, onError = on_error }, step) => {
+    const mustNotFail = onError?.policy === 'fail' || onError?.policy === 'retry'
+    return canary && createCanaryRecord(canary, mustNotFail, telemetryOf(telemetry, step))
+  })
+
 /** A chain with an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
 export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, telemetry: StepTelemetry): Promise<Chain> {
   const instances: StepInstance[] = []
-  const canaries = spec.steps.map(({ canary }, step) => canary && createCanaryRecord(canary, telemetryOf(telemetry, step)))
+  const canaries = canariesOf(spec, telemetry)
   const open = (step: number) => openStep(spec.steps[step]!, step, watch, telemetry, canaries[step])
   for (const step of spec.steps.keys()) instances.push(await open(step))
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)
   const policies = createFailurePolicies(spec)
-  const failures = createFailures(kernel, policies)
+  const failures = createFailures(kernel, policies, canaries)
   const { finish, append } = createFinisher(spec, kernel, failures, local)
   let currentStep = 0
   let known: ReplayHints | undefined
@@ -123,6 +130,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   async function attempt(section: Uint8Array, count: number, batch: SourceBatch): Promise<void> {
     local.fill(0)
     policies.begin()
+    for (const canary of canaries) canary?.begin()
     expectFrames(kernel, spec.steps)
     openSection(kernel, section, count, batch, batch.firstDelta)
     for (let step = 0; step < stepCount; step++) {
@@ -166,16 +174,16 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     if (count === 1 && policies.hasPoison()) {
       openSection(kernel, section, 1, batch, 0)
       const poison = policies.poisonAt(kernel.deltaOf(0))
-      if (poison) {
-        // Of two versions it is not known which one hung: the new one is blamed.
-        canaries[poison.step]?.count(1, 1)
-        return failAlone(section, batch, poison.step, 'module_timeout', poison.message, output)
-      }
+      const canary = poison && canaries[poison.step]
+      // Of two versions it is not known which one hung: the record is the running version's now.
+      if (poison && (!canary || canary.isOff)) return failAlone(section, batch, poison.step, 'module_timeout', poison.message, output)
+      canary?.takeOff(poison!.message)
     }
     try {
       await attempt(section, count, batch)
       finish(sink.recordBytesMax, batch, known)
     } catch (error) {
+      if (error instanceof CanaryOff) return runSlice(section, count, batch, sink, output)
       if (!(error instanceof SmartModuleTrap)) throw error
       const { step } = error
       instances[step] = await open(step)
@@ -190,11 +198,11 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       }
       // State that built up in the instance may be at fault, not the record: the record is tried once more in a fresh instance.
       if (!isRepeated) return runSlice(section, 1, batch, sink, output, true)
-      const isCanarys = error instanceof CanaryTrap
-      if (!isCanarys && ++output.lost[step]! > output.lostMax[step]!) throw new TooManyTraps(step, error.message)
+      if (++output.lost[step]! > output.lostMax[step]!) throw new TooManyTraps(step, error.message)
       failAlone(section, batch, step, 'module_trapped', error.message, output)
       return
     }
+    for (const canary of canaries) canary?.commit()
     for (let i = 0; i < local.length; i++) output.counts[i]! += local[i]!
     policies.hand(output)
     append(batch, sink)

@@ -36,8 +36,8 @@ export function createFailurePolicies(spec: ChainSpec) {
     },
     hasPoison: (): boolean => hints !== undefined && hints.poison.length > 0,
     poisonAt: (delta: number) => hints?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
-    /** Whether the record is skipped or fails. Throws RecordRefused under the policy `fail`. */
-    judge(delta: number, step: number, code: string, message: string, mayRetry = true): 'failed' | 'skipped' {
+    /** Whether the record is skipped or fails; `isCanarys`: a canary had it. Throws RecordRefused under the policy `fail`. */
+    judge(delta: number, step: number, code: string, message: string, mayRetry = true, isCanarys = false): 'failed' | 'skipped' {
       const { policy, retries_max } = policyOf(step)
       if (policy === 'skip') return 'skipped'
       const offset = baseOffset + BigInt(delta)
@@ -49,7 +49,7 @@ export function createFailurePolicies(spec: ChainSpec) {
       }
       const attempts = (hints?.attempts.get(offset) ?? 0) + 1
       if (policy === 'retry' && mayRetry && attempts <= retries_max && retries.length < RETRIES_PENDING_MAX) retries.push(offset)
-      pending.push({ delta, step, code, message, attempts })
+      pending.push({ delta, step, code, message, attempts, ...(isCanarys ? { isCanarys } : {}) })
       return 'failed'
     },
     hand(output: ChainOutput): void {

@@ -5,6 +5,7 @@
 import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
 import { FRAMING_BYTES } from '../../model/framing.ts'
 import { failUnframed, failUntimely } from './check-output.ts'
+import type { CanaryRecord } from './canary-step.ts'
 import type { Kernel } from './kernel.ts'
 import { addRows, type RowTarget } from './rows.ts'
 import type { BatchSink, ChainSpec, SourceBatch, ReplayHints } from './spec.ts'
@@ -14,7 +15,7 @@ import type { FailurePolicies } from './failure-policies.ts'
 export type Failures = ReturnType<typeof createFailures>
 
 /** Each failing record is judged by its step's policy. */
-export function createFailures(kernel: Kernel, policies: FailurePolicies) {
+export function createFailures(kernel: Kernel, policies: FailurePolicies, canaries: readonly (CanaryRecord | undefined)[] = []) {
   const failures = {
     failed: 0,
     skipped: 0,
@@ -24,10 +25,13 @@ export function createFailures(kernel: Kernel, policies: FailurePolicies) {
     },
     all: (): number => failures.failed + failures.skipped,
     any: (): boolean => failures.failed + failures.skipped > 0,
-    /** A record that has failed already stays as it is. */
+    /** A record that has failed already stays as it is. Throws CanaryOff where a canary has failed too many by now. */
     add(delta: number, step: number, code: string, message: string): void {
       if (kernel.fail(delta) === 0) return
-      if (policies.judge(delta, step, code, message) === 'skipped') failures.skipped++
+      const canary = canaries[step]
+      const isCanarys = canary !== undefined && kernel.wasAside(delta) !== 0
+      if (isCanarys) canary.failed()
+      if (policies.judge(delta, step, code, message, true, isCanarys) === 'skipped') failures.skipped++
       else failures.failed++
     },
   }

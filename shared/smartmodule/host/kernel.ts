@@ -32,6 +32,8 @@ export type Kernel = {
   reframe(from: number, schemaId: number): number
   /** Puts aside the records whose keys' hashes are below `threshold`, for another version of a step; returns how many. */
   split(threshold: number, baseOffset: bigint): number
+  /** Whether the source record at this offsetDelta was put aside since the batch was opened: 1 or 0. */
+  wasAside(delta: number): number
   /** Makes what is aside the current section, and puts that aside. */
   exchange(): void
   /** Joins the current section and what is aside, by deltas. */

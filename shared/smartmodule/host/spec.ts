@@ -89,5 +89,5 @@ export class TooManyTraps extends Error {
   }
 }
 
-/** A source record that failed, and where. `step` counts from 0; `attempts` includes the last one. */
-export type RecordFailure = { delta: number; step: number; code: string; message: string; attempts: number }
+/** A source record that failed, and where. `step` counts from 0; `attempts` includes the last one; `isCanarys`: the step's canary had it. */
+export type RecordFailure = { delta: number; step: number; code: string; message: string; attempts: number; isCanarys?: true }

@@ -40,8 +40,8 @@ export const createSession = {
     const member = await guarded('email' in asked ? asked.email : 'link', async (): Promise<MemberRow> => {
       if ('email' in asked) {
         const known = await findMemberByEmail(db, asked.email)
-        await assertPassword(known, asked.password).catch(async (error: unknown) => {
-          if (known) await audit.refused(known)
+        await assertPassword(known, asked.password).catch((error: unknown) => {
+          if (known) audit.refused(known)
           throw error
         })
         return known!
@@ -50,7 +50,10 @@ export const createSession = {
       if (!found) throw invalidCredentials('the link was used already, or has expired')
       return found
     })
-    const { token, active } = await openSession({ db, credentials }, member)
+    const { token, active } = await openSession({ db, credentials }, member).catch((error: unknown) => {
+      if (error instanceof ServiceError && error.status < 500) audit.refused(member)
+      throw error
+    })
     await audit.signedIn(member)
     return { status: 201, body: showSession(active), headers: cookieOf(token, isPlain) }
   },

@@ -71,8 +71,8 @@ export const promoteCanary = operation(promoteCanaryContract, async (deps, calle
   // Ends the canary too: it belonged to the steps before.
   const row = await changePipeline(deps, caller, params.id, { processors }, async (trx, { revision }) => {
     const now = await findCanary(trx, pipeline.id)
-    if (revision !== pipeline.revision || now?.created_at.getTime() !== canary.created_at.getTime())
-      throw new ServiceError('conflict', 'the pipeline or its canary has changed meanwhile')
+    const isSame = now?.created_at.getTime() === canary.created_at.getTime() && now.status === canary.status
+    if (revision !== pipeline.revision || !isSame) throw new ServiceError('conflict', 'the pipeline or its canary has changed meanwhile')
   })
   deps.notifyPublisher()
   return { status: 200, body: showPipeline(row), headers: etagOf(row) }

@@ -19,7 +19,9 @@ let marksCapacity: u32 = 0
 
 const FAILED: u8 = 255
 
-let marksLength: u32 = 0
+export let marksLength: u32 = 0
+/** The batch was split since it was opened (`split.ts`). */
+export let wasSplit: bool = false
 export let sectionLength: u32 = 0
 export let sectionCount: u32 = 0
 /** Largest encoded record (its length prefix included) of the current section. */
@@ -73,6 +75,7 @@ export function openBatch(length: u32, count: u32, lastDelta: i32, firstDelta: i
     marksCapacity = need
   }
   memory.fill(marksPtr, 0, marksLength)
+  wasSplit = false
   return walk(length, count, 0, firstDelta)
 }
 

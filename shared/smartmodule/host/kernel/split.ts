@@ -2,9 +2,10 @@
  * A section in two parts by key, each for another version of a step: `split`, run the one part, `exchange`, run the other, `merge`. The other
  * part, and later the output of the first one, is what is aside.
  */
-import { copyFast, murmur2, roomFor } from './bytes'
+import { copyFast, grow, murmur2, roomFor } from './bytes'
 import {
   deltasPtr,
+  marksLength,
   roomForDeltas,
   sawFailed,
   sectionCapacity,
@@ -16,6 +17,7 @@ import {
   sectionLength,
   sectionPtr,
   sectionUnframed,
+  wasSplit,
 } from './kernel'
 import { at, end, readVarint, readVarlong } from './reader'
 
@@ -33,6 +35,25 @@ let mergedCapacity: u32 = 0
 
 /** Copying writes past the end, in steps of 16. */
 const SLACK: u32 = 16
+
+/** Per offsetDelta of the source batch, 1 where a record was put aside; only for batches that are split. */
+let ownersPtr: usize = 0
+let ownersCapacity: u32 = 0
+
+function openOwners(): void {
+  if (marksLength > ownersCapacity) {
+    const need = roomFor(marksLength)
+    ownersPtr = grow(ownersPtr, ownersCapacity, need)
+    ownersCapacity = need
+  }
+  memory.fill(ownersPtr, 0, marksLength)
+  wasSplit = true
+}
+
+/** Whether the source record at `delta` was put aside since the batch was opened: 1 or 0. */
+export function wasAside(delta: u32): i32 {
+  return wasSplit && delta < marksLength ? load<u8>(ownersPtr + delta) : 0
+}
 
 // @ts-ignore: decorator
 @inline
@@ -61,6 +82,7 @@ export function split(threshold: u32, baseOffset: i64): u32 {
     asideCapacity = roomFor(sectionLength + SLACK)
     asidePtr = heap.alloc(asideCapacity)
   }
+  if (!wasSplit) openOwners()
   asideLength = 0
   asideCount = 0
   at = sectionPtr
@@ -82,6 +104,7 @@ export function split(threshold: u32, baseOffset: i64): u32 {
     // Partitions are chosen by the same hash: its bits are mixed once more.
     if (((hash * 0x9e3779b1) as u32) < threshold) {
       copyFast(asidePtr + (asideLength as usize), from, length)
+      store<u8>(ownersPtr + delta, 1)
       asideLength += length as u32
       asideCount++
     } else {
