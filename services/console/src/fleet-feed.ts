@@ -66,7 +66,7 @@ function listenOnce(pass: (passed: Passed) => void): Promise<boolean> {
     })
   }
   return new Promise((resolve) => {
-    // Not left to the browser, which would come back with the cookie of whoever has signed in meanwhile.
+    // Not left to the browser, which would come back with the cookie of a member who has signed in meanwhile.
     source.addEventListener('error', () => {
       source.close()
       resolve(hasHeard)
