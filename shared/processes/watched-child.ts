@@ -102,8 +102,7 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, nice }: Watc
   let oomBefore = oomKills()
   const heapMib = Math.floor(memoryBytesMax / 2 / 2 ** 20)
   const child = spawn(process.execPath, [...process.execArgv, `--max-old-space-size=${heapMib}`, main], {
-    // One arena for all threads (mallopt(3)): each of them keeps several MiB, which an idle process never uses again.
-    env: { MALLOC_ARENA_MAX: '1', ...env },
+    env,
     // A session of its own: the kernel shares the processors among sessions (sched(7), autogroup), however many threads each has.
     detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'pipe', ...fds],
