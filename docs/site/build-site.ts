@@ -13,6 +13,7 @@ const OUT = join(HERE, 'dist')
 
 /** The parts of eleventy and of markdown-it that are used here; eleventy has no types of its own. */
 type Token = {
+  type: string
   content: string
   children?: Token[] | null
   attrGet(name: string): string | null
@@ -28,7 +29,9 @@ type Rule = (
   self: { renderToken(...parameters: unknown[]): string },
 ) => string
 type MarkdownIt = { renderer: { rules: Record<string, Rule | undefined> }; set(options: object): void }
+/** What eleventy has rendered; the first page has the address `/`. */
 type Written = { url: string; content: string }[]
+const pathOf = (url: string): string => (url === '/' ? 'index.html' : url.slice(1))
 type Config = {
   addTemplate(path: string, text: string, data: object): void
   amendLibrary(name: 'md', change: (md: MarkdownIt) => void): void
@@ -59,7 +62,7 @@ function navigation(page: Page, pages: readonly Page[]) {
 function indexOf(written: Written, pages: readonly Page[]): MiniSearch {
   const index = new MiniSearch({ fields: ['title', 'text'], storeFields: ['title', 'page', 'href'] })
   for (const { url, content } of written) {
-    const path = url.replace(/^\//, '').replace(/\/$/, '/index.html') || 'index.html'
+    const path = pathOf(url)
     const page = pages.find((each) => each.path === path)
     if (!page) continue
     const body = content.slice(content.indexOf('<main'), content.lastIndexOf('</main>'))
@@ -107,7 +110,7 @@ function withAnchorsAndLinks(md: MarkdownIt, pages: readonly Page[]): void {
       // Into the code, which is not part of the site: the text stays.
       tokens[at]!.tag = 'span'
       tokens[at]!.attrs = null
-      const close = tokens.slice(at).find((token) => (token as { type?: string }).type === 'link_close')
+      const close = tokens.slice(at).find(({ type }) => type === 'link_close')
       if (close) close.tag = 'span'
     } else tokens[at]!.attrSet('href', href)
     return self.renderToken(tokens, at, options)
@@ -134,7 +137,7 @@ export async function buildDocs(): Promise<void> {
       config.amendLibrary('md', (md) => withAnchorsAndLinks(md, pages))
       for (const page of pages) {
         const { source, path, title, markdown } = page
-        config.addTemplate(`${source}`, markdown, {
+        config.addTemplate(source, markdown, {
           layout: 'page.njk',
           permalink: `/${path}`,
           source,
@@ -149,7 +152,7 @@ export async function buildDocs(): Promise<void> {
   })
   const written = (await eleventy.toJSON()) as Written
   for (const { url, content } of written) {
-    const path = url.endsWith('/') ? `${url}index.html` : url
+    const path = pathOf(url)
     await mkdir(join(OUT, posix.dirname(path)), { recursive: true })
     await writeFile(join(OUT, path), withFocus(content))
   }

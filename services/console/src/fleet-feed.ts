@@ -1,6 +1,6 @@
 /**
  * The account's pipelines as they change, for all tabs of the browser over one connection: the tab that has the lock listens to the service and
- * passes on to the others what it hears. Where there are no locks (plain HTTP) each tab listens by itself.
+ * broadcasts each event to the other tabs. Browsers have no locks over plain HTTP: there each tab opens its own connection.
  */
 import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'

@@ -9,7 +9,7 @@ type Step = PipelineDefinition['steps'][number]
 /** Whether one of the steps has a canary. */
 export const hasCanary = ({ steps }: Pick<PipelineDefinition, 'steps'>): boolean => steps.some(({ canary }) => canary)
 
-/** The steps as a job runs them: it goes on for as long as it takes, whatever becomes of the canary. */
+/** The steps as the running versions alone handle them; a job runs them so, because it may outlast the canary. */
 export const withoutCanaries = (steps: readonly Step[]): Step[] => steps.map((step) => ({ ...step, canary: undefined }))
 
 /** The version of a step as a canary with this share. */
@@ -38,10 +38,9 @@ export async function publishCanary(
   canary: { step: number; definition: CanaryDefinition } | undefined,
   hasFailedBy = false,
 ): Promise<PipelineRow> {
-  const steps = row.definition.steps.map((step, index) => ({
-    ...step,
-    canary: index === canary?.step ? canary.definition : undefined,
-  }))
+  const steps = withoutCanaries(row.definition.steps).map((step, index) =>
+    index === canary?.step ? { ...step, canary: canary.definition } : step,
+  )
   const again =
     hasFailedBy && row.status === 'failed' ? ({ attempt: row.attempt + 1, status: 'starting', status_reason: null } as const) : {}
   return publishRevision(trx, row, { ...row.definition, revision: row.revision + 1, steps }, again)
