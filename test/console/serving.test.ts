@@ -7,12 +7,10 @@ import { gzipSync } from 'node:zlib'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, openBrowser, openTab, signInTo } from '../harness/browser.ts'
-import { freePort } from '../../deploy/local/ports.ts'
 import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
-import { startProvider } from '../harness/oidc-provider.ts'
-import { startControlPlane } from '../harness/own-control-plane.ts'
+import { startWithProvider } from '../harness/oidc-provider.ts'
 import { killProcess, runningControlPlanes } from '../harness/processes.ts'
 
 const DIST = join(import.meta.dirname, '..', '..', 'services', 'console', 'dist')
@@ -77,15 +75,7 @@ describe('the console', () => {
   })
 
   it.skipIf(!hasBrowser)('signs a member in with an OpenID Connect provider', async () => {
-    const port = await freePort()
-    const provider = await startProvider(`http://127.0.0.1:${port}/sign-in/callback`)
-    const own = await startControlPlane(port, {
-      PUBLIC_URL: `http://127.0.0.1:${port}`,
-      OIDC_ISSUER: provider.issuer,
-      OIDC_CLIENT_ID: 'dps',
-      OIDC_CLIENT_SECRET: 'a-secret-of-the-client',
-      OIDC_NAME: 'Example Inc.',
-    })
+    const { provider, own, close } = await startWithProvider()
     const tab = await openTab(browser)
     try {
       const { page } = tab
@@ -108,8 +98,7 @@ describe('the console', () => {
       await page.getByRole('link', { name: 'Ada' }).waitFor()
     } finally {
       await tab.context.close()
-      await own.close()
-      await provider.close()
+      await close()
     }
   })
 

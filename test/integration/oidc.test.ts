@@ -3,29 +3,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../deploy/local/ports.ts'
 import { loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { startProvider, type TestProvider } from '../harness/oidc-provider.ts'
+import { startWithProvider, type TestProvider } from '../harness/oidc-provider.ts'
 import { openAccount, suspend } from '../harness/operator.ts'
 import { startControlPlane, type OwnControlPlane } from '../harness/own-control-plane.ts'
 
 let client: Client
 let provider: TestProvider
 let own: OwnControlPlane
+let both: Awaited<ReturnType<typeof startWithProvider>> | undefined
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  const port = await freePort()
-  provider = await startProvider(`http://127.0.0.1:${port}/sign-in/callback`)
-  own = await startControlPlane(port, {
-    PUBLIC_URL: `http://127.0.0.1:${port}`,
-    OIDC_ISSUER: provider.issuer,
-    OIDC_CLIENT_ID: 'dps',
-    OIDC_CLIENT_SECRET: 'a-secret-of-the-client',
-    OIDC_NAME: 'Example Inc.',
-  })
+  both = await startWithProvider()
+  ;({ provider, own } = both)
 })
-afterAll(async () => {
-  await own?.close()
-  await provider?.close()
-})
+afterAll(() => both?.close())
 
 /** A browser without a page: it keeps cookies, and goes where it is led. */
 function openBrowser() {
