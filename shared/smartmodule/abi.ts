@@ -5,6 +5,8 @@ import { FRAMING_BYTES } from '../model/framing.ts'
 export type BatchExports = {
   memory: WebAssembly.Memory
   dps_alloc(length: number): number
+  /** Room for what the step before has written about the members of the next batch's records; optional. */
+  dps_members?(length: number): number
   dps_init(ptr: number, length: number): number
   dps_process(
     ptr: number,
@@ -28,6 +30,8 @@ export type InitDocument = {
   pipeline: string
   step: number
   partition: number
+  /** Whether the next step reads where its records' members are (`dps_members`). */
+  writes_members?: boolean
 }
 
 /** A step of a chain as its SmartModule is told at start; only the first step gets frames, only the last one writes them. */

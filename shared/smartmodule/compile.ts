@@ -61,12 +61,13 @@ function entryFor(source: string, settings: Settings | undefined): string {
   }
   const call = AUTHOR_FUNCTIONS[kind as keyof typeof AUTHOR_FUNCTIONS]
   return `
-import { alloc, init, process, Outcome } from 'dps/abi'
+import { alloc, init, process, takeMembers, Outcome } from 'dps/abi'
 import { Config } from 'dps/config'
 import { Record } from 'dps/record'
 import * as author from './module'
 export const dps_abi_1: i32 = 1
 export function dps_alloc(length: i32): usize { return alloc(length) }
+export function dps_members(length: i32): usize { return takeMembers(length) }
 export function dps_init(ptr: usize, length: i32): usize {
   return init(ptr, length, (config: Config): void => {
   ${settings?.statements ?? ''}
@@ -94,6 +95,7 @@ const SDK_FILES = [
   'double',
   'edits',
   'json',
+  'known-members',
   'lexicon',
   'members',
   'path',

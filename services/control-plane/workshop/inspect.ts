@@ -22,6 +22,9 @@ const BATCH_SIGNATURES: Readonly<Record<string, string>> = {
   dps_process: 'i32 i32 i32 i32 i64 i64 i64 i32 → i32',
 }
 
+/** Those of exports that it may have. */
+const OPTIONAL_SIGNATURES: Readonly<Record<string, string>> = { dps_members: 'i32 → i32' }
+
 /**
  * What the module is, and its binary with the maxima of its memory and tables set to the limits where it declares none or larger ones.
  * Throws InspectionError naming what is wrong.
@@ -49,8 +52,9 @@ function kindOf(shape: ModuleShape): Inspection {
       throw new InspectionError('the export dps_abi_1 must be a global of type i32')
     const missing = ['memory', ...Object.keys(BATCH_SIGNATURES)].filter((name) => !exports.has(name))
     if (missing.length > 0) throw new InspectionError(`the module exports dps_abi_1 but not ${missing.join(', ')}`)
-    for (const [name, signature] of Object.entries(BATCH_SIGNATURES)) {
+    for (const [name, signature] of Object.entries({ ...BATCH_SIGNATURES, ...OPTIONAL_SIGNATURES })) {
       const found = exports.get(name)
+      if (!found && name in OPTIONAL_SIGNATURES) continue
       if (found?.signature !== signature)
         throw new InspectionError(`the export ${name} must be a function ${signature}, not ${found?.signature ?? `a ${found?.kind}`}`)
     }

@@ -62,6 +62,7 @@ function runBatch(exports: BatchExports, call: CallSeed, step: number, kernel: K
   try {
     const pointer = exports.dps_alloc(length)
     bytesOf(exports, pointer, length, step).set(new Uint8Array(kernel.memory.buffer, kernel.currentPtr(), length))
+    passMembers(exports, step, count, context)
     result = exports.dps_process(
       pointer,
       length,
@@ -92,6 +93,33 @@ function runBatch(exports: BatchExports, call: CallSeed, step: number, kernel: K
   // The kernel counts steps from 1: 0 is the source itself.
   if (kernel.take(outLength, outCount, step + 1) < 0)
     throw new SmartModuleTrap(step, 'returned records that are malformed, out of order, or not from its input')
+  noteMembers(exports, block, outLength, outCount, step, context)
+}
+
+/** Gives the instance what the step before has written about its records' members, if it reads that. */
+function passMembers(exports: BatchExports, step: number, count: number, context: BatchContext): void {
+  const { members } = context
+  context.members = undefined
+  if (members === undefined || members.records !== count || exports.dps_members === undefined) return
+  const pointer = exports.dps_members(members.length)
+  bytesOf(exports, pointer, members.length, step).set(new Uint8Array(members.memory.buffer, members.pointer, members.length))
+}
+
+/** Remembers what the instance has written about its output's members, for the next step. */
+function noteMembers(
+  exports: BatchExports,
+  block: DataView,
+  outLength: number,
+  outCount: number,
+  step: number,
+  context: BatchContext,
+): void {
+  const length = block.getUint32(28, true)
+  // A member takes at least 5 bytes of a value, and 8 here.
+  if (length === 0 || length > 2 * (outLength + outCount)) return
+  const pointer = block.getUint32(24, true)
+  bytesOf(exports, pointer, length, step)
+  context.members = { memory: exports.memory, pointer, length, records: outCount }
 }
 
 /** Reads the guest's error entries (u32 ordinal, u32 code, u32 length, text) before `take`, which discards the input's ordinals. */

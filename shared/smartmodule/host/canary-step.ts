@@ -82,8 +82,10 @@ export function openCanaryStep(running: StepInstance, canary: StepInstance, shar
     async run(kernel: Kernel, context) {
       const handled = record.isOff ? 0 : kernel.split(threshold, context.baseOffset)
       if (handled === 0) return running.run(kernel, context)
+      context.members = undefined
       if (kernel.currentCount() > 0) await running.run(kernel, context)
       kernel.exchange()
+      context.members = undefined
       record.handled(handled)
       try {
         await canary.run(kernel, context)
@@ -93,6 +95,8 @@ export function openCanaryStep(running: StepInstance, canary: StepInstance, shar
         throw new CanaryOff()
       }
       kernel.merge()
+      // Those of one part only.
+      context.members = undefined
     },
   }
 }

@@ -57,6 +57,14 @@ const telemetryOf = (telemetry: StepTelemetry, step: number): Telemetry => ({
   measure: (kind, name, value) => telemetry.measure(step, kind, name, value),
 })
 
+/** The step with its init document, which says whether the step after it reads members. */
+function specAt(steps: readonly StepSpec[], step: number): StepSpec {
+  const spec = steps[step]!
+  const next = steps[step + 1]
+  const writes_members = next !== undefined && WebAssembly.Module.exports(next.module).some(({ name }) => name === 'dps_members')
+  return { ...spec, document: { ...spec.document, writes_members } }
+}
+
 async function openStep(
   spec: StepSpec,
   step: number,
@@ -72,13 +80,14 @@ async function openStep(
 }
 
 /** What steps are told of the batch that they run over. */
-function createContext(watch: CallWatch, fail: BatchContext['fail']) {
-  const context = {
+function createContext(watch: CallWatch, fail: BatchContext['fail']): BatchContext & { enter(batch: SourceBatch): void } {
+  const context: BatchContext & { enter(batch: SourceBatch): void } = {
     partition: 0,
     baseOffset: 0n,
     baseTimestamp: 0n,
     maxTimestamp: 0n,
     attributes: 0,
+    members: undefined,
     alive: () => stillAlive(watch),
     fail,
     enter(batch: SourceBatch): void {
@@ -87,9 +96,16 @@ function createContext(watch: CallWatch, fail: BatchContext['fail']) {
       context.baseTimestamp = batch.baseTimestamp
       context.maxTimestamp = batch.maxTimestamp
       context.attributes = batch.attributes
+      context.members = undefined
     },
   }
   return context
+}
+
+/** Takes the failed records out of the section, which is then no longer the one whose members are known. */
+function dropFailed(kernel: Kernel, context: BatchContext): void {
+  kernel.dropFailed()
+  context.members = undefined
 }
 
 /** Counts a record that passed the steps before `step`, and ended there as `outcome`. */
@@ -114,7 +130,7 @@ const canariesOf = ({ steps, on_error }: ChainSpec, telemetry: StepTelemetry) =>
 export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, telemetry: StepTelemetry): Promise<Chain> {
   const instances: StepInstance[] = []
   const canaries = canariesOf(spec, telemetry)
-  const open = (step: number) => openStep(spec.steps[step]!, step, watch, telemetry, canaries[step])
+  const open = (step: number) => openStep(specAt(spec.steps, step), step, watch, telemetry, canaries[step])
   for (const step of spec.steps.keys()) instances.push(await open(step))
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)
@@ -129,6 +145,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   /** Opens the section in the kernel and runs the steps. Then the kernel holds the output, `local` the counts, the policies failures. */
   async function attempt(section: Uint8Array, count: number, batch: SourceBatch): Promise<void> {
     local.fill(0)
+    context.enter(batch)
     policies.begin()
     for (const canary of canaries) canary?.begin()
     expectFrames(kernel, spec.steps)
@@ -148,7 +165,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
         leaveCall(watch)
       }
       // Also outputs of a record that failed earlier: a step may not bring it back.
-      if (failures.any() || kernel.hasFailed() !== 0) kernel.dropFailed()
+      if (failures.any() || kernel.hasFailed() !== 0) dropFailed(kernel, context)
       local[into + COUNTER.failed] = failures.failed
       local[into + COUNTER.skipped] = failures.skipped
       local[into + COUNTER.out] = kernel.currentDistinct()
@@ -222,7 +239,6 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     stepCount,
     memoryBytes: (step) => instances[step]?.memoryBytes() ?? 0,
     async run(batch, sink, output, hints) {
-      context.enter(batch)
       known = hints
       policies.open(batch.partition, batch.baseOffset, hints)
       const parts = slicesByRecord(kernel, batch, hints?.cuts ?? NO_CUTS)

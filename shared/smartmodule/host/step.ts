@@ -1,6 +1,9 @@
 /** One step of a chain as the chain sees it, independent of its SmartModule's kind. */
 import type { Kernel } from './kernel.ts'
 
+/** A range of a step's memory that holds the members of `records` records, until the step runs again (docs/specs/abi.md). */
+export type MembersNote = { memory: WebAssembly.Memory; pointer: number; length: number; records: number }
+
 /** What a step may know about the current batch; `fail` records the failure of the source record at an offsetDelta. */
 export type BatchContext = {
   partition: number
@@ -9,6 +12,8 @@ export type BatchContext = {
   maxTimestamp: bigint
   attributes: number
   fail(delta: number, code: number, message: string): void
+  /** Where the members of the current section's records are, as the step before has written it; undefined when that is not known. */
+  members?: MembersNote
   /** Tells the watchdog that a plug-in that is called per record has returned. */
   alive(): void
 }

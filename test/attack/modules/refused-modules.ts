@@ -1,6 +1,7 @@
 /** Modules that a strict service refuses for what they declare (features, signatures, imports, sizes) or because they are damaged. */
 import { batch, batchOf, bodyOf, bytes, extism, HEADER, INPUT, leb, list, many, nameOf, one, raw, rowsOf } from './module-builder.ts'
 import { section, toBinary, type Entries, type Hostile, type RawParts, type Row } from './module-builder.ts'
+import { WRONG_EXPORTS } from './wrong-exports.ts'
 
 const refused = (name: string, why: string, binary: () => Uint8Array): Hostile => ({ name, why, binary, expect: 'refused' })
 const asText = (rows: readonly Row[], prefix = '', added = ''): Hostile[] =>
@@ -214,45 +215,6 @@ const wrongResults = Object.entries(RESULTS).flatMap(([name, result]) =>
   ]),
 )
 
-/** Wrong exports of a batch module: its calls would fail, or answer what the host takes for another thing. */
-const EXPORTS = `
-process-takes-nothing | dps_process without parameters
-  dps_process: (func (export "dps_process") (result i32) (i32.const 64))
-process-takes-i32-offset | an i32 base offset: every call throws a TypeError
-  dps_process: (func (export "dps_process") (param i32 i32 i32 i32 i32 i64 i64 i32) (result i32) (i32.const 64))
-process-takes-nine | a ninth parameter
-  dps_process: (func (export "dps_process") (param i32 i32 i32 i32 i64 i64 i64 i32 i64) (result i32) (i32.const 64))
-process-takes-externref | a parameter that is a reference
-  dps_process: (func (export "dps_process") (param externref i32 i32 i32 i64 i64 i64 i32) (result i32) (i32.const 64))
-alloc-takes-i64 | dps_alloc takes an i64
-  dps_alloc: (func (export "dps_alloc") (param i64) (result i32) (i32.const 65536))
-alloc-takes-nothing | dps_alloc without a length
-  dps_alloc: (func (export "dps_alloc") (result i32) (i32.const 65536))
-alloc-is-a-global | dps_alloc is a global
-  dps_alloc: (global (export "dps_alloc") i32 (i32.const 65536))
-abi-is-a-function | the marker is a function
-  dps_abi_1: (func (export "dps_abi_1") (result i32) (i32.const 1))
-abi-is-the-memory | the marker is the memory
-  dps_abi_1: (export "dps_abi_1" (memory 0))
-abi-is-i64 | the marker is an i64
-  dps_abi_1: (global (export "dps_abi_1") i64 (i64.const 1))
-abi-is-externref | the marker is a reference
-  dps_abi_1: (global (export "dps_abi_1") externref (ref.null extern))
-no-abi | neither kind of module
-  dps_abi_1:
-no-process | dps_process is missing
-  dps_process:
-no-alloc | dps_alloc is missing
-  dps_alloc:
-no-init | dps_init is missing
-  dps_init:
-memory-not-exported | the memory is not exported
-  memory_export: (memory 4 1024)
-memory-is-a-function | the export "memory" is a function
-  memory_export: (memory 4 1024) (func (export "memory"))
-initialize-is-a-global | _initialize is a global: the trial start fails
-  more: (global (export "_initialize") i32 (i32.const 1))`
-
 /** Allowed names with types that the host's functions do not have. */
 const IMPORT_TYPES = `
 alloc-of-externref | Extism's alloc with references
@@ -388,7 +350,7 @@ export const REFUSED: readonly Hostile[] = [
   ...COUNTS.map(([name, why, parts]) => refused(name, why, () => raw(parts()))),
   ...bombs,
   ...code,
-  ...asText([...wrongResults, ...rowsOf(EXPORTS)], 'export-'),
+  ...asText([...wrongResults, ...rowsOf(WRONG_EXPORTS)], 'export-'),
   ...imports,
   ...asText(rowsOf(IMPORT_TYPES), 'import-type-'),
   ...DAMAGED.map(([name, why, binary]) => refused(`damaged-${name}`, why, binary)),

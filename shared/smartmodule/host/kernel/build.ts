@@ -1,7 +1,7 @@
 /** Output batches under construction: records of the current section appended and renumbered. */
 import { copyFast, murmur2, roomFor, sizeOf, write, zigzag, zigzagLong } from './bytes'
 import { positionOf, sectionCount, sectionLength, sectionPtr } from './kernel'
-import { at, end, readVarint, readVarlong } from './reader'
+import { longOf, sizeOfField, sizeOfLong, unzigzag, varintAt } from './reader'
 
 let builtPtr: usize = 0
 let builtCapacity: u32 = 0
@@ -82,29 +82,33 @@ function makeRoom(need: u32): void {
   builtCapacity = room
 }
 
-/** Appends a record, renumbered; `at` is at its timestamp delta. False, and nothing appended, when the batch would exceed `most` bytes. */
+/**
+ * Appends the record whose times start at `p`, renumbered. False, and nothing appended, when the batch would exceed `most` bytes.
+ */
 // @ts-ignore: decorator
 @inline
-function appendRecord(recordEnd: usize, most: u32, baseTimestamp: i64, timestamp: i64): bool {
-  const time = timestamp >= 0 ? timestamp : baseTimestamp + readVarlong()
-  if (timestamp >= 0) readVarlong()
-  readVarint()
+function appendRecord(p: usize, recordEnd: usize, most: u32, baseTimestamp: i64, timestamp: i64): bool {
+  const field = varintAt(p)
+  const time = timestamp >= 0 ? timestamp : baseTimestamp + longOf(field, p)
+  p += sizeOfLong(field, p)
+  p += sizeOfField(varintAt(p))
   const timeDelta = zigzagLong(time - builtBase)
-  const offsetDelta = zigzag(builtCount as i32) as u64
-  const rest = (recordEnd - at) as u32
+  const count = builtCount
+  const length = builtLength
+  const offsetDelta = zigzag(count as i32) as u64
+  const rest = (recordEnd - p) as u32
   const body = 1 + sizeOf(timeDelta) + sizeOf(offsetDelta) + rest
   const prefix = zigzag(body as i32) as u64
   const encoded = sizeOf(prefix) + body
-  if (builtCount > 0 && HEADER + builtLength + encoded > most) return false
-  let to = builtPtr + HEADER + builtLength
+  if (count > 0 && HEADER + length + encoded > most) return false
+  let to = builtPtr + HEADER + length
   to = write(to, prefix)
   store<u8>(to++, 0)
   to = write(to, timeDelta)
   to = write(to, offsetDelta)
-  copyFast(to, at, rest)
-  at = recordEnd
-  builtLength += encoded
-  builtCount++
+  copyFast(to, p, rest)
+  builtLength = length + encoded
+  builtCount = count + 1
   if (time > builtMax) builtMax = time
   return true
 }
@@ -117,15 +121,16 @@ function appendRecord(recordEnd: usize, most: u32, baseTimestamp: i64, timestamp
 export function append(from: u32, most: u32, baseTimestamp: i64, timestamp: i64): u32 {
   // Renumbering can lengthen a record by a few bytes: offsetDelta ≤ 5, timestampDelta ≤ 10, the length itself ≤ 5.
   makeRoom(HEADER + builtLength + sectionLength + sectionCount * 20 + 16)
-  at = sectionPtr + (from == 0 ? 0 : positionOf(from))
-  end = sectionPtr + sectionLength
-  for (let i = from; i < sectionCount; i++) {
-    const size = readVarint()
-    const recordEnd = at + (size as usize)
-    at++
-    if (!appendRecord(recordEnd, most, baseTimestamp, timestamp)) return i
+  let p = sectionPtr + (from == 0 ? 0 : positionOf(from))
+  const count = sectionCount
+  for (let i = from; i < count; i++) {
+    const size = varintAt(p)
+    p += sizeOfField(size)
+    const recordEnd = p + (unzigzag(size) as usize)
+    if (!appendRecord(p + 1, recordEnd, most, baseTimestamp, timestamp)) return i
+    p = recordEnd
   }
-  return sectionCount
+  return count
 }
 
 /**
@@ -133,26 +138,29 @@ export function append(from: u32, most: u32, baseTimestamp: i64, timestamp: i64)
  * partitioner), and one without a key into that of `keyless`. When a batch is full, it is left selected.
  */
 export function scatter(from: u32, partitions: u32, keyless: u32, most: u32, baseTimestamp: i64, timestamp: i64): u32 {
-  at = sectionPtr + (from == 0 ? 0 : positionOf(from))
-  end = sectionPtr + sectionLength
-  for (let i = from; i < sectionCount; i++) {
-    const size = readVarint()
-    const recordEnd = at + (size as usize)
-    at++
-    const times = at
-    readVarlong()
-    readVarint()
-    const keyLength = readVarint()
-    const target = keyLength < 0 ? keyless : (murmur2(at, keyLength) & 0x7fffffff) % partitions
-    at = times
+  let p = sectionPtr + (from == 0 ? 0 : positionOf(from))
+  const count = sectionCount
+  for (let i = from; i < count; i++) {
+    const size = varintAt(p)
+    p += sizeOfField(size)
+    const recordEnd = p + (unzigzag(size) as usize)
+    const times = p + 1
+    let field = varintAt(times)
+    p = times + sizeOfLong(field, times)
+    p += sizeOfField(varintAt(p))
+    field = varintAt(p)
+    p += sizeOfField(field)
+    const keyLength = unzigzag(field)
+    const target = keyLength < 0 ? keyless : (murmur2(p, keyLength) & 0x7fffffff) % partitions
     select(target)
     if (builtCount == 0) begin(baseTimestamp)
-    const need = HEADER + builtLength + (size as u32) + 36
+    const need = HEADER + builtLength + (unzigzag(size) as u32) + 36
     // Doubled, so that a growing batch is copied only a few times, not once per record.
     if (need > builtCapacity) makeRoom(need * 2)
-    if (!appendRecord(recordEnd, most, baseTimestamp, timestamp)) return i
+    if (!appendRecord(times, recordEnd, most, baseTimestamp, timestamp)) return i
+    p = recordEnd
   }
-  return sectionCount
+  return count
 }
 
 /** Kafka's murmur2 of the bytes that the host has copied in as the current section; for tests. */

@@ -1,7 +1,7 @@
 /** Joins small batches of one partition as if they were one batch: a call per batch would cost more than its records. */
 import { copyFast, roomFor, sizeOf, write, zigzag, zigzagLong } from './bytes'
 import { sectionPtr } from './kernel'
-import { at, bad, end, readVarint, readVarlong } from './reader'
+import { longOf, sizeOfField, sizeOfLong, unzigzag, varintAt } from './reader'
 
 /** Header fields of a batch, as offsets from its start (KIP-98). */
 const BATCH_LENGTH: usize = 8
@@ -73,32 +73,36 @@ function makeRoom(more: u32): void {
 function copyRecords(from: usize, length: u32, count: u32, lastDelta: i32, offsetShift: i32, timestampShift: i64): bool {
   if (count > length) return false
   makeRoom(length + count * MORE_PER_RECORD + SLACK)
-  at = from
+  let p = from
   const stop = from + length
-  bad = false
   let to = gatheredPtr + gatheredLength
   for (let i: u32 = 0; i < count; i++) {
-    end = stop
-    const size = readVarint()
-    if (bad || size < 1 || (size as usize) > stop - at) return false
-    const recordEnd = at + (size as usize)
-    end = recordEnd
-    const attributes = load<u8>(at++)
-    const timestamp = zigzagLong(readVarlong() + timestampShift)
-    const delta = readVarint()
-    if (bad || delta < 0 || delta > lastDelta) return false
+    let field = varintAt(p)
+    p += sizeOfField(field)
+    const size = unzigzag(field)
+    if (p > stop || size < 1 || (size as usize) > stop - p) return false
+    const recordEnd = p + (size as usize)
+    const attributes = load<u8>(p++)
+    field = varintAt(p)
+    const time = longOf(field, p)
+    p += sizeOfLong(field, p)
+    field = varintAt(p)
+    p += sizeOfField(field)
+    const delta = unzigzag(field)
+    if (p > recordEnd || delta < 0 || delta > lastDelta) return false
+    const timestamp = zigzagLong(time + timestampShift)
     const offset = zigzag(delta + offsetShift)
-    const rest = recordEnd - at
+    const rest = recordEnd - p
     const body = 1 + sizeOf(timestamp) + sizeOf(offset as u64) + (rest as u32)
     to = write(to, zigzag(body as i32) as u64)
     store<u8>(to++, attributes)
     to = write(to, timestamp)
     to = write(to, offset as u64)
-    copyFast(to, at, rest)
+    copyFast(to, p, rest)
     to += rest
-    at = recordEnd
+    p = recordEnd
   }
-  if (at != stop) return false
+  if (p != stop) return false
   gatheredLength = (to - gatheredPtr) as u32
   return true
 }

@@ -5,7 +5,19 @@
  * KIP-98 / https://kafka.apache.org/documentation/#record
  */
 import { grow, roomFor } from './bytes'
-import { at, bad, end, readVarint, readVarlong, skipBody, valueAt, valueLength } from './reader'
+import {
+  at,
+  end,
+  longOf,
+  READ_SLACK,
+  readVarint,
+  readVarlong,
+  sizeOfField,
+  sizeOfLong,
+  skipHeaders,
+  unzigzag,
+  varintAt,
+} from './reader'
 
 // Growing regions: they never shrink, and are bounded by the largest batch ever seen.
 export let sectionPtr: usize = 0
@@ -51,9 +63,9 @@ function isFramed(value: usize, length: i32): bool {
 
 /** Reserves memory for a section of `length` bytes that the host is about to copy in; returns its address. */
 export function reserve(length: u32): usize {
-  // 16 bytes of slack, for copies in steps of 16.
-  if (length + 16 > sectionCapacity) {
-    const need = roomFor(length + 16)
+  // Slack for copies in steps of 16 and for fields that claim to go on.
+  if (length + READ_SLACK > sectionCapacity) {
+    const need = roomFor(length + READ_SLACK)
     sectionPtr = grow(sectionPtr, sectionCapacity, need)
     sectionCapacity = need
   }
@@ -97,10 +109,8 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
   roomForDeltas(count)
   const reached = step as u8
   const reaches = (step + 1) as u8
-  at = sectionPtr
+  let p = sectionPtr
   const stop = sectionPtr + length
-  end = stop
-  bad = false
   let previous: i32 = -1
   let distinct: u32 = 0
   let largest: u32 = 0
@@ -112,23 +122,43 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
   const isFramedStep = step > 0 && step == framedStep
   sawFailed = false
   for (let i: u32 = 0; i < count; i++) {
-    const from = at
-    const size = readVarint()
-    if (bad || size < 1 || (size as usize) > stop - at) return -1
-    const recordEnd = at + (size as usize)
-    end = recordEnd
-    at++
-    const time = readVarlong()
-    const delta = readVarint()
-    skipBody(recordEnd)
-    if (bad || delta < previous || delta < 0 || (delta as u32) >= marksLength) return -1
-    end = stop
+    const from = p
+    let field = varintAt(p)
+    p += sizeOfField(field)
+    const size = unzigzag(field)
+    if (p > stop || size < 1 || (size as usize) > stop - p) return -1
+    const recordEnd = p + (size as usize)
+    p++
+    field = varintAt(p)
+    const time = longOf(field, p)
+    p += sizeOfLong(field, p)
+    field = varintAt(p)
+    p += sizeOfField(field)
+    const delta = unzigzag(field)
+    field = varintAt(p)
+    p += sizeOfField(field)
+    const keyLength = unzigzag(field)
+    // A difference as a signed number: an earlier field may have passed the end.
+    if (keyLength < -1 || keyLength > ((recordEnd - p) as i32)) return -1
+    if (keyLength > 0) p += keyLength
+    field = varintAt(p)
+    p += sizeOfField(field)
+    const valueLength = unzigzag(field)
+    if (valueLength < -1 || valueLength > ((recordEnd - p) as i32)) return -1
+    const value = p
+    if (valueLength > 0) p += valueLength
+    field = varintAt(p)
+    p += sizeOfField(field)
+    if (field as u32 != 0) p = skipHeaders(p, recordEnd, unzigzag(field))
+    if (p != recordEnd || delta < previous || delta < 0 || (delta as u32) >= marksLength) return -1
+    // The same address, but known since the record's length: the processor reads the next record before it is done with this one.
+    p = recordEnd
     if (step == 0) {
       // Two records with the same offset would make accounting and dead letters ambiguous, although a broker accepts such a batch.
       if (delta == previous) return -1
       if (delta < firstDelta) {
         previous = delta
-        keptFrom = at
+        keptFrom = p
         continue
       }
     }
@@ -143,13 +173,13 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
     previous = delta
     if (time < earliest) earliest = time
     if (time > latest) latest = time
-    if (isFramedStep && !isFramed(valueAt, valueLength)) unframed++
-    const encoded = (at - from) as u32
+    if (isFramedStep && !isFramed(value, valueLength)) unframed++
+    const encoded = (p - from) as u32
     if (encoded > largest) largest = encoded
     store<u32>(deltasPtr + ((kept as usize) << 2), delta)
     kept++
   }
-  if (at != stop) return -1
+  if (p != stop) return -1
   if (keptFrom != sectionPtr) memory.copy(sectionPtr, keptFrom, stop - keptFrom)
   sectionLength = (stop - keptFrom) as u32
   sectionCount = kept
@@ -274,9 +304,12 @@ export function findUnframed(from: u32): i32 {
     at++
     readVarlong()
     readVarint()
-    skipBody(recordEnd)
+    const key = readVarint()
+    if (key > 0) at += key
+    const length = readVarint()
+    const value = at
     at = recordEnd
-    if (!isFramed(valueAt, valueLength)) return stopBehind(i)
+    if (!isFramed(value, length)) return stopBehind(i)
   }
   return -1
 }

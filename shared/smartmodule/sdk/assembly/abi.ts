@@ -1,6 +1,7 @@
 /** ABI 1: turns records sections into `Record`s and back. Authors use only `Config` and `emit`; the generated entry calls the rest. */
 import { Config } from './config'
 import { Kind } from './json'
+import { NOTED_MEMBER_BYTES, UNKNOWN_MEMBERS, membersSize, writeMembers } from './known-members'
 import { textOf } from './text'
 import { Path } from './path'
 import { Record, Writer, copyFast } from './record'
@@ -23,6 +24,13 @@ let seenBytes: i32 = 0
 const COLLECT_BYTES: i32 = 512 << 10
 const RECORD_COST: i32 = 256
 let errorCount: i32 = 0
+/** The members of the next batch's records, if the step before has written them. */
+let membersIn: usize = 0
+let membersInCapacity: i32 = 0
+let membersInLength: i32 = 0
+/** Those of the output's, if the next step wants them. */
+const membersOut = new Writer()
+let writesMembers: bool = false
 /** Set while a record is being handled, for `emit`. */
 let emitDelta: i32 = 0
 let emitTime: i64 = 0
@@ -38,6 +46,18 @@ export function alloc(length: i32): usize {
     input = heap.alloc(inputCapacity + 32)
   }
   return input
+}
+
+/** Room for the members that the step before has written for the records of the next batch. */
+export function takeMembers(length: i32): usize {
+  if (length > membersInCapacity) {
+    if (membersIn != 0) heap.free(membersIn)
+    membersInCapacity = length + (length >> 2) + 1024
+    // They are read 8 bytes at a time.
+    membersIn = heap.alloc(membersInCapacity + 16)
+  }
+  membersInLength = length
+  return membersIn
 }
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
@@ -75,6 +95,7 @@ export function init(ptr: usize, length: i32, author: (config: Config) => void):
   memory.copy(prefixPtr, changetype<usize>(output), prefixLength)
   const format = record.find(new Path('input_format'))
   json = format.kind != Kind.String || textOf(format.start, format.end) == 'json'
+  writesMembers = record.find(new Path('writes_members')).kind == Kind.True
   author(config)
   return config.error === null ? 0 : say(config.error!)
 }
@@ -88,37 +109,58 @@ function say(message: string): usize {
   return initText
 }
 
-let at: usize = 0
-
+/**
+ * The varint at `p` in the low 32 bits, and above them its length in bytes. Without a state: a global that each read must load and store costs
+ * more than the read. The host has checked the section.
+ */
 // @ts-ignore: decorator
 @inline
-function varint(): i32 {
-  let result: u32 = load<u8>(at++)
-  if (result >= 128) {
-    result &= 127
-    let shift: u32 = 7
-    while (true) {
-      const byte: u32 = load<u8>(at++)
-      result |= (byte & 127) << shift
-      if (byte < 128) break
-      shift += 7
-    }
+function varintAt(p: usize): u64 {
+  const first: u64 = load<u8>(p)
+  if (first < 128) return (unzigzag(first) as u64) | (1 << 32)
+  const second: u64 = load<u8>(p, 1)
+  if (second < 128) return (unzigzag((first & 127) | (second << 7)) as u64) | (2 << 32)
+  return longVarintAt(p)
+}
+
+function longVarintAt(p: usize): u64 {
+  let value: u64 = 0
+  let size: u64 = 0
+  while (true) {
+    const byte: u64 = load<u8>(p + (size as usize))
+    value |= (byte & 127) << (7 * size++)
+    if (byte < 128) return (unzigzag(value) as u64) | (size << 32)
   }
-  return ((result >>> 1) as i32) ^ -((result & 1) as i32)
 }
 
 // @ts-ignore: decorator
 @inline
-function varlong(): i64 {
-  let result: u64 = 0
+function unzigzag(raw: u64): u32 {
+  const value = raw as u32
+  return (value >>> 1) ^ -(value & 1)
+}
+
+// @ts-ignore: decorator
+@inline
+function sizeOfField(field: u64): usize {
+  return (field >>> 32) as usize
+}
+
+function varlongAt(p: usize): i64 {
+  let value: u64 = 0
   let shift: u64 = 0
   while (true) {
-    const byte: u64 = load<u8>(at++)
-    result |= (byte & 127) << shift
-    if (byte < 128) break
+    const byte: u64 = load<u8>(p++)
+    value |= (byte & 127) << shift
+    if (byte < 128) return ((value >>> 1) as i64) ^ -((value & 1) as i64)
     shift += 7
   }
-  return ((result >>> 1) as i64) ^ -((result & 1) as i64)
+}
+
+function varlongSizeAt(p: usize): usize {
+  let size: usize = 1
+  while (load<u8>(p++) >= 128) size++
+  return size
 }
 
 // @ts-ignore: decorator
@@ -179,6 +221,13 @@ export function emit(start: usize, end: usize): void {
   copyFast(to, from, headers)
   out.at = to + headers
   outCount++
+  if (writesMembers) noteMembers(start, end)
+}
+
+/** Tells the next step where the members of the output record's value [start, end) are. */
+function noteMembers(start: usize, end: usize): void {
+  membersOut.room(membersSize())
+  membersOut.at = writeMembers(start, end, membersOut.at)
 }
 
 function failRecord(ordinal: i32): void {
@@ -196,12 +245,17 @@ function failRecord(ordinal: i32): void {
 export function process(ptr: usize, length: i32, count: i32, partition: i32, baseOffset: i64, baseTimestamp: i64, logAppendTime: bool, author: (record: Record) => Outcome): usize {
   out.clear()
   errors.clear()
+  membersOut.clear()
+  let noted = membersIn
+  const notedEnd = membersIn + (membersInLength as usize)
+  membersInLength = 0
   outCount = 0
   errorCount = 0
   out.room(length + 64)
   record.partition = partition
   emitBase = baseTimestamp
-  at = ptr
+  let p = ptr
+  const isSameFrame = prefixLength == inputPrefix
   for (let i = 0; i < count; i++) {
     // Between records only globals hold references: the only safe moment to collect an author's garbage.
     if (seenBytes > COLLECT_BYTES) {
@@ -209,31 +263,50 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
       // @ts-ignore: a function of the runtime, which has no types
       __collect()
     }
-    const from = at
-    const size = varint()
+    const from = p
+    let field = varintAt(p)
+    const size = field as i32
     seenBytes += size + RECORD_COST
-    const next = at + size
-    at++
-    emitTime = varlong()
-    emitDelta = varint()
-    const keyLength = varint()
+    p += sizeOfField(field)
+    const next = p + (size as usize)
+    p++
+    field = varintAt(p)
+    // Most times differ from the batch's by less than 14 bits.
+    const isShort = field >>> 32 <= 2
+    emitTime = isShort ? ((field as i32) as i64) : varlongAt(p)
+    p += isShort ? sizeOfField(field) : varlongSizeAt(p)
+    field = varintAt(p)
+    emitDelta = field as i32
+    p += sizeOfField(field)
+    field = varintAt(p)
+    const keyLength = field as i32
+    p += sizeOfField(field)
     record.keyLength = keyLength
-    record.keyStart = at
-    if (keyLength > 0) at += keyLength
-    const valueLength = varint()
-    const value = at
+    record.keyStart = p
+    if (keyLength > 0) p += keyLength
+    field = varintAt(p)
+    const valueLength = field as i32
+    const value = p + sizeOfField(field)
+    p = next
+    let members = UNKNOWN_MEMBERS
+    let membersAt: usize = 0
+    if (noted + 2 <= notedEnd) {
+      members = load<u16>(noted)
+      membersAt = noted + 2
+      noted = members == UNKNOWN_MEMBERS ? membersAt : membersAt + (members as usize) * NOTED_MEMBER_BYTES
+      if (noted > notedEnd) members = UNKNOWN_MEMBERS
+    }
     if (valueLength < 0) {
       // A tombstone passes unchanged: dropping it would leave the deleted key alive in a compacted topic.
       out.bytes(from, next - from)
       outCount++
-      at = next
+      if (writesMembers) noteMembers(0, 0)
       continue
     }
     emitHeaders = value + valueLength
     emitHeadersEnd = next
     record.headersStart = emitHeaders
     record.reset()
-    at = next
     record.failure = null
     record.timestamp = logAppendTime ? baseTimestamp : baseTimestamp + emitTime
     record.offset = baseOffset + emitDelta
@@ -242,19 +315,22 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     // A length, not an address: growing may move the writer's memory.
     const before = out.length
     const beforeCount = outCount
+    const beforeMembers = membersOut.length
     let outcome = Outcome.Drop
     if (inputPrefix > 0 && (valueLength < inputPrefix || load<u8>(value) != 0)) record.fail('the value does not start with the schema registry prefix (magic byte 0)', 3)
-    else if (!json || record.parse()) outcome = author(record)
+    else if (!json || (members != UNKNOWN_MEMBERS && record.know(membersAt, members)) || record.parse()) outcome = author(record)
     if (record.failure !== null) {
       out.at = out.start + before
       outCount = beforeCount
+      membersOut.at = membersOut.start + beforeMembers
       failRecord(i)
     } else if (outcome == Outcome.Changed) emit(record.start, record.end)
     else if (outcome == Outcome.Keep) {
-      if (prefixLength == inputPrefix && !record.isRekeyed && !record.isRetimed && !record.hasNewHeaders) {
+      if (isSameFrame && !record.isRekeyed && !record.isRetimed && !record.hasNewHeaders) {
         out.bytes(from, next - from)
-        memory.copy(out.at - (next - value), prefixPtr, inputPrefix)
+        if (inputPrefix > 0) memory.copy(out.at - (next - value), prefixPtr, inputPrefix)
         outCount++
+        if (writesMembers) noteMembers(record.start, record.end)
       } else emit(value + inputPrefix, value + valueLength)
     }
   }
@@ -264,8 +340,8 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
   store<u32>(result, errors.start as u32, 12)
   store<u32>(result, errors.length as u32, 16)
   store<u32>(result, errorCount, 20)
-  store<u32>(result, 0, 24)
-  store<u32>(result, 0, 28)
+  store<u32>(result, membersOut.start as u32, 24)
+  store<u32>(result, membersOut.length as u32, 28)
   store<u32>(result, 0, 32)
   return result
 }

@@ -1,5 +1,5 @@
 /** Several changes of one record, written in one pass: everything between the changed values stays byte for byte. */
-import { keyEnd, keyEscaped, keyStart, memberCount, valueEnd } from './json'
+import { keyEnd, keyEscaped, keyStart, memberCount, valueEnd } from './known-members'
 import { unescape } from './text'
 import { Record, Writer } from './record'
 

@@ -1,7 +1,8 @@
 /** What authors import: `import { Record, Config, Path, Kind } from 'dps'`. */
-export { Kind, closeOf, isUtf8, kindAt, keyEnd, keyEscaped, keyStart, memberCount, parse as parseJson, skipChecked, skipSpace, valueEnd, valueStart } from './json'
+export { Kind, closeOf, isUtf8, kindAt, parse as parseJson, skipChecked, skipSpace } from './json'
+export { hasBackslash, keyEnd, keyEscaped, keyStart, memberCount, valueEnd, valueStart } from './known-members'
 export { compareNumbers, escapeTo, integerOf, numberOf, textOf, unescape } from './text'
-export { Path, Segment, Slice, findIn, findMember, hasBackslash, hasTwins } from './path'
+export { Path, Segment, Slice, findIn, findMember, hasTwins } from './path'
 export { Items, Members } from './members'
 export { Record, Writer } from './record'
 export { emit, emitJson, leftGarbage } from './abi'

@@ -2,39 +2,17 @@
  * JSON over bytes, without building a tree: one pass checks that the bytes are exactly one JSON document (RFC 8259, UTF-8 included) and
  * notes the members of a top-level object; later look-ups read only checked bytes. Strings are scanned 16 bytes at a time.
  */
+import { addMember, beginMembers, endMembers, limit } from './known-members'
 
 export const enum Kind { Missing, Null, False, True, Number, String, Object, Array }
 
 /** Deepest nesting a document may have. */
 const DEPTH_MAX: i32 = 128
 
-/** Members of the last parsed top-level object: key start, key end (inside the quotes), value start, value end, the key's escape flag. */
-const MEMBER_BYTES: usize = 24
-let members: usize = heap.alloc(64 * MEMBER_BYTES)
-let memberCapacity: i32 = 64
-export let memberCount: i32 = 0
-
 /** Why the last `parse` failed, for the record's error. */
 export let refusal: string = ''
 
-let limit: usize = 0
 let escaped: bool = false
-
-// @ts-ignore: decorator
-@inline
-export function keyStart(i: i32): usize { return load<u32>(members + (i as usize) * MEMBER_BYTES) as usize }
-// @ts-ignore: decorator
-@inline
-export function keyEnd(i: i32): usize { return load<u32>(members + (i as usize) * MEMBER_BYTES, 4) as usize }
-// @ts-ignore: decorator
-@inline
-export function valueStart(i: i32): usize { return load<u32>(members + (i as usize) * MEMBER_BYTES, 8) as usize }
-// @ts-ignore: decorator
-@inline
-export function valueEnd(i: i32): usize { return load<u32>(members + (i as usize) * MEMBER_BYTES, 12) as usize }
-// @ts-ignore: decorator
-@inline
-export function keyEscaped(i: i32): bool { return load<u32>(members + (i as usize) * MEMBER_BYTES, 16) != 0 }
 
 // @ts-ignore: decorator
 @inline
@@ -83,6 +61,20 @@ export function isUtf8(p: usize, end: usize): bool {
   return true
 }
 
+/** As `scanString`; most strings end within 16 bytes, and for them this is no call. */
+// @ts-ignore: decorator
+@inline
+function stringEnd(p: usize, end: usize): usize {
+  const v = v128.load(p)
+  const mask = i8x16.bitmask(v128.or(v128.or(i8x16.eq(v, i8x16.splat(34)), i8x16.eq(v, i8x16.splat(92))), i8x16.lt_s(v, i8x16.splat(32))))
+  const close = p + ctz(mask)
+  if (mask != 0 && load<u8>(close) == 34 && close < end) {
+    escaped = false
+    return close
+  }
+  return scanString(p, end)
+}
+
 /** The closing quote of the string whose content starts at `p`, 0 when malformed. Sets `escaped`. Reads up to 15 bytes past `end`. */
 function scanString(p: usize, end: usize): usize {
   const quote = i8x16.splat(34)
@@ -91,8 +83,8 @@ function scanString(p: usize, end: usize): usize {
   escaped = false
   while (true) {
     const v = v128.load(p)
-    // `bitmask` reads sign bits: bytes ≥ 0x80 have theirs set, the comparisons set it for the others.
-    const mask = i8x16.bitmask(v128.or(v128.or(v, i8x16.eq(v, quote)), v128.or(i8x16.eq(v, backslash), i8x16.lt_u(v, space))))
+    // As signed numbers, bytes from 0x80 on are below the space too.
+    const mask = i8x16.bitmask(v128.or(v128.or(i8x16.eq(v, quote), i8x16.eq(v, backslash)), i8x16.lt_s(v, space)))
     if (mask == 0) {
       p += 16
       if (p >= end) return 0
@@ -145,6 +137,30 @@ function scanNumber(p: usize, end: usize): usize {
   return p
 }
 
+/** As `scanNumber`, without a call and a loop for whole numbers of up to 15 digits. Reads up to 15 bytes past `end`. */
+// @ts-ignore: decorator
+@inline
+function numberEnd(p: usize, end: usize): usize {
+  const digits = i8x16.bitmask(i8x16.lt_u(i8x16.sub(v128.load(p), i8x16.splat(48)), i8x16.splat(10)))
+  const after = p + ctz(~digits)
+  const next: u32 = load<u8>(after)
+  if (after > p && after < end && next != 46 && (next | 32) != 101 && after - p < 16 && (load<u8>(p) != 48 || after == p + 1)) return after
+  return scanNumber(p, end)
+}
+
+/** As `scanValue`, without a call for strings and numbers inside of an object. */
+// @ts-ignore: decorator
+@inline
+function memberEnd(p: usize, end: usize, depth: i32): usize {
+  if (p >= end) return 0
+  const c: u32 = load<u8>(p)
+  if (c == 34) {
+    const close = stringEnd(p + 1, end)
+    return close == 0 ? 0 : close + 1
+  }
+  return c - 48 < 10 ? numberEnd(p, end) : scanValue(p, end, depth)
+}
+
 /** Checks the value at `p`; returns the first byte after it, 0 when malformed. */
 function scanValue(p: usize, end: usize, depth: i32): usize {
   if (p >= end) return 0
@@ -159,11 +175,11 @@ function scanValue(p: usize, end: usize, depth: i32): usize {
     if (p < end && load<u8>(p) == 125) return p + 1
     while (true) {
       if (p >= end || load<u8>(p) != 34) return 0
-      p = scanString(p + 1, end)
+      p = stringEnd(p + 1, end)
       if (p == 0) return 0
       p = skipSpace(p + 1, end)
       if (p >= end || load<u8>(p) != 58) return 0
-      p = scanValue(skipSpace(p + 1, end), end, depth + 1)
+      p = memberEnd(skipSpace(p + 1, end), end, depth + 1)
       if (p == 0) return 0
       p = skipSpace(p, end)
       if (p >= end) return 0
@@ -211,8 +227,8 @@ export function kindAt(p: usize): Kind {
  * Returns its kind, `Kind.Missing` when it is not JSON (see `refusal`). 16 bytes after `end` must be readable.
  */
 export function parse(p: usize, end: usize): Kind {
-  memberCount = 0
-  limit = end
+  beginMembers(end)
+  const start = p
   p = skipSpace(p, end)
   if (p >= end) return refuse('the value is empty, not a JSON document')
   if (load<u8>(p) != 123) {
@@ -227,24 +243,17 @@ export function parse(p: usize, end: usize): Kind {
     while (true) {
       if (p >= end || load<u8>(p) != 34) return refuse('the value is not valid JSON')
       const key = p + 1
-      const close = scanString(key, end)
+      const close = stringEnd(key, end)
       if (close == 0) return refuse('the value is not valid JSON')
-      const escapedKey = escaped
+      const isEscaped = escaped
       p = close + 1
       if (p < end && load<u8>(p) != 58) p = skipSpace(p, end)
       if (p >= end || load<u8>(p) != 58) return refuse('the value is not valid JSON')
       p++
       if (p < end && load<u8>(p) <= 32) p = skipSpace(p, end)
-      const after = scanValue(p, end, 1)
+      const after = memberEnd(p, end, 1)
       if (after == 0) return refuse('the value is not valid JSON')
-      if (memberCount == memberCapacity) growMembers()
-      const m = members + (memberCount as usize) * MEMBER_BYTES
-      store<u32>(m, key as u32)
-      store<u32>(m, close as u32, 4)
-      store<u32>(m, p as u32, 8)
-      store<u32>(m, after as u32, 12)
-      store<u32>(m, escapedKey as u32, 16)
-      memberCount++
+      addMember(key, close, p, after, isEscaped)
       p = after
       if (p < end && load<u8>(p) <= 32) p = skipSpace(p, end)
       if (p >= end) return refuse('the value is not valid JSON')
@@ -254,17 +263,14 @@ export function parse(p: usize, end: usize): Kind {
       if (p < end && load<u8>(p) <= 32) p = skipSpace(p, end)
     }
   }
-  return skipSpace(p, end) == end ? Kind.Object : refuse('the value has bytes after its JSON document')
+  if (skipSpace(p, end) != end) return refuse('the value has bytes after its JSON document')
+  endMembers(start, end)
+  return Kind.Object
 }
 
 function refuse(why: string): Kind {
   refusal = why
   return Kind.Missing
-}
-
-function growMembers(): void {
-  memberCapacity *= 2
-  members = heap.realloc(members, (memberCapacity as usize) * MEMBER_BYTES)
 }
 
 /** The closing quote of the checked string whose content starts at `p`. */

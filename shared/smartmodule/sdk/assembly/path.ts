@@ -1,5 +1,6 @@
 /** Dotted paths (`customer.address.city`, `items.0.sku`) into a checked document. */
-import { Kind, closeOf, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, valueEnd, valueStart } from './json'
+import { Kind, closeOf, kindAt, skipChecked, skipSpace } from './json'
+import { hasBackslash, keyEnd, keyEscaped, keyStart, memberCount, valueEnd, valueStart } from './known-members'
 import { unescape } from './text'
 
 /** The result of `find`: the bytes of a value inside the record, valid until the next record. */
@@ -132,9 +133,4 @@ export function findIn(p: usize, segment: Segment, into: Slice): bool {
     if (load<u8>(p) == 44) p = skipSpace(p + 1, usize.MAX_VALUE)
   }
   return found
-}
-
-export function hasBackslash(p: usize, end: usize): bool {
-  for (; p < end; p++) if (load<u8>(p) == 92) return true
-  return false
 }

@@ -1,5 +1,6 @@
 /** The record an author's function sees: one object for all records, its bytes valid until the function returns. */
-import { Kind, isUtf8, memberCount, parse, refusal, valueEnd, valueStart } from './json'
+import { Kind, isUtf8, parse, refusal } from './json'
+import { forgetMembers, memberCount, readMembers, valueEnd, valueStart } from './known-members'
 import { escapeTo, integerOf, numberOf, textOf } from './text'
 import { Path, Segment, Slice, findMember, findPath } from './path'
 
@@ -231,6 +232,8 @@ export class Record {
   commit(writer: Writer): void {
     this.start = writer.start
     this.end = writer.at
+    // Until it is parsed; another writer's bytes may have been at the same place.
+    forgetMembers()
   }
 
   /** Replaces (or adds) one top-level member by splicing bytes: `value` is a complete JSON value. */
@@ -282,6 +285,13 @@ export class Record {
   setJson(name: Segment, json: string): void {
     const bytes = String.UTF8.encode(json)
     this.setBytes(name, changetype<usize>(bytes), bytes.byteLength)
+  }
+
+  /** Takes over where the value's members are, as the step before has found them; false where that can't be. */
+  know(members: usize, count: u32): bool {
+    if (!readMembers(members, count as i32, this.start, this.end)) return false
+    this.kind = Kind.Object
+    return true
   }
 
   /** Parses the value as it is now. False when it is not one complete JSON document (the record has failed then). */
