@@ -7,6 +7,7 @@ import { ACCOUNT_TYPE_NAMES } from './limits.ts'
 import { upgradeDefinition } from './older-formats.ts'
 import { SchemaText } from './schema-text.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from './policies.ts'
+import { SMARTMODULE_KINDS } from './smartmodule-kind.ts'
 import { taskName, type TaskId } from './task.ts'
 
 /** The statuses that a client can request for a pipeline. */
@@ -31,7 +32,7 @@ export const LOST_POSITION_POLICIES = ['fail', 'earliest'] as const
 const PinnedVersion = z.object({
   version: z.string(),
   sha256: z.string(),
-  kind: z.enum(['batch', 'extism']),
+  kind: z.enum(SMARTMODULE_KINDS),
   extism_function: z.enum(['filter', 'filter_map', 'array_map', 'map', 'process']).optional(),
   input_format: z.string(),
   output_format: z.string(),

@@ -124,12 +124,20 @@ export async function compileSmartModule(
 }
 
 /** Source files of the host's own kernel, in `host/kernel`. */
-export const KERNEL_FILES = ['kernel.ts', 'build.ts', 'gather.ts', 'split.ts', 'reader.ts', 'bytes.ts'] as const
+export const KERNEL_FILES = ['kernel.ts', 'blocks.ts', 'build.ts', 'gather.ts', 'split.ts', 'reader.ts', 'bytes.ts'] as const
+
+/** Those of them that the others share, and that export nothing. */
+const KERNEL_PARTS: ReadonlySet<string> = new Set(['reader.ts', 'bytes.ts'])
 
 /** The WebAssembly binary of the host's own kernel. Throws SmartModuleCompileError when it does not compile. */
 export async function compileKernel(): Promise<Uint8Array<ArrayBuffer>> {
   const files = new Map([
-    ['entry.ts', "export * from './kernel'\nexport * from './build'\nexport * from './gather'\nexport * from './split'\n"],
+    [
+      'entry.ts',
+      KERNEL_FILES.filter((name) => !KERNEL_PARTS.has(name))
+        .map((name) => `export * from './${name.replace('.ts', '')}'\n`)
+        .join(''),
+    ],
   ])
   for (const name of KERNEL_FILES) files.set(name, await readFile(join(ROOM, 'host', 'kernel', name), 'utf8'))
   return assemble(files, KERNEL_OPTIONS)

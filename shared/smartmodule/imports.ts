@@ -1,5 +1,7 @@
 /** The host functions that a SmartModule may import; an upload that imports anything else is refused. */
-import type { ExtismPluginOptions } from '@extism/extism'
+import type { SmartModuleKind } from '../model/smartmodule-kind.ts'
+import type { CallSeed, HostFunctions } from './call-seed.ts'
+import { wasiFunctions } from './wasi.ts'
 import { MEASURE_NAME, OWN_MEASURES, type LogLevel, type Measure } from '../model/telemetry.ts'
 
 const EXTISM = [
@@ -36,6 +38,25 @@ const CONSOLES = {
   'console.error': 'error',
 } as const satisfies Record<string, LogLevel>
 const ASSEMBLYSCRIPT = ['abort', 'seed', 'Date.now', ...Object.keys(CONSOLES)]
+/** Fluvio's: takes a module's answer. */
+const FLUVIO = ['copy_records']
+const REDPANDA = [
+  'check_abi_version_1',
+  'check_abi_version_2',
+  'read_batch_header',
+  'read_next_record',
+  'write_record',
+  'write_record_with_options',
+]
+/** Of Redpanda's schema registry, which answers that it is not there. */
+const REDPANDA_REGISTRY = [
+  'check_abi_version_0',
+  'get_schema_definition_len',
+  'get_schema_definition',
+  'get_subject_schema_len',
+  'get_subject_schema',
+  'create_subject_schema',
+]
 /** This service's own: numbers for the pipeline's metrics. */
 const MEASURES = ['count', 'observe'] as const
 /** WASI preview 1 without files and sockets. */
@@ -62,7 +83,9 @@ const WASI = [
 
 const EXTISM_NAMESPACE = 'extism:host/env'
 const ALLOWED: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ['env', new Set(ASSEMBLYSCRIPT)],
+  ['env', new Set([...ASSEMBLYSCRIPT, ...FLUVIO])],
+  ['redpanda_transform', new Set(REDPANDA)],
+  ['redpanda_schema_registry', new Set(REDPANDA_REGISTRY)],
   ['dps', new Set(MEASURES)],
   [EXTISM_NAMESPACE, new Set(EXTISM)],
   ['wasi_snapshot_preview1', new Set(WASI)],
@@ -70,34 +93,11 @@ const ALLOWED: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 
 /** Whether a SmartModule may import the function. */
 export const allowedImport = (module: string, name: string): boolean => ALLOWED.get(module)?.has(name) ?? false
-/** Whether the namespace is Extism's, which is for Extism plug-ins only. */
-export const isExtismImport = (module: string): boolean => module === EXTISM_NAMESPACE
-
-/** Where a SmartModule's lines and numbers go. */
-export type Telemetry = { log(level: LogLevel, line: string): void; measure(kind: Measure['kind'], name: string, value: number): void }
-
-/** The current call as the host functions see it; clock and random numbers derive from it, so that a replay gives the same. */
-export type CallSeed = {
-  timestampMs: number
-  offset: bigint
-  telemetry: Telemetry
-  memory: () => WebAssembly.Memory | undefined
-  /** What the call has allocated through Extism so far. */
-  blocks: number
-  blockBytes: number
-}
-
-/** The seed of an instance's calls, before the first one; `memoryOf` is set once the instance has a memory. */
-export function newCallSeed(telemetry: Telemetry): CallSeed & { memoryOf?: WebAssembly.Memory } {
-  const call: CallSeed & { memoryOf?: WebAssembly.Memory } = {
-    timestampMs: 0,
-    offset: 0n,
-    telemetry,
-    memory: () => call.memoryOf,
-    blocks: 0,
-    blockBytes: 0,
-  }
-  return call
+/** The kind of modules that an import is for alone; undefined for one that all may have. */
+export function kindOfImport(module: string, name: string): SmartModuleKind | undefined {
+  if (module === EXTISM_NAMESPACE) return 'extism'
+  if (module.startsWith('redpanda_')) return 'redpanda'
+  return module === 'env' && FLUVIO.includes(name) ? 'fluvio' : undefined
 }
 
 /** A deterministic 32-bit random generator (xorshift, seeded by the offset). */
@@ -108,65 +108,6 @@ function nextRandom(seed: { value: number }): number {
   x ^= x << 5
   seed.value = x >>> 0
   return seed.value
-}
-
-type HostFunctions = NonNullable<ExtismPluginOptions['functions']>
-
-/** Thrown by a host function to end the call: the module asked for it, or for more than it may have. Its instance is lost. */
-export class CallEnded extends Error {}
-
-/** Blocks outside of a plug-in's memory that it allocates in one call. */
-const BLOCK_BYTES_MAX = 64 << 20
-const BLOCKS_MAX = 100_000
-/** Variables that a plug-in keeps between calls. */
-const VARIABLES_MAX = 1000
-const VARIABLE_BYTES_MAX = 1 << 20
-
-/** What Extism 1.0.3 gives its host functions of the call at hand. */
-type ExtismCall = {
-  alloc(size: bigint): bigint
-  read(address: bigint): { bytes(): Uint8Array; string(): string } | null
-  store(value: Uint8Array): bigint
-}
-
-/** Of Extism's levels: 0 is trace, 2 is info. */
-const LOG_LEVEL_INFO = 2
-
-/** Extism's own functions that have no bound, with one. Its variables point into blocks that the next call reuses: these are copies. */
-function boundedExtism(call: CallSeed): HostFunctions[string] {
-  const variables = new Map<string, Uint8Array>()
-  const bytes = () => [...variables].reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  const count = (size: number): void => {
-    call.blocks++
-    call.blockBytes += size
-    if (call.blocks > BLOCKS_MAX || call.blockBytes > BLOCK_BYTES_MAX)
-      throw new CallEnded(`allocates more than ${BLOCK_BYTES_MAX >> 20} MiB or ${BLOCKS_MAX} blocks in one call`)
-  }
-  return {
-    alloc: (extism: ExtismCall, size: bigint) => {
-      count(Number(size))
-      return extism.alloc(size)
-    },
-    // Extism 1.0.3 lacks these two, which newer PDKs import.
-    get_log_level: () => LOG_LEVEL_INFO,
-    log_trace: () => {},
-    var_get: (extism: ExtismCall, address: bigint) => {
-      const value = variables.get(extism.read(address)?.string() ?? '')
-      if (!value) return 0n
-      count(value.length)
-      // A block of its own: what the plug-in does with it does not change the variable.
-      return extism.store(new Uint8Array(value))
-    },
-    var_set: (extism: ExtismCall, address: bigint, valueAddress: bigint) => {
-      const name = extism.read(address)?.string()
-      if (name === undefined) return
-      const value = valueAddress === 0n ? undefined : extism.read(valueAddress)?.bytes()
-      if (value) variables.set(name, new Uint8Array(value))
-      else variables.delete(name)
-      if (variables.size > VARIABLES_MAX || bytes() > VARIABLE_BYTES_MAX)
-        throw new CallEnded(`keeps more than ${VARIABLES_MAX} variables or ${VARIABLE_BYTES_MAX >> 20} MiB of them`)
-    },
-  }
 }
 
 /** Reads an AssemblyScript string (UTF-16; its byte length is in the 4 bytes before it); empty when it is invalid. */
@@ -193,13 +134,7 @@ function measureName(call: CallSeed, pointer: number, length: number): string | 
   return undefined
 }
 
-/** WASI preview 1: `clockid`. */
-const CLOCK_MONOTONIC = 1
-const STEADY_STEP = 1_000_000n
-const ERRNO_BADF = 8
-const ERRNO_NOSYS = 52
-
-/** The functions for Extism's `functions` option. They read `call` on each use, so its fields may change from batch to batch. */
+/** What a module may import beside its own kind's functions. They read `call` on each use, so its fields may change from batch to batch. */
 export function hostFunctions(call: CallSeed): HostFunctions {
   const random = { value: 0 }
   let seededFor = -1n
@@ -210,22 +145,9 @@ export function hostFunctions(call: CallSeed): HostFunctions {
     }
     return nextRandom(random)
   }
-  let steady = 0n
-  let steadyFor = -1n
-  /** Nanoseconds that grow within a call, and are never 0, where Go's runtime ends. They begin anew with each record, as in a replay. */
-  const steadyTime = () => {
-    if (steadyFor !== call.offset) steady = BigInt(Math.max(0, call.timestampMs)) * 1_000_000n
-    steadyFor = call.offset
-    return (steady += STEADY_STEP)
-  }
-  const view = () => {
-    const memory = call.memory()
-    if (!memory) throw new Error('the module called the host before it had a memory')
-    return new DataView(memory.buffer)
-  }
   const measure =
     (kind: Measure['kind']) =>
-    (_context: unknown, pointer: number, length: number, value: number): void => {
+    (pointer: number, length: number, value: number): void => {
       const name = measureName(call, pointer, length)
       if (name === undefined) return
       if (Number.isFinite(value) && (kind === 'observe' || value >= 0)) call.telemetry.measure(kind, name, value)
@@ -233,19 +155,11 @@ export function hostFunctions(call: CallSeed): HostFunctions {
     }
   const consoles = Object.entries(CONSOLES).map(([name, level]) => [
     name,
-    (_context: unknown, pointer: number) => call.telemetry.log(level, assemblyScriptText(call.memory(), pointer)),
+    (pointer: number) => call.telemetry.log(level, assemblyScriptText(call.memory(), pointer)),
   ])
-  const zero = () => 0
-  const badFile = () => ERRNO_BADF
-  const writeTwoZeros = (_context: unknown, first: number, second: number) => {
-    view().setUint32(first, 0, true)
-    view().setUint32(second, 0, true)
-    return 0
-  }
   return {
-    [EXTISM_NAMESPACE]: boundedExtism(call),
     env: {
-      abort: (_context: unknown, message: number, file: number, line: number, column: number) => {
+      abort: (message: number, file: number, line: number, column: number) => {
         const text = assemblyScriptText(call.memory(), message) || 'abort'
         throw new Error(`${text} (${assemblyScriptText(call.memory(), file)}:${line}:${column})`)
       },
@@ -254,56 +168,6 @@ export function hostFunctions(call: CallSeed): HostFunctions {
       ...Object.fromEntries(consoles),
     },
     dps: { count: measure('count'), observe: measure('observe') },
-    wasi_snapshot_preview1: {
-      args_get: zero,
-      args_sizes_get: writeTwoZeros,
-      environ_get: zero,
-      environ_sizes_get: writeTwoZeros,
-      clock_res_get: (_context: unknown, _clock: number, target: number) => {
-        view().setBigUint64(target, 1_000_000n, true)
-        return 0
-      },
-      clock_time_get: (_context: unknown, clock: number, _precision: bigint, target: number) => {
-        view().setBigUint64(target, clock === CLOCK_MONOTONIC ? steadyTime() : BigInt(call.timestampMs) * 1_000_000n, true)
-        return 0
-      },
-      random_get: (_context: unknown, pointer: number, length: number) => {
-        const target = view()
-        for (let i = 0; i < length; i++) target.setUint8(pointer + i, draw() & 255)
-        return 0
-      },
-      fd_write: (_context: unknown, _fd: number, vectors: number, count: number, written: number) => {
-        const memory = view()
-        let total = 0
-        for (let i = 0; i < count; i++) {
-          const pointer = memory.getUint32(vectors + i * 8, true)
-          const length = memory.getUint32(vectors + i * 8 + 4, true)
-          if (length > 0 && total < 65_536)
-            call.telemetry.log('info', Buffer.from(memory.buffer, pointer, Math.min(length, 65_536)).toString('utf8').trimEnd())
-          total += length
-        }
-        memory.setUint32(written, total, true)
-        return 0
-      },
-      fd_read: badFile,
-      fd_close: badFile,
-      fd_seek: badFile,
-      fd_fdstat_get: (_context: unknown, fd: number, target: number) => {
-        if (fd > 2) return ERRNO_BADF
-        const memory = view()
-        for (let i = 0; i < 24; i++) memory.setUint8(target + i, 0)
-        // A character device, as standard streams are.
-        memory.setUint8(target, 2)
-        return 0
-      },
-      fd_fdstat_set_flags: badFile,
-      fd_prestat_get: badFile,
-      fd_prestat_dir_name: badFile,
-      proc_exit: (_context: unknown, code: number) => {
-        throw new CallEnded(`the module called proc_exit(${code})`)
-      },
-      sched_yield: zero,
-      poll_oneoff: () => ERRNO_NOSYS,
-    },
+    wasi_snapshot_preview1: wasiFunctions(call, draw),
   }
 }

@@ -3,7 +3,7 @@
  * one, a look-up beside JSON.parse, a batch module beside the same as an Extism plug-in, and CEL beside another implementation.
  */
 import { celEnv, parse, plan, type CelInput } from '@bufbuild/cel'
-import { compileFixture } from '../harness/extism-fixture.ts'
+import { compileFixture } from '../harness/compiled-fixtures.ts'
 import { openTestChain, type ModuleKind } from '../harness/chains.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import type { Step } from '../harness/pipelines.ts'

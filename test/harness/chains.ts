@@ -45,6 +45,8 @@ export type ChainResult = {
 }
 export type TestChain = {
   run(values: (string | Buffer | null)[], hints?: ReplayHints, keyAt?: (index: number) => Buffer | null): Promise<ChainResult>
+  /** What a step's instance takes; steps count from 0. */
+  memoryBytes(step: number): number
   /** Nanoseconds per record that the chain alone takes, over all the values `turns` times. Throws when a record fails. */
   measure(values: string[], turns: number): Promise<number>
 }
@@ -120,6 +122,7 @@ export async function openTestChain(
       hints,
     )
   return {
+    memoryBytes: (step) => chain.memoryBytes(step),
     async measure(values, turns) {
       const section = sectionOf(values)
       const counts = new Float64Array(Math.max(1, steps.length) * COUNTER_COUNT)

@@ -1,4 +1,5 @@
 /** Resolves a request's chain: finds modules, pins versions, checks configs against their schemas and by starting the modules. */
+import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
@@ -84,7 +85,7 @@ export function withPolicies(steps: Step[], entries: PipelineRequest['processors
   return steps.map((step, index) => ({ ...step, on_error: entries[index]?.on_error ?? fallback }))
 }
 
-type StartDeps = Pick<Deps, 'db' | 'workshop'>
+type StartDeps = Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>
 type Owned = { id: string; account_id: string }
 
 const DEADLINES = { cpuMs: 5000, wallMs: 15_000 }
@@ -100,7 +101,7 @@ export async function assertChainStarts(deps: StartDeps, pipeline: Owned, steps:
 
 /** Returns the faults. May take seconds, so never call it in a transaction, whose locks others wait for. A dry run only checks configs. */
 export async function chainFaults(
-  { db, workshop }: StartDeps,
+  { db, cacheFolder, workshop }: StartDeps,
   { id, account_id }: Owned,
   steps: ResolvedStep[],
   isDryRun: boolean,
@@ -114,6 +115,7 @@ export async function chainFaults(
           {
             task: 'start',
             isDryRun,
+            kernel: await kernelBinary(cacheFolder),
             steps: await Promise.all(
               steps.map(
                 async ({ definition: { sha256, kind, extism_function, config, input_format, output_format }, parameters, index }) => ({

@@ -57,7 +57,11 @@ export async function placeInPipeline(db: Queryable, definition: PipelineDefinit
 }
 
 /** The step that keeps the records for which the expression is true. Throws 400 where it is no expression, with its line and column. */
-export async function filterStep(deps: Pick<Deps, 'db' | 'workshop'>, { accountId }: Caller, expression: string): Promise<Step> {
+export async function filterStep(
+  deps: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
+  { accountId }: Caller,
+  expression: string,
+): Promise<Step> {
   const details: Detail[] = []
   const entry = { module_id: 'dps/cel', config: { filter: expression }, changes_keys: false }
   const [step] = await resolveSteps(deps.db, accountId, [entry], details)

@@ -3,8 +3,8 @@
  * imports, one bounded memory, bounded tables, and the exports of a known kind with their signatures. Runs in a workshop.
  */
 import { SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
-import { EXTISM_FUNCTIONS, type ExtismFunction, type SmartModuleKind } from '../../../shared/model/smartmodule-kind.ts'
-import { allowedImport, isExtismImport } from '../../../shared/smartmodule/imports.ts'
+import { EXTISM_FUNCTIONS, FLUVIO_FUNCTIONS, type ExtismFunction, type SmartModuleKind } from '../../../shared/model/smartmodule-kind.ts'
+import { allowedImport, kindOfImport } from '../../../shared/smartmodule/imports.ts'
 import { InspectionError, shownName, unsigned } from './wasm-reader.ts'
 import { readSections, type ModuleShape } from './wasm-sections.ts'
 
@@ -58,22 +58,59 @@ function kindOf(shape: ModuleShape): Inspection {
       if (found?.signature !== signature)
         throw new InspectionError(`the export ${name} must be a function ${signature}, not ${found?.signature ?? `a ${found?.kind}`}`)
     }
-    const extism = shape.imports.find(({ module }) => isExtismImport(module))
-    if (extism) throw new InspectionError(`a batch module can't import ${shownName(extism.name)} of Extism`)
+    assertImportsFit(shape, 'batch')
     assertMemory(shape)
     return { kind: 'batch' }
   }
+  const other = otherKindOf(shape)
+  if (other) return { kind: other }
   const extismFunction = EXTISM_FUNCTIONS.find((name) => exports.get(name)?.kind === 'function')
   if (!extismFunction)
     throw new InspectionError(
-      `the module exports neither dps_abi_1 (a batch module) nor one of ${EXTISM_FUNCTIONS.join(', ')} (an Extism plug-in)`,
+      `the module exports neither dps_abi_1 (a batch module) nor one of ${EXTISM_FUNCTIONS.join(', ')} (an Extism plug-in), and imports ` +
+        'nothing of Redpanda or Fluvio',
     )
   const { signature } = exports.get(extismFunction)!
   // Some toolkits make functions without a result; Extism takes it for 0.
   if (signature !== ' → i32' && signature !== ' → ')
     throw new InspectionError(`the export ${extismFunction} must be a function → i32, not ${signature}`)
+  assertImportsFit(shape, 'extism')
   assertMemory(shape)
   return { kind: 'extism', extismFunction }
+}
+
+/** The signature of Fluvio's functions, and of the one by which it gives a module memory. */
+const FLUVIO_CALL = 'i32 i32 i32 → i32'
+const FLUVIO_ALLOC = 'i32 → i32'
+
+/** A module made for Redpanda or Fluvio is known by what it imports. Throws InspectionError when it can't run here. */
+function otherKindOf(shape: ModuleShape): 'redpanda' | 'fluvio' | undefined {
+  const kind = shape.imports.map(({ module, name }) => kindOfImport(module, name)).find((each) => each === 'redpanda' || each === 'fluvio')
+  if (kind === undefined) return undefined
+  assertImportsFit(shape, kind)
+  assertMemory(shape)
+  const signatures = kind === 'redpanda' ? { _start: ' → ' } : { alloc: FLUVIO_ALLOC, [fluvioFunctionOf(shape)]: FLUVIO_CALL }
+  for (const [name, signature] of Object.entries(signatures))
+    if (shape.exports.get(name)?.signature !== signature)
+      throw new InspectionError(
+        `the export ${name} of a ${kind} module must be a function ${signature.trim() || 'without parameters and results'}`,
+      )
+  return kind
+}
+
+function fluvioFunctionOf({ exports }: ModuleShape): string {
+  for (const name of ['aggregate', 'look_back'])
+    if (exports.has(name)) throw new InspectionError(`the module exports ${name}: Fluvio modules that keep state do not run here`)
+  const name = FLUVIO_FUNCTIONS.find((each) => exports.has(each))
+  if (name === undefined) throw new InspectionError(`the Fluvio module exports none of ${FLUVIO_FUNCTIONS.join(', ')}`)
+  return name
+}
+
+/** What one kind of modules imports is not there for another. */
+function assertImportsFit({ imports }: ModuleShape, kind: SmartModuleKind): void {
+  const foreign = imports.find(({ module, name }) => (kindOfImport(module, name) ?? kind) !== kind)
+  if (foreign)
+    throw new InspectionError(`a module of the kind ${kind} can't import ${shownName(foreign.module)}.${shownName(foreign.name)}`)
 }
 
 function assertMemory({ exports }: ModuleShape): void {

@@ -4,11 +4,12 @@
  */
 import { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { z } from 'zod'
+import { SMARTMODULE_KINDS } from '../../../shared/model/smartmodule-kind.ts'
 import { unpacked } from './packed.ts'
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 
 const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array)
-const Kind = z.enum(['batch', 'extism'])
+const Kind = z.enum(SMARTMODULE_KINDS)
 const ExtismFunction = z.enum(['filter', 'filter_map', 'array_map', 'map', 'process'])
 
 /** One step to start or trace; `parameters` is the JSON Schema for its config. */
@@ -73,7 +74,7 @@ const Job = z.discriminatedUnion('task', [
   /** A source in TypeScript, to be compiled against the SDK. */
   z.object({ task: z.literal('compile'), code: z.string() }),
   /** A dry run only checks the configs. */
-  z.object({ task: z.literal('start'), steps: z.array(Step), isDryRun: z.boolean() }),
+  z.object({ task: z.literal('start'), kernel: Bytes, steps: z.array(Step), isDryRun: z.boolean() }),
   z.object({ task: z.literal('trace'), kernel: Bytes, steps: z.array(Step), sinkSchemaId: z.number(), records: z.array(Input) }),
   z.object({ task: z.literal('check'), endpoint: Endpoint, withinMs: z.number() }),
   z.object({ task: z.literal('dispose'), endpoint: Endpoint }),

@@ -6,9 +6,8 @@ import { ENDED_ITSELF } from '../../../shared/processes/watched-child.ts'
 import { compileSmartModule, SmartModuleCompileError } from '../../../shared/smartmodule/compile.ts'
 import { settingsOf } from '../../../shared/smartmodule/settings.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
-import type { Telemetry } from '../../../shared/smartmodule/imports.ts'
-import { openBatchInstance } from '../../../shared/smartmodule/host/batch-instance.ts'
-import { openExtismInstance } from '../../../shared/smartmodule/host/extism-instance.ts'
+import type { Telemetry } from '../../../shared/smartmodule/call-seed.ts'
+import { openInstance } from '../../../shared/smartmodule/host/open-instance.ts'
 import { checkEndpoint, disposeEndpoint } from './endpoints.ts'
 import { configFaults, parametersFault } from './config-faults.ts'
 import { inspectBinary } from './inspect.ts'
@@ -50,16 +49,16 @@ async function compile(code: string): Promise<Answer> {
 /** Whether a module starts is all that is asked of it here. */
 const SILENT: Telemetry = { log: () => {}, measure: () => {} }
 
-async function start(steps: JobStep[], isDryRun: boolean): Promise<Answer> {
+async function start(kernelBinary: Uint8Array, steps: JobStep[], isDryRun: boolean): Promise<Answer> {
   const faults = steps.flatMap(({ parameters, document }) =>
     configFaults(parameters, document.config).map((fault) => ({ ...fault, step: document.step })),
   )
   if (faults.length > 0) return { faults }
   if (isDryRun) return { started: true }
+  const kernel = await WebAssembly.compile(new Uint8Array(kernelBinary))
   for (const { binary, kind, extismFunction, document } of steps) {
     const module = await WebAssembly.compile(new Uint8Array(binary))
-    if (kind === 'batch') await openBatchInstance(module, document, SILENT)
-    else await openExtismInstance(module, extismFunction ?? 'process', document, SILENT)
+    await openInstance({ module, kind, ...(extismFunction ? { extismFunction } : {}) }, document, SILENT, kernel)
   }
   return { started: true }
 }
@@ -71,7 +70,7 @@ async function answerTo(job: Job): Promise<Answer> {
     case 'compile':
       return compile(job.code)
     case 'start':
-      return start(job.steps, job.isDryRun)
+      return start(job.kernel, job.steps, job.isDryRun)
     case 'trace': {
       const kernel = await WebAssembly.compile(new Uint8Array(job.kernel))
       await traceRecords(kernel, job.steps, job.sinkSchemaId, job.records, (progress) => {

@@ -3,10 +3,11 @@
  * HOT: nothing here runs per record except reading error entries. The guest's output is untrusted.
  */
 import { reasonOf } from '../../errors/reason-of.ts'
-import createPlugin from '@extism/extism'
+import createPlugin, { type ExtismPluginOptions } from '@extism/extism'
 import type { LogLevel } from '../../model/telemetry.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap, type BatchExports, type InitDocument } from '../abi.ts'
-import { hostFunctions, newCallSeed, type CallSeed, type Telemetry } from '../imports.ts'
+import { newCallSeed, type CallSeed, type HostFunctions, type Telemetry } from '../call-seed.ts'
+import { hostFunctions } from '../imports.ts'
 import { fillSection, type Kernel } from './kernel.ts'
 import type { BatchContext, StepInstance } from './step.ts'
 
@@ -19,7 +20,7 @@ export async function openBatchInstance(module: WebAssembly.Module, document: In
   try {
     const plugin = await createPlugin(
       { wasm: [{ module }] },
-      { useWasi: false, functions: hostFunctions(call), logger: consoleOf(telemetry), config: {} },
+      { useWasi: false, functions: withoutContext(hostFunctions(call)), logger: consoleOf(telemetry), config: {} },
     )
     const exports = (await plugin.getInstance()).exports as unknown as BatchExports & { _initialize?: () => void }
     call.memoryOf = exports.memory
@@ -33,6 +34,21 @@ export async function openBatchInstance(module: WebAssembly.Module, document: In
     throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, `failed while starting: ${messageOf(error)}`)
   }
 }
+
+/** The functions as Extism calls them: with a context of its own in front, which is left out. */
+const withoutContext = (functions: HostFunctions): ExtismPluginOptions['functions'] =>
+  Object.fromEntries(
+    Object.entries(functions).map(([namespace, each]) => [
+      namespace,
+      Object.fromEntries(
+        Object.entries(each).map(([name, call]) => [
+          name,
+          (_context: unknown, ...values: unknown[]): unknown => (call as HostFunction)(...values),
+        ]),
+      ),
+    ]),
+  )
+type HostFunction = (...values: unknown[]) => unknown
 
 function initialise(exports: BatchExports, document: InitDocument): void {
   const json = Buffer.from(JSON.stringify(document), 'utf8')

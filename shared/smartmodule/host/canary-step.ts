@@ -5,7 +5,7 @@
 import { CANARY_MEASURES } from '../../model/telemetry.ts'
 import { SmartModuleTrap } from '../abi.ts'
 import { canaryThreshold } from '../canary-share.ts'
-import type { Telemetry } from '../imports.ts'
+import type { Telemetry } from '../call-seed.ts'
 import type { Kernel } from './kernel.ts'
 import type { CanarySpec } from './spec.ts'
 import type { StepInstance } from './step.ts'

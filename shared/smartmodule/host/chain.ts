@@ -5,8 +5,7 @@
  */
 import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
 import { SmartModuleTrap, recordErrorName } from '../abi.ts'
-import type { Telemetry } from '../imports.ts'
-import { openBatchInstance } from './batch-instance.ts'
+import type { Telemetry } from '../call-seed.ts'
 import { CanaryOff, createCanaryRecord, openCanaryStep, type CanaryRecord } from './canary-step.ts'
 import { enterCall, enterStart, leaveCall, stillAlive, type CallWatch } from './call-watch.ts'
 import type { Kernel } from './kernel.ts'
@@ -23,6 +22,7 @@ import {
 import { expectFrames } from './check-output.ts'
 import { createFailures, createFinisher } from './finish-output.ts'
 import { openSection, slicesByRecord } from './slices.ts'
+import { openInstance } from './open-instance.ts'
 import { createFailurePolicies } from './failure-policies.ts'
 import type { BatchContext, StepInstance } from './step.ts'
 
@@ -40,13 +40,10 @@ export type Chain = {
 
 type Version = Pick<StepSpec, 'module' | 'kind' | 'extismFunction' | 'document'>
 
-async function openVersion({ module, kind, extismFunction, document }: Version, watch: CallWatch, own: Telemetry): Promise<StepInstance> {
-  enterStart(watch, document.step)
+async function openVersion(version: Version, watch: CallWatch, own: Telemetry, kernel: WebAssembly.Module): Promise<StepInstance> {
+  enterStart(watch, version.document.step)
   try {
-    return kind === 'batch'
-      ? await openBatchInstance(module, document, own)
-      : // Most chains have no Extism plug-in: this is loaded for the first one.
-        await (await import('./extism-instance.ts')).openExtismInstance(module, extismFunction ?? 'process', document, own)
+    return await openInstance(version, version.document, own, kernel)
   } finally {
     leaveCall(watch)
   }
@@ -71,12 +68,13 @@ async function openStep(
   watch: CallWatch,
   telemetry: StepTelemetry,
   record: CanaryRecord | undefined,
+  kernel: WebAssembly.Module,
 ): Promise<StepInstance> {
   const own = telemetryOf(telemetry, step)
-  const running = await openVersion(spec, watch, own)
+  const running = await openVersion(spec, watch, own, kernel)
   if (!spec.canary || !record) return running
   const ofCanary: Telemetry = { ...own, log: (level, line) => own.log(level, `canary: ${line}`) }
-  return openCanaryStep(running, await openVersion(spec.canary, watch, ofCanary), spec.canary.share, record)
+  return openCanaryStep(running, await openVersion(spec.canary, watch, ofCanary, kernel), spec.canary.share, record)
 }
 
 /** What steps are told of the batch that they run over. */
@@ -130,7 +128,7 @@ const canariesOf = ({ steps, on_error }: ChainSpec, telemetry: StepTelemetry) =>
 export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, telemetry: StepTelemetry): Promise<Chain> {
   const instances: StepInstance[] = []
   const canaries = canariesOf(spec, telemetry)
-  const open = (step: number) => openStep(specAt(spec.steps, step), step, watch, telemetry, canaries[step])
+  const open = (step: number) => openStep(specAt(spec.steps, step), step, watch, telemetry, canaries[step], kernel.module)
   for (const step of spec.steps.keys()) instances.push(await open(step))
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)

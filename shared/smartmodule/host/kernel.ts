@@ -3,6 +3,8 @@
  * HOT: called once or a few times per record batch.
  */
 export type Kernel = {
+  /** What it is an instance of. */
+  module: WebAssembly.Module
   memory: WebAssembly.Memory
   reserve(length: number): number
   openBatch(length: number, count: number, lastDelta: number, firstDelta: number): number
@@ -85,7 +87,7 @@ export async function openKernel(module: WebAssembly.Module): Promise<Kernel> {
       },
     },
   })
-  return instance.exports as unknown as Kernel
+  return { ...(instance.exports as unknown as Kernel), module }
 }
 
 /** Copies bytes in as the kernel's current section. `reserve` may replace the memory's buffer, so the view is made after it. */

@@ -14,8 +14,6 @@ alloc-takes-nothing | dps_alloc without a length
   dps_alloc: (func (export "dps_alloc") (result i32) (i32.const 65536))
 alloc-is-a-global | dps_alloc is a global
   dps_alloc: (global (export "dps_alloc") i32 (i32.const 65536))
-members-takes-i64 | dps_members takes an i64
-  more: (func (export "dps_members") (param i64) (result i32) (i32.const 65536))
 abi-is-a-function | the marker is a function
   dps_abi_1: (func (export "dps_abi_1") (result i32) (i32.const 1))
 abi-is-the-memory | the marker is the memory

@@ -32,7 +32,7 @@ export type SmartmodulesListQuery = {
   status?: string
   sort?: 'created_at' | '-created_at' | 'name' | '-name'
   cursor?: string
-  kind?: 'batch' | 'extism'
+  kind?: 'batch' | 'extism' | 'redpanda' | 'fluvio'
 }
 
 export type SmartmodulesListVersionsQuery = { page?: number; page_size?: number; cursor?: string; sort?: 'created_at' | '-created_at' }

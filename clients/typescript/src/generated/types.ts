@@ -533,7 +533,7 @@ export type GetSmartModuleResponse = {
   version: string
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   status: string
-  kind: 'batch' | 'extism'
+  kind: 'batch' | 'extism' | 'redpanda' | 'fluvio'
   sha256: string
   bytes: number
   built_in: boolean
@@ -543,7 +543,7 @@ export type GetSmartModuleResponse = {
 
 export type GetSmartModuleVersionResponse = {
   version: string
-  kind: 'batch' | 'extism'
+  kind: 'batch' | 'extism' | 'redpanda' | 'fluvio'
   sha256: string
   bytes: number
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
@@ -969,7 +969,7 @@ export type SmartModuleSource = { language: 'typescript'; code: string }
 
 export type SmartModuleVersion = {
   version: string
-  kind: 'batch' | 'extism'
+  kind: 'batch' | 'extism' | 'redpanda' | 'fluvio'
   sha256: string
   bytes: number
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string

@@ -10,7 +10,7 @@ import { getPipeline, lockForUpdate } from '../get-pipeline.ts'
 
 /** Starts a canary, or ends it with `null`. Throws 400 naming what is wrong with it. */
 export async function changeCanary(
-  deps: Pick<Deps, 'db' | 'workshop'>,
+  deps: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
   caller: Caller,
   id: string,
   asked: CanaryRequest | null,

@@ -84,7 +84,7 @@ function resolveInput(
 const deadLetterBytesMaxOf = (source: ResolvedEndpoint): number =>
   Math.max(LIMITS.dead_letter_batch_bytes_max, source.kind === 'stream' ? bytesMaxOf(source.stream) + LIMITS.dead_letter_headers_bytes : 0)
 
-type StoreDeps = Pick<Deps, 'db' | 'names' | 'workshop' | 'cluster'>
+type StoreDeps = Pick<Deps, 'db' | 'cacheFolder' | 'names' | 'workshop' | 'cluster'>
 
 /**
  * Checks everything and, unless `isExamination`, stores the pipeline, in one transaction. The streams, secrets and SmartModules in use are

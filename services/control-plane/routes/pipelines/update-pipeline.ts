@@ -32,7 +32,7 @@ const afterFailure = ({ status }: PipelineRow) => (status === 'failed' ? ({ stat
 
 /** Makes the pipeline's next revision, where the change affects what runs. `assertAsBefore` is called with the pipeline locked. */
 export async function changePipeline(
-  deps: Pick<Deps, 'db' | 'workshop'>,
+  deps: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
   caller: Caller,
   id: string,
   asked: Change,

@@ -49,7 +49,7 @@ class Smartmodules:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at", "name", "-name"], None] = None, cursor: Union[str, None] = None, kind: Union[Literal["batch", "extism"], None] = None) -> types.ListSmartModulesResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at", "name", "-name"], None] = None, cursor: Union[str, None] = None, kind: Union[Literal["batch", "extism", "redpanda", "fluvio"], None] = None) -> types.ListSmartModulesResponse:
         """List SmartModules, including the built-in ones."""
         return cast("types.ListSmartModulesResponse", self._transport.call("GET", "/smartmodules", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "cursor": cursor, "kind": kind}))
 

@@ -374,7 +374,7 @@ GetSmartModuleResponse = TypedDict("GetSmartModuleResponse", {
     "version": "str",
     "created_at": "str",
     "status": "str",
-    "kind": "Literal[\"batch\", \"extism\"]",
+    "kind": "Literal[\"batch\", \"extism\", \"redpanda\", \"fluvio\"]",
     "sha256": "str",
     "bytes": "int",
     "built_in": "bool",
@@ -384,7 +384,7 @@ GetSmartModuleResponse = TypedDict("GetSmartModuleResponse", {
 
 GetSmartModuleVersionResponse = TypedDict("GetSmartModuleVersionResponse", {
     "version": "str",
-    "kind": "Literal[\"batch\", \"extism\"]",
+    "kind": "Literal[\"batch\", \"extism\", \"redpanda\", \"fluvio\"]",
     "sha256": "str",
     "bytes": "int",
     "created_at": "str",
@@ -819,7 +819,7 @@ SmartModuleSource = TypedDict("SmartModuleSource", {
 
 SmartModuleVersion = TypedDict("SmartModuleVersion", {
     "version": "str",
-    "kind": "Literal[\"batch\", \"extism\"]",
+    "kind": "Literal[\"batch\", \"extism\", \"redpanda\", \"fluvio\"]",
     "sha256": "str",
     "bytes": "int",
     "created_at": "str",

@@ -1,0 +1,34 @@
+/** Opens an instance of a step's SmartModule, of whichever kind it is. */
+import type { InitDocument } from '../abi.ts'
+import type { Telemetry } from '../call-seed.ts'
+import { openBatchInstance } from './batch-instance.ts'
+import type { StepSpec } from './spec.ts'
+import type { StepInstance } from './step.ts'
+
+/**
+ * Throws SmartModuleTrap when the instance does not start or refuses its config. `kernel` is the compiled `host/kernel`. Most chains have
+ * batch modules alone: the other kinds are loaded for the first module of theirs.
+ */
+export async function openInstance(
+  { module, kind, extismFunction }: Pick<StepSpec, 'module' | 'kind' | 'extismFunction'>,
+  document: InitDocument,
+  telemetry: Telemetry,
+  kernel: WebAssembly.Module,
+): Promise<StepInstance> {
+  switch (kind) {
+    case 'batch':
+      return openBatchInstance(module, document, telemetry)
+    case 'extism': {
+      const { openExtismInstance } = await import('./plug-ins/extism.ts')
+      return openExtismInstance(module, extismFunction ?? 'process', document, telemetry, kernel)
+    }
+    case 'redpanda': {
+      const { openRedpandaInstance } = await import('./plug-ins/redpanda.ts')
+      return openRedpandaInstance(module, document, telemetry)
+    }
+    case 'fluvio': {
+      const { openFluvioInstance } = await import('./plug-ins/fluvio.ts')
+      return openFluvioInstance(module, document, telemetry)
+    }
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * One instance of an Extism plug-in as a step: one call per record, value in, value out. Any existing plug-in runs, but each of its calls costs
+ * as much as several records of a module of ABI 1, which is why this is not the native kind.
+ */
+import type { ExtismFunction } from '../../../model/smartmodule-kind.ts'
+import { elementSpans } from '../../../model/json-members.ts'
+import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
+import { CallEnded, newCallSeed, type Telemetry } from '../../call-seed.ts'
+import { hostFunctions } from '../../imports.ts'
+import { messageOf } from '../batch-instance.ts'
+import type { Kernel } from '../kernel.ts'
+import type { BatchContext, StepInstance } from '../step.ts'
+import { openExtismEnv, type ExtismEnv } from './extism-env.ts'
+import { initialise, instantiatePlugIn } from './instantiate.ts'
+import { openPlugInSection, textsOf } from './section.ts'
+
+/** Of the array that one call of `array_map` returns. */
+const ELEMENTS_MAX = 100_000
+
+/** A plug-in's answer for one record: keep it, drop it, or replace it with records of these values. */
+type Outcome = 'keep' | 'drop' | Buffer[]
+
+/** A plug-in whose Extism config is the step's: strings as they are, other values as JSON. Throws SmartModuleTrap if it does not start. */
+export async function openExtismInstance(
+  module: WebAssembly.Module,
+  functionName: ExtismFunction,
+  document: InitDocument,
+  telemetry: Telemetry,
+  kernelModule: WebAssembly.Module,
+): Promise<StepInstance> {
+  const call = newCallSeed(telemetry)
+  let env: ExtismEnv
+  let plugIn: () => number | undefined
+  try {
+    env = await openExtismEnv(kernelModule, textsOf(document), call)
+    const instance = await instantiatePlugIn(module, { ...hostFunctions(call), 'extism:host/env': env.functions })
+    call.memoryOf = instance.exports.memory as WebAssembly.Memory
+    initialise(instance)
+    plugIn = instance.exports[functionName] as () => number | undefined
+  } catch (error) {
+    throw new SmartModuleTrap(document.step, `failed while starting: ${messageOf(error)}`)
+  }
+
+  function runRecords(kernel: Kernel, context: BatchContext): void {
+    const section = openPlugInSection(kernel, document, context)
+    for (const [record, input] of section.inputs.entries()) {
+      if (!input) continue
+      call.offset = section.offsetOf(record)
+      call.timestampMs = Number(section.timeOf(record))
+      let outcome: Outcome
+      try {
+        outcome = callPlugIn(plugIn, functionName, env, input, section.bytesLeft())
+        context.alive()
+      } catch (error) {
+        // The call was cut off: what its instance holds is not to be trusted. A RangeError is a stack that overflowed.
+        if (error instanceof WebAssembly.RuntimeError || error instanceof CallEnded || error instanceof RangeError)
+          throw new SmartModuleTrap(document.step, messageOf(error))
+        section.fail(record, messageOf(error))
+        continue
+      }
+      if (outcome === 'drop') continue
+      for (const value of outcome === 'keep' ? [input] : outcome) section.put(record, { value })
+    }
+    section.finish()
+  }
+  return { run: runRecords, memoryBytes: () => (call.memoryOf?.buffer.byteLength ?? 0) + env.memoryBytes() }
+}
+
+/** Throws CallEnded for an output of more than `bytesMax`, and an error with the plug-in's own text when it reports one. */
+function callPlugIn(
+  plugIn: () => number | undefined,
+  functionName: ExtismFunction,
+  env: ExtismEnv,
+  input: Buffer,
+  bytesMax: number,
+): Outcome {
+  env.begin(input)
+  // Some toolkits make functions without a result, which stands for 0.
+  const code = plugIn() ?? 0
+  if (code !== 0) throw new Error(env.error() ?? `returned ${code}`)
+  const bytes = env.output(bytesMax)
+  switch (functionName) {
+    case 'filter': {
+      const answer = bytes?.toString('utf8').trim()
+      return answer === 'true' || answer === '1' ? 'keep' : 'drop'
+    }
+    case 'filter_map':
+      return bytes === undefined ? 'drop' : [bytes]
+    case 'array_map':
+      return elementsOf(bytes)
+    default:
+      return [bytes ?? EMPTY]
+  }
+}
+
+const EMPTY = Buffer.alloc(0)
+/** Throws TypeError for what is no UTF-8. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+function elementsOf(bytes: Buffer | undefined): Buffer[] {
+  const elements: unknown = bytes === undefined ? [] : JSON.parse(utf8.decode(bytes))
+  if (!Array.isArray(elements)) throw new Error('array_map did not return a JSON array')
+  if (elements.length > ELEMENTS_MAX) throw new Error(`array_map returned ${elements.length} elements; at most ${ELEMENTS_MAX} are allowed`)
+  // Their own bytes: written again, numbers would lose digits and members their order.
+  const spans = elementSpans(bytes ?? EMPTY, undefined, elements.length)
+  return elements.map((_, index) => Buffer.from((bytes ?? EMPTY).subarray(spans[2 * index], spans[2 * index + 1])))
+}

@@ -1,0 +1,145 @@
+/**
+ * A SmartModule made with Fluvio's SDK as a step: `filter`, `map` and `filter_map` are called with all records at once, `array_map` with one,
+ * because its outputs do not say which record they are of. Values and keys are the module's; headers and times stay the record's.
+ */
+import { FLUVIO_FUNCTIONS } from '../../../model/smartmodule-kind.ts'
+import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
+import { newCallSeed, type Telemetry } from '../../call-seed.ts'
+import { hostFunctions } from '../../imports.ts'
+import { messageOf } from '../batch-instance.ts'
+import type { Kernel } from '../kernel.ts'
+import type { BatchContext, StepInstance } from '../step.ts'
+import { decodeHint, decodeOutput, encodeInput, encodeParameters, FLUVIO_VERSION, type FluvioOutput } from './fluvio-encoding.ts'
+import { initialise, instantiatePlugIn } from './instantiate.ts'
+import { openPlugInSection, textsOf, type PlugInSection } from './section.ts'
+
+type Call = (at: number, length: number, version: number) => number
+type Exports = { memory: WebAssembly.Memory; alloc(length: number): number; init?: Call } & Partial<
+  Record<(typeof FLUVIO_FUNCTIONS)[number], Call>
+>
+
+/** An instance never frees what it answers with: once it has grown so much, it is replaced. */
+const GROWN_BYTES_MAX = 16 << 20
+
+const STATUSES: Readonly<Record<number, string>> = {
+  [-1]: 'an unknown error',
+  [-2]: 'its init failed',
+  [-11]: 'it could not read its input',
+  [-22]: 'it could not read the records',
+  [-33]: 'it could not write its output',
+  [-44]: 'it could not read its parameters',
+}
+const statusOf = (code: number): string => STATUSES[code] ?? `code ${code}`
+
+/** Throws SmartModuleTrap when the module does not start, or its `init` refuses the config. */
+export async function openFluvioInstance(module: WebAssembly.Module, document: InitDocument, telemetry: Telemetry): Promise<StepInstance> {
+  const { step } = document
+  const open = async () => {
+    try {
+      return await openGuest(module, document, telemetry)
+    } catch (error) {
+      throw new SmartModuleTrap(step, `failed while starting: ${messageOf(error)}`)
+    }
+  }
+  let guest = await open()
+
+  function callFor(section: PlugInSection, context: BatchContext, records: readonly number[]): FluvioOutput {
+    try {
+      guest.seed.offset = section.offsetOf(records[0]!)
+      guest.seed.timestampMs = Number(section.timeOf(records[0]!))
+      const inputs = records.map((record) => ({
+        offsetDelta: section.records[record]!.offsetDelta,
+        timestampDelta: section.timeOf(record) - context.baseTimestamp,
+        key: section.records[record]!.key,
+        value: section.inputs[record]!,
+      }))
+      const output = guest.process(encodeInput(inputs, context.baseOffset, context.baseTimestamp, guest.parameters))
+      context.alive()
+      return output
+    } catch (error) {
+      throw new SmartModuleTrap(step, messageOf(error))
+    }
+  }
+
+  function runAtOnce(section: PlugInSection, context: BatchContext, all: readonly number[]): void {
+    const recordOf = new Map(all.map((record) => [section.records[record]!.offsetDelta, record]))
+    for (let from = 0; from < all.length;) {
+      const { records, error } = callFor(section, context, all.slice(from))
+      for (const { offsetDelta, key, value } of records) {
+        const record = recordOf.get(offsetDelta)
+        if (record === undefined) throw new SmartModuleTrap(step, 'returned a record that is not of its input')
+        section.put(record, { key, value })
+      }
+      if (!error) return
+      const failed = recordOf.get(Number(error.offset - context.baseOffset))
+      if (failed === undefined || all.indexOf(failed) < from) throw new SmartModuleTrap(step, error.hint)
+      section.fail(failed, error.hint)
+      // The module stops at the first error: the records behind it are still to be handled.
+      from = all.indexOf(failed) + 1
+    }
+  }
+
+  return {
+    memoryBytes: () => guest.memory.buffer.byteLength,
+    async run(kernel: Kernel, context) {
+      const section = openPlugInSection(kernel, document, context)
+      const all = section.inputs.flatMap((input, record) => (input ? [record] : []))
+      if (guest.isOneByOne)
+        for (const record of all) {
+          const { records, error } = callFor(section, context, [record])
+          if (error) section.fail(record, error.hint)
+          else for (const { key, value } of records) section.put(record, { key, value })
+        }
+      else runAtOnce(section, context, all)
+      section.finish()
+      if (guest.memory.buffer.byteLength > guest.bytesAtStart + GROWN_BYTES_MAX) guest = await open()
+    },
+  }
+}
+
+async function openGuest(module: WebAssembly.Module, document: InitDocument, telemetry: Telemetry) {
+  const seed = newCallSeed(telemetry)
+  let answer: { at: number; length: number } | undefined
+  const functions = hostFunctions(seed)
+  const instance = await instantiatePlugIn(module, {
+    ...functions,
+    env: { ...functions.env, copy_records: (at: number, length: number) => void (answer = { at: at >>> 0, length: length >>> 0 }) },
+  })
+  const exports = instance.exports as unknown as Exports
+  seed.memoryOf = exports.memory
+  initialise(instance)
+  const name = FLUVIO_FUNCTIONS.find((each) => exports[each])
+  if (name === undefined) throw new Error(`exports none of ${FLUVIO_FUNCTIONS.join(', ')}`)
+
+  /** The function's status, and a copy of what it answers. */
+  function invoke(call: Call, input: Buffer): { status: number; bytes: Buffer | undefined } {
+    // The module frees its input by itself.
+    const at = exports.alloc(input.length) >>> 0
+    Buffer.from(exports.memory.buffer, at, input.length).set(input)
+    answer = undefined
+    const status = call(at, input.length, FLUVIO_VERSION)
+    // It is set by `copy_records` during the call.
+    const given = answer as { at: number; length: number } | undefined
+    return { status, bytes: given && Buffer.from(Buffer.from(exports.memory.buffer, given.at, given.length)) }
+  }
+
+  const parameters = encodeParameters(textsOf(document))
+  if (exports.init) {
+    const { status, bytes } = invoke(exports.init, parameters)
+    if (status < 0) throw new Error(bytes ? decodeHint(bytes) : statusOf(status))
+  }
+  const main = exports[name]!
+  return {
+    seed,
+    parameters,
+    memory: exports.memory,
+    bytesAtStart: exports.memory.buffer.byteLength,
+    isOneByOne: name === 'array_map',
+    /** Throws when the call fails as a whole. */
+    process(input: Buffer): FluvioOutput {
+      const { status, bytes } = invoke(main, input)
+      if (status < 0) throw new Error(statusOf(status))
+      return bytes ? decodeOutput(bytes) : { records: [] }
+    },
+  }
+}

@@ -1,0 +1,23 @@
+/** Instances of plug-ins, which are made here and not by a library: their host's functions are bound directly, and may be WebAssembly's. */
+import type { HostFunctions } from '../../call-seed.ts'
+
+/** An instance with the functions that it imports. Throws what WebAssembly throws, also by its start function. */
+export async function instantiatePlugIn(module: WebAssembly.Module, functions: HostFunctions): Promise<WebAssembly.Instance> {
+  const imports: Record<string, Record<string, WebAssembly.ImportValue>> = {}
+  for (const { module: namespace, name } of WebAssembly.Module.imports(module)) {
+    const found = functions[namespace]?.[name]
+    if (found === undefined) throw new Error(`imports ${namespace}.${name}, which this kind of module can't`)
+    ;(imports[namespace] ??= {})[name] = found
+  }
+  return WebAssembly.instantiate(module, imports)
+}
+
+/** Calls the function by which the plug-in's language starts, where it has one: Haskell's, WASI's, or C's. */
+export function initialise({ exports }: WebAssembly.Instance): void {
+  for (const name of ['hs_init', '_initialize', '__wasm_call_ctors']) {
+    const found = exports[name]
+    if (typeof found !== 'function') continue
+    ;(found as (...args: number[]) => void)(0, 0)
+    return
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * A data transform made with Redpanda's SDK (ABI 1 and 2) as a step. A transform is a program: its `main` asks for batch after batch, for ever.
+ * It runs in a stack of its own (JavaScript Promise Integration), which waits in `read_batch_header` between two batches. What is written after
+ * a record was read is that record's output.
+ */
+import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
+import { newCallSeed, type CallSeed, type HostFunctions, type Telemetry } from '../../call-seed.ts'
+import { hostFunctions } from '../../imports.ts'
+import { messageOf } from '../batch-instance.ts'
+import type { BatchContext, StepInstance } from '../step.ts'
+import { instantiatePlugIn } from './instantiate.ts'
+import { decodeTransformRecord, decodeTopic, encodeTransformRecord } from './transform-record.ts'
+import { openPlugInSection, textsOf, type PlugInSection } from './section.ts'
+
+/** Error codes of the ABI. */
+const NO_ACTIVE_TRANSFORM = -1
+const INVALID_BUFFER = -2
+const INVALID_WRITE = -3
+/** Of the schema registry's functions: it is not there. */
+const NO_REGISTRY = -1
+
+/** Names of the topics that a transform may ask its environment for; writing to another one is refused. */
+const INPUT_TOPIC = 'input'
+const OUTPUT_TOPIC = 'output'
+
+/** The batch that the transform is at work on. */
+type Work = {
+  section: PlugInSection
+  context: BatchContext
+  /** Records that it is called for, their encoded bytes, and how many of them it has read. */
+  records: number[]
+  encoded: Buffer[]
+  read: number
+}
+
+/** Not yet in TypeScript's library: https://github.com/WebAssembly/js-promise-integration */
+const { Suspending, promising } = WebAssembly as unknown as {
+  Suspending: new (call: (...values: number[]) => Promise<number>) => WebAssembly.ImportValue
+  promising(call: unknown): () => Promise<unknown>
+}
+
+/** Throws SmartModuleTrap unless the transform comes to ask for its first batch. */
+export async function openRedpandaInstance(
+  module: WebAssembly.Module,
+  document: InitDocument,
+  telemetry: Telemetry,
+): Promise<StepInstance> {
+  const { step } = document
+  const call = newCallSeed(telemetry)
+  call.environment = { ...textsOf(document), REDPANDA_INPUT_TOPIC: INPUT_TOPIC, REDPANDA_OUTPUT_TOPIC_0: OUTPUT_TOPIC }
+  const guest = openGuest(call)
+  try {
+    const instance = await instantiatePlugIn(module, { ...hostFunctions(call), ...guest.functions })
+    call.memoryOf = instance.exports.memory as WebAssembly.Memory
+    await guest.start(instance.exports._start)
+  } catch (error) {
+    throw new SmartModuleTrap(step, `failed while starting: ${whyEnded(error, call)}`)
+  }
+  return {
+    memoryBytes: () => call.memoryOf?.buffer.byteLength ?? 0,
+    async run(kernel, context) {
+      const section = openPlugInSection(kernel, document, context)
+      const records = section.inputs.flatMap((input, record) => (input ? [record] : []))
+      const encoded = records.map((record) => encodeTransformRecord({ ...section.records[record]!, value: section.inputs[record]! }))
+      call.complaint = ''
+      try {
+        if (records.length > 0) await guest.process({ section, context, records, encoded, read: 0 })
+      } catch (error) {
+        throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, whyEnded(error, call))
+      }
+      section.finish()
+    },
+  }
+}
+
+/** With what the program last wrote to its standard error: where languages say why they end. */
+function whyEnded(error: unknown, { complaint }: CallSeed): string {
+  // The paragraph in front of Go's list of goroutines.
+  const [said = ''] = complaint.trim().split('\n\n')
+  return said === '' ? messageOf(error) : `${messageOf(error)}: ${said}`
+}
+
+function openGuest(call: CallSeed): {
+  functions: HostFunctions
+  /** Settles when the program asks for its first batch. */
+  start(main: unknown): Promise<void>
+  /** Settles when the program asks for another batch. Rejects when it ends instead; it is lost then. */
+  process(work: Work): Promise<void>
+} {
+  let work: Work | undefined
+  let give: ((next: Work) => void) | undefined
+  let onWaiting: (() => void) | undefined
+  let ended: Promise<never> = new Promise(() => {})
+  const waiting = () => new Promise<void>((resolve) => (onWaiting = resolve))
+  const memory = () => call.memory()!
+  const bytesAt = (at: number, length: number) => Buffer.from(memory().buffer, at >>> 0, length >>> 0)
+
+  async function readBatchHeader(...pointers: number[]): Promise<number> {
+    work = undefined
+    const next = new Promise<Work>((resolve) => (give = resolve))
+    onWaiting?.()
+    work = await next
+    return writeHeader(new DataView(memory().buffer), pointers, work)
+  }
+
+  function readNextRecord(attributes: number, timestamp: number, offset: number, at: number, length: number): number {
+    const record = work?.records[work.read]
+    const bytes = work?.encoded[work.read]
+    if (work === undefined || record === undefined || bytes === undefined) return NO_ACTIVE_TRANSFORM
+    if (length >>> 0 < bytes.length) return INVALID_BUFFER
+    work.read++
+    work.context.alive()
+    call.offset = work.section.offsetOf(record)
+    const time = work.section.timeOf(record)
+    call.timestampMs = Number(time)
+    const view = new DataView(memory().buffer)
+    view.setUint8(attributes, 0)
+    view.setBigInt64(timestamp, time, true)
+    view.setBigInt64(offset, call.offset, true)
+    bytesAt(at, bytes.length).set(bytes)
+    return bytes.length
+  }
+
+  function write(at: number, length: number, optionsAt: number, optionsLength: number): number {
+    const record = work?.records[work.read - 1]
+    if (work === undefined || record === undefined) return NO_ACTIVE_TRANSFORM
+    let output
+    let topic
+    try {
+      // Copies: the program goes on using its memory.
+      output = decodeTransformRecord(Buffer.from(bytesAt(at, length)))
+      topic = decodeTopic(bytesAt(optionsAt, optionsLength)) ?? OUTPUT_TOPIC
+    } catch (error) {
+      if (error instanceof RangeError) return INVALID_BUFFER
+      throw error
+    }
+    if (topic !== OUTPUT_TOPIC) {
+      call.telemetry.log('error', `a transform has one output here, ${OUTPUT_TOPIC}: it can't write to ${topic}`)
+      return INVALID_WRITE
+    }
+    work.section.put(record, output)
+    return length
+  }
+
+  const nothing = () => {}
+  const noRegistry = () => NO_REGISTRY
+  return {
+    functions: {
+      redpanda_transform: {
+        check_abi_version_1: nothing,
+        check_abi_version_2: nothing,
+        read_batch_header: new Suspending(readBatchHeader),
+        read_next_record: readNextRecord,
+        write_record: (at: number, length: number) => write(at, length, 0, 0),
+        write_record_with_options: write,
+      },
+      redpanda_schema_registry: {
+        check_abi_version_0: nothing,
+        get_schema_definition_len: noRegistry,
+        get_schema_definition: noRegistry,
+        get_subject_schema_len: noRegistry,
+        get_subject_schema: noRegistry,
+        create_subject_schema: noRegistry,
+      },
+    },
+    async start(main) {
+      const isWaiting = waiting()
+      ended = promising(main)().then(() => {
+        throw new Error('the program ended by itself')
+      })
+      ended.catch(() => {})
+      await Promise.race([isWaiting, ended])
+    },
+    async process(next) {
+      const isWaiting = waiting()
+      give!(next)
+      await Promise.race([isWaiting, ended])
+    },
+  }
+}
+
+/** Writes what the program asks of its batch, each to its pointer, and returns the size of the largest record. */
+function writeHeader(view: DataView, pointers: number[], { section, context, records, encoded }: Work): number {
+  const [offset, count, epoch, attributes, lastDelta, baseTime, maxTime, producer, producerEpoch, sequence] = pointers as Pointers
+  const first = section.offsetOf(records[0]!)
+  view.setBigInt64(offset, first, true)
+  view.setInt32(count, records.length, true)
+  view.setInt32(epoch, 0, true)
+  view.setInt16(attributes, 0, true)
+  view.setInt32(lastDelta, Number(section.offsetOf(records.at(-1)!) - first), true)
+  view.setBigInt64(baseTime, context.baseTimestamp, true)
+  view.setBigInt64(maxTime, context.maxTimestamp, true)
+  // Who produced the batch is not a transform's matter.
+  view.setBigInt64(producer, -1n, true)
+  view.setInt16(producerEpoch, -1, true)
+  view.setInt32(sequence, -1, true)
+  return Math.max(...encoded.map(({ length }) => length))
+}
+type Pointers = [number, number, number, number, number, number, number, number, number, number]
