@@ -27,7 +27,7 @@ export async function openBatchInstance(module: WebAssembly.Module, document: In
     exports._initialize?.()
     initialise(exports, document)
     return {
-      run: (kernel, context) => runBatch(exports, call, step, kernel, context),
+      run: (kernel, context) => runBatch(exports, call, document, kernel, context),
       memoryBytes: () => exports.memory.buffer.byteLength,
     }
   } catch (error) {
@@ -69,7 +69,8 @@ function bytesOf(exports: BatchExports, pointer: number, length: number, step: n
   return Buffer.from(exports.memory.buffer, at, size)
 }
 
-function runBatch(exports: BatchExports, call: CallSeed, step: number, kernel: Kernel, context: BatchContext): void {
+function runBatch(exports: BatchExports, call: CallSeed, document: InitDocument, kernel: Kernel, context: BatchContext): void {
+  const { step } = document
   const length = kernel.currentLength()
   const count = kernel.currentCount()
   call.offset = context.baseOffset
@@ -109,7 +110,7 @@ function runBatch(exports: BatchExports, call: CallSeed, step: number, kernel: K
   // The kernel counts steps from 1: 0 is the source itself.
   if (kernel.take(outLength, outCount, step + 1) < 0)
     throw new SmartModuleTrap(step, 'returned records that are malformed, out of order, or not from its input')
-  noteMembers(exports, block, outLength, outCount, step, context)
+  if (document.writes_members) noteMembers(exports, block, outLength, outCount, step, context)
 }
 
 /** Gives the instance what the step before has written about its records' members, if it reads that. */

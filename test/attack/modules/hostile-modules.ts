@@ -1,5 +1,6 @@
 /** All hostile modules: those that a strict service refuses, those whose calls misbehave, and, here, those whose output does; plug-ins. */
 import { batchOf, each, extism, rowsOf, TEXT, toBinary, type Hostile, type Row } from './module-builder.ts'
+import { FOREIGN } from './foreign-modules.ts'
 import { REFUSED } from './refused-modules.ts'
 import { RUNNING } from './running-modules.ts'
 
@@ -277,4 +278,5 @@ export const HOSTILE: readonly Hostile[] = [
   ...RUNNING,
   ...OUTPUTS.map(([name, why, parts]): Hostile => ({ name, why, binary: () => toBinary(batchOf(parts)), expect: 'runs' })),
   ...plugIns,
+  ...FOREIGN,
 ]
