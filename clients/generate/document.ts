@@ -50,6 +50,7 @@ const NOUNS: Record<string, string> = {
   events: 'Event',
   jobs: 'Job',
   keys: 'Key',
+  lineage: 'Lineage',
   manifests: 'Manifest',
   members: 'Member',
   overview: 'Overview',

@@ -1,5 +1,6 @@
 /** The reference of the API as documents: one for each resource, its operations with an example for each way to call them. */
 import { describeApi, type Method } from '../../clients/generate/document.ts'
+import { CLI_COMMANDS } from './cli-commands.ts'
 import type { Page } from './pages.ts'
 
 const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
@@ -16,10 +17,12 @@ function exampleOf(method: Method): string {
   const given = parametersOf(contract.path)
   const typescript = [...given, ...(body ? ['body'] : [])].join(', ')
   const loop = method.events && method.replies.length === 0
+  const command = CLI_COMMANDS[contract.id]
   return [
     '```sh',
     curlOf(method),
     '```',
+    ...(command === undefined ? [] : ['```sh', command, '```']),
     '```ts',
     loop
       ? `for await (const { event, data } of client.${resource}.${name}(${typescript})) console.log(event, data)`

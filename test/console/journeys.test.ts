@@ -1,7 +1,10 @@
 /** What people do in the console, in a real browser: from signing in to a record that failed, was mended and proven. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import kafkajs from 'kafkajs'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse as parseYaml } from 'yaml'
 import { frame } from '../../shared/model/framing.ts'
 import { hasBrowser, linkFor, openBrowser, openTab, signInTo, type Tab } from '../harness/browser.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
@@ -32,6 +35,15 @@ async function inConsole(work: (tab: Tab) => Promise<void>): Promise<void> {
   } finally {
     await tab.context.close()
   }
+}
+
+/** Runs commands as a shell does, and returns the variables that they set. */
+async function runShown(commands: string): Promise<Record<string, string>> {
+  // As jq does with a name alone; not every machine has it.
+  const jq = `jq() { node -e 'process.stdout.write(JSON.parse(require("node:fs").readFileSync(0))[process.argv[1].slice(1)])' "$2"; }`
+  const env = { ...process.env, DPS_URL: service().apiUrl, DPS_TOKEN: client.token }
+  const { stdout } = await promisify(execFile)('bash', ['-c', `set -eu\n${jq}\n${commands}\nset`], { env, timeout: 60_000 })
+  return Object.fromEntries([...stdout.matchAll(/^([A-Z]+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]))
 }
 
 describe.skipIf(!hasBrowser)('signing in', () => {
@@ -106,12 +118,62 @@ describe.skipIf(!hasBrowser)('the first pipeline', () => {
     })
   })
 
+  it('is shown as curl and as a manifest, which make the same', async () => {
+    await inConsole(async ({ page }) => {
+      await page.goto(`${service().apiUrl}/console/start`)
+      const name = unique('shown')
+      await page.getByLabel('Name').fill(name)
+      await page.getByText('The same as curl').click()
+      const shown = page.locator('.same-as pre')
+      const made = await runShown(await shown.innerText())
+      await waitForTotal(client, made.SINK!, 2)
+      // What is there already is what the manifest asks for.
+      await page.getByRole('button', { name: 'YAML', exact: true }).click()
+      const manifest: unknown = parseYaml(await shown.innerText())
+      const { status, body } = await client.call('POST', '/v1/manifests/plan', { manifest })
+      expect([status, JSON.stringify(body)]).toEqual([200, expect.not.stringContaining('"schema"')])
+    })
+  })
+
   it('says which line is no JSON', async () => {
     await inConsole(async ({ page }) => {
       await page.goto(`${service().apiUrl}/console/start`)
       await page.getByLabel('Some records').fill('{"a": 1}\n{"a": ')
       await page.getByRole('button', { name: 'Make the pipeline' }).click()
       await page.getByText('line 2 is not a JSON object').waitFor()
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('lineage', () => {
+  it('shows what flows where, and leads there', async () => {
+    const between = unique('between')
+    const [from, middle] = [await createStream(client, { id: 'string' }), await createStream(client, { id: 'string' }, { name: between })]
+    const name = unique('flows-on')
+    await createPipeline(client, from.id, [{ name: 'dps/filter', config: { field: 'id', operator: 'exists' } }], middle.id, {
+      name,
+      autostart: false,
+    })
+    const outside = await client.call('POST', '/v1/pipelines', {
+      name: unique('flows-out'),
+      source: { connector_id: 'stream', config: { stream_id: middle.id } },
+      processors: [],
+      sink: { connector_id: 'log', config: {} },
+      autostart: false,
+    })
+    expect(outside.status).toBe(201)
+    await inConsole(async ({ page }) => {
+      await page.getByRole('link', { name: 'Lineage' }).click()
+      await page.getByRole('searchbox').fill(name)
+      const table = page.getByRole('region', { name: 'Pipelines and what they connect' })
+      // Two pipelines in a row, and nothing of the account's others.
+      await table.locator('tbody tr').nth(1).waitFor()
+      expect(await table.locator('tbody tr').count()).toBe(2)
+      expect(await page.locator('svg.lineage rect').count()).toBe(3)
+      await table.getByRole('link', { name: between }).first().click()
+      await page.getByText('written by').waitFor()
+      await page.getByRole('link', { name, exact: true }).click()
+      await page.getByRole('heading', { name }).waitFor()
     })
   })
 })

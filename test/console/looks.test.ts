@@ -43,6 +43,7 @@ beforeAll(async () => {
     ['smartmodules', 'smartmodules'],
     ['editor', 'smartmodules/new'],
     ['connectors', 'connectors'],
+    ['lineage', 'lineage'],
     ['jobs', 'jobs'],
     ['access', 'access'],
     ['audit', 'audit'],

@@ -7,20 +7,8 @@ import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { HOSTILE } from '../attack/modules/hostile-modules.ts'
 import { cacheFolder } from '../../deploy/local/cache.ts'
 
-/** Modules that the corpus would have refused, and that are accepted: bounded instead, or harmless where calls are contained. */
-const ACCEPTED = new Set([
-  'extended-constant',
-  'table-10m-maximum',
-  'table-maximum-2-32',
-  'data-90k-segments',
-  'import-type-seed-of-two-values',
-  'import-type-clock-of-function',
-  'import-type-log-of-function',
-  // Refused by the trial start.
-  'extism-start-loop',
-  // Stopped by the size of the file.
-  'data-10mb',
-])
+/** Modules that are refused later than by the inspection: by the trial start, and by the size of the file. */
+const LATER = new Set(['extism-start-loop', 'data-10mb'])
 /** Batch modules that import Extism's functions are refused, however they would have misbehaved. */
 const isExtismInBatch = (name: string): boolean => /^(endless-host-(block|variables)|trap-by-(input|output|block))/.test(name)
 /** Compiling them is the attack: the walk alone must refuse them. */
@@ -40,7 +28,7 @@ function outcomeOf(binary: Uint8Array, compiles: boolean): string | undefined {
 
 describe('a hostile module', () => {
   const uploads = HOSTILE.filter(
-    ({ expect: wanted, why, name }) => wanted === 'refused' && !/trial start fails/.test(why) && !ACCEPTED.has(name),
+    ({ expect: wanted, why, name }) => wanted === 'refused' && !/trial start fails/.test(why) && !LATER.has(name),
   )
   it.each(uploads.map(({ name, why, binary }) => [name, why, binary] as const))(
     'is refused: %s (%s)',

@@ -13,7 +13,8 @@ import { EXIT, Misused, outcomeOf, textOf } from './outcome.ts'
 
 const VERSION = '0.1.0'
 
-function openProgram(io: Io): Command {
+/** All commands, whose input and output are `io`. */
+export function openProgram(io: Io): Command {
   const program = new Command('dps')
     .description('the command line of Data Pipeline Service')
     .version(VERSION)

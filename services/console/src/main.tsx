@@ -18,6 +18,7 @@ const Stream = lazy(() => import('./screens/stream.tsx').then(({ Stream: each })
 const SmartModules = lazy(() => import('./screens/smartmodules.tsx').then(({ SmartModules: each }) => each))
 const Editor = lazy(() => import('./screens/editor.tsx').then(({ Editor: each }) => each))
 const Connect = lazy(() => import('./screens/connect.tsx').then(({ Connect: each }) => each))
+const Lineage = lazy(() => import('./screens/lineage.tsx').then(({ Lineage: each }) => each))
 const Jobs = lazy(() => import('./screens/jobs.tsx').then(({ Jobs: each }) => each))
 const Access = lazy(() => import('./screens/access.tsx').then(({ Access: each }) => each))
 const Audit = lazy(() => import('./screens/audit.tsx').then(({ Audit: each }) => each))
@@ -50,6 +51,7 @@ function App() {
         <Route path={at('smartmodules')} component={SmartModules} />
         <Route path={at('smartmodules/:id')} component={Editor} />
         <Route path={at('connectors')} component={Connect} />
+        <Route path={at('lineage')} component={Lineage} />
         <Route path={at('jobs')} component={Jobs} />
         <Route path={at('access')} component={Access} />
         <Route path={at('audit')} component={Audit} />

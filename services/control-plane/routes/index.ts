@@ -21,6 +21,7 @@ import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './key
 import { getAccounting, getHistory, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
 import { applyManifest, getManifest, planManifest } from './manifests/manifests.ts'
 import { followEvents } from './events.ts'
+import { getLineage } from './lineage.ts'
 import { getOverview } from './overview.ts'
 import { getLogs } from './operate/logs.ts'
 import { tailPipeline } from './operate/tail.ts'
@@ -78,6 +79,7 @@ export const OPERATIONS: readonly Operation[] = [
   applyManifest,
   getManifest,
   getOverview,
+  getLineage,
   followEvents,
   listPipelinesOperation,
   createPipeline,

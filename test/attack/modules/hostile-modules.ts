@@ -272,9 +272,12 @@ const plugIns = rowsOf(PLUG_INS).map(([name, why, { more = '', ...called }]): Ho
   return { name: `extism-${name}`, why: `a plug-in: ${why}`, binary: () => toBinary(extism(exported, body, more)), expect: 'runs' }
 })
 
+/** Modules that a stricter service would refuse, and that run here: bounded instead, or harmless because calls are contained. */
+const BOUNDED: ReadonlySet<string> = new Set(['extended-constant', 'table-10m-maximum', 'table-maximum-2-32', 'data-90k-segments'])
+
 /** All of them; names are unique. */
 export const HOSTILE: readonly Hostile[] = [
-  ...REFUSED,
+  ...REFUSED.map((each): Hostile => (BOUNDED.has(each.name) ? { ...each, expect: 'runs' } : each)),
   ...RUNNING,
   ...OUTPUTS.map(([name, why, parts]): Hostile => ({ name, why, binary: () => toBinary(batchOf(parts)), expect: 'runs' })),
   ...plugIns,

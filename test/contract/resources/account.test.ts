@@ -29,6 +29,7 @@ describeAnswers(
       listAudit: [[200, 'with a page', () => client.call('GET', '/v1/audit')]],
       followEvents: [[200, 'with events', () => answeredWithEvents(client, '/v1/events')]],
       getOverview: [[200, 'with every pipeline', () => client.call('GET', '/v1/overview')]],
+      getLineage: [[200, 'with every pipeline and its ends', () => client.call('GET', '/v1/lineage')]],
       createToken: [
         [
           200,

@@ -205,6 +205,10 @@ export function createResources(transport: Transport) {
       /** All pipelines with status, reason, rate, lag and dead letters; those that need attention come first. */
       get: (options: RequestOptions = {}) => call<T.GetOverviewResponse>('GET', '/overview', { ...options }),
     },
+    lineage: {
+      /** What flows where: every pipeline between what it reads and what it writes. */
+      get: (options: RequestOptions = {}) => call<T.GetLineageResponse>('GET', '/lineage', { ...options }),
+    },
     events: {
       /** All pipelines and unfinished jobs at first (`snapshot`), then each pipeline whose status, rate, lag or dead letters change, and each job that moves on, as server-sent events; about one look a second. */
       follow: (options: ListenOptions = {}) =>

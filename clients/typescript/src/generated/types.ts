@@ -400,6 +400,8 @@ export type GetConnectorResponse = {
   sink_schema?: Record<string, unknown>
 }
 
+export type GetLineageResponse = { nodes: LineageNode[]; pipelines: LineagePipeline[] }
+
 export type GetManifestResponse = { manifest: ShownManifest }
 
 export type GetOverviewResponse = {
@@ -584,6 +586,22 @@ export type Job = {
   records: { in: number; out: number; filtered: number; skipped: number; failed: number; absorbed: number; emitted: number }
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+}
+
+export type LineageNode = {
+  /** A stream’s own; for a place outside, one that stays the same as long as its config does */ id: string
+  kind: 'stream' | 'connector'
+  /** Of the stream, or of the connector */ name: string
+  /** Outside: which table, topic, key or address */ place?: string
+}
+
+export type LineagePipeline = {
+  /** Opaque id */ id: string
+  name: string
+  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  from: string
+  to: string
+  /** The SmartModules of its steps, in their order */ modules: string[]
 }
 
 export type ListAuditResponse = { entries: AuditEntry[]; total: number; page: number; page_size: number; next_cursor?: string }

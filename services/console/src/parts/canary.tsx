@@ -12,6 +12,8 @@ import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
 import { Badge, Figure, Refused, Table } from './parts.tsx'
+import { asCurl } from '../same-as.ts'
+import { SameAs } from './same-as.tsx'
 
 const REFRESH_MS = 5000
 
@@ -86,15 +88,14 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
   const { run, isBusy, failure } = useAction()
   const running = pipeline.processors[step - 1]
   const versions = useQuery<ListSmartModuleVersionsResponse>(running ? `/smartmodules/${running.module_id}/versions?page_size=100` : null)
+  const body = { canary: { step, version, ...(share > 0 ? { share } : {}) } }
   const others = versions.data?.versions.filter((each) => each.version !== running?.version) ?? []
   return (
     <form
       class="line"
       onSubmit={(event) => {
         event.preventDefault()
-        void run(() =>
-          call('PATCH', `/pipelines/${pipeline.id}`, { canary: { step, version, ...(share > 0 ? { share } : {}) } }).then(onChanged),
-        )
+        void run(() => call('PATCH', `/pipelines/${pipeline.id}`, body).then(onChanged))
       }}
     >
       <label>
@@ -134,6 +135,7 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
       </label>
       <button disabled={isBusy || version === ''}>Try it</button>
       <Refused failure={failure} />
+      <SameAs ways={() => ({ curl: asCurl([{ method: 'PATCH', path: `/pipelines/${pipeline.id}`, body }]) })} />
     </form>
   )
 }

@@ -14,9 +14,11 @@ import { call, Failure, HOME, patch, post, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
+import { asCurl, quoted } from '../same-as.ts'
 import { may } from '../session.ts'
 import { JobProgress } from './job-progress.tsx'
 import { Badge, Field, Loaded, Refused, Table } from './parts.tsx'
+import { SameAs } from './same-as.tsx'
 
 /** A change is tried on so many records. */
 const TRIED = 5
@@ -176,13 +178,33 @@ function Fix({
         <span class="quiet">A canary of the pipeline ends with it.</span>
       </div>
       <Refused failure={failure} />
+      <SameAs
+        ways={() => ({
+          curl: asCurl([
+            { method: 'PATCH', path: `/pipelines/${pipeline.id}`, body: { processors: processorsWith(pipeline, step, parseJson(text)) } },
+          ]),
+        })}
+      />
       {traces && <Tried letters={letters} traces={traces} />}
       {traces && gone > 0 && <p class="quiet">{gone} of them are no longer in the source.</p>}
     </div>
   )
 }
 
-function Redrive({ path, group, isEmpty, onDone }: { path: string; group: Group; isEmpty: boolean; onDone(): void }) {
+function Redrive({
+  path,
+  name,
+  group,
+  isEmpty,
+  onDone,
+}: {
+  path: string
+  /** Of the pipeline. */
+  name: string
+  group: Group
+  isEmpty: boolean
+  onDone(): void
+}) {
   const [job, setJob] = useState<RedriveDeadLetters202Response>()
   const [dryRun, setDryRun] = useState<number>()
   const { run, isBusy, failure } = useAction()
@@ -205,6 +227,12 @@ function Redrive({ path, group, isEmpty, onDone }: { path: string; group: Group;
         </button>
       </div>
       <Refused failure={failure} />
+      <SameAs
+        ways={() => ({
+          curl: asCurl([{ method: 'POST', path: `${path}/redrive`, body: { filter: filterOf(group), dry_run: true } }]),
+          dps: `dps dlq redrive ${quoted(name)} --dry-run   # of all groups`,
+        })}
+      />
       {job && <JobProgress key={job.job_id} jobId={job.job_id} onDone={onDone} />}
     </>
   )
@@ -245,7 +273,13 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
         )}
       </Loaded>
       {may('pipelines:write') && (
-        <Redrive path={path} group={group} isEmpty={found?.length === 0} onDone={() => (letters.refresh(), onChanged())} />
+        <Redrive
+          path={path}
+          name={pipeline.name}
+          group={group}
+          isEmpty={found?.length === 0}
+          onDone={() => (letters.refresh(), onChanged())}
+        />
       )}
     </section>
   )

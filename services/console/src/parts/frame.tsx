@@ -26,6 +26,7 @@ function Links() {
     ['streams', 'Streams'],
     ['smartmodules', 'SmartModules'],
     ['connectors', 'Connectors'],
+    ['lineage', 'Lineage'],
     ['jobs', 'Jobs'],
     ...(may('keys:read') ? ([['access', 'Access']] as [string, string][]) : []),
     ...(may('audit:read') ? ([['audit', 'Audit']] as [string, string][]) : []),

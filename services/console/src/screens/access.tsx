@@ -13,6 +13,8 @@ import { HOME, post, remove } from '../api.ts'
 import { Copyable, Dialog, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { may, session } from '../session.ts'
+import { asCurl } from '../same-as.ts'
+import { SameAs } from '../parts/same-as.tsx'
 
 type ShownOnce = { title: string; lines: [name: string, text: string][] }
 
@@ -58,6 +60,7 @@ function NewKey({ onMade }: { onMade(made: CreateKeyResponse): void }) {
       </fieldset>
       <Refused failure={failure} />
       <button disabled={isBusy || scopes.length === 0}>Make the key</button>
+      <SameAs ways={() => ({ curl: asCurl([{ method: 'POST', path: '/keys', body: { name, scopes } }]) })} />
     </form>
   )
 }
@@ -94,6 +97,7 @@ function NewMember({ onMade }: { onMade(made: CreateMemberResponse): void }) {
       </Field>
       <Refused failure={failure} />
       <button disabled={isBusy}>Invite</button>
+      <SameAs ways={() => ({ curl: asCurl([{ method: 'POST', path: '/members', body: { name, email, role } }]) })} />
     </form>
   )
 }

@@ -10,6 +10,8 @@ import { HOME, post, remove } from '../api.ts'
 import { Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { may } from '../session.ts'
+import { asCurl, quoted, variable } from '../same-as.ts'
+import { SameAs } from '../parts/same-as.tsx'
 
 function Config({ id }: { id: string }) {
   const connector = useQuery<GetConnectorResponse>(`/connectors/${id}`)
@@ -57,6 +59,13 @@ function NewSecret({ onMade }: { onMade(): void }) {
       </Field>
       <Refused failure={failure} />
       <button disabled={isBusy}>Keep it</button>
+      <SameAs
+        ways={() => ({
+          // Its value is not shown: a command line is kept in a shell's history.
+          curl: asCurl([{ method: 'POST', path: '/secrets', body: { name, value: variable('VALUE') } }]),
+          dps: `printf %s "$VALUE" | dps secret set ${quoted(name)}`,
+        })}
+      />
     </form>
   )
 }

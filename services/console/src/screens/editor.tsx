@@ -15,6 +15,8 @@ import { Badge, Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
+import { asCurl, asYaml, quoted } from '../same-as.ts'
+import { SameAs } from '../parts/same-as.tsx'
 import { Difference } from './record.tsx'
 
 const FIRST = `import { Path, Record } from 'dps'
@@ -190,6 +192,15 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
             </label>
             <button disabled={isBusy}>{known ? 'Deploy the next version' : 'Deploy'}</button>
           </form>
+        )}
+        {may('smartmodules:write') && (
+          <SameAs
+            ways={() => ({
+              curl: asCurl([{ method: 'POST', path: '/smartmodules', body: { name, source } }]),
+              dps: `dps deploy ${quoted(`${name}.ts`)}`,
+              YAML: asYaml(name, { smartmodules: { [name]: { source: `./${name}.ts` } } }),
+            })}
+          />
         )}
       </section>
       <section aria-label="Real records">

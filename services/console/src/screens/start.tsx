@@ -3,8 +3,10 @@ import { useLocation } from 'preact-iso'
 import { useRef, useState } from 'preact/hooks'
 import { HOME, post } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
+import { SameAs, type Ways } from '../parts/same-as.tsx'
 import { useAction } from '../query.ts'
 import { rowsOf, type Row } from '../rows.ts'
+import { asCurl, asYaml, quoted, variable } from '../same-as.ts'
 
 const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
 {"id": "a2", "city": "Berlin", "amount": 99}
@@ -32,6 +34,35 @@ function schemaOf(rows: Row[]): Record<string, string> {
   return Object.fromEntries(types)
 }
 
+const pipelineOf = (name: string, filter: string, source: string, sink: string) => ({
+  name: `${name}-pipeline`,
+  source: { connector_id: 'stream', config: { stream_id: source } },
+  processors: filter.trim() === '' ? [] : [{ module_id: 'dps/cel', config: { filter } }],
+  sink: { connector_id: 'stream', config: { stream_id: sink } },
+})
+
+/** The whole form by other ways. Throws for records that are none. */
+function waysOf(name: string, text: string, filter: string): Ways {
+  const records = rowsOf(text)
+  const schema = schemaOf(records)
+  const [source, sink] = [variable('SOURCE'), variable('SINK')]
+  const steps = filter.trim() === '' ? [] : [{ module: 'dps/cel', with: { filter } }]
+  const yaml = asYaml(name, {
+    streams: { [name]: { schema }, [`${name}-filtered`]: { schema } },
+    pipelines: { [`${name}-pipeline`]: { source: { stream: name }, steps, sink: { stream: `${name}-filtered` } } },
+  })
+  return {
+    curl: asCurl([
+      { method: 'POST', path: '/streams', body: { name, schema }, into: 'SOURCE', take: 'id' },
+      { method: 'POST', path: '/streams', body: { name: `${name}-filtered`, schema }, into: 'SINK', take: 'id' },
+      { method: 'POST', path: `/streams/${source}/data`, body: { records } },
+      { method: 'POST', path: '/pipelines', body: pipelineOf(name, filter, source, sink) },
+    ]),
+    dps: `# what YAML shows, as ${name}.yaml; the records, one a line, as ${name}.ndjson\ndps apply ${quoted(`${name}.yaml`)}\ndps produce ${quoted(name)} ${quoted(`${name}.ndjson`)}`,
+    YAML: yaml,
+  }
+}
+
 export function Start() {
   const { route } = useLocation()
   const [name, setName] = useState('orders')
@@ -56,12 +87,7 @@ export function Start() {
       await post(`/streams/${source}/data`, { records: rows })
       return text
     })
-    const { pipeline_id } = await post<{ pipeline_id: string }>('/pipelines', {
-      name: `${name}-pipeline`,
-      source: { connector_id: 'stream', config: { stream_id: source } },
-      processors: filter.trim() === '' ? [] : [{ module_id: 'dps/cel', config: { filter } }],
-      sink: { connector_id: 'stream', config: { stream_id: sink } },
-    })
+    const { pipeline_id } = await post<{ pipeline_id: string }>('/pipelines', pipelineOf(name, filter, source, sink))
     route(`${HOME.pathname}pipelines/${pipeline_id}`)
   }
 
@@ -87,6 +113,7 @@ export function Start() {
         <Refused failure={failure} />
         <button disabled={isBusy}>{isBusy ? 'Making it…' : 'Make the pipeline'}</button>
       </form>
+      <SameAs ways={() => waysOf(name, text, filter)} />
     </>
   )
 }

@@ -2,6 +2,7 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import type {
+  GetLineageResponse,
   GetStreamDataResponse,
   GetStreamRecordsResponse,
   Stream as Definition,
@@ -9,12 +10,14 @@ import type {
   TailRecord,
   WriteStreamDataResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { post, urlOf, withQuery } from '../api.ts'
+import { HOME, post, urlOf, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { Badge, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { rowsOf } from '../rows.ts'
+import { asCurl, quoted } from '../same-as.ts'
+import { SameAs } from '../parts/same-as.tsx'
 import { may } from '../session.ts'
 
 const KEPT = 200
@@ -154,7 +157,27 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
   )
 }
 
-function Write({ id, onWritten }: { id: string; onWritten(): void }) {
+/** The pipelines that read and write the stream. */
+function Users({ id }: { id: string }) {
+  const { data } = useQuery<GetLineageResponse>('/lineage')
+  const users = data?.pipelines.filter(({ from, to }) => from === id || to === id) ?? []
+  if (users.length === 0) return null
+  return (
+    <section aria-labelledby="users">
+      <h2 id="users">Pipelines</h2>
+      <ul>
+        {users.map((each) => (
+          <li key={each.id}>
+            {each.to === id ? 'written by' : 'read by'} <a href={`${HOME.pathname}pipelines/${each.id}`}>{each.name}</a>{' '}
+            <Badge text={each.status} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Write({ id, name, onWritten }: { id: string; name: string; onWritten(): void }) {
   const [text, setText] = useState('')
   const [written, setWritten] = useState(0)
   const { run, isBusy, failure } = useAction()
@@ -175,6 +198,12 @@ function Write({ id, onWritten }: { id: string; onWritten(): void }) {
       </Field>
       <Refused failure={failure} />
       <button disabled={isBusy}>Write</button> {written > 0 && <span role="status">{count(written)} written</span>}
+      <SameAs
+        ways={() => ({
+          curl: asCurl([{ method: 'POST', path: `/streams/${id}/data`, body: { records: rowsOf(text) } }]),
+          dps: `dps produce ${quoted(name)} records.ndjson`,
+        })}
+      />
     </form>
   )
 }
@@ -216,12 +245,14 @@ export function Stream({ id }: { id: string }) {
               </table>
             </section>
           </div>
+          <Users id={id} />
           <Browse key={`${id}/${writes}`} id={id} partitions={partitions} />
           {may('streams:write') && (
             <details>
               <summary>Write records</summary>
               <Write
                 id={id}
+                name={name}
                 onWritten={() => {
                   data.refresh()
                   setWrites(writes + 1)

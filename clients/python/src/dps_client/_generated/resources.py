@@ -133,6 +133,15 @@ class Overview:
         return cast("types.GetOverviewResponse", self._transport.call("GET", "/overview"))
 
 
+class Lineage:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self) -> types.GetLineageResponse:
+        """What flows where: every pipeline between what it reads and what it writes."""
+        return cast("types.GetLineageResponse", self._transport.call("GET", "/lineage"))
+
+
 class Events:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -304,6 +304,11 @@ GetConnectorResponse = TypedDict("GetConnectorResponse", {
     "sink_schema": "NotRequired[dict[str, Any]]",
 })
 
+GetLineageResponse = TypedDict("GetLineageResponse", {
+    "nodes": "List[LineageNode]",
+    "pipelines": "List[LineagePipeline]",
+})
+
 GetManifestResponse = TypedDict("GetManifestResponse", {
     "manifest": "ShownManifest",
 })
@@ -417,6 +422,22 @@ Job = TypedDict("Job", {
     "records": "dict[str, Any]",
     "created_at": "str",
     "updated_at": "str",
+})
+
+LineageNode = TypedDict("LineageNode", {
+    "id": "str",
+    "kind": "Literal[\"stream\", \"connector\"]",
+    "name": "str",
+    "place": "NotRequired[str]",
+})
+
+LineagePipeline = TypedDict("LineagePipeline", {
+    "id": "str",
+    "name": "str",
+    "status": "Literal[\"creating\", \"created\", \"starting\", \"running\", \"pausing\", \"paused\", \"stopping\", \"stopped\", \"failed\", \"deleting\"]",
+    "from": "str",
+    "to": "str",
+    "modules": "List[str]",
 })
 
 ListAuditResponse = TypedDict("ListAuditResponse", {

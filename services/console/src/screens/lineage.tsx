@@ -1,0 +1,138 @@
+/** What flows where: streams and places outside, and the pipelines between them; as a picture, and as a table with the same links. */
+import { useLocation } from 'preact-iso'
+import type { GetLineageResponse } from '../../../../clients/typescript/src/generated/types.ts'
+import { HOME, withQuery } from '../api.ts'
+import { connectedWith, layersOf } from '../layers.ts'
+import { Badge, Loaded, Table, Title } from '../parts/parts.tsx'
+import { useQuery } from '../query.ts'
+
+type Node = GetLineageResponse['nodes'][number]
+type Edge = GetLineageResponse['pipelines'][number]
+
+const REFRESH_MS = 10_000
+/** A picture of more would not be read. */
+const NODES_MAX = 150
+const [WIDTH, HEIGHT, GAP_X, GAP_Y] = [190, 44, 130, 18]
+const TEXT_MAX = 24
+
+const shortened = (text: string): string => (text.length <= TEXT_MAX ? text : `${text.slice(0, TEXT_MAX - 1)}…`)
+const titleOf = ({ kind, name, place }: Node): string => (kind === 'stream' ? name : place === undefined ? name : `${name}: ${place}`)
+const hrefOf = ({ kind, id }: Node): string | undefined => (kind === 'stream' ? `${HOME.pathname}streams/${id}` : undefined)
+
+function NodeLink({ node }: { node: Node }) {
+  const href = hrefOf(node)
+  return href === undefined ? <>{titleOf(node)}</> : <a href={href}>{titleOf(node)}</a>
+}
+
+/** For those who see: the table below says the same. */
+function Picture({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
+  const places = layersOf(
+    nodes.map(({ id }) => id),
+    edges,
+  )
+  const at = (id: string) => {
+    const { column, row } = places.get(id)!
+    return { x: 4 + column * (WIDTH + GAP_X), y: 4 + row * (HEIGHT + GAP_Y) }
+  }
+  const all = nodes.map(({ id }) => at(id))
+  const width = Math.max(...all.map(({ x }) => x)) + WIDTH + 8
+  const height = Math.max(...all.map(({ y }) => y)) + HEIGHT + 8
+  return (
+    <div class="scroll" aria-hidden="true">
+      <svg class="lineage" width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+        {edges.map(({ id, name, from, to, status }) => {
+          const [a, b] = [at(from), at(to)]
+          const [x1, y1, x2, y2] = [a.x + WIDTH, a.y + HEIGHT / 2, b.x, b.y + HEIGHT / 2]
+          const bend = Math.max(40, Math.abs(x2 - x1) / 2)
+          return (
+            <a key={id} href={`${HOME.pathname}pipelines/${id}`} tabIndex={-1}>
+              <path class={`edge ${status}`} d={`M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`}>
+                <title>{`${name}: ${status}`}</title>
+              </path>
+            </a>
+          )
+        })}
+        {nodes.map((node) => {
+          const { x, y } = at(node.id)
+          return (
+            <a key={node.id} href={hrefOf(node)} tabIndex={-1}>
+              <rect class={`node ${node.kind}`} x={x} y={y} width={WIDTH} height={HEIGHT} rx="6" />
+              <text x={x + 10} y={y + (node.kind === 'stream' ? 27 : 19)}>
+                {shortened(node.name)}
+                <title>{titleOf(node)}</title>
+              </text>
+              {node.kind === 'connector' && (
+                <text class="quiet" x={x + 10} y={y + 35}>
+                  {shortened(node.place ?? '')}
+                </text>
+              )}
+            </a>
+          )
+        })}
+      </svg>
+    </div>
+  )
+}
+
+export function Lineage() {
+  const { query, path, route } = useLocation()
+  const lineage = useQuery<GetLineageResponse>('/lineage', REFRESH_MS)
+  const wanted = (query.q ?? '').toLowerCase()
+  return (
+    <>
+      <Title text="Lineage" />
+      <label class="line">
+        Around{' '}
+        <input
+          type="search"
+          value={query.q ?? ''}
+          placeholder="a stream, a place or a pipeline"
+          onInput={({ currentTarget }) => route(withQuery(path, { q: currentTarget.value }), true)}
+        />
+      </label>
+      <Loaded query={lineage}>
+        {({ nodes: all, pipelines }) => {
+          const isMeant = (text: string): boolean => text.toLowerCase().includes(wanted)
+          const start = [
+            ...all.filter((node) => isMeant(titleOf(node))).map(({ id }) => id),
+            ...pipelines.filter(({ name }) => isMeant(name)).map(({ from }) => from),
+          ]
+          const found = connectedWith(start, pipelines)
+          const nodes = all.filter(({ id }) => found.has(id))
+          const edges = pipelines.filter(({ from }) => found.has(from))
+          const byId = new Map(all.map((node) => [node.id, node]))
+          if (all.length === 0) return <p class="quiet">There are no pipelines yet.</p>
+          if (nodes.length === 0) return <p class="quiet">Nothing has this in its name.</p>
+          return (
+            <>
+              {nodes.length > NODES_MAX ? (
+                <p class="quiet">A picture of {nodes.length} streams and places would not be read: search for some of them.</p>
+              ) : (
+                <Picture nodes={nodes} edges={edges} />
+              )}
+              <Table label="Pipelines and what they connect" columns={['From', 'Pipeline', 'Status', 'Steps', 'To']}>
+                {edges.map(({ id, name, status, modules, from, to }) => (
+                  <tr key={id}>
+                    <td>
+                      <NodeLink node={byId.get(from)!} />
+                    </td>
+                    <th scope="row">
+                      <a href={`${HOME.pathname}pipelines/${id}`}>{name}</a>
+                    </th>
+                    <td>
+                      <Badge text={status} />
+                    </td>
+                    <td>{modules.join(' → ')}</td>
+                    <td>
+                      <NodeLink node={byId.get(to)!} />
+                    </td>
+                  </tr>
+                ))}
+              </Table>
+            </>
+          )
+        }}
+      </Loaded>
+    </>
+  )
+}
