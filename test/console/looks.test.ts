@@ -87,6 +87,7 @@ describe.skipIf(!hasBrowser)('a screen', () => {
         await tab.page.getByRole('button', { name: 'Show the newest' }).click()
         await tab.page.getByRole('region', { name: 'Newest records' }).waitFor()
       }
+      if (name === 'start') await tab.page.locator('summary', { hasText: 'The same as' }).click()
       if (name === 'access') await tab.page.locator('summary', { hasText: 'New key' }).click()
       await check(name)
     }

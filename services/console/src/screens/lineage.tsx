@@ -38,14 +38,17 @@ function Picture({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
   const width = Math.max(...all.map(({ x }) => x)) + WIDTH + 8
   const height = Math.max(...all.map(({ y }) => y)) + HEIGHT + 8
   return (
-    <div class="scroll" aria-hidden="true">
-      <svg class="lineage" width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
-        {edges.map(({ id, name, from, to, status }) => {
+    <div class="scroll" tabIndex={0} role="region" aria-label="Picture of the same">
+      <svg class="lineage" aria-hidden="true" width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+        {edges.map(({ id, name, from, to, status }, index) => {
           const [a, b] = [at(from), at(to)]
-          const [x1, y1, x2, y2] = [a.x + WIDTH, a.y + HEIGHT / 2, b.x, b.y + HEIGHT / 2]
+          // Pipelines between the same two are drawn beside each other.
+          const before = edges.slice(0, index).filter((each) => each.from === from && each.to === to).length
+          const y = HEIGHT / 2 + Math.min(16, 4 * Math.ceil(before / 2)) * (before % 2 === 0 ? 1 : -1)
+          const [x1, y1, x2, y2] = [a.x + WIDTH, a.y + y, b.x, b.y + y]
           const bend = Math.max(40, Math.abs(x2 - x1) / 2)
           return (
-            <a key={id} href={`${HOME.pathname}pipelines/${id}`} tabIndex={-1}>
+            <a key={id} href={`${HOME.pathname}pipelines/${id}`} tabindex={-1}>
               <path class={`edge ${status}`} d={`M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`}>
                 <title>{`${name}: ${status}`}</title>
               </path>
@@ -55,7 +58,7 @@ function Picture({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
         {nodes.map((node) => {
           const { x, y } = at(node.id)
           return (
-            <a key={node.id} href={hrefOf(node)} tabIndex={-1}>
+            <a key={node.id} href={hrefOf(node)} tabindex={-1}>
               <rect class={`node ${node.kind}`} x={x} y={y} width={WIDTH} height={HEIGHT} rx="6" />
               <text x={x + 10} y={y + (node.kind === 'stream' ? 27 : 19)}>
                 {shortened(node.name)}
