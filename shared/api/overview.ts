@@ -77,6 +77,7 @@ export const getLineageContract = contract({
   summary: 'What flows where: every pipeline between what it reads and what it writes',
   tag: 'Operation',
   scope: 'pipelines:read',
+  alsoScopes: ['streams:read'],
   request: {},
   responses: { 200: z.object({ nodes: z.array(LineageNode), pipelines: z.array(LineagePipeline) }) },
 })

@@ -39,9 +39,9 @@ async function inConsole(work: (tab: Tab) => Promise<void>): Promise<void> {
 
 /** Runs commands as a shell does, and returns the variables that they set. */
 async function runShown(commands: string): Promise<Record<string, string>> {
-  // As jq does with a name alone; not every machine has it.
-  const jq = `jq() { node -e 'process.stdout.write(JSON.parse(require("node:fs").readFileSync(0))[process.argv[1].slice(1)])' "$2"; }`
-  const env = { ...process.env, DPS_URL: service().apiUrl, DPS_TOKEN: client.token }
+  // As jq takes the id; not every machine has it.
+  const jq = `jq() { node -e 'process.stdout.write(JSON.parse(require("node:fs").readFileSync(0)).id)'; }`
+  const env = { ...process.env, URL: service().apiUrl, TOKEN: client.token }
   const { stdout } = await promisify(execFile)('bash', ['-c', `set -eu\n${jq}\n${commands}\nset`], { env, timeout: 60_000 })
   return Object.fromEntries([...stdout.matchAll(/^([A-Z]+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]))
 }
@@ -157,7 +157,8 @@ describe.skipIf(!hasBrowser)('lineage', () => {
     const outside = await client.call('POST', '/v1/pipelines', {
       name: unique('flows-out'),
       source: { connector_id: 'stream', config: { stream_id: middle.id } },
-      processors: [],
+      // Postgres refuses to take anything out of JSON that holds this.
+      processors: [{ module_id: 'dps/filter', config: { field: 'id', operator: 'ne', value: '\u0000' } }],
       sink: { connector_id: 'log', config: {} },
       autostart: false,
     })

@@ -9,9 +9,9 @@ import { asCurl, asYaml, quoted, variable } from '../../services/console/src/sam
 const run = promisify(execFile)
 /** In place of curl: its arguments, each ended by NUL, and an answer for jq, which prints the id. */
 const PRELUDE = `set -eu
-DPS_URL=http://host DPS_TOKEN=token
+URL=http://host TOKEN=token
 curl() { printf '%s\\0' "$@" >&2; echo; }
-jq() { echo "id of $2"; }
+jq() { echo "it"; }
 `
 /** The arguments of each curl of these commands, as a shell understands them. */
 async function argumentsOf(commands: string): Promise<string[]> {
@@ -20,7 +20,10 @@ async function argumentsOf(commands: string): Promise<string[]> {
 }
 
 const text = fc.string({ unit: 'grapheme', maxLength: 40 }).filter((each) => !each.includes('\0'))
-const awkward = fc.oneof(text, fc.constantFrom(`'`, `'"'"'`, '$HOME', '$(id)', '`id`', '\\', '!!', '"; rm x; "', '\n', '%s', '\u0001'))
+const awkward = fc.oneof(
+  text,
+  fc.constantFrom('\u0001TOKEN\u0001', `'`, `'"'"'`, '$HOME', '$(id)', '`id`', '\\', '!!', '"; rm x; "', '\n', '%s', '\u0001'),
+)
 
 it('a shell sends the bodies and paths that the form would', async () => {
   await fc.assert(
@@ -30,7 +33,7 @@ it('a shell sends the bodies and paths that the form would', async () => {
       async (body, name) => {
         // U+0001 between capitals would be a variable: no name has it.
         const given = { body, name: name.replaceAll('\u0001', '') }
-        const [, , , url, , authorization, , , , sent] = await argumentsOf(
+        const [, , , , url, , authorization, , , , sent] = await argumentsOf(
           asCurl([{ method: 'POST', path: `/streams/${encodeURIComponent('a b')}/data`, body: given }]),
         )
         expect(url).toBe('http://host/v1/streams/a%20b/data')
@@ -49,8 +52,8 @@ it('what one request answers goes into the next one', async () => {
       { method: 'POST', path: `/streams/${variable('SOURCE')}/data`, body: { of: variable('SOURCE') } },
     ]),
   )
-  expect(sent).toContain('http://host/v1/streams/id of .id/data')
-  expect(sent.at(-1)).toBe('{"of":"id of .id"}')
+  expect(sent).toContain('http://host/v1/streams/it/data')
+  expect(sent.at(-1)).toBe('{"of":"it"}')
 })
 
 it('a manifest is YAML of the same values, with all digits', () => {
@@ -70,4 +73,19 @@ it('a name stays one word', async () => {
     }),
     { numRuns: 50 },
   )
+})
+
+it('a secret comes as it is, by no argument', async () => {
+  const bodyFrom = `printf %s "$VALUE" | jq -Rs '{name: "db", value: .}'`
+  const commands = asCurl([{ method: 'POST', path: '/secrets', bodyFrom }])
+  expect(commands.startsWith(bodyFrom)).toBe(true)
+  const { stderr } = await run('bash', ['-c', `${PRELUDE}VALUE='p"w'\n${commands}`])
+  expect(stderr).toContain('@-')
+  expect(stderr).not.toContain('p"w')
+})
+
+it('what is too long for an argument is a file', () => {
+  const commands = asCurl([{ method: 'POST', path: '/streams/a/data', body: { records: ['x'.repeat(200_000)] } }])
+  expect(commands).toContain('-d @body.json')
+  expect(commands.length).toBeLessThan(1000)
 })

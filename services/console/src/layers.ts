@@ -36,13 +36,19 @@ export function layersOf(nodes: readonly string[], edges: readonly Edge[]): Map<
 
 /** The nodes that are connected with one of these, in any direction, and these. */
 export function connectedWith(start: readonly string[], edges: readonly Edge[]): Set<string> {
-  const found = new Set(start)
-  for (let size = -1; size !== found.size;) {
-    size = found.size
-    for (const { from, to } of edges) {
-      if (found.has(from)) found.add(to)
-      if (found.has(to)) found.add(from)
+  const beside = new Map<string, string[]>()
+  for (const { from, to } of edges) {
+    for (const [one, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      const known = beside.get(one)
+      if (known) known.push(other)
+      else beside.set(one, [other])
     }
   }
+  // A set is walked to its end, also over what is added meanwhile.
+  const found = new Set(start)
+  for (const node of found) for (const next of beside.get(node) ?? []) found.add(next)
   return found
 }

@@ -1,30 +1,64 @@
-/** What a form is about to do, written as commands for `curl` and as a manifest. The token and the service's address are the reader's. */
+/**
+ * What a form is about to do, written as commands for `curl` and as a manifest. The address and the token are the reader's: `URL` and `TOKEN`, as
+ * everywhere in the documents.
+ */
 import { writeJson } from '../../../clients/typescript/src/core/exact-json.ts'
 
-/** One request of a form. `into`: the shell variable that takes the answer's `take`, for the requests behind it. */
-export type Request = { method: string; path: string; body?: unknown; into?: string; take?: string }
+export type Request = {
+  method: string
+  path: string
+  body?: unknown
+  /** A command whose output is the body, in place of one that is written down. */
+  bodyFrom?: string
+  /** The version that the resource must still have. */
+  ifMatch?: string
+  /** The shell variable that takes this member of the answer, for the requests behind it. */
+  into?: string
+  take?: string
+}
 
-/** Stands for a shell variable in a path or a body. U+0001 is in no name, and is escaped in JSON. */
+/** Stands for a shell variable in a path or a body of the same commands. U+0001 is in no name, and is escaped in JSON. */
 export const variable = (name: string): string => `\u0001${name}\u0001`
 
 /** Single-quoted for a shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+/** Single-quoted, and not taken for an option. */
+export const operand = (text: string): string => `${text.startsWith('-') ? '-- ' : ''}${quoted(text)}`
 
-// The variables end the quotes around them.
-const withVariables = (text: string): string => text.replaceAll(/(?:\\u0001|\u0001)([A-Z_]+)(?:\\u0001|\u0001)/g, `'"$$$1"'`)
-
-function curlOf({ method, path, body, into, take }: Request): string {
-  const parts = [
-    `curl -sS -X ${method} ${withVariables(`"$DPS_URL"${quoted(`/v1${path}`)}`).replaceAll("''", '')}`,
-    `-H "Authorization: Bearer $DPS_TOKEN"`,
-    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${withVariables(quoted(writeJson(body)))}`]),
-  ]
-  const command = parts.join(' \\\n  ')
-  return into === undefined ? command : `${into}=$(${command} | jq -r .${take})`
+/** Throws where a form's value is missing: what is not complete is not shown. */
+export function needed(...values: readonly (string | readonly unknown[])[]): void {
+  if (values.some(({ length }) => length === 0)) throw new Error('a value is missing')
 }
 
-/** The requests as `curl`, one after the other. */
-export const asCurl = (requests: readonly Request[]): string => requests.map(curlOf).join('\n\n')
+/** Systems take some 128 KiB as one argument. */
+const ARGUMENT_MAX = 100_000
+
+function curlOf({ method, path, body, bodyFrom, ifMatch, into, take }: Request, variables: ReadonlySet<string>): string {
+  // A variable ends the quotes around it.
+  const withVariables = (text: string): string =>
+    text.replaceAll(/(?:\\u0001|\u0001)([A-Z_]+)(?:\\u0001|\u0001)/g, (found, name: string) =>
+      variables.has(name) ? `'"$${name}"'` : found,
+    )
+  const written = body === undefined ? undefined : withVariables(quoted(writeJson(body)))
+  const sent = bodyFrom === undefined ? written : '@-'
+  const isLong = sent !== undefined && sent.length > ARGUMENT_MAX
+  const parts = [
+    `curl -sS --fail-with-body -X ${method} "$URL"${withVariables(quoted(`/v1${path}`))}`,
+    `-H "Authorization: Bearer $TOKEN"`,
+    ...(ifMatch === undefined ? [] : [`-H ${quoted(`If-Match: ${ifMatch}`)}`]),
+    ...(sent === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${isLong ? '@body.json' : sent}`]),
+  ]
+  const command = `${bodyFrom === undefined ? '' : `${bodyFrom} | `}${parts.join(' \\\n  ')}`
+  const note = isLong ? '# its body is too long for a command: as body.json\n' : ''
+  if (into === undefined) return note + command
+  return `${note}${into}=$(${command} | jq -er '.${take} // error(.error.message)')`
+}
+
+/** The requests as `curl`, one after the other; after a refusal there is no next one. */
+export function asCurl(requests: readonly Request[]): string {
+  const variables = new Set(requests.flatMap(({ into }) => into ?? []))
+  return requests.map((request) => curlOf(request, variables)).join(' &&\n\n')
+}
 
 /** A manifest whose sections hold one JSON value for each name: JSON is YAML. */
 export function asYaml(set: string, sections: Record<string, Record<string, unknown>>): string {

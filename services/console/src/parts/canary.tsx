@@ -12,7 +12,7 @@ import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
 import { Badge, Figure, Refused, Table } from './parts.tsx'
-import { asCurl } from '../same-as.ts'
+import { asCurl, needed } from '../same-as.ts'
 import { SameAs } from './same-as.tsx'
 
 const REFRESH_MS = 5000
@@ -135,7 +135,12 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
       </label>
       <button disabled={isBusy || version === ''}>Try it</button>
       <Refused failure={failure} />
-      <SameAs ways={() => ({ curl: asCurl([{ method: 'PATCH', path: `/pipelines/${pipeline.id}`, body }]) })} />
+      <SameAs
+        ways={() => {
+          needed(version)
+          return { curl: asCurl([{ method: 'PATCH', path: `/pipelines/${pipeline.id}`, body }]) }
+        }}
+      />
     </form>
   )
 }

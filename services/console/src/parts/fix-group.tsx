@@ -1,5 +1,5 @@
 /** The records of one group of dead letters: a change of the step is tried on them before it is saved, and proven by their redrive. */
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { parseJson, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   DeadLetter,
@@ -14,7 +14,7 @@ import { call, Failure, HOME, patch, post, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
-import { asCurl, quoted } from '../same-as.ts'
+import { asCurl } from '../same-as.ts'
 import { may } from '../session.ts'
 import { JobProgress } from './job-progress.tsx'
 import { Badge, Field, Loaded, Refused, Table } from './parts.tsx'
@@ -123,6 +123,11 @@ function Fix({
   const [gone, setGone] = useState(0)
   const { run, isBusy, failure } = useAction()
   const tried = letters.slice(0, TRIED)
+  /** Of the pipeline as it is shown, for the commands. */
+  const [tag, setTag] = useState<string>()
+  useEffect(() => {
+    void call('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: setTag }).catch(() => {})
+  }, [pipeline.id])
 
   async function tryIt(): Promise<void> {
     const processors = processorsWith(pipeline, step, parseJson(text))
@@ -147,11 +152,11 @@ function Fix({
   }
 
   async function save(): Promise<void> {
-    let tag: string | undefined
-    const now = await call<Pipeline>('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: (found) => (tag = found) })
-    if (now.revision !== pipeline.revision || tag === undefined)
+    let current: string | undefined
+    const now = await call<Pipeline>('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: (found) => (current = found) })
+    if (now.revision !== pipeline.revision || current === undefined)
       throw new Failure(409, 'conflict', `the pipeline has got revision ${now.revision} meanwhile: look at it, then try again`)
-    await patch(`/pipelines/${pipeline.id}`, { processors: processorsWith(now, step, parseJson(text)) }, tag)
+    await patch(`/pipelines/${pipeline.id}`, { processors: processorsWith(now, step, parseJson(text)) }, current)
     onChanged()
   }
 
@@ -181,7 +186,12 @@ function Fix({
       <SameAs
         ways={() => ({
           curl: asCurl([
-            { method: 'PATCH', path: `/pipelines/${pipeline.id}`, body: { processors: processorsWith(pipeline, step, parseJson(text)) } },
+            {
+              method: 'PATCH',
+              path: `/pipelines/${pipeline.id}`,
+              body: { processors: processorsWith(pipeline, step, parseJson(text)) },
+              ...(tag === undefined ? {} : { ifMatch: tag }),
+            },
           ]),
         })}
       />
@@ -191,20 +201,7 @@ function Fix({
   )
 }
 
-function Redrive({
-  path,
-  name,
-  group,
-  isEmpty,
-  onDone,
-}: {
-  path: string
-  /** Of the pipeline. */
-  name: string
-  group: Group
-  isEmpty: boolean
-  onDone(): void
-}) {
+function Redrive({ path, group, isEmpty, onDone }: { path: string; group: Group; isEmpty: boolean; onDone(): void }) {
   const [job, setJob] = useState<RedriveDeadLetters202Response>()
   const [dryRun, setDryRun] = useState<number>()
   const { run, isBusy, failure } = useAction()
@@ -229,8 +226,7 @@ function Redrive({
       <Refused failure={failure} />
       <SameAs
         ways={() => ({
-          curl: asCurl([{ method: 'POST', path: `${path}/redrive`, body: { filter: filterOf(group), dry_run: true } }]),
-          dps: `dps dlq redrive ${quoted(name)} --dry-run   # of all groups`,
+          curl: asCurl([{ method: 'POST', path: `${path}/redrive`, body: { filter: filterOf(group), dry_run: dryRun === undefined } }]),
         })}
       />
       {job && <JobProgress key={job.job_id} jobId={job.job_id} onDone={onDone} />}
@@ -273,13 +269,7 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
         )}
       </Loaded>
       {may('pipelines:write') && (
-        <Redrive
-          path={path}
-          name={pipeline.name}
-          group={group}
-          isEmpty={found?.length === 0}
-          onDone={() => (letters.refresh(), onChanged())}
-        />
+        <Redrive path={path} group={group} isEmpty={found?.length === 0} onDone={() => (letters.refresh(), onChanged())} />
       )}
     </section>
   )

@@ -15,6 +15,7 @@ const SCREENS: Place[] = [
   ['SmartModules', 'smartmodules'],
   ['New SmartModule', 'smartmodules/new'],
   ['Connectors', 'connectors'],
+  ['Lineage', 'lineage'],
   ['Jobs', 'jobs'],
   ['Access', 'access'],
   ['Audit', 'audit'],

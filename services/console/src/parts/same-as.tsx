@@ -3,44 +3,38 @@ import { useState } from 'preact/hooks'
 
 export type Ways = Partial<Record<'curl' | 'dps' | 'YAML', string>>
 
-/** `ways` is asked only while they are shown. It may throw for what is not complete yet. */
-export function SameAs({ ways }: { ways(): Ways }) {
+/** `ways` is asked only while they are shown. It throws for what is not complete yet. */
+export function SameAs({ ways, of = 'curl' }: { ways(): Ways; /** Which ways there are. */ of?: string }) {
   const [isOpen, setIsOpen] = useState(false)
   const [chosen, setChosen] = useState<keyof Ways>('curl')
-  const [isCopied, setIsCopied] = useState(false)
+  const [copied, setCopied] = useState<string>()
   let texts: Ways = {}
   try {
     if (isOpen) texts = ways()
   } catch {
-    // The form itself says what is wrong with it.
+    // The form says what is wrong with it once it is sent.
   }
   const names = Object.keys(texts) as (keyof Ways)[]
   const name = names.includes(chosen) ? chosen : names[0]
   const text = name === undefined ? undefined : texts[name]
   return (
     <details class="same-as" onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
-      <summary>The same as {'curl, dps or YAML'}</summary>
-      {isOpen && text === undefined && <p class="quiet">Fill in the form first.</p>}
+      <summary>The same as {of}</summary>
+      {isOpen && text === undefined && <p class="quiet">The form is not complete, or has an error.</p>}
       {isOpen && text !== undefined && (
         <>
           <div class="actions">
             {names.map((each) => (
-              <button
-                key={each}
-                type="button"
-                class="plain"
-                aria-pressed={each === name}
-                onClick={() => {
-                  setChosen(each)
-                  setIsCopied(false)
-                }}
-              >
+              <button key={each} type="button" class="plain" aria-pressed={each === name} onClick={() => setChosen(each)}>
                 {each}
               </button>
             ))}
-            <button type="button" class="plain" onClick={() => void navigator.clipboard.writeText(text).then(() => setIsCopied(true))}>
-              {isCopied ? 'copied' : 'copy'}
-            </button>
+            {/* Browsers have no clipboard where the page came without TLS. */}
+            {'clipboard' in navigator && (
+              <button type="button" class="plain" onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(text))}>
+                {copied === text ? 'copied' : 'copy'}
+              </button>
+            )}
           </div>
           <pre tabIndex={0} aria-label={`The same as ${name}`}>
             {text}

@@ -13,7 +13,7 @@ import { HOME, post, remove } from '../api.ts'
 import { Copyable, Dialog, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { may, session } from '../session.ts'
-import { asCurl } from '../same-as.ts'
+import { asCurl, needed } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
 
 type ShownOnce = { title: string; lines: [name: string, text: string][] }
@@ -60,7 +60,12 @@ function NewKey({ onMade }: { onMade(made: CreateKeyResponse): void }) {
       </fieldset>
       <Refused failure={failure} />
       <button disabled={isBusy || scopes.length === 0}>Make the key</button>
-      <SameAs ways={() => ({ curl: asCurl([{ method: 'POST', path: '/keys', body: { name, scopes } }]) })} />
+      <SameAs
+        ways={() => {
+          needed(name, scopes)
+          return { curl: asCurl([{ method: 'POST', path: '/keys', body: { name, scopes } }]) }
+        }}
+      />
     </form>
   )
 }
@@ -97,7 +102,12 @@ function NewMember({ onMade }: { onMade(made: CreateMemberResponse): void }) {
       </Field>
       <Refused failure={failure} />
       <button disabled={isBusy}>Invite</button>
-      <SameAs ways={() => ({ curl: asCurl([{ method: 'POST', path: '/members', body: { name, email, role } }]) })} />
+      <SameAs
+        ways={() => {
+          needed(name, email)
+          return { curl: asCurl([{ method: 'POST', path: '/members', body: { name, email, role } }]) }
+        }}
+      />
     </form>
   )
 }

@@ -10,7 +10,7 @@ import { HOME, post, remove } from '../api.ts'
 import { Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { may } from '../session.ts'
-import { asCurl, quoted, variable } from '../same-as.ts'
+import { asCurl, needed, operand, quoted } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
 
 function Config({ id }: { id: string }) {
@@ -60,11 +60,16 @@ function NewSecret({ onMade }: { onMade(): void }) {
       <Refused failure={failure} />
       <button disabled={isBusy}>Keep it</button>
       <SameAs
-        ways={() => ({
-          // Its value is not shown: a command line is kept in a shell's history.
-          curl: asCurl([{ method: 'POST', path: '/secrets', body: { name, value: variable('VALUE') } }]),
-          dps: `printf %s "$VALUE" | dps secret set ${quoted(name)}`,
-        })}
+        of="curl or dps"
+        ways={() => {
+          needed(name)
+          // The value is a variable, and no argument of curl: others could see that among the processes.
+          const bodyFrom = `printf %s "$VALUE" | jq -Rs ${quoted(`{name: ${JSON.stringify(name)}, value: .}`)}`
+          return {
+            curl: asCurl([{ method: 'POST', path: '/secrets', bodyFrom }]),
+            dps: `# in place of one of this name, if there is one\nprintf %s "$VALUE" | dps secret set ${operand(name)}`,
+          }
+        }}
       />
     </form>
   )

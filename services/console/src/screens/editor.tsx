@@ -15,7 +15,7 @@ import { Badge, Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
-import { asCurl, asYaml, quoted } from '../same-as.ts'
+import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
 import { Difference } from './record.tsx'
 
@@ -195,11 +195,18 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
         )}
         {may('smartmodules:write') && (
           <SameAs
-            ways={() => ({
-              curl: asCurl([{ method: 'POST', path: '/smartmodules', body: { name, source } }]),
-              dps: `dps deploy ${quoted(`${name}.ts`)}`,
-              YAML: asYaml(name, { smartmodules: { [name]: { source: `./${name}.ts` } } }),
-            })}
+            of="curl, dps or YAML"
+            ways={() => {
+              needed(name)
+              return {
+                curl: asCurl([{ method: 'POST', path: '/smartmodules', body: { name, source } }]),
+                dps: `# the code, as module.ts\ndps deploy module.ts --name=${quoted(name)}`,
+                // One that there is already belongs to a set, or to none.
+                ...(known
+                  ? {}
+                  : { YAML: `# the code, as module.ts\n${asYaml(name, { smartmodules: { [name]: { source: './module.ts' } } })}` }),
+              }
+            }}
           />
         )}
       </section>

@@ -35,15 +35,18 @@ function Picture({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
     return { x: 4 + column * (WIDTH + GAP_X), y: 4 + row * (HEIGHT + GAP_Y) }
   }
   const all = nodes.map(({ id }) => at(id))
+  /** How many pipelines between two nodes are drawn already. */
+  const drawn = new Map<string, number>()
   const width = Math.max(...all.map(({ x }) => x)) + WIDTH + 8
   const height = Math.max(...all.map(({ y }) => y)) + HEIGHT + 8
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Picture of the same">
+    <div class="scroll" tabIndex={0} role="region" aria-label="Picture of the lineage">
       <svg class="lineage" aria-hidden="true" width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
-        {edges.map(({ id, name, from, to, status }, index) => {
+        {edges.map(({ id, name, from, to, status }) => {
           const [a, b] = [at(from), at(to)]
           // Pipelines between the same two are drawn beside each other.
-          const before = edges.slice(0, index).filter((each) => each.from === from && each.to === to).length
+          const before = drawn.get(`${from}/${to}`) ?? 0
+          drawn.set(`${from}/${to}`, before + 1)
           const y = HEIGHT / 2 + Math.min(16, 4 * Math.ceil(before / 2)) * (before % 2 === 0 ? 1 : -1)
           const [x1, y1, x2, y2] = [a.x + WIDTH, a.y + y, b.x, b.y + y]
           const bend = Math.max(40, Math.abs(x2 - x1) / 2)
@@ -57,8 +60,8 @@ function Picture({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
         })}
         {nodes.map((node) => {
           const { x, y } = at(node.id)
-          return (
-            <a key={node.id} href={hrefOf(node)} tabindex={-1}>
+          const shown = (
+            <>
               <rect class={`node ${node.kind}`} x={x} y={y} width={WIDTH} height={HEIGHT} rx="6" />
               <text x={x + 10} y={y + (node.kind === 'stream' ? 27 : 19)}>
                 {shortened(node.name)}
@@ -69,6 +72,14 @@ function Picture({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
                   {shortened(node.place ?? '')}
                 </text>
               )}
+            </>
+          )
+          const href = hrefOf(node)
+          return href === undefined ? (
+            <g key={node.id}>{shown}</g>
+          ) : (
+            <a key={node.id} href={href} tabindex={-1}>
+              {shown}
             </a>
           )
         })}
@@ -85,7 +96,7 @@ export function Lineage() {
     <>
       <Title text="Lineage" />
       <label class="line">
-        Around{' '}
+        Search{' '}
         <input
           type="search"
           value={query.q ?? ''}
@@ -109,7 +120,7 @@ export function Lineage() {
           return (
             <>
               {nodes.length > NODES_MAX ? (
-                <p class="quiet">A picture of {nodes.length} streams and places would not be read: search for some of them.</p>
+                <p class="quiet">There are too many to draw ({nodes.length}): narrow the search.</p>
               ) : (
                 <Picture nodes={nodes} edges={edges} />
               )}

@@ -6,7 +6,7 @@ import { Field, Refused, Title } from '../parts/parts.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
 import { useAction } from '../query.ts'
 import { rowsOf, type Row } from '../rows.ts'
-import { asCurl, asYaml, quoted, variable } from '../same-as.ts'
+import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
 
 const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
 {"id": "a2", "city": "Berlin", "amount": 99}
@@ -44,6 +44,7 @@ const pipelineOf = (name: string, filter: string, source: string, sink: string) 
 /** The whole form by other ways. Throws for records that are none. */
 function waysOf(name: string, text: string, filter: string): Ways {
   const records = rowsOf(text)
+  needed(name, records)
   const schema = schemaOf(records)
   const [source, sink] = [variable('SOURCE'), variable('SINK')]
   const steps = filter.trim() === '' ? [] : [{ module: 'dps/cel', with: { filter } }]
@@ -58,8 +59,8 @@ function waysOf(name: string, text: string, filter: string): Ways {
       { method: 'POST', path: `/streams/${source}/data`, body: { records } },
       { method: 'POST', path: '/pipelines', body: pipelineOf(name, filter, source, sink) },
     ]),
-    dps: `# what YAML shows, as ${name}.yaml; the records, one a line, as ${name}.ndjson\ndps apply ${quoted(`${name}.yaml`)}\ndps produce ${quoted(name)} ${quoted(`${name}.ndjson`)}`,
-    YAML: yaml,
+    dps: `# what YAML shows, as ${name}.yaml; the records, one a line, as ${name}.ndjson\ndps apply ${operand(`${name}.yaml`)}\ndps produce ${operand(name)} ${quoted(`${name}.ndjson`)}`,
+    YAML: `# without the records\n${yaml}`,
   }
 }
 
@@ -113,7 +114,7 @@ export function Start() {
         <Refused failure={failure} />
         <button disabled={isBusy}>{isBusy ? 'Making it…' : 'Make the pipeline'}</button>
       </form>
-      <SameAs ways={() => waysOf(name, text, filter)} />
+      <SameAs of="curl, dps or YAML" ways={() => waysOf(name, text, filter)} />
     </>
   )
 }

@@ -16,7 +16,7 @@ import { Badge, Field, Figure, Loaded, Refused, Table, Time, Title } from '../pa
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { rowsOf } from '../rows.ts'
-import { asCurl, quoted } from '../same-as.ts'
+import { asCurl, needed, operand } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
 import { may } from '../session.ts'
 
@@ -199,10 +199,15 @@ function Write({ id, name, onWritten }: { id: string; name: string; onWritten():
       <Refused failure={failure} />
       <button disabled={isBusy}>Write</button> {written > 0 && <span role="status">{count(written)} written</span>}
       <SameAs
-        ways={() => ({
-          curl: asCurl([{ method: 'POST', path: `/streams/${id}/data`, body: { records: rowsOf(text) } }]),
-          dps: `dps produce ${quoted(name)} records.ndjson`,
-        })}
+        of="curl or dps"
+        ways={() => {
+          const records = rowsOf(text)
+          needed(records)
+          return {
+            curl: asCurl([{ method: 'POST', path: `/streams/${id}/data`, body: { records } }]),
+            dps: `# the records, one a line, as records.ndjson\ndps produce ${operand(name)} records.ndjson`,
+          }
+        }}
       />
     </form>
   )
