@@ -47,12 +47,16 @@ export type TestChain = {
   run(values: (string | Buffer | null)[], hints?: ReplayHints, keyAt?: (index: number) => Buffer | null): Promise<ChainResult>
   /** What a step's instance takes; steps count from 0. */
   memoryBytes(step: number): number
+  close(): void
   /** Nanoseconds per record that the chain alone takes, over all the values `turns` times. Throws when a record fails. */
   measure(values: string[], turns: number): Promise<number>
 }
 
 /** A step, and another module for a share of its keys. */
-export type TestStep = Step & { canary?: { name: string; share: number; maxFailing: number } }
+export type TestStep = Step & {
+  /** In place of the chain's. */ kind?: StepSpec['kind']
+  canary?: { name: string; share: number; maxFailing: number }
+}
 
 /** How all modules of a chain run. */
 export type ModuleKind = Pick<StepSpec, 'kind' | 'extismFunction'>
@@ -83,10 +87,11 @@ export async function openTestChain(
     modules[name] ??
     (await WebAssembly.compile(await compileCached(join(CATALOGUE, name.replace('dps/', ''), 'module.ts'), 'smartmodule', cacheFolder())))
   const specs = await Promise.all(
-    steps.map(async ({ name, config, canary }, step): Promise<StepSpec> => {
+    steps.map(async ({ name, config, canary, kind }, step): Promise<StepSpec> => {
       const spec = {
         module: await moduleOf(name),
         ...how,
+        ...(kind ? { kind } : {}),
         document: {
           config,
           input_format: 'json',
@@ -123,6 +128,7 @@ export async function openTestChain(
     )
   return {
     memoryBytes: (step) => chain.memoryBytes(step),
+    close: () => chain.close(),
     async measure(values, turns) {
       const section = sectionOf(values)
       const counts = new Float64Array(Math.max(1, steps.length) * COUNTER_COUNT)

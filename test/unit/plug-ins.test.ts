@@ -1,12 +1,19 @@
 /** Modules made with the SDKs of Extism, Redpanda and Fluvio, as they are: what they make of records, and what becomes of their failures. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { inspectBinary } from '../../services/control-plane/workshop/inspect.ts'
 import { decodeTransformRecord, encodeTransformRecord } from '../../shared/smartmodule/host/plug-ins/transform-record.ts'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { toBinary } from '../attack/modules/module-builder.ts'
 import { openTestChain, type ChainResult } from '../harness/chains.ts'
 import { buildGo } from '../harness/compiled-fixtures.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
 
 const RUST = join(import.meta.dirname, '..', 'fixtures', 'smartmodules', 'rust')
 const rust = (name: string) => readFile(join(RUST, `${name}.wasm`))
@@ -126,12 +133,73 @@ describe('a SmartModule of Fluvio', () => {
     expect(chain.memoryBytes(0)).toBeLessThan(40 << 20)
   })
 
+  it('behind a step that makes several records of one keeps each with its own headers', async () => {
+    const { kind, binary } = inspectBinary(await rust('fluvio-filter-param'))
+    const twice = `import { Record, emitJson } from 'dps'
+export function arrayMap(record: Record): void {
+  for (let i = 0; i < 2; i++) {
+    const name = i == 0 ? 'first' : 'second'
+    const bytes = String.UTF8.encode(name)
+    record.setHeader('which', changetype<usize>(bytes), bytes.byteLength)
+    emitJson('"' + (i == 0 ? 'a' : 'b') + '"')
+  }
+}`
+    const modules = { it: await WebAssembly.compile(binary), twice: await WebAssembly.compile(await compileSmartModule(twice)) }
+    const steps = [
+      { name: 'twice', config: {}, kind: 'batch' as const },
+      { name: 'it', config: { contains: 'a' } },
+    ]
+    const result = await (await openTestChain(steps, modules, undefined, { kind })).run(['{}', '{}'])
+    expect(shown(result)).toEqual([
+      ['k0', '"a"', { h: '\0', which: 'first' }],
+      ['k1', '"a"', { h: '\u0001', which: 'first' }],
+    ])
+  })
+
+  it('that refuses all records comes to an end soon', { timeout: 60_000 }, async () => {
+    const chain = await open(await rust('fluvio-filter-param'), { contains: 'a' })
+    const result = await chain.run(Array.from({ length: 20_000 }, () => 'boom'))
+    expect(result.failures.length).toBe(20_000)
+  })
+
   it('of an old SDK runs too', async () => {
     expect((await (await open(await rust('fluvio-map-0.4.0'))).run(['abc', 'd'])).values).toEqual(['ABC', 'D'])
   })
 
   it('that keeps state is refused', async () => {
     expect(refusal(await rust('fluvio-look-back-max'))).toBe('the module exports look_back: Fluvio modules that keep state do not run here')
+  })
+})
+
+describe('an Extism plug-in', () => {
+  it('that says what is wrong fails its record, whatever it returns', async () => {
+    const says = toBinary(`(module
+      (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+      (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
+      (import "extism:host/env" "error_set" (func $error (param i64)))
+      (memory (export "memory") 1 1)
+      (func (export "map") (local $at i64)
+        (local.set $at (call $alloc (i64.const 2)))
+        (call $store (local.get $at) (i32.const 110)) (call $store (i64.add (local.get $at) (i64.const 1)) (i32.const 111))
+        (call $error (local.get $at))))`)
+    expect(reasons(await (await open(says)).run(['x']))).toEqual([[0, 'record_failed', 'no']])
+  })
+})
+
+describe('a data transform that is given up', () => {
+  it('gives its memory back', { timeout: 60_000 }, async () => {
+    const { kind, binary } = inspectBinary(await rust('redpanda-upper'))
+    const module = await WebAssembly.compile(binary)
+    const before = process.memoryUsage().rss
+    for (let i = 0; i < 400; i++) {
+      const chain = await openTestChain([{ name: 'it', config: {} }], { it: module }, undefined, { kind })
+      await chain.run(['a'])
+      chain.close()
+      if (i % 50 === 0) collect()
+    }
+    collect()
+    // Each has some 1.1 MiB.
+    await expect.poll(() => (collect(), (process.memoryUsage().rss - before) >> 20), { timeout: 20_000 }).toBeLessThan(200)
   })
 })
 

@@ -58,7 +58,8 @@ async function start(kernelBinary: Uint8Array, steps: JobStep[], isDryRun: boole
   const kernel = await WebAssembly.compile(new Uint8Array(kernelBinary))
   for (const { binary, kind, extismFunction, document } of steps) {
     const module = await WebAssembly.compile(new Uint8Array(binary))
-    await openInstance({ module, kind, ...(extismFunction ? { extismFunction } : {}) }, document, SILENT, kernel)
+    const instance = await openInstance({ module, kind, ...(extismFunction ? { extismFunction } : {}) }, document, SILENT, kernel)
+    instance.close?.()
   }
   return { started: true }
 }

@@ -76,6 +76,7 @@ export async function traceRecords(
     const outputs = hasFailed ? [] : current.map(plain)
     await onProgress({ outputs: { ...fitting(outputs), count: outputs.length } })
   }
+  for (const chain of chains) chain.close()
 }
 
 /** Bytes of records that one job reports: what an answer shows, once as it enters a step and once as it leaves the one before. */

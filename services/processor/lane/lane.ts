@@ -139,7 +139,10 @@ port.on('message', (message: ToLane) => {
     if (message.type === 'open') return noted(message.chain.runId, 'open', () => open(message.chainId, message.chain))
     if (message.type === 'run') return noted(chains.get(message.chainId)?.spec.runId, 'run', () => run(message))
     if (message.type === 'recycle') buffers.give(message.buffers)
-    else chains.delete(message.chainId)
+    else {
+      chains.get(message.chainId)?.chain.close()
+      chains.delete(message.chainId)
+    }
     return undefined
   })
 })

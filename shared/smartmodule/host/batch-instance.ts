@@ -110,7 +110,7 @@ function runBatch(exports: BatchExports, call: CallSeed, document: InitDocument,
   // The kernel counts steps from 1: 0 is the source itself.
   if (kernel.take(outLength, outCount, step + 1) < 0)
     throw new SmartModuleTrap(step, 'returned records that are malformed, out of order, or not from its input')
-  if (document.writes_members) noteMembers(exports, block, outLength, outCount, step, context)
+  if (document.writes_members) noteMembers(exports, block, outLength, outCount, context)
 }
 
 /** Gives the instance what the step before has written about its records' members, if it reads that. */
@@ -123,19 +123,12 @@ function passMembers(exports: BatchExports, step: number, count: number, context
 }
 
 /** Remembers what the instance has written about its output's members, for the next step. */
-function noteMembers(
-  exports: BatchExports,
-  block: DataView,
-  outLength: number,
-  outCount: number,
-  step: number,
-  context: BatchContext,
-): void {
+function noteMembers(exports: BatchExports, block: DataView, outLength: number, outCount: number, context: BatchContext): void {
   const length = block.getUint32(28, true)
   // A member takes at least 5 bytes of a value, and 8 here.
   if (length === 0 || length > 2 * (outLength + outCount)) return
   const pointer = block.getUint32(24, true)
-  bytesOf(exports, pointer, length, step)
+  if (pointer + length > exports.memory.buffer.byteLength) return
   context.members = { memory: exports.memory, pointer, length, records: outCount }
 }
 

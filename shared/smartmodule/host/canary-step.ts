@@ -79,6 +79,10 @@ export function openCanaryStep(running: StepInstance, canary: StepInstance, shar
   const threshold = canaryThreshold(share)
   return {
     memoryBytes: () => running.memoryBytes() + canary.memoryBytes(),
+    close() {
+      running.close?.()
+      canary.close?.()
+    },
     async run(kernel: Kernel, context) {
       const handled = record.isOff ? 0 : kernel.split(threshold, context.baseOffset)
       if (handled === 0) return running.run(kernel, context)

@@ -29,6 +29,8 @@ import type { BatchContext, StepInstance } from './step.ts'
 /** An open chain, with an instance of each of its steps. */
 export type Chain = {
   stepCount: number
+  /** Gives up the instances; the chain is not run any more. */
+  close(): void
   /** What the memory of a step's instance takes now; steps count from 0. */
   memoryBytes(step: number): number
   /**
@@ -58,7 +60,7 @@ const telemetryOf = (telemetry: StepTelemetry, step: number): Telemetry => ({
 function specAt(steps: readonly StepSpec[], step: number): StepSpec {
   const spec = steps[step]!
   const next = steps[step + 1]
-  const writes_members = next !== undefined && WebAssembly.Module.exports(next.module).some(({ name }) => name === 'dps_members')
+  const writes_members = next?.kind === 'batch' && WebAssembly.Module.exports(next.module).some(({ name }) => name === 'dps_members')
   return { ...spec, document: { ...spec.document, writes_members } }
 }
 
@@ -75,6 +77,24 @@ async function openStep(
   if (!spec.canary || !record) return running
   const ofCanary: Telemetry = { ...own, log: (level, line) => own.log(level, `canary: ${line}`) }
   return openCanaryStep(running, await openVersion(spec.canary, watch, ofCanary, kernel), spec.canary.share, record)
+}
+
+/** All steps' instances; where one does not open, none stays. */
+async function openAll(steps: readonly StepSpec[], open: (step: number) => Promise<StepInstance>): Promise<StepInstance[]> {
+  const instances: StepInstance[] = []
+  try {
+    for (const step of steps.keys()) instances.push(await open(step))
+    return instances
+  } catch (error) {
+    for (const instance of instances) instance.close?.()
+    throw error
+  }
+}
+
+/** Replaces an instance that is lost. */
+async function renew(instances: StepInstance[], step: number, open: (step: number) => Promise<StepInstance>): Promise<void> {
+  instances[step]?.close?.()
+  instances[step] = await open(step)
 }
 
 /** What steps are told of the batch that they run over. */
@@ -126,10 +146,9 @@ const canariesOf = ({ steps, on_error }: ChainSpec, telemetry: StepTelemetry) =>
 
 /** A chain with an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
 export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, telemetry: StepTelemetry): Promise<Chain> {
-  const instances: StepInstance[] = []
   const canaries = canariesOf(spec, telemetry)
   const open = (step: number) => openStep(specAt(spec.steps, step), step, watch, telemetry, canaries[step], kernel.module)
-  for (const step of spec.steps.keys()) instances.push(await open(step))
+  const instances = await openAll(spec.steps, open)
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)
   const policies = createFailurePolicies(spec)
@@ -201,7 +220,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       if (error instanceof CanaryOff) return runSlice(section, count, batch, sink, output)
       if (!(error instanceof SmartModuleTrap)) throw error
       const { step } = error
-      instances[step] = await open(step)
+      await renew(instances, step, open)
       if (count > 1) {
         // The kernel still has the source's marks, but its section may be halfway through the chain: reopen the source to cut it.
         openSection(kernel, section, count, batch, 0)
@@ -236,6 +255,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   return {
     stepCount,
     memoryBytes: (step) => instances[step]?.memoryBytes() ?? 0,
+    close: () => instances.forEach((instance) => instance.close?.()),
     async run(batch, sink, output, hints) {
       known = hints
       policies.open(batch.partition, batch.baseOffset, hints)

@@ -20,10 +20,12 @@ export type BatchContext = {
 
 /**
  * An instance of a step's SmartModule. `run` replaces the kernel's current section by the SmartModule's output and throws SmartModuleTrap
- * when the instance is lost. Only plug-ins that are called per record return a promise.
+ * when the instance is lost. Plug-ins that wait, or that may be replaced, return a promise.
  */
 export type StepInstance = {
   run(kernel: Kernel, context: BatchContext): void | Promise<void>
   /** What the instance's memory takes now. */
   memoryBytes(): number
+  /** Gives the instance up, where something outside of it would keep it. */
+  close?(): void
 }

@@ -55,7 +55,9 @@ function pointer(at: u64, length: u64): usize {
 export function blockLength(at: u64): u64 {
   if (at < HEAD + HEAD || at > used) return 0
   const head = regionPtr + ((at - HEAD) as usize)
-  return load<u64>(head) == MARK ? load<u64>(head, 8) : 0
+  const length = load<u64>(head, 8)
+  // A plug-in may have written over it.
+  return load<u64>(head) == MARK && length <= used - at ? length : 0
 }
 
 /** Blocks are given back together. */

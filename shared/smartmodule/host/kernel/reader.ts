@@ -1,6 +1,6 @@
 /**
  * The kernel's readers. `varintAt` is for the loops over all records: it keeps no state, because a global that each read must load and store
- * costs more than the read. The others share a state: the current address, the end, and whether they met malformed bytes.
+ * costs more than the read. The others share a state: the current address and the end.
  */
 
 /** What reading one field may touch behind the end of its record. */
@@ -73,10 +73,9 @@ function longSizeAt(p: usize): usize {
   return 0
 }
 
-// The reader's state: reading advances `at`, malformed bytes set `bad`.
+// The state of the other readers, which are for sections that were walked: reading advances `at`.
 export let at: usize = 0
 export let end: usize = 0
-export let bad: bool = false
 
 // @ts-ignore: decorator
 @inline
@@ -85,7 +84,6 @@ export function readVarint(): i32 {
   let shift: u32 = 0
   while (true) {
     if (at >= end || shift > 28) {
-      bad = true
       return 0
     }
     const byte: u32 = load<u8>(at++)
@@ -103,7 +101,6 @@ export function readVarlong(): i64 {
   let shift: u64 = 0
   while (true) {
     if (at >= end || shift > 63) {
-      bad = true
       return 0
     }
     const byte: u64 = load<u8>(at++)

@@ -15,6 +15,7 @@ const VARIABLE_BYTES_MAX = 1 << 20
 /** Of Extism's levels: 0 is trace, 2 is info. */
 const LOG_LEVEL_INFO = 2
 const LOG_BYTES_MAX = 65_536
+const ERROR_BYTES_MAX = 4096
 
 /** The exports of `host/kernel/blocks.ts`. */
 type Blocks = {
@@ -37,7 +38,7 @@ export type ExtismEnv = {
   begin(input: Uint8Array): void
   /** A copy of what the call has set as its output; undefined when that is nothing. */
   output(bytesMax: number): Buffer | undefined
-  /** The text that the call has set as its error; undefined when that is nothing. */
+  /** The start of the text that the call has set as its error; undefined when that is nothing. */
   error(): string | undefined
   memoryBytes(): number
 }
@@ -118,7 +119,11 @@ export async function openExtismEnv(kernel: WebAssembly.Module, config: Record<s
       if (length > bytesMax) throw new CallEnded(`returned ${length} bytes, of which ${bytesMax} are allowed`)
       return length === 0 ? undefined : Buffer.from(at(blocks.outputPointer(), length))
     },
-    error: () => read(blocks.errorBlock())?.toString('utf8'),
+    error() {
+      const bytes = read(blocks.errorBlock())
+      // Cut before it becomes a text: a part of a text keeps all of it.
+      return bytes === undefined || bytes.length === 0 ? undefined : bytes.subarray(0, ERROR_BYTES_MAX).toString('utf8')
+    },
     memoryBytes: () => blocks.memory.buffer.byteLength,
   }
 }

@@ -77,7 +77,8 @@ function callPlugIn(
   env.begin(input)
   // Some toolkits make functions without a result, which stands for 0.
   const code = plugIn() ?? 0
-  if (code !== 0) throw new Error(env.error() ?? `returned ${code}`)
+  const said = env.error()
+  if (code !== 0 || said !== undefined) throw new Error(said ?? `returned ${code}`)
   const bytes = env.output(bytesMax)
   switch (functionName) {
     case 'filter': {

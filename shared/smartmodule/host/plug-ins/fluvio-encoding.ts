@@ -23,6 +23,8 @@ const text = (value: string): Buffer => {
   return Buffer.concat([u16(bytes.length), bytes])
 }
 const NONE = Buffer.from([0])
+/** Of a text that says why, the bytes that are kept. */
+const HINT_MAX = 4096
 const TEXT_BYTES_MAX = 32_767
 
 /** Parameters as `init` and every call get them: a map in the order of its keys, and no look-back. Throws RangeError for a text too long. */
@@ -77,13 +79,15 @@ const takeData = (bytes: Buffer, cursor: Cursor): Buffer => takeBytes(bytes, cur
 const takeOption = (bytes: Buffer, cursor: Cursor): Buffer | null => (takeBytes(bytes, cursor, 1)[0] === 0 ? null : takeData(bytes, cursor))
 /** The text that an error of `init` is. Throws RangeError when it is none. */
 export const decodeHint = (bytes: Buffer, cursor: Cursor = { at: 0 }): string =>
-  takeBytes(bytes, cursor, takeBytes(bytes, cursor, 2).readUInt16BE()).toString('utf8')
+  takeBytes(bytes, cursor, takeBytes(bytes, cursor, 2).readUInt16BE())
+    .subarray(0, HINT_MAX)
+    .toString('utf8')
 
-/** Throws RangeError for bytes that are no output. */
-export function decodeOutput(bytes: Buffer): FluvioOutput {
+/** Throws RangeError for bytes that are no output, or for more than so many records. */
+export function decodeOutput(bytes: Buffer, recordsMax: number): FluvioOutput {
   const cursor: Cursor = { at: 0 }
   const count = takeBytes(bytes, cursor, 4).readUInt32BE()
-  if (count > bytes.length) throw new RangeError('there are more records than bytes')
+  if (count > bytes.length || count > recordsMax) throw new RangeError('there are more records than there may be')
   const records: FluvioOutput['records'] = []
   for (let i = 0; i < count; i++) {
     const size = readVarint(bytes, cursor)

@@ -20,6 +20,11 @@ type Exports = { memory: WebAssembly.Memory; alloc(length: number): number; init
 
 /** An instance never frees what it answers with: once it has grown so much, it is replaced. */
 const GROWN_BYTES_MAX = 16 << 20
+/** Records of the next call after an error; twice as many after each one without. */
+const AFTER_ERROR = 64
+/** What a record takes of the bytes that a step may return. */
+const RECORD_BYTES_MIN = 30
+const ANSWER_BYTES_MAX = 32 << 20
 
 const STATUSES: Readonly<Record<number, string>> = {
   [-1]: 'an unknown error',
@@ -42,6 +47,9 @@ export async function openFluvioInstance(module: WebAssembly.Module, document: I
     }
   }
   let guest = await open()
+  async function renewIfGrown(): Promise<void> {
+    if (guest.memory.buffer.byteLength > guest.bytesAtStart + GROWN_BYTES_MAX) guest = await open()
+  }
 
   function callFor(section: PlugInSection, context: BatchContext, records: readonly number[]): FluvioOutput {
     try {
@@ -53,7 +61,7 @@ export async function openFluvioInstance(module: WebAssembly.Module, document: I
         key: section.records[record]!.key,
         value: section.inputs[record]!,
       }))
-      const output = guest.process(encodeInput(inputs, context.baseOffset, context.baseTimestamp, guest.parameters))
+      const output = guest.process(encodeInput(inputs, context.baseOffset, context.baseTimestamp, guest.parameters), section.bytesLeft())
       context.alive()
       return output
     } catch (error) {
@@ -61,21 +69,40 @@ export async function openFluvioInstance(module: WebAssembly.Module, document: I
     }
   }
 
-  function runAtOnce(section: PlugInSection, context: BatchContext, all: readonly number[]): void {
-    const recordOf = new Map(all.map((record) => [section.records[record]!.offsetDelta, record]))
+  /** For functions whose outputs say by their offset of which record they are. */
+  async function runAtOnce(section: PlugInSection, context: BatchContext, all: readonly number[]): Promise<void> {
+    const placeOf = new Map(all.map((record, place) => [section.records[record]!.offsetDelta, place]))
+    let most = all.length
     for (let from = 0; from < all.length;) {
-      const { records, error } = callFor(section, context, all.slice(from))
+      const until = Math.min(all.length, from + most)
+      const { records, error } = callFor(section, context, all.slice(from, until))
       for (const { offsetDelta, key, value } of records) {
-        const record = recordOf.get(offsetDelta)
-        if (record === undefined) throw new SmartModuleTrap(step, 'returned a record that is not of its input')
-        section.put(record, { key, value })
+        const place = placeOf.get(offsetDelta)
+        if (place === undefined || place < from || place >= until)
+          throw new SmartModuleTrap(step, 'returned a record that is not of its input')
+        section.put(all[place]!, { key, value })
       }
-      if (!error) return
-      const failed = recordOf.get(Number(error.offset - context.baseOffset))
-      if (failed === undefined || all.indexOf(failed) < from) throw new SmartModuleTrap(step, error.hint)
-      section.fail(failed, error.hint)
-      // The module stops at the first error: the records behind it are still to be handled.
-      from = all.indexOf(failed) + 1
+      await renewIfGrown()
+      if (!error) {
+        from = until
+        most *= 2
+        continue
+      }
+      const failed = placeOf.get(Number(error.offset - context.baseOffset))
+      if (failed === undefined || failed < from || failed >= until) throw new SmartModuleTrap(step, error.hint)
+      section.fail(all[failed]!, error.hint)
+      // The module stops at the first error: the records behind it are still to be handled, a few at a time while there are errors.
+      from = failed + 1
+      most = AFTER_ERROR
+    }
+  }
+
+  async function runOneByOne(section: PlugInSection, context: BatchContext, all: readonly number[]): Promise<void> {
+    for (const record of all) {
+      const { records, error } = callFor(section, context, [record])
+      if (error) section.fail(record, error.hint)
+      else for (const { key, value } of records) section.put(record, { key, value })
+      await renewIfGrown()
     }
   }
 
@@ -84,15 +111,10 @@ export async function openFluvioInstance(module: WebAssembly.Module, document: I
     async run(kernel: Kernel, context) {
       const section = openPlugInSection(kernel, document, context)
       const all = section.inputs.flatMap((input, record) => (input ? [record] : []))
-      if (guest.isOneByOne)
-        for (const record of all) {
-          const { records, error } = callFor(section, context, [record])
-          if (error) section.fail(record, error.hint)
-          else for (const { key, value } of records) section.put(record, { key, value })
-        }
-      else runAtOnce(section, context, all)
+      // Behind a step that makes several records of one, their offsets do not tell them apart.
+      const areDistinct = new Set(all.map((record) => section.records[record]!.offsetDelta)).size === all.length
+      await (guest.isOneByOne || !areDistinct ? runOneByOne : runAtOnce)(section, context, all)
       section.finish()
-      if (guest.memory.buffer.byteLength > guest.bytesAtStart + GROWN_BYTES_MAX) guest = await open()
     },
   }
 }
@@ -120,6 +142,7 @@ async function openGuest(module: WebAssembly.Module, document: InitDocument, tel
     const status = call(at, input.length, FLUVIO_VERSION)
     // It is set by `copy_records` during the call.
     const given = answer as { at: number; length: number } | undefined
+    if (given && given.length > ANSWER_BYTES_MAX) throw new Error('answers with too many bytes')
     return { status, bytes: given && Buffer.from(Buffer.from(exports.memory.buffer, given.at, given.length)) }
   }
 
@@ -136,10 +159,11 @@ async function openGuest(module: WebAssembly.Module, document: InitDocument, tel
     bytesAtStart: exports.memory.buffer.byteLength,
     isOneByOne: name === 'array_map',
     /** Throws when the call fails as a whole. */
-    process(input: Buffer): FluvioOutput {
+    process(input: Buffer, bytesMax: number): FluvioOutput {
       const { status, bytes } = invoke(main, input)
       if (status < 0) throw new Error(statusOf(status))
-      return bytes ? decodeOutput(bytes) : { records: [] }
+      if (!bytes) throw new Error('answered nothing')
+      return decodeOutput(bytes, bytesMax / RECORD_BYTES_MIN)
     },
   }
 }

@@ -12,12 +12,8 @@ export async function instantiatePlugIn(module: WebAssembly.Module, functions: H
   return WebAssembly.instantiate(module, imports)
 }
 
-/** Calls the function by which the plug-in's language starts, where it has one: Haskell's, WASI's, or C's. */
+/** Calls the functions by which the plug-in's language starts, where it has them: WASI's or C's, then Haskell's. */
 export function initialise({ exports }: WebAssembly.Instance): void {
-  for (const name of ['hs_init', '_initialize', '__wasm_call_ctors']) {
-    const found = exports[name]
-    if (typeof found !== 'function') continue
-    ;(found as (...args: number[]) => void)(0, 0)
-    return
-  }
+  const first = exports._initialize ?? exports.__wasm_call_ctors
+  for (const found of [first, exports.hs_init]) if (typeof found === 'function') (found as (...args: number[]) => void)(0, 0)
 }

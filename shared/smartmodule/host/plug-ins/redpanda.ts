@@ -4,7 +4,7 @@
  * a record was read is that record's output.
  */
 import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
-import { newCallSeed, type CallSeed, type HostFunctions, type Telemetry } from '../../call-seed.ts'
+import { CallEnded, newCallSeed, type CallSeed, type HostFunctions, type Telemetry } from '../../call-seed.ts'
 import { hostFunctions } from '../../imports.ts'
 import { messageOf } from '../batch-instance.ts'
 import type { BatchContext, StepInstance } from '../step.ts'
@@ -22,6 +22,9 @@ const NO_REGISTRY = -1
 /** Names of the topics that a transform may ask its environment for; writing to another one is refused. */
 const INPUT_TOPIC = 'input'
 const OUTPUT_TOPIC = 'output'
+const TOPIC_MAX = 200
+/** A record may be a little larger than what is left: `put` says so then. */
+const WRITE_BYTES_EXTRA = 1 << 20
 
 /** The batch that the transform is at work on. */
 type Work = {
@@ -58,13 +61,16 @@ export async function openRedpandaInstance(
   }
   return {
     memoryBytes: () => call.memoryOf?.buffer.byteLength ?? 0,
+    close: guest.close,
     async run(kernel, context) {
       const section = openPlugInSection(kernel, document, context)
       const records = section.inputs.flatMap((input, record) => (input ? [record] : []))
       const encoded = records.map((record) => encodeTransformRecord({ ...section.records[record]!, value: section.inputs[record]! }))
       call.complaint = ''
       try {
-        if (records.length > 0) await guest.process({ section, context, records, encoded, read: 0 })
+        const work = { section, context, records, encoded, read: 0 }
+        if (records.length > 0) await guest.process(work)
+        if (work.read < records.length) throw new Error('asked for another batch before it had read all records of this one')
       } catch (error) {
         throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, whyEnded(error, call))
       }
@@ -86,20 +92,28 @@ function openGuest(call: CallSeed): {
   start(main: unknown): Promise<void>
   /** Settles when the program asks for another batch. Rejects when it ends instead; it is lost then. */
   process(work: Work): Promise<void>
+  /** Ends the program where it waits: V8 keeps a stack that waits, and the memory of its instance, as long as its promise is open. */
+  close(): void
 } {
   let work: Work | undefined
-  let give: ((next: Work) => void) | undefined
-  let onWaiting: (() => void) | undefined
-  let ended: Promise<never> = new Promise(() => {})
-  const waiting = () => new Promise<void>((resolve) => (onWaiting = resolve))
+  /** How the program gets its next batch, or ends instead. */
+  let next: PromiseWithResolvers<Work> | undefined
+  /** Who waits until the program asks for a batch: a promise for each time, because one for all would keep them. */
+  let asked: PromiseWithResolvers<void> | undefined
+  let ended: { reason: unknown } | undefined
+  function untilAsked(): Promise<void> {
+    asked = Promise.withResolvers<void>()
+    if (ended) asked.reject(ended.reason)
+    return asked.promise
+  }
   const memory = () => call.memory()!
   const bytesAt = (at: number, length: number) => Buffer.from(memory().buffer, at >>> 0, length >>> 0)
 
   async function readBatchHeader(...pointers: number[]): Promise<number> {
     work = undefined
-    const next = new Promise<Work>((resolve) => (give = resolve))
-    onWaiting?.()
-    work = await next
+    next = Promise.withResolvers<Work>()
+    asked?.resolve()
+    work = await next.promise
     return writeHeader(new DataView(memory().buffer), pointers, work)
   }
 
@@ -124,6 +138,7 @@ function openGuest(call: CallSeed): {
   function write(at: number, length: number, optionsAt: number, optionsLength: number): number {
     const record = work?.records[work.read - 1]
     if (work === undefined || record === undefined) return NO_ACTIVE_TRANSFORM
+    if (length >>> 0 > work.section.bytesLeft() + WRITE_BYTES_EXTRA) throw new CallEnded('writes more than a step may return')
     let output
     let topic
     try {
@@ -135,7 +150,7 @@ function openGuest(call: CallSeed): {
       throw error
     }
     if (topic !== OUTPUT_TOPIC) {
-      call.telemetry.log('error', `a transform has one output here, ${OUTPUT_TOPIC}: it can't write to ${topic}`)
+      call.telemetry.log('error', `a transform has one output here, ${OUTPUT_TOPIC}: it can't write to ${topic.slice(0, TOPIC_MAX)}`)
       return INVALID_WRITE
     }
     work.section.put(record, output)
@@ -164,18 +179,20 @@ function openGuest(call: CallSeed): {
       },
     },
     async start(main) {
-      const isWaiting = waiting()
-      ended = promising(main)().then(() => {
-        throw new Error('the program ended by itself')
-      })
-      ended.catch(() => {})
-      await Promise.race([isWaiting, ended])
+      const isWaiting = untilAsked()
+      const end = (reason: unknown) => {
+        ended = { reason }
+        asked?.reject(reason)
+      }
+      promising(main)().then(() => end(new Error('the program ended by itself')), end)
+      await isWaiting
     },
-    async process(next) {
-      const isWaiting = waiting()
-      give!(next)
-      await Promise.race([isWaiting, ended])
+    async process(given) {
+      const isWaiting = untilAsked()
+      next?.resolve(given)
+      await isWaiting
     },
+    close: () => next?.reject(new CallEnded('the instance is given up')),
   }
 }
 
@@ -194,6 +211,6 @@ function writeHeader(view: DataView, pointers: number[], { section, context, rec
   view.setBigInt64(producer, -1n, true)
   view.setInt16(producerEpoch, -1, true)
   view.setInt32(sequence, -1, true)
-  return Math.max(...encoded.map(({ length }) => length))
+  return encoded.reduce((largest, { length }) => Math.max(largest, length), 0)
 }
 type Pointers = [number, number, number, number, number, number, number, number, number, number]

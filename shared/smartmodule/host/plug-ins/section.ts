@@ -26,6 +26,8 @@ export type PlugInSection = {
 }
 
 const MESSAGE_MAX = 1024
+/** What a record takes beside its key, value and headers. */
+const RECORD_BYTES = 30
 
 /** Opens the kernel's current section for a plug-in. Records without the frame that they must have fail here. */
 export function openPlugInSection(kernel: Kernel, document: InitDocument, context: BatchContext): PlugInSection {
@@ -36,6 +38,7 @@ export function openPlugInSection(kernel: Kernel, document: InitDocument, contex
   const outputs: (KafkaRecord[] | undefined)[] = []
   const bytesMax = bytes.length * SMARTMODULE_LIMITS.output_bytes_per_input + SMARTMODULE_LIMITS.output_bytes_extra
   let produced = 0
+  context.members = undefined
   const inputs = records.map((record, index) => {
     const { value, offsetDelta } = record
     if (value === null) {
@@ -57,7 +60,8 @@ export function openPlugInSection(kernel: Kernel, document: InitDocument, contex
     timeOf: (record) =>
       (context.attributes & LOG_APPEND_TIME) === 0 ? context.baseTimestamp + records[record]!.timestampDelta : context.maxTimestamp,
     put(record, { value, key, headers }) {
-      produced += (value?.length ?? 0) + (key?.length ?? 0)
+      produced += RECORD_BYTES + (value?.length ?? 0) + (key?.length ?? 0)
+      for (const [name, bytes] of headers ?? []) produced += name.length + (bytes?.length ?? 0) + 4
       if (produced > bytesMax)
         throw new SmartModuleTrap(step, `returned more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
       const own = records[record]!

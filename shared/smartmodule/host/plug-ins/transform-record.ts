@@ -5,6 +5,9 @@ import type { KafkaRecord } from '../../../kafka/protocol/record-batch.ts'
 /** A record as a transform sees it: its place and times are told beside it. */
 export type TransformRecord = Pick<KafkaRecord, 'key' | 'value' | 'headers'>
 
+/** Each becomes an object. */
+const HEADERS_MAX = 10_000
+
 const sizeOf = (bytes: Uint8Array | null): number => (bytes === null ? 1 : varintSize(bytes.length) + bytes.length)
 
 function put(target: Buffer, bytes: Uint8Array | null, at: number): number {
@@ -40,7 +43,7 @@ export function decodeTransformRecord(bytes: Buffer): TransformRecord {
   const key = take(bytes, cursor)
   const value = take(bytes, cursor)
   const count = readVarint(bytes, cursor)
-  if (count < 0 || count > bytes.length) throw new RangeError('the number of headers is wrong')
+  if (count < 0 || count > HEADERS_MAX) throw new RangeError('the number of headers is wrong')
   const headers: KafkaRecord['headers'] = []
   for (let i = 0; i < count; i++) headers.push([take(bytes, cursor)?.toString('utf8') ?? '', take(bytes, cursor)])
   if (cursor.at !== bytes.length) throw new RangeError('there are bytes behind the record')

@@ -221,7 +221,9 @@ export function emit(start: usize, end: usize): void {
   copyFast(to, from, headers)
   out.at = to + headers
   outCount++
-  if (writesMembers) noteMembers(start, end)
+  // An author's own bytes may have been parsed before they were written again.
+  const isRecords = start == record.start && end == record.end
+  if (writesMembers) noteMembers(isRecords ? start : 0, isRecords ? end : 0)
 }
 
 /** Tells the next step where the members of the output record's value [start, end) are. */
@@ -330,7 +332,8 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
         out.bytes(from, next - from)
         if (inputPrefix > 0) memory.copy(out.at - (next - value), prefixPtr, inputPrefix)
         outCount++
-        if (writesMembers) noteMembers(record.start, record.end)
+        // Of the bytes that came, whatever the author has set: they are what is passed on.
+        if (writesMembers) noteMembers(value + inputPrefix, value + valueLength)
       } else emit(value + inputPrefix, value + valueLength)
     }
   }

@@ -110,6 +110,8 @@ export function findIn(p: usize, segment: Segment, into: Slice): bool {
         into.end = after
         return true
       }
+      // Only what another step says of an array that is none ends like this.
+      if (after == p) return false
       p = skipSpace(after, usize.MAX_VALUE)
       if (load<u8>(p) == 44) p = skipSpace(p + 1, usize.MAX_VALUE)
     }

@@ -151,6 +151,8 @@ export class Record {
 
   /** Forgets what was changed of the record before. */
   reset(): void {
+    // The record before may have been at the same place.
+    forgetMembers()
     this.isRekeyed = this.isRetimed = this.hasNewHeaders = false
   }
 
