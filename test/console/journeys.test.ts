@@ -206,7 +206,11 @@ describe.skipIf(!hasBrowser)('with a browser alone', () => {
       await page.getByRole('button', { name: /Try on 1/ }).click()
       await page.locator('.fix td .badge.good').waitFor()
       await page.getByRole('button', { name: 'Save as the next revision' }).click()
-      await page.getByRole('button', { name: 'Save as the next revision' }).and(page.locator(':disabled')).waitFor()
+      // The button is disabled from the click on: what is saved is known from the API alone.
+      await eventually('the change is saved', async () => {
+        const { body } = await client.call<{ pipelines: { name: string; revision: number }[] }>('GET', '/v1/pipelines?page_size=100')
+        return body.pipelines.some((each) => each.name === `${name}-pipeline` && each.revision === 2)
+      })
       await page.getByRole('button', { name: 'Count what a redrive takes' }).click()
       await page.getByRole('button', { name: 'Redrive 1' }).click()
       await page.getByText('1 of 1 delivered').waitFor()
