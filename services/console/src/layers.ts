@@ -36,19 +36,13 @@ export function layersOf(nodes: readonly string[], edges: readonly Edge[]): Map<
 
 /** The nodes that are connected with one of these, in any direction, and these. */
 export function connectedWith(start: readonly string[], edges: readonly Edge[]): Set<string> {
-  const beside = new Map<string, string[]>()
-  for (const { from, to } of edges) {
-    for (const [one, other] of [
-      [from, to],
-      [to, from],
-    ] as const) {
-      const known = beside.get(one)
-      if (known) known.push(other)
-      else beside.set(one, [other])
-    }
-  }
+  const flowsFrom = Map.groupBy(edges, ({ from }) => from)
+  const flowsTo = Map.groupBy(edges, ({ to }) => to)
   // A set is walked to its end, also over what is added meanwhile.
   const found = new Set(start)
-  for (const node of found) for (const next of beside.get(node) ?? []) found.add(next)
+  for (const node of found) {
+    for (const { to } of flowsFrom.get(node) ?? []) found.add(to)
+    for (const { from } of flowsTo.get(node) ?? []) found.add(from)
+  }
   return found
 }

@@ -1,14 +1,14 @@
 /** The lineage: which streams and places outside the account's pipelines connect. */
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { getLineageContract, type Lineage } from '../../../shared/api/overview.ts'
+import { Endpoints } from '../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { listLineage } from '../store/lineage.ts'
 import { operation } from './operation.ts'
 
-const End = z.object({ connector_id: z.string(), config: z.record(z.string(), z.unknown()).default({}) })
-const Ends = z.object({ source: End, sink: End })
-type Config = z.infer<typeof End>['config']
+type End = z.infer<typeof Endpoints>['source']
+type Config = End['config']
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
@@ -34,7 +34,7 @@ const PLACES: Readonly<Record<string, { members: readonly string[]; called(confi
 const PLACE_MAX = 200
 
 /** A place outside; `pipelineId` tells apart what only one pipeline has. */
-function placeOf({ connector_id, config }: z.infer<typeof End>, pipelineId: string): Lineage['nodes'][number] {
+function placeOf({ connector_id, config }: End, pipelineId: string): Lineage['nodes'][number] {
   const name = findConnector(connector_id)?.name ?? connector_id
   const known = PLACES[name]
   const identity = known ? known.members.map((member) => config[member] ?? null) : [pipelineId]
@@ -52,7 +52,7 @@ export const getLineage = operation(getLineageContract, async ({ db }, { account
   const nodes = new Map<string, Lineage['nodes'][number]>()
 
   /** The id of the node at one end of a pipeline, which is among the nodes then. */
-  function nodeOf(end: z.infer<typeof End>, pipelineId: string): string {
+  function nodeOf(end: End, pipelineId: string): string {
     const streamId = textOf(end.config.stream_id)
     const name = names.get(streamId)
     const node: Lineage['nodes'][number] = name === undefined ? placeOf(end, pipelineId) : { id: streamId, kind: 'stream', name }
@@ -61,7 +61,7 @@ export const getLineage = operation(getLineageContract, async ({ db }, { account
   }
 
   const edges = pipelines.map(({ id, name, status, request, definition }) => {
-    const { source, sink } = Ends.parse(request)
+    const { source, sink } = Endpoints.parse(request)
     const modules = definition.steps.map((step) => step.name)
     return { id, name, status, modules, from: nodeOf(source, id), to: nodeOf(sink, id) }
   })

@@ -146,11 +146,13 @@ export function decodeRecords(section: Buffer, count: number): KafkaRecord[] {
   return records
 }
 
-function bytesSize(bytes: Buffer | null): number {
+/** How many bytes `writeBytes` writes. */
+export function bytesSize(bytes: Buffer | null): number {
   return bytes === null ? 1 : varintSize(bytes.length) + bytes.length
 }
 
-function writeBytes(target: Buffer, bytes: Buffer | null, at: number): number {
+/** Writes a key or a value as records have them, its length as a varint in front and -1 for null; returns the offset behind it. */
+export function writeBytes(target: Buffer, bytes: Buffer | null, at: number): number {
   if (bytes === null) return writeVarint(target, -1, at)
   const after = writeVarint(target, bytes.length, at)
   bytes.copy(target, after)

@@ -31,7 +31,7 @@ export async function openBatchInstance(module: WebAssembly.Module, document: In
       memoryBytes: () => exports.memory.buffer.byteLength,
     }
   } catch (error) {
-    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, `failed while starting: ${messageOf(error)}`)
+    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, `failed while starting: ${reasonOf(error)}`)
   }
 }
 
@@ -91,7 +91,7 @@ function runBatch(exports: BatchExports, call: CallSeed, document: InitDocument,
       context.attributes,
     )
   } catch (error) {
-    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, messageOf(error))
+    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, reasonOf(error))
   }
   bytesOf(exports, result, RESULT_BYTES, step)
   const block = new DataView(exports.memory.buffer, result >>> 0, RESULT_BYTES)
@@ -158,13 +158,8 @@ function readErrors(
   }
 }
 
-/** An Error's message; any other value as a string. */
-export function messageOf(error: unknown): string {
-  return reasonOf(error)
-}
-
 /** A console for Extism, whose lines are the SmartModule's. */
-export function consoleOf({ log }: Telemetry): Console {
+function consoleOf({ log }: Telemetry): Console {
   const at =
     (level: LogLevel) =>
     (...parts: unknown[]) =>

@@ -1,5 +1,5 @@
 /** The records of one group of dead letters: a change of the step is tried on them before it is saved, and proven by their redrive. */
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { parseJson, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   DeadLetter,
@@ -123,11 +123,8 @@ function Fix({
   const [gone, setGone] = useState(0)
   const { run, isBusy, failure } = useAction()
   const tried = letters.slice(0, TRIED)
-  /** Of the pipeline as it is shown, for the commands. */
+  /** Of the pipeline, once the commands are shown. */
   const [tag, setTag] = useState<string>()
-  useEffect(() => {
-    void call('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: setTag }).catch(() => {})
-  }, [pipeline.id])
 
   async function tryIt(): Promise<void> {
     const processors = processorsWith(pipeline, step, parseJson(text))
@@ -184,6 +181,7 @@ function Fix({
       </div>
       <Refused failure={failure} />
       <SameAs
+        onOpen={() => void call('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: setTag }).catch(() => {})}
         ways={() => ({
           curl: asCurl([
             {

@@ -4,7 +4,17 @@ import { useState } from 'preact/hooks'
 export type Ways = Partial<Record<'curl' | 'dps' | 'YAML', string>>
 
 /** `ways` is asked only while they are shown. It throws for what is not complete yet. */
-export function SameAs({ ways, of = 'curl' }: { ways(): Ways; /** Which ways there are. */ of?: string }) {
+export function SameAs({
+  ways,
+  of = 'curl',
+  onOpen,
+}: {
+  ways(): Ways
+  /** Which ways there are. */
+  of?: string
+  /** Reads what only the commands need. */
+  onOpen?(): void
+}) {
   const [isOpen, setIsOpen] = useState(false)
   const [chosen, setChosen] = useState<keyof Ways>('curl')
   const [copied, setCopied] = useState<string>()
@@ -18,7 +28,13 @@ export function SameAs({ ways, of = 'curl' }: { ways(): Ways; /** Which ways the
   const name = names.includes(chosen) ? chosen : names[0]
   const text = name === undefined ? undefined : texts[name]
   return (
-    <details class="same-as" onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+    <details
+      class="same-as"
+      onToggle={({ currentTarget }) => {
+        setIsOpen(currentTarget.open)
+        if (currentTarget.open) onOpen?.()
+      }}
+    >
       <summary>The same as {of}</summary>
       {isOpen && text === undefined && <p class="quiet">The form is not complete, or has an error.</p>}
       {isOpen && text !== undefined && (

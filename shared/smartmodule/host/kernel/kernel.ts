@@ -7,7 +7,6 @@
 import { grow, roomFor } from './bytes'
 import {
   at,
-  end,
   longOf,
   READ_SLACK,
   readVarint,
@@ -222,7 +221,6 @@ export function fail(delta: u32): i32 {
 export function run(from: u32, most: u32): u32 {
   at = sectionPtr + from
   const stop = sectionPtr + sectionLength
-  end = stop
   const start = at
   let records: u32 = 0
   while (at < stop) {
@@ -244,8 +242,8 @@ export function runCount(): u32 { return lastRunCount }
 /** Byte offset, within the section, of the `ordinal`-th record. */
 export function positionOf(ordinal: u32): u32 {
   at = sectionPtr
-  end = sectionPtr + sectionLength
-  for (let i: u32 = 0; i < ordinal && at < end; i++) {
+  const stop = sectionPtr + sectionLength
+  for (let i: u32 = 0; i < ordinal && at < stop; i++) {
     const size = readVarint()
     at += size
   }
@@ -269,7 +267,6 @@ function resumePosition(from: u32): u32 {
 /** Ordinal of the first record longer than `most` bytes, from ordinal `from` on; -1 when there is none. */
 export function findLarger(from: u32, most: u32): i32 {
   at = sectionPtr + resumePosition(from)
-  end = sectionPtr + sectionLength
   for (let i = from; i < sectionCount; i++) {
     const start = at
     const size = readVarint()
@@ -282,7 +279,6 @@ export function findLarger(from: u32, most: u32): i32 {
 /** Ordinal of the first record from `from` on whose timestamp, less the batch's own, is not in the range; -1 when there is none. */
 export function findUntimely(from: u32, earliest: i64, latest: i64): i32 {
   at = sectionPtr + resumePosition(from)
-  end = sectionPtr + sectionLength
   for (let i = from; i < sectionCount; i++) {
     const size = readVarint()
     const recordEnd = at + (size as usize)
@@ -297,7 +293,6 @@ export function findUntimely(from: u32, earliest: i64, latest: i64): i32 {
 /** Ordinal of the first record from `from` on whose value is not framed as `expectFrame` says; -1 when there is none. */
 export function findUnframed(from: u32): i32 {
   at = sectionPtr + resumePosition(from)
-  end = sectionPtr + sectionLength
   for (let i = from; i < sectionCount; i++) {
     const size = readVarint()
     const recordEnd = at + (size as usize)
@@ -317,8 +312,6 @@ export function findUnframed(from: u32): i32 {
 /** Removes the records of failed source records from the section. Returns the number of distinct source records left. */
 export function dropFailed(): u32 {
   at = sectionPtr
-  const stop = sectionPtr + sectionLength
-  end = stop
   let to = sectionPtr
   let kept: u32 = 0
   let distinct: u32 = 0
@@ -348,7 +341,6 @@ export function dropFailed(): u32 {
  */
 export function reframe(from: u32, schemaId: u32): i32 {
   at = sectionPtr + resumePosition(from)
-  end = sectionPtr + sectionLength
   for (let i = from; i < sectionCount; i++) {
     const size = readVarint()
     const recordEnd = at + (size as usize)

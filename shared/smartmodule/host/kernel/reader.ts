@@ -1,6 +1,6 @@
 /**
  * The kernel's readers. `varintAt` is for the loops over all records: it keeps no state, because a global that each read must load and store
- * costs more than the read. The others share a state: the current address and the end.
+ * costs more than the read. The others share a current address.
  */
 
 /** What reading one field may touch behind the end of its record. */
@@ -73,42 +73,24 @@ function longSizeAt(p: usize): usize {
   return 0
 }
 
-// The state of the other readers, which are for sections that were walked: reading advances `at`.
+/** The state of the other readers, which are for sections that were walked: the address that they have come to. */
 export let at: usize = 0
-export let end: usize = 0
 
 // @ts-ignore: decorator
 @inline
 export function readVarint(): i32 {
-  let result: u32 = 0
-  let shift: u32 = 0
-  while (true) {
-    if (at >= end || shift > 28) {
-      return 0
-    }
-    const byte: u32 = load<u8>(at++)
-    result |= (byte & 0x7f) << shift
-    if (byte < 128) break
-    shift += 7
-  }
-  return ((result >>> 1) as i32) ^ -((result & 1) as i32)
+  const field = varintAt(at)
+  at += sizeOfField(field)
+  return unzigzag(field)
 }
 
 // @ts-ignore: decorator
 @inline
 export function readVarlong(): i64 {
-  let result: u64 = 0
-  let shift: u64 = 0
-  while (true) {
-    if (at >= end || shift > 63) {
-      return 0
-    }
-    const byte: u64 = load<u8>(at++)
-    result |= (byte & 0x7f) << shift
-    if (byte < 128) break
-    shift += 7
-  }
-  return ((result >>> 1) as i64) ^ -((result & 1) as i64)
+  const field = varintAt(at)
+  const value = longOf(field, at)
+  at += sizeOfLong(field, at)
+  return value
 }
 
 /** The address behind `count` headers that start at `p`; 0 when they are malformed or pass `stop`. */

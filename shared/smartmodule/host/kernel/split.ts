@@ -19,7 +19,7 @@ import {
   sectionUnframed,
   wasSplit,
 } from './kernel'
-import { at, end, readVarint, readVarlong } from './reader'
+import { at, readVarint, readVarlong } from './reader'
 
 let asidePtr: usize = 0
 let asideCapacity: u32 = 0
@@ -86,7 +86,6 @@ export function split(threshold: u32, baseOffset: i64): u32 {
   asideLength = 0
   asideCount = 0
   at = sectionPtr
-  end = sectionPtr + sectionLength
   let to = sectionPtr
   let kept: u32 = 0
   for (let i: u32 = 0; i < sectionCount; i++) {
@@ -141,7 +140,6 @@ export function exchange(): void {
   forget()
   roomForDeltas(sectionCount)
   at = sectionPtr
-  end = sectionPtr + sectionLength
   for (let i: u32 = 0; i < sectionCount; i++) {
     const size = readVarint()
     const recordEnd = at + (size as usize)
@@ -155,9 +153,8 @@ export function exchange(): void {
 let recordDelta: i32 = 0
 
 /** The end of the record at `from`; sets `recordDelta`. */
-function passRecord(from: usize, stop: usize): usize {
+function passRecord(from: usize): usize {
   at = from
-  end = stop
   const size = readVarint()
   const recordEnd = at + (size as usize)
   at++
@@ -180,9 +177,9 @@ export function merge(): void {
   const oneStop = asidePtr + (asideLength as usize)
   let other = sectionPtr
   const otherStop = sectionPtr + (sectionLength as usize)
-  let oneEnd = one < oneStop ? passRecord(one, oneStop) : one
+  let oneEnd = one < oneStop ? passRecord(one) : one
   let oneDelta = recordDelta
-  let otherEnd = other < otherStop ? passRecord(other, otherStop) : other
+  let otherEnd = other < otherStop ? passRecord(other) : other
   let otherDelta = recordDelta
   let to = mergedPtr
   let previous: i32 = -1
@@ -200,13 +197,13 @@ export function merge(): void {
     if (isOne) {
       one = oneEnd
       if (one < oneStop) {
-        oneEnd = passRecord(one, oneStop)
+        oneEnd = passRecord(one)
         oneDelta = recordDelta
       }
     } else {
       other = otherEnd
       if (other < otherStop) {
-        otherEnd = passRecord(other, otherStop)
+        otherEnd = passRecord(other)
         otherDelta = recordDelta
       }
     }

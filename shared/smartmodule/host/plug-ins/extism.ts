@@ -2,12 +2,12 @@
  * One instance of an Extism plug-in as a step: one call per record, value in, value out. Any existing plug-in runs, but each of its calls costs
  * as much as several records of a module of ABI 1, which is why this is not the native kind.
  */
+import { reasonOf } from '../../../errors/reason-of.ts'
 import type { ExtismFunction } from '../../../model/smartmodule-kind.ts'
 import { elementSpans } from '../../../model/json-members.ts'
 import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
 import { CallEnded, newCallSeed, type Telemetry } from '../../call-seed.ts'
 import { hostFunctions } from '../../imports.ts'
-import { messageOf } from '../batch-instance.ts'
 import type { Kernel } from '../kernel.ts'
 import type { BatchContext, StepInstance } from '../step.ts'
 import { openExtismEnv, type ExtismEnv } from './extism-env.ts'
@@ -38,13 +38,13 @@ export async function openExtismInstance(
     initialise(instance)
     plugIn = instance.exports[functionName] as () => number | undefined
   } catch (error) {
-    throw new SmartModuleTrap(document.step, `failed while starting: ${messageOf(error)}`)
+    throw new SmartModuleTrap(document.step, `failed while starting: ${reasonOf(error)}`)
   }
 
   function runRecords(kernel: Kernel, context: BatchContext): void {
     const section = openPlugInSection(kernel, document, context)
-    for (const [record, input] of section.inputs.entries()) {
-      if (!input) continue
+    for (const record of section.asked) {
+      const input = section.inputs[record]!
       call.offset = section.offsetOf(record)
       call.timestampMs = Number(section.timeOf(record))
       let outcome: Outcome
@@ -54,8 +54,8 @@ export async function openExtismInstance(
       } catch (error) {
         // The call was cut off: what its instance holds is not to be trusted. A RangeError is a stack that overflowed.
         if (error instanceof WebAssembly.RuntimeError || error instanceof CallEnded || error instanceof RangeError)
-          throw new SmartModuleTrap(document.step, messageOf(error))
-        section.fail(record, messageOf(error))
+          throw new SmartModuleTrap(document.step, reasonOf(error))
+        section.fail(record, reasonOf(error))
         continue
       }
       if (outcome === 'drop') continue

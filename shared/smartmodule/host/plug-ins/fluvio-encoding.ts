@@ -1,5 +1,7 @@
 /** What Fluvio's SmartModules are called with and answer, in the encoding of Fluvio's protocol: big-endian numbers, varints as in Kafka. */
+import { bytesSize, writeBytes } from '../../../kafka/protocol/record-batch.ts'
 import { readVarint, readVarlong, varintSize, varlongSize, writeVarint, writeVarlong, type Cursor } from '../../../kafka/protocol/varint.ts'
+import { takeBytes } from './take-bytes.ts'
 
 /** The version of the encoding: the newest that modules of old SDKs (0.4.0) read too. */
 export const FLUVIO_VERSION = 22
@@ -36,20 +38,16 @@ export function encodeParameters(parameters: Readonly<Record<string, string>>): 
 }
 
 function encodeRecord({ offsetDelta, timestampDelta, key, value }: FluvioRecord): Buffer {
-  const keySize = key === null ? 0 : varintSize(key.length) + key.length
-  const size = 3 + varlongSize(timestampDelta) + varintSize(offsetDelta) + keySize + varintSize(value.length) + value.length
+  const keySize = key === null ? 0 : bytesSize(key)
+  const size = 3 + varlongSize(timestampDelta) + varintSize(offsetDelta) + keySize + bytesSize(value)
   const target = Buffer.allocUnsafe(varintSize(size) + size)
   let at = writeVarint(target, size, 0)
   target[at++] = 0
   at = writeVarlong(target, timestampDelta, at)
   at = writeVarint(target, offsetDelta, at)
   target[at++] = key === null ? 0 : 1
-  if (key) {
-    at = writeVarint(target, key.length, at)
-    at += key.copy(target, at)
-  }
-  at = writeVarint(target, value.length, at)
-  at += value.copy(target, at)
+  if (key) at = writeBytes(target, key, at)
+  at = writeBytes(target, value, at)
   // No headers: Fluvio has none.
   target[at] = 0
   return target
@@ -69,12 +67,6 @@ export type FluvioOutput = {
   error?: { hint: string; offset: bigint }
 }
 
-function takeBytes(bytes: Buffer, cursor: Cursor, length: number): Buffer {
-  if (length < 0 || length > bytes.length - cursor.at) throw new RangeError('a length is negative or runs past the end')
-  const taken = bytes.subarray(cursor.at, cursor.at + length)
-  cursor.at += length
-  return taken
-}
 const takeData = (bytes: Buffer, cursor: Cursor): Buffer => takeBytes(bytes, cursor, readVarint(bytes, cursor))
 const takeOption = (bytes: Buffer, cursor: Cursor): Buffer | null => (takeBytes(bytes, cursor, 1)[0] === 0 ? null : takeData(bytes, cursor))
 /** The text that an error of `init` is. Throws RangeError when it is none. */
@@ -83,7 +75,7 @@ export const decodeHint = (bytes: Buffer, cursor: Cursor = { at: 0 }): string =>
     .subarray(0, HINT_MAX)
     .toString('utf8')
 
-/** Throws RangeError for bytes that are no output, or for more than so many records. */
+/** Throws RangeError when the bytes are not an output, or hold more than `recordsMax` records. */
 export function decodeOutput(bytes: Buffer, recordsMax: number): FluvioOutput {
   const cursor: Cursor = { at: 0 }
   const count = takeBytes(bytes, cursor, 4).readUInt32BE()

@@ -2,11 +2,11 @@
  * A SmartModule made with Fluvio's SDK as a step: `filter`, `map` and `filter_map` are called with all records at once, `array_map` with one,
  * because its outputs do not say which record they are of. Values and keys are the module's; headers and times stay the record's.
  */
+import { reasonOf } from '../../../errors/reason-of.ts'
 import { FLUVIO_FUNCTIONS } from '../../../model/smartmodule-kind.ts'
 import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
 import { newCallSeed, type Telemetry } from '../../call-seed.ts'
 import { hostFunctions } from '../../imports.ts'
-import { messageOf } from '../batch-instance.ts'
 import type { Kernel } from '../kernel.ts'
 import type { BatchContext, StepInstance } from '../step.ts'
 import { decodeHint, decodeOutput, encodeInput, encodeParameters, FLUVIO_VERSION, type FluvioOutput } from './fluvio-encoding.ts'
@@ -22,8 +22,6 @@ type Exports = { memory: WebAssembly.Memory; alloc(length: number): number; init
 const GROWN_BYTES_MAX = 16 << 20
 /** Records of the next call after an error; twice as many after each one without. */
 const AFTER_ERROR = 64
-/** What a record takes of the bytes that a step may return. */
-const RECORD_BYTES_MIN = 30
 const ANSWER_BYTES_MAX = 32 << 20
 
 const STATUSES: Readonly<Record<number, string>> = {
@@ -43,7 +41,7 @@ export async function openFluvioInstance(module: WebAssembly.Module, document: I
     try {
       return await openGuest(module, document, telemetry)
     } catch (error) {
-      throw new SmartModuleTrap(step, `failed while starting: ${messageOf(error)}`)
+      throw new SmartModuleTrap(step, `failed while starting: ${reasonOf(error)}`)
     }
   }
   let guest = await open()
@@ -61,16 +59,17 @@ export async function openFluvioInstance(module: WebAssembly.Module, document: I
         key: section.records[record]!.key,
         value: section.inputs[record]!,
       }))
-      const output = guest.process(encodeInput(inputs, context.baseOffset, context.baseTimestamp, guest.parameters), section.bytesLeft())
+      const output = guest.process(encodeInput(inputs, context.baseOffset, context.baseTimestamp, guest.parameters), section.recordsLeft())
       context.alive()
       return output
     } catch (error) {
-      throw new SmartModuleTrap(step, messageOf(error))
+      throw new SmartModuleTrap(step, reasonOf(error))
     }
   }
 
   /** For functions whose outputs say by their offset of which record they are. */
-  async function runAtOnce(section: PlugInSection, context: BatchContext, all: readonly number[]): Promise<void> {
+  async function runAtOnce(section: PlugInSection, context: BatchContext): Promise<void> {
+    const all = section.asked
     const placeOf = new Map(all.map((record, place) => [section.records[record]!.offsetDelta, place]))
     let most = all.length
     for (let from = 0; from < all.length;) {
@@ -97,8 +96,8 @@ export async function openFluvioInstance(module: WebAssembly.Module, document: I
     }
   }
 
-  async function runOneByOne(section: PlugInSection, context: BatchContext, all: readonly number[]): Promise<void> {
-    for (const record of all) {
+  async function runOneByOne(section: PlugInSection, context: BatchContext): Promise<void> {
+    for (const record of section.asked) {
       const { records, error } = callFor(section, context, [record])
       if (error) section.fail(record, error.hint)
       else for (const { key, value } of records) section.put(record, { key, value })
@@ -110,10 +109,10 @@ export async function openFluvioInstance(module: WebAssembly.Module, document: I
     memoryBytes: () => guest.memory.buffer.byteLength,
     async run(kernel: Kernel, context) {
       const section = openPlugInSection(kernel, document, context)
-      const all = section.inputs.flatMap((input, record) => (input ? [record] : []))
+      const { asked } = section
       // Behind a step that makes several records of one, their offsets do not tell them apart.
-      const areDistinct = new Set(all.map((record) => section.records[record]!.offsetDelta)).size === all.length
-      await (guest.isOneByOne || !areDistinct ? runOneByOne : runAtOnce)(section, context, all)
+      const areDistinct = new Set(asked.map((record) => section.records[record]!.offsetDelta)).size === asked.length
+      await (guest.isOneByOne || !areDistinct ? runOneByOne : runAtOnce)(section, context)
       section.finish()
     },
   }
@@ -159,11 +158,11 @@ async function openGuest(module: WebAssembly.Module, document: InitDocument, tel
     bytesAtStart: exports.memory.buffer.byteLength,
     isOneByOne: name === 'array_map',
     /** Throws when the call fails as a whole. */
-    process(input: Buffer, bytesMax: number): FluvioOutput {
+    process(input: Buffer, recordsMax: number): FluvioOutput {
       const { status, bytes } = invoke(main, input)
       if (status < 0) throw new Error(statusOf(status))
       if (!bytes) throw new Error('answered nothing')
-      return decodeOutput(bytes, bytesMax / RECORD_BYTES_MIN)
+      return decodeOutput(bytes, recordsMax)
     },
   }
 }

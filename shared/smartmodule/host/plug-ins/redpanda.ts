@@ -3,10 +3,10 @@
  * It runs in a stack of its own (JavaScript Promise Integration), which waits in `read_batch_header` between two batches. What is written after
  * a record was read is that record's output.
  */
+import { reasonOf } from '../../../errors/reason-of.ts'
 import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
 import { CallEnded, newCallSeed, type CallSeed, type HostFunctions, type Telemetry } from '../../call-seed.ts'
 import { hostFunctions } from '../../imports.ts'
-import { messageOf } from '../batch-instance.ts'
 import type { BatchContext, StepInstance } from '../step.ts'
 import { instantiatePlugIn } from './instantiate.ts'
 import { decodeTransformRecord, decodeTopic, encodeTransformRecord } from './transform-record.ts'
@@ -64,7 +64,7 @@ export async function openRedpandaInstance(
     close: guest.close,
     async run(kernel, context) {
       const section = openPlugInSection(kernel, document, context)
-      const records = section.inputs.flatMap((input, record) => (input ? [record] : []))
+      const records = section.asked
       const encoded = records.map((record) => encodeTransformRecord({ ...section.records[record]!, value: section.inputs[record]! }))
       call.complaint = ''
       try {
@@ -83,7 +83,7 @@ export async function openRedpandaInstance(
 function whyEnded(error: unknown, { complaint }: CallSeed): string {
   // The paragraph in front of Go's list of goroutines.
   const [said = ''] = complaint.trim().split('\n\n')
-  return said === '' ? messageOf(error) : `${messageOf(error)}: ${said}`
+  return said === '' ? reasonOf(error) : `${reasonOf(error)}: ${said}`
 }
 
 function openGuest(call: CallSeed): {

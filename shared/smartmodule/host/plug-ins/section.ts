@@ -12,8 +12,12 @@ export type PlugInSection = {
   records: KafkaRecord[]
   /** Each record's value without its frame; undefined for one that the plug-in is not called for: a tombstone, or one without a frame. */
   inputs: (Buffer | undefined)[]
+  /** The records that have an input. */
+  asked: number[]
   /** Bytes that the outputs may still take. */
   bytesLeft(): number
+  /** Records that fit into them. */
+  recordsLeft(): number
   offsetOf(record: number): bigint
   /** Milliseconds since 1970. */
   timeOf(record: number): bigint
@@ -55,7 +59,9 @@ export function openPlugInSection(kernel: Kernel, document: InitDocument, contex
   return {
     records,
     inputs,
+    asked: inputs.flatMap((input, record) => (input ? [record] : [])),
     bytesLeft: () => bytesMax - produced,
+    recordsLeft: () => (bytesMax - produced) / RECORD_BYTES,
     offsetOf: (record) => context.baseOffset + BigInt(records[record]!.offsetDelta),
     timeOf: (record) =>
       (context.attributes & LOG_APPEND_TIME) === 0 ? context.baseTimestamp + records[record]!.timestampDelta : context.maxTimestamp,

@@ -1,6 +1,7 @@
 /** Records and write options as Redpanda's data transforms read and write them: the fields of a Kafka record, with their lengths as varints. */
-import { readVarint, varintSize, writeVarint, type Cursor } from '../../../kafka/protocol/varint.ts'
-import type { KafkaRecord } from '../../../kafka/protocol/record-batch.ts'
+import { bytesSize, encodeHeaders, writeBytes, type KafkaRecord } from '../../../kafka/protocol/record-batch.ts'
+import { readVarint, type Cursor } from '../../../kafka/protocol/varint.ts'
+import { takeBytes } from './take-bytes.ts'
 
 /** A record as a transform sees it: its place and times are told beside it. */
 export type TransformRecord = Pick<KafkaRecord, 'key' | 'value' | 'headers'>
@@ -8,33 +9,17 @@ export type TransformRecord = Pick<KafkaRecord, 'key' | 'value' | 'headers'>
 /** Each becomes an object. */
 const HEADERS_MAX = 10_000
 
-const sizeOf = (bytes: Uint8Array | null): number => (bytes === null ? 1 : varintSize(bytes.length) + bytes.length)
-
-function put(target: Buffer, bytes: Uint8Array | null, at: number): number {
-  const behind = writeVarint(target, bytes === null ? -1 : bytes.length, at)
-  if (bytes === null) return behind
-  target.set(bytes, behind)
-  return behind + bytes.length
-}
-
 /** Key, value, the number of headers, and each one's name and value. */
 export function encodeTransformRecord({ key, value, headers }: TransformRecord): Buffer {
-  const names = headers.map(([name]) => Buffer.from(name))
-  const size = headers.reduce((sum, [, each], index) => sum + sizeOf(names[index]!) + sizeOf(each), sizeOf(key) + sizeOf(value))
-  const target = Buffer.allocUnsafe(size + varintSize(headers.length))
-  let at = put(target, value, put(target, key, 0))
-  at = writeVarint(target, headers.length, at)
-  for (const [index, [, each]] of headers.entries()) at = put(target, each, put(target, names[index]!, at))
+  const encodedHeaders = encodeHeaders(headers)
+  const target = Buffer.allocUnsafe(bytesSize(key) + bytesSize(value) + encodedHeaders.length)
+  encodedHeaders.copy(target, writeBytes(target, value, writeBytes(target, key, 0)))
   return target
 }
 
 function take(bytes: Buffer, cursor: Cursor): Buffer | null {
   const length = readVarint(bytes, cursor)
-  if (length === -1) return null
-  if (length < 0 || length > bytes.length - cursor.at) throw new RangeError('a length is negative or runs past the end')
-  const taken = bytes.subarray(cursor.at, cursor.at + length)
-  cursor.at += length
-  return taken
+  return length === -1 ? null : takeBytes(bytes, cursor, length)
 }
 
 /** Throws RangeError for bytes that are not exactly one record. */

@@ -33,7 +33,7 @@ export function hasBackslash(p: usize, end: usize): bool {
   return false
 }
 
-/** Says that the parsed document's bytes are no longer the record's value. */
+/** Forgets the members, because the record's value is no longer the document that was parsed. */
 export function forgetMembers(): void { objectEnd = 0 }
 
 /** What `writeMembers` writes for a document whose members it does not know. */
