@@ -9,7 +9,7 @@ import { createPipeline, createStream, waitForStatus, waitForTotal, write, type 
 
 const DPS = join(import.meta.dirname, '..', '..', 'clients', 'cli', 'src', 'main.ts')
 type Ran = { code: number | null; out: string; err: string }
-type Started = { ended: Promise<Ran>; so: () => Ran; interrupt(): void }
+type Started = { ended: Promise<Ran>; so: () => Ran; interrupt(): void; type(text: string): void }
 
 let home: string
 let client: Client
@@ -19,7 +19,9 @@ beforeAll(async () => {
 })
 afterAll(() => rm(home, { recursive: true, force: true }))
 
-function start(args: string[], { stdin = '', env = {} }: { stdin?: string; env?: Record<string, string> } = {}): Started {
+type More = { stdin?: string; env?: Record<string, string>; /** Standard input stays open for what is typed. */ isTyped?: boolean }
+
+function start(args: string[], { stdin = '', env = {}, isTyped = false }: More = {}): Started {
   const { apiUrl, accounts } = service()
   const key = { DPS_URL: apiUrl, DPS_API_KEY: accounts.enterprise.api_key, DPS_API_SECRET: accounts.enterprise.api_secret }
   const child = spawn(process.execPath, ['--no-warnings', DPS, ...args], {
@@ -29,11 +31,12 @@ function start(args: string[], { stdin = '', env = {} }: { stdin?: string; env?:
   const ran: Ran = { code: null, out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.out += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (ran.err += text))
-  child.stdin.on('error', () => {}).end(stdin)
+  child.stdin.on('error', () => {})
+  if (!isTyped) child.stdin.end(stdin)
   const ended = new Promise<Ran>((resolve) => child.once('close', (code) => resolve({ ...ran, code })))
-  return { ended, so: () => ran, interrupt: () => child.kill('SIGINT') }
+  return { ended, so: () => ran, interrupt: () => child.kill('SIGINT'), type: (text) => void child.stdin.write(text) }
 }
-const dps = (args: string[], more: Parameters<typeof start>[1] = {}) => start(args, more).ended
+const dps = (args: string[], more: More = {}) => start(args, more).ended
 const json = <T>({ out }: Ran): T => JSON.parse(out) as T
 
 describe('dps', () => {
@@ -181,6 +184,58 @@ describe('dps with records', () => {
     expect(json(deployed)).toMatchObject({ name: module, version: '1.0.0' })
   })
 
+  it('runs samples without deploying, and says what comes out differently', async () => {
+    expect(await dps(['test', 'least.ts', '--samples', 'samples.json'])).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('1 sample passes'),
+    })
+    const samples = [{ title: 'both', records: [{ value: { n: 9 } }, { value: { n: 13 } }], out: [{ n: 9 }], failures: ['thirteen'] }]
+    await writeFile(join(home, 'wrong.json'), JSON.stringify(samples))
+    const wrong = await dps(['test', 'least.ts', '--samples', 'wrong.json', '-o', 'json'])
+    expect([wrong.code, json(wrong)]).toEqual([1, [{ sample: 'both', what: 'out', expected: '{"n":9}', made: 'nothing' }]])
+  })
+
+  it('runs a source again whenever it is saved, shows what changed, and deploys it', async () => {
+    const dev = start(['dev', 'least.ts', '--records', 'records.ndjson', '--name', module], { isTyped: true })
+    const notes = (text: string) => eventually(`it says: ${text}`, async () => dev.so().err.includes(text))
+    await notes('3 records, 0 not as in version 1.0.0')
+    await writeFile(join(home, 'least.ts'), CODE('5'))
+    await notes('3 records, 1 not as in the run before')
+    expect(dev.so().out).toMatch(/^\S+  dropped  →  {"n":9}\n$/)
+    await writeFile(join(home, 'least.ts'), CODE('lest'))
+    await notes('line 5, column 31')
+    await writeFile(join(home, 'least.ts'), CODE('10'))
+    await notes('3 records, 1 not as in the run before')
+    dev.type('d')
+    await notes(`${module} 1.0.1 is deployed`)
+    dev.type('q')
+    expect((await dev.ended).code).toBe(0)
+    const interrupted = start(['dev', 'least.ts', '--records', 'records.ndjson'], { isTyped: true })
+    await eventually('it has run', async () => interrupted.so().err.includes('3 records'))
+    interrupted.interrupt()
+    expect((await interrupted.ended).code).toBe(130)
+  })
+
+  it('begins a project that applies, tests and runs as it is', async () => {
+    const name = unique('project')
+      .replaceAll(/[^a-z0-9]+/gi, '-')
+      .toLowerCase()
+    expect(await dps(['init', name])).toMatchObject({ code: 0, out: expect.stringContaining(`${name}/dps.yaml`) })
+    expect(await dps(['init', name])).toMatchObject({ code: 2, err: expect.stringContaining('exists already') })
+    const at = (file: string) => join(home, name, file)
+    expect((await dps(['test', at('big-only.ts'), '--samples', at('samples')])).code).toBe(0)
+    expect((await dps(['try', at('big-only.ts'), '--records', at('orders.ndjson')])).code).toBe(0)
+    expect(await dps(['apply', at('dps.yaml')])).toMatchObject({ code: 0, err: expect.stringContaining('4 changes made') })
+    expect(await dps(['produce', `${name} orders`, at('orders.ndjson')])).toMatchObject({ code: 0 })
+    await eventually('the large ones arrive', async () => (await dps(['read', `${name} large orders`])).out.split('\n').length === 3)
+    expect(await dps(['preview', `${name} large orders`, '--last', '3'])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('filtered'),
+    })
+    await writeFile(at('dps.yaml'), `dps: 1\nset: ${name}\n`)
+    expect((await dps(['apply', at('dps.yaml'), '--prune'])).code).toBe(0)
+  })
+
   it('produces, reads, follows and explains records', async () => {
     pipeline = await createPipeline(client, from.id, [{ name: module, config: {} }], to.id)
     const tail = start(['tail', pipeline, '--at', 'sink'])
@@ -220,6 +275,16 @@ describe('dps with records', () => {
     await writeFile(join(home, 'people.csv'), 'name,city\nAda,"London, W1"\nGrace,New York\n')
     expect((await dps(['produce', stream.id, 'people.csv'])).code).toBe(0)
     expect((await dps(['read', stream.id])).out).toBe('{"name":"Ada","city":"London, W1"}\n{"name":"Grace","city":"New York"}\n')
+    const typed = await createStream(
+      client,
+      { id: 'integer', amount: 'number?', ok: 'boolean?', tags: 'array<string>?', note: 'string?' },
+      { partitions: 1 },
+    )
+    await writeFile(join(home, 'typed.csv'), 'id,amount,ok,tags,note\n9007199254740991,1.50,TRUE,"[""a""]",5\n2,,,,\n')
+    expect(await dps(['produce', typed.id, 'typed.csv'])).toMatchObject({ code: 0 })
+    expect((await dps(['read', typed.id])).out).toBe('{"id":9007199254740991,"amount":1.5,"ok":true,"tags":["a"],"note":"5"}\n{"id":2}\n')
+    await writeFile(join(home, 'untyped.csv'), 'id\nthree\n')
+    expect((await dps(['produce', typed.id, 'untyped.csv'])).err).toContain('/records/0/id: must be integer')
     const missing = await dps(['produce', stream.id, 'missing.csv'])
     expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('ENOENT') })
     await writeFile(join(home, 'twice.csv'), 'name,name\nAda,London\n')

@@ -2,6 +2,8 @@
 import { Command, CommanderError } from 'commander'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addDeadLetterCommands } from './commands/dead-letters.ts'
+import { addDevCommand } from './commands/dev.ts'
+import { addInitCommand } from './commands/init.ts'
 import { addManifestCommands } from './commands/manifests.ts'
 import { addMcpCommand } from './commands/mcp.ts'
 import { addModuleCommands } from './commands/modules.ts'
@@ -23,7 +25,9 @@ export function openProgram(io: Io): Command {
   addProfileCommands(program, io)
   addResourceCommands(program, io)
   addRecordCommands(program, io)
+  addInitCommand(program, io)
   addModuleCommands(program, io)
+  addDevCommand(program, io)
   addDeadLetterCommands(program, io)
   addManifestCommands(program, io)
   addMcpCommand(program, io)

@@ -12,12 +12,14 @@ export type Deadlines = {
   /** CPU time of the process, in milliseconds: a busy machine is no fault of the account's. */
   cpuMs: number
   wallMs: number
+  /** It waits for an account's server, whose fault a missed `wallMs` is. A job that only computes misses it where the machine is busy. */
+  isWaiting?: boolean
 }
 
 export type Workshop = {
   /**
    * Does the job for the account. A missed deadline and a process that ended give `refused` with the reason. Throws ServiceError
-   * `rate_limit_exceeded` when the account has too many jobs, and `unavailable` when all processes are busy for too long.
+   * `rate_limit_exceeded` when the account has too many jobs, and `unavailable` when all processes, or the machine, are busy for too long.
    */
   run(accountId: string, job: Job, deadlines: Deadlines, onProgress?: (progress: Progress) => void): Promise<Answer>
   close(): Promise<void>
@@ -39,7 +41,7 @@ async function ready(process: WorkshopProcess): Promise<void> {
 export function openWorkshop({ count, env }: { count: number; env: Record<string, string> }): Workshop {
   const pool = openPool(count, () => startWorkshopProcess(env))
   return {
-    async run(accountId, job, { cpuMs, wallMs }, onProgress) {
+    async run(accountId, job, { cpuMs, wallMs, isWaiting = false }, onProgress) {
       const process = await pool.acquire(accountId)
       let isGood = false
       let timer: NodeJS.Timeout | undefined
@@ -51,7 +53,9 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
         timer = setInterval(() => {
           if ((process.usage().cpuSeconds - cpuBefore) * 1000 > cpuMs)
             answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s of processor time` })
-          else if (performance.now() - from > wallMs) answered.resolve({ refused: `it did not end within ${wallMs / 1000} s` })
+          else if (performance.now() - from > wallMs)
+            if (isWaiting) answered.resolve({ refused: `it did not end within ${wallMs / 1000} s` })
+            else answered.reject(unavailable('enough processor time', new Error(`the job was not done within ${wallMs / 1000} s`)))
         }, LOOK_MS)
         void process.ended.then(({ cause, isBlamed }) => {
           if (isBlamed) answered.resolve({ refused: `its process ended: ${cause}` })

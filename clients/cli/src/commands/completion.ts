@@ -28,13 +28,13 @@ complete -o default -F _dps dps
 `,
   zsh: (all) => `#compdef dps
 _dps() {
-  local path="" word
-  for word in \${words[2,CURRENT-1]}; do [[ $word == -* ]] || path="\${path:+$path }$word"; done
+  local at="" word
+  for word in \${words[2,CURRENT-1]}; do [[ $word == -* ]] || at="\${at:+$at }$word"; done
   while :; do
-    case "$path" in
+    case "$at" in
 ${cases(all, ({ path, words }) => `      "${path}") compadd -- ${words.join(' ')}; _files; return ;;`)}
     esac
-    [[ $path == *" "* ]] && path="\${path% *}" || path=""
+    [[ $at == *" "* ]] && at="\${at% *}" || at=""
   done
 }
 compdef _dps dps

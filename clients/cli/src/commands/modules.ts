@@ -1,61 +1,41 @@
 /** SmartModules: a source is compiled, tried on real records, tested, and deployed. Secrets are set from standard input. */
-import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import { z } from 'zod'
-import { parseJson, writeJson, type ModuleTest } from '../../../typescript/src/index.ts'
-import { contextOf, idOf, type Io } from '../context.ts'
-import { Differs, integer, Misused } from '../outcome.ts'
+import { contextOf, type Io } from '../context.ts'
+import { Differs, Misused } from '../outcome.ts'
+import { samplesAt } from '../samples.ts'
+import { configOf, faultsOf, recordOptions, recordsOf, showTraces, sourceOf, type RecordOptions } from '../trials.ts'
 
-const Samples = z.array(z.looseObject({ records: z.array(z.unknown()) }))
-
-async function samplesIn(file: string): Promise<ModuleTest[]> {
-  const parsed = Samples.safeParse(parseJson(await readFile(file, 'utf8')))
-  if (!parsed.success) throw new Misused(`${file} must be a list of samples, each with records, out and failures`)
-  return parsed.data as unknown as ModuleTest[]
-}
-
-const configOf = (given: string): Record<string, unknown> => {
-  try {
-    return z.record(z.string(), z.unknown()).parse(parseJson(given))
-  } catch {
-    throw new Misused('--config must be a JSON object')
-  }
-}
-
-type TryOptions = { config: string; stream?: string; last: number; records?: string }
+type TryOptions = RecordOptions & { config: string }
 type DeployOptions = { name?: string; samples?: string; description?: string }
 
 export function addModuleCommands(program: Command, io: Io): void {
-  const sourceOf = async (file: string) => ({ language: 'typescript' as const, code: await readFile(file, 'utf8') })
-
-  program
-    .command('try <source>')
+  recordOptions(program.command('try <source>'))
     .description('run a SmartModule’s source over records, without deploying it; fails where a record fails')
     .option('--config <json>', 'of the step', '{}')
-    .option('--stream <name>', 'take the newest records of this stream')
-    .option('--last <n>', 'of the stream', integer(1), 10)
-    .option('--records <file>', 'take these: lines of JSON')
-    .action(async (file: string, { config, stream, last, records }: TryOptions, command: Command) => {
+    .action(async (file: string, { config, ...records }: TryOptions, command: Command) => {
       const context = contextOf(io, command)
       const processors = [{ source: await sourceOf(file), config: configOf(config) }]
-      if ((stream === undefined) === (records === undefined)) throw new Misused('either --stream or --records is needed')
-      const lines = records === undefined ? [] : (await readFile(records, 'utf8')).split('\n').filter((line) => line.trim() !== '')
-      const answer = await context.dps.smartmodules.test(
-        stream === undefined
-          ? { processors, records: lines.map((line) => ({ value: parseJson(line) })) }
-          : { processors, stream_id: await idOf(context, 'stream', stream), limit: last },
-      )
-      context.out.many(answer.records, {
-        record: ({ partition, offset }) => `${partition}:${offset}`,
-        outcome: ({ outcome }) => outcome,
-        in: ({ input }) => writeJson((input.value as { json?: unknown } | null)?.json),
-        out: ({ outputs }) => outputs.map(({ value }) => writeJson((value as { json?: unknown } | null)?.json)).join('  '),
-        error: ({ steps }) => steps.find(({ error }) => error)?.error?.message ?? '',
+      const answer = await context.dps.smartmodules.test({ processors, ...(await recordsOf(context, records)) })
+      showTraces(context, answer.records)
+    })
+  program
+    .command('test <source>')
+    .description('run a SmartModule’s samples, without deploying it; fails where one comes out differently')
+    .requiredOption('--samples <file>', 'records and what comes out of them, or a folder of such files')
+    .action(async (file: string, { samples }: { samples: string }, command: Command) => {
+      const context = contextOf(io, command)
+      const given = await samplesAt(samples, '--samples')
+      const faults = await faultsOf(context, await sourceOf(file), given)
+      if (faults.length === 0) return io.note(`${given.length} ${given.length === 1 ? 'sample passes' : 'samples pass'}`)
+      context.out.many(faults, {
+        sample: (fault) => fault.sample,
+        what: (fault) => fault.what,
+        expected: (fault) => fault.expected,
+        made: (fault) => fault.made,
       })
-      const failed = answer.records.filter(({ steps }) => steps.some(({ error }) => error)).length
-      if (failed > 0) throw new Differs(`${failed} of ${answer.records.length} records failed`)
+      throw new Differs(`${faults.length} ${faults.length === 1 ? 'difference' : 'differences'}`)
     })
   program
     .command('compile <source>')
@@ -75,7 +55,10 @@ export function addModuleCommands(program: Command, io: Io): void {
     .description('deploy a SmartModule’s source as its next version')
     .option('--name <name>', 'of the SmartModule (by the file’s name)')
     .option('--description <text>', 'what it does')
-    .option('--samples <file>', 'records and what comes out of them: run before this version and each later one is deployed')
+    .option(
+      '--samples <file>',
+      'records and what comes out of them, or a folder of such files: run before this version and each later one is deployed',
+    )
     .action(async (file: string, { name, samples, description }: DeployOptions, command: Command) => {
       const context = contextOf(io, command)
       context.out.one(
@@ -83,7 +66,7 @@ export function addModuleCommands(program: Command, io: Io): void {
           name: name ?? basename(file, '.ts'),
           source: await sourceOf(file),
           ...(description === undefined ? {} : { description }),
-          ...(samples === undefined ? {} : { tests: await samplesIn(samples) }),
+          ...(samples === undefined ? {} : { tests: await samplesAt(samples, '--samples') }),
         }),
       )
     })

@@ -1,0 +1,164 @@
+/** `dps dev`: a source is compiled and run over records whenever its file is saved, and what changed is shown. */
+import { watch } from 'node:fs/promises'
+import { basename, dirname, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { contextOf, type Context, type Io } from '../context.ts'
+import { outcomeOf, textOf } from '../outcome.ts'
+import { samplesAt } from '../samples.ts'
+import { configOf, faultsOf, recordOptions, recordsOf, resultOf, sourceOf, type RecordOptions, type Trial } from '../trials.ts'
+
+type Options = RecordOptions & { config: string; name?: string; samples?: string }
+type Wish = 'saved' | 'run' | 'deploy' | 'quit'
+
+/** As terminals send them. */
+const KEYS: Record<string, Wish> = { d: 'deploy', r: 'run', '\r': 'run', '\n': 'run', q: 'quit', '\u0003': 'quit', '\u0004': 'quit' }
+/** An editor's save is several changes of the folder. */
+const SETTLE_MS = 50
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** What is wished, one after the other: by keys, and by saving the file. Ends with the signal. */
+async function* wishes(io: Io, file: string): AsyncGenerator<Wish, void, void> {
+  const waiting: Wish[] = []
+  let notify = () => {}
+  const add = (wish: Wish) => {
+    // A run that waits already sees the latest file.
+    if (!waiting.includes(wish)) waiting.push(wish)
+    notify()
+  }
+  const onKeys = (typed: Buffer | string) => {
+    for (const key of String(typed)) {
+      const wish = KEYS[key]
+      if (wish) add(wish)
+    }
+  }
+  const raw = 'setRawMode' in io.stdin && typeof io.stdin.setRawMode === 'function' ? io.stdin.setRawMode.bind(io.stdin) : undefined
+  if (io.isTerminal) raw?.(true)
+  io.stdin.on('data', onKeys)
+  io.stdin.resume()
+  const stopped = new AbortController()
+  const signal = AbortSignal.any([io.signal, stopped.signal])
+  signal.addEventListener('abort', () => notify())
+  // The folder, because editors replace the file by another one.
+  const watching = (async () => {
+    for await (const { filename } of watch(dirname(file), { signal })) if (filename === basename(file)) add('saved')
+  })().catch(() => add('quit'))
+  try {
+    while (!signal.aborted) {
+      const wish = waiting.shift()
+      if (wish) yield wish
+      else await new Promise<void>((resolve) => (notify = resolve))
+    }
+  } finally {
+    stopped.abort()
+    io.stdin.off('data', onKeys)
+    io.stdin.pause()
+    if (io.isTerminal) raw?.(false)
+    await watching
+  }
+}
+
+/** By record, what became of it. */
+type Results = Map<string, { in: unknown; result: string }>
+
+/** The same records of a stream again, whatever was written to it since. */
+function sameAgain(results: Results): Pick<Trial, 'from' | 'limit'> {
+  const offsets: Record<string, number> = {}
+  for (const place of results.keys()) {
+    const [partition, offset] = place.split(':').map(Number) as [number, number]
+    offsets[partition] = Math.min(offset, offsets[partition] ?? offset)
+  }
+  return results.size === 0 ? {} : { from: { offsets }, limit: results.size }
+}
+
+export function addDevCommand(program: Command, io: Io): void {
+  /** Says what is wrong, and goes on. */
+  const attempt = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work()
+    } catch (error) {
+      if (!io.signal.aborted) io.note(textOf(outcomeOf(error).told))
+    }
+  }
+
+  async function resultsOf({ dps }: Context, step: Trial['processors'][number], records: object): Promise<Results> {
+    const traces = (await dps.smartmodules.test({ processors: [step], ...records })).records
+    return new Map(traces.map((trace) => [`${trace.partition}:${trace.offset}`, { in: trace.input.value, result: resultOf(trace) }]))
+  }
+
+  recordOptions(program.command('dev <source>'))
+    .description('run a SmartModule’s source over records whenever it is saved, and show what changed; d deploys, r runs again, q quits')
+    .option('--config <json>', 'of the step', '{}')
+    .option('--name <name>', 'of the SmartModule (by the file’s name)')
+    .option('--samples <file>', 'run and deployed with it: records and what comes out of them, or a folder of such files')
+    .action(async (given: string, { config: text, name: named, samples, ...chosen }: Options, command: Command) => {
+      const context = contextOf(io, command)
+      const { dps, out } = context
+      const file = resolve(given)
+      const name = named ?? basename(file, '.ts')
+      const config = configOf(text)
+      const newest = await recordsOf(context, chosen)
+      let records: Awaited<ReturnType<typeof recordsOf>> & Pick<Trial, 'from'> = newest
+      let code: string | undefined
+      let before: Results | undefined
+      let beforeName = ''
+
+      const keep = (results: Results): void =>
+        void (records = newest.stream_id === undefined ? newest : { ...newest, ...sameAgain(results) })
+
+      async function run(): Promise<void> {
+        const source = await sourceOf(file)
+        code = source.code
+        const results = await resultsOf(context, { source, config }, records)
+        keep(results)
+        let changed = 0
+        for (const [record, { in: input, result }] of results) {
+          const was = before?.get(record)?.result
+          if (was === result) continue
+          changed++
+          out.next(
+            { record, in: input, was: was ?? null, is: result },
+            () => `${record}  ${was === undefined ? '' : `${was}  →  `}${result}`,
+          )
+        }
+        const against = before ? `, ${changed} not as ${beforeName}` : ''
+        io.note(`${results.size} records${against}   (save to run, d deploys, r runs again, q quits)`)
+        before = results
+        beforeName = 'in the run before'
+        if (samples === undefined) return
+        const kept = await samplesAt(samples, '--samples')
+        const faults = await faultsOf(context, source, kept)
+        for (const { sample, what, expected, made } of faults) io.note(`sample ${sample}: ${what} should be ${expected}, and is ${made}`)
+        if (faults.length === 0) io.note(`${kept.length} ${kept.length === 1 ? 'sample passes' : 'samples pass'}`)
+      }
+
+      async function deploy(): Promise<void> {
+        const tests = samples === undefined ? {} : { tests: await samplesAt(samples, '--samples') }
+        const { version } = await dps.smartmodules.deploy({ name, source: await sourceOf(file), ...tests })
+        io.note(`${name} ${version} is deployed`)
+      }
+
+      const deployed = (await dps.smartmodules.list({ name })).modules.find((each) => each.name === name)
+      if (deployed) {
+        await attempt(async () => {
+          before = await resultsOf(context, { module_id: deployed.id, config }, records)
+          keep(before)
+          beforeName = `in version ${deployed.version}`
+        })
+      }
+      await attempt(run)
+      for await (const wish of wishes(io, file)) {
+        if (wish === 'quit') return
+        if (wish === 'deploy') await attempt(deploy)
+        else if (wish === 'run') {
+          records = newest
+          await attempt(run)
+        } else {
+          await pause(SETTLE_MS)
+          await attempt(async () => {
+            if ((await sourceOf(file)).code !== code) await run()
+          })
+        }
+      }
+    })
+}
