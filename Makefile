@@ -3,10 +3,10 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
-.PHONY: help run test check format build bench chaos attack fuzz outage example account link suspend quotas docs clients
+.PHONY: help run test check format build bench chaos attack fuzz outage example console-budget account link suspend quotas docs clients
 
 help: ## list these targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 # npm comes with the machine's Node; the package `node` then brings Node 24 into node_modules/.bin.
 node_modules/.installed: package.json package-lock.json
@@ -30,6 +30,10 @@ check: node_modules/.installed ## check format, lint, types, generated pages and
 
 build: node_modules/.installed ## build the console and the documentation
 	@$(NODE) deploy/local/web-pages.ts
+
+console-budget: node_modules/.installed ## build the console and say what a browser loads of it, beside what it may
+	@$(NODE) deploy/local/web-pages.ts
+	@$(NODE) test/console/budget.ts
 
 format: node_modules/.installed ## format the code as `make check` requires
 	@oxfmt --write .

@@ -1,9 +1,18 @@
 /** Builds the console: relative addresses, so that it works below any path; no inline scripts or styles, which its CSP refuses. */
-import { defineConfig } from 'vite'
+import { defineConfig, type Plugin } from 'vite'
+import { sdkWords } from './sdk-words.ts'
+
+/** `virtual:sdk-words`: what the editor completes. */
+const SDK_WORDS: Plugin = {
+  name: 'sdk-words',
+  resolveId: (id) => (id === 'virtual:sdk-words' ? id : undefined),
+  load: (id) => (id === 'virtual:sdk-words' ? `export const sdk = ${JSON.stringify(sdkWords())}` : undefined),
+}
 
 export default defineConfig({
   root: import.meta.dirname,
   base: './',
+  plugins: [SDK_WORDS],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: { outDir: 'dist', emptyOutDir: true, assetsInlineLimit: 0, modulePreload: { polyfill: false }, target: 'es2022' },
 })

@@ -5,7 +5,7 @@ import { ShownTask } from '../model/observed.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from '../model/policies.ts'
 import { LIMITS } from '../model/limits.ts'
 import { PIPELINE_ACTIONS, PIPELINE_STATUSES, type PipelineAction } from '../model/pipeline-status.ts'
-import { Description, IdParams, ListQuery, listOf, Name, Reference } from './common.ts'
+import { Description, Difference, IdParams, ListQuery, listOf, Name, Reference } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 /** A connector's or SmartModule's config as requests give it. */
@@ -41,10 +41,9 @@ const OnLostPosition = z
   .enum(LOST_POSITION_POLICIES)
   .describe('When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds')
 
-const Offsets = z.record(
-  z.string().regex(/^(0|[1-9]\d{0,4})$/, 'must be a partition number'),
-  z.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
-)
+const Offsets = z
+  .record(z.string().regex(/^(0|[1-9]\d{0,4})$/, 'must be a partition number'), z.number().int().min(0).max(Number.MAX_SAFE_INTEGER))
+  .meta({ id: 'PartitionOffsets' })
 /** A position in a stream: its beginning or end, the first record that is not older than a time, or an offset per partition. */
 export const StreamPlace = z
   .union(
@@ -98,21 +97,23 @@ export const CanaryRequest = z
 /** A validated canary with its defaults filled in. */
 export type CanaryRequest = z.output<typeof CanaryRequest>
 
+const Changeable = z.strictObject({
+  name: Name.optional(),
+  description: Description.optional(),
+  processors: Processors.optional(),
+  sink: Endpoint.optional().describe('Same connector, complete config; members that say where the sink keeps its position can’t change'),
+  tasks: Tasks.optional(),
+  on_error: OnErrorRequest.optional(),
+  failure_threshold: FailureThreshold.optional(),
+  on_lost_position: OnLostPosition.optional(),
+})
+
 /** Body that changes a pipeline: members left out keep their values. The source and the sink's connector can't change. */
-export const PipelineChange = z
-  .strictObject({
-    name: Name.optional(),
-    description: Description.optional(),
-    processors: Processors.optional(),
-    sink: Endpoint.optional().describe('Same connector, complete config; members that say where the sink keeps its position can’t change'),
-    tasks: Tasks.optional(),
-    on_error: OnErrorRequest.optional(),
-    failure_threshold: FailureThreshold.optional(),
-    on_lost_position: OnLostPosition.optional(),
-    canary: CanaryRequest.nullable()
-      .optional()
-      .describe('Another version of a step to compare with the running one; null ends the comparison'),
-  })
+export const PipelineChange = Changeable.extend({
+  canary: CanaryRequest.nullable()
+    .optional()
+    .describe('Another version of a step to compare with the running one; null ends the comparison'),
+})
   .refine(({ canary, ...others }) => canary === undefined || Object.keys(others).length === 0, {
     path: ['canary'],
     message: 'stands alone: change other members in a request of their own',
@@ -218,6 +219,28 @@ export const updatePipelineContract = contract({
     body: PipelineChange,
   },
   responses: { 200: Pipeline },
+})
+/** `POST /pipelines/:id/plan`: returns 200 with what a change would do. It is checked as the change itself is, and nothing is written. */
+export const planPipelineContract = contract({
+  id: 'planPipeline',
+  method: 'POST',
+  path: '/pipelines/:id/plan',
+  summary: 'Say what a change of a pipeline would do, with every fault that the change itself would be refused for; writes nothing',
+  tag: 'Pipelines',
+  scope: 'pipelines:write',
+  isUnaudited: true,
+  mayConflict: true,
+  request: { params: IdParams, body: Changeable.meta({ id: 'PipelinePlanRequest' }) },
+  responses: {
+    200: z.object({
+      pipeline_id: Id,
+      revision: z.number().int().describe('After the change'),
+      effect: z
+        .enum(['none', 'live', 'reopen'])
+        .describe('`none`: nothing that runs changes; `live`: running tasks take it over between two rounds; `reopen`: they start anew'),
+      differences: z.array(Difference),
+    }),
+  },
 })
 /** `DELETE /pipelines/:id`: returns 204 once the pipeline is gone, or 202 while it is still stopping. */
 export const deletePipelineContract = contract({

@@ -6,7 +6,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { frame } from '../../shared/model/framing.ts'
-import { hasBrowser, linkFor, openBrowser, openTab, signInTo, type Tab } from '../harness/browser.ts'
+import { hasBrowser, inConsoleOf, linkFor, openBrowser, openTab, type Tab } from '../harness/browser.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
@@ -23,19 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser?.close())
 
-async function inConsole(work: (tab: Tab) => Promise<void>): Promise<void> {
-  const tab = await openTab(browser)
-  try {
-    await signInTo(tab, accountId)
-    await work(tab)
-    expect(tab.complaints).toEqual([])
-  } catch (error) {
-    process.stdout.write(`the page said: ${await tab.page.locator('#main').innerText().catch(String)}\n`)
-    throw error
-  } finally {
-    await tab.context.close()
-  }
-}
+const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
 
 /** Runs commands as a shell does, and returns the variables that they set. */
 async function runShown(commands: string): Promise<Record<string, string>> {
@@ -306,55 +294,6 @@ describe.skipIf(!hasBrowser)('numbers', () => {
       await page.getByText('9007199254740993').first().waitFor()
     })
   })
-})
-
-describe.skipIf(!hasBrowser)('a SmartModule', () => {
-  it(
-    'is written, mended at its line, run over real records and deployed; its next version is compared and promoted',
-    { timeout: 120_000 },
-    async () => {
-      const from = await createStream(client, { amount: 'number' }, { partitions: 1, name: unique('aa-amounts') })
-      await write(client, from.id, [{ amount: 12 }, { amount: 120 }])
-      await inConsole(async ({ page, context }) => {
-        await page.getByRole('link', { name: 'SmartModules' }).click()
-        await page.getByRole('link', { name: 'New SmartModule' }).click()
-        const code = page.getByLabel('Code')
-        await code.fill((await code.inputValue()).replace('.number(', '.nomber('))
-        await page.getByLabel('Newest records of').selectOption(from.id)
-        await page.getByRole('button', { name: 'Run', exact: true }).click()
-        await page.getByRole('button', { name: /line 7:/ }).click()
-        await code.fill((await code.inputValue()).replace('.nomber(', '.number('))
-        const other = await context.newPage()
-        await other.goto(page.url())
-        await eventually('the draft is there', async () => (await other.getByLabel('Code').inputValue()).includes('.number('))
-        await other.close()
-        await code.press('Control+Enter')
-        await page.getByText('2 records:').waitFor()
-        expect(await page.getByRole('region', { name: 'What became of the records' }).locator('.badge').allTextContents()).toEqual([
-          'filtered',
-          'delivered',
-        ])
-        const name = unique('big-only')
-        await page.getByLabel('Name').fill(name)
-        await page.getByRole('button', { name: 'Deploy', exact: true }).click()
-        await page.getByRole('heading', { name }).waitFor()
-        await page.getByText('version 1.0.0').waitFor()
-        // The next version is tried beside the first in a pipeline, and becomes the running one.
-        const to = await createStream(client, { amount: 'number' })
-        const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
-        await page.getByLabel('Code').fill((await page.getByLabel('Code').inputValue()).replace('> 50', '> 5'))
-        await page.getByRole('button', { name: 'Deploy the next version' }).click()
-        await page.getByText('version 1.0.1').waitFor()
-        await page.goto(`${service().apiUrl}/console/pipelines/${id}`)
-        await page.locator('summary', { hasText: 'Try another version' }).click()
-        await page.getByLabel('Version').selectOption('1.0.1')
-        await page.getByRole('button', { name: 'Try it' }).click()
-        await page.getByRole('region', { name: 'Records that would differ' }).getByText('{"amount":12}').waitFor({ timeout: 40_000 })
-        await page.getByRole('button', { name: 'Make 1.0.1 the running one' }).click()
-        await page.locator('.chain').getByText('1.0.1').waitFor()
-      })
-    },
-  )
 })
 
 describe.skipIf(!hasBrowser)('keys', () => {

@@ -38,6 +38,8 @@ beforeAll(async () => {
     ['record-failed', `pipelines/${id}/records/0/7`],
     ['dead-letters', `pipelines/${id}/dead-letters`],
     ['start', 'start'],
+    ['pipeline-new', 'pipelines/new'],
+    ['pipeline-change', `pipelines/${id}/change`],
     ['streams', 'streams'],
     ['stream', `streams/${from.id}`],
     ['smartmodules', 'smartmodules'],

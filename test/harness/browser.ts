@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import { expect } from 'vitest'
 import { service, unique } from './client.ts'
 import { signInLink } from './operator.ts'
 
@@ -69,4 +70,19 @@ export async function picture(page: Page, name: string): Promise<void> {
   if (!folder) return
   await mkdir(folder, { recursive: true })
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+}
+
+/** Signed in to the account; fails where the browser complained about anything. */
+export async function inConsoleOf(browser: Browser, accountId: string, work: (tab: Tab) => Promise<void>): Promise<void> {
+  const tab = await openTab(browser)
+  try {
+    await signInTo(tab, accountId)
+    await work(tab)
+    expect(tab.complaints).toEqual([])
+  } catch (error) {
+    process.stdout.write(`the page said: ${await tab.page.locator('#main').innerText().catch(String)}\n`)
+    throw error
+  } finally {
+    await tab.context.close()
+  }
 }

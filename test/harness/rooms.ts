@@ -17,6 +17,7 @@ export const BODIES: Record<string, unknown> = {
   replayPipeline: { from: 'earliest', to: 'latest' },
   previewPipeline: { from: 'earliest' },
   resetOffsets: { start: 'earliest' },
+  planPipeline: { description: 'x' },
   updatePipeline: { description: 'x' },
   updateMember: { name: 'x' },
   updateSecret: { value: 'x' },

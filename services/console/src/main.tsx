@@ -13,6 +13,8 @@ const Pipeline = lazy(() => import('./screens/pipeline.tsx').then(({ Pipeline: e
 const RecordScreen = lazy(() => import('./screens/record.tsx').then(({ RecordScreen: each }) => each))
 const DeadLetters = lazy(() => import('./screens/dead-letters.tsx').then(({ DeadLetters: each }) => each))
 const Start = lazy(() => import('./screens/start.tsx').then(({ Start: each }) => each))
+const NewPipeline = lazy(() => import('./screens/pipeline-form.tsx').then(({ NewPipeline: each }) => each))
+const ChangePipeline = lazy(() => import('./screens/pipeline-form.tsx').then(({ ChangePipeline: each }) => each))
 const Streams = lazy(() => import('./screens/streams.tsx').then(({ Streams: each }) => each))
 const Stream = lazy(() => import('./screens/stream.tsx').then(({ Stream: each }) => each))
 const SmartModules = lazy(() => import('./screens/smartmodules.tsx').then(({ SmartModules: each }) => each))
@@ -42,7 +44,9 @@ function App() {
       )}
       <Router>
         <Route path={at('')} component={Fleet} />
+        <Route path={at('pipelines/new')} component={NewPipeline} />
         <Route path={at('pipelines/:id')} component={Pipeline} />
+        <Route path={at('pipelines/:id/change')} component={ChangePipeline} />
         <Route path={at('pipelines/:id/records/:partition/:offset')} component={RecordScreen} />
         <Route path={at('pipelines/:id/dead-letters')} component={DeadLetters} />
         <Route path={at('start')} component={Start} />

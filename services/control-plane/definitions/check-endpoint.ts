@@ -16,8 +16,8 @@ import type { Deps } from '../deps.ts'
 
 const TIMEOUT_MS = 8000
 
-const CHECK = { cpuMs: 4000, wallMs: TIMEOUT_MS + 1000 }
-const DISPOSE = { cpuMs: 10_000, wallMs: 30_000 }
+const CHECK = { cpuMs: 4000, wallMs: TIMEOUT_MS + 1000, isWaiting: true }
+const DISPOSE = { cpuMs: 10_000, wallMs: 30_000, isWaiting: true }
 
 /** What a check of a connector takes. */
 export type CheckDeps = Pick<Deps, 'db' | 'secretBox' | 'connectorDefaults' | 'workshop' | 'log'>
@@ -41,7 +41,9 @@ async function jobEndpoint(
 ): Promise<JobEndpoint> {
   const secrets = Object.fromEntries(await secretsOf(deps, accountId, config))
   const { warehouse_url, per_account } = deps.connectorDefaults
-  const usesWarehouse = connector_id === tableConnector.id && config.connection === undefined && warehouse_url !== undefined
+  // It may be given by its name.
+  const connector = findConnector(connector_id)
+  const usesWarehouse = connector === tableConnector && config.connection === undefined && warehouse_url !== undefined
   if (usesWarehouse && per_account.warehouse)
     await ensureAccountSchema(warehouse_url, accountId).catch((error: unknown) => {
       throw unavailable('the warehouse', error)
@@ -51,7 +53,7 @@ async function jobEndpoint(
   const defaults = {
     ...rest,
     ...(usesWarehouse && warehouse !== undefined ? { warehouse_url: warehouse } : {}),
-    ...(bucket && connector_id === bucketConnector.id ? { bucket } : {}),
+    ...(bucket && connector === bucketConnector ? { bucket } : {}),
   }
   return { side, connector_id, config, runId, secrets, defaults }
 }

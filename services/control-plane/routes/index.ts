@@ -1,5 +1,5 @@
 /**
- * Every operation that requires a token, in the order of the docs. A new operation is a line here. `operate/` has what a running
+ * Every operation that requires a token, in the order of the docs; those without one are in `app.ts`. A new operation is a line here. `operate/` has what a running
  * pipeline shows; what changes it is in `pipelines/`.
  */
 import {
@@ -36,7 +36,7 @@ import {
 } from './pipelines/pipelines.ts'
 import { getCanary, promoteCanary } from './pipelines/canary.ts'
 import { resetOffsetsOperation } from './pipelines/reset-offsets.ts'
-import { updatePipelineOperation } from './pipelines/update-pipeline.ts'
+import { planPipelineOperation, updatePipelineOperation } from './pipelines/update-pipeline.ts'
 import { compileSmartModule } from './smartmodules/compile-smartmodule.ts'
 import { compareVersions } from './smartmodules/compare-versions.ts'
 import { testSmartModule } from './smartmodules/test-smartmodule.ts'
@@ -85,6 +85,7 @@ export const OPERATIONS: readonly Operation[] = [
   createPipeline,
   getPipelineOperation,
   updatePipelineOperation,
+  planPipelineOperation,
   deletePipelineOperation,
   getPipelineStatus,
   ...pipelineActions,

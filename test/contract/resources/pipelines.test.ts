@@ -66,6 +66,10 @@ describeAnswers(contractsOf(pipelinesApi), {
       [200, 'with the changed pipeline', () => client.call('PATCH', at(), { description: 'changed' })],
       [409, 'while it is being created', async () => client.call('PATCH', await unfinished(), { description: 'changed' })],
     ],
+    planPipeline: [
+      [200, 'with what it would change', () => client.call('POST', at('/plan'), { description: 'planned' })],
+      [409, 'while it is being created', async () => client.call('POST', `${await unfinished()}/plan`, { description: 'planned' })],
+    ],
     resetOffsets: [
       [200, 'with the offsets', () => client.call('POST', at('/offsets'), { start: 'earliest' })],
       [409, 'while it is being created', async () => client.call('POST', `${await unfinished()}/offsets`, { start: 'earliest' })],

@@ -1,6 +1,7 @@
 /** A SmartModule in TypeScript: written here, run over real records as one writes, deployed when it does what it should. */
+import { diffLines } from 'diff'
 import { useLocation } from 'preact-iso'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { parseJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   CompileSmartModuleResponse,
@@ -11,13 +12,13 @@ import type {
   Trace,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post } from '../api.ts'
-import { Badge, Field, Refused, Table, Title } from '../parts/parts.tsx'
+import { CodeEditor } from '../parts/code-editor.tsx'
+import { Field, Refused, Title } from '../parts/parts.tsx'
+import { Results } from '../parts/results.tsx'
 import { useAction, useQuery } from '../query.ts'
-import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
-import { Difference } from './record.tsx'
 
 const FIRST = `import { Path, Record } from 'dps'
 
@@ -45,15 +46,6 @@ function useDraft(id: string | undefined, first: string): [string, (text: string
   ]
 }
 
-/** Index of a place in a text; lines and columns count from 1. */
-const indexOf = (text: string, line: number, column: number): number =>
-  text
-    .split('\n')
-    .slice(0, line - 1)
-    .reduce((sum, each) => sum + each.length + 1, 0) +
-  column -
-  1
-
 function Faults({ faults, onChosen }: { faults: Fault[]; onChosen(fault: Fault): void }) {
   return (
     <ul class="refused" role="alert">
@@ -73,43 +65,25 @@ function Faults({ faults, onChosen }: { faults: Fault[]; onChosen(fault: Fault):
   )
 }
 
-function Results({ traces }: { traces: Trace[] }) {
-  const counts = new Map<string, number>()
-  for (const { outcome } of traces) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+/** The lines that a deploy would change. */
+function CodeChange({ before, after, version }: { before: string; after: string; version: string }) {
+  const parts = diffLines(before, after)
+  if (!parts.some(({ added, removed }) => added || removed)) return <p class="quiet">The same as version {version}.</p>
   return (
-    <>
-      <p role="status">
-        {traces.length} records:{' '}
-        {[...counts].map(([outcome, times]) => (
-          <span key={outcome}>
-            {times} <Badge text={outcome} />{' '}
+    <details>
+      <summary>What differs from version {version}</summary>
+      <pre tabIndex={0} aria-label={`What differs from version ${version}`}>
+        {parts.map(({ added, removed, value }, index) => (
+          <span key={index} class={added ? 'is' : removed ? 'was' : 'quiet'}>
+            {value
+              .replace(/\n$/, '')
+              .split('\n')
+              .map((line) => `${added ? '+' : removed ? '-' : ' '} ${line}\n`)
+              .join('')}
           </span>
         ))}
-      </p>
-      <Table label="What became of the records">
-        {traces.map((trace) => {
-          const [step] = trace.steps
-          return (
-            <tr key={`${trace.partition}:${trace.offset}`}>
-              <th scope="row">
-                {trace.partition}:{trace.offset}
-              </th>
-              <td>
-                <Badge text={trace.outcome} />
-              </td>
-              <td class="value">
-                {glimpse(trace.input.value)}
-                {step?.error && <div class="bad">{step.error.message}</div>}
-                {trace.outputs.map((out, index) => (
-                  <Difference key={index} before={trace.input} after={out} />
-                ))}
-                {step && step.logs.length > 0 && <small>{step.logs.join(' · ')}</small>}
-              </td>
-            </tr>
-          )
-        })}
-      </Table>
-    </>
+      </pre>
+    </details>
   )
 }
 
@@ -123,7 +97,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
   const [traces, setTraces] = useState<Trace[]>()
   const streams = useQuery<ListStreamsResponse>('/streams?page_size=100&sort=name')
   const { run, isBusy, failure } = useAction()
-  const editor = useRef<HTMLTextAreaElement>(null)
+  const [chosen, setChosen] = useState<Fault>()
   const source = { language: 'typescript' as const, code }
 
   useEffect(() => {
@@ -152,28 +126,19 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
     else route(`${HOME.pathname}smartmodules/${id}`)
   }
 
-  function goTo({ line = 1, column = 1 }: Fault): void {
-    const at = indexOf(code, line, column)
-    editor.current?.focus()
-    editor.current?.setSelectionRange(at, at)
-  }
-
   return (
     <div class="columns">
       <section aria-label="What it does">
-        <Field name="Code" hint="Ctrl-Enter runs it. A draft stays in this browser.">
-          <textarea
-            ref={editor}
-            rows={24}
-            spellcheck={false}
-            value={code}
-            onInput={({ currentTarget }) => setCode(currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void run(tryIt)
-            }}
-          />
-        </Field>
-        {faults.length > 0 && <Faults faults={faults} onChosen={goTo} />}
+        <CodeEditor
+          value={code}
+          onChange={setCode}
+          onRun={() => void run(tryIt)}
+          onSave={() => void run(tryIt)}
+          marks={faults}
+          goTo={chosen}
+        />
+        <p class="quiet">Ctrl-S or Ctrl-Enter runs it. A draft stays in this browser.</p>
+        {faults.length > 0 && <Faults faults={faults} onChosen={(fault) => setChosen({ ...fault })} />}
         <Field name="Config" hint="JSON, as a step of a pipeline gets it.">
           <textarea rows={3} spellcheck={false} value={config} onInput={({ currentTarget }) => setConfig(currentTarget.value)} />
         </Field>
@@ -190,6 +155,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
               Name{' '}
               <input required value={name} readOnly={known !== undefined} onInput={({ currentTarget }) => setName(currentTarget.value)} />
             </label>
+            {known?.source && <CodeChange before={known.source.code} after={code} version={known.version} />}
             <button disabled={isBusy}>{known ? 'Deploy the next version' : 'Deploy'}</button>
           </form>
         )}

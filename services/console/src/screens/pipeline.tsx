@@ -283,6 +283,7 @@ export function Pipeline({ id }: { id: string }) {
         <>
           <Title text={pipeline.name}>
             {status.data && <Badge text={status.data.status} />}
+            {may('pipelines:write') && <a href={`${HOME.pathname}pipelines/${id}/change`}>change</a>}
             {status.data && <Actions id={id} status={status.data.status} onDone={status.refresh} />}
           </Title>
           {pipeline.description && <p>{pipeline.description}</p>}

@@ -3,9 +3,10 @@ import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts
 import type { ExplainRecordResponse, TraceRecord, TraceStep } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME } from '../api.ts'
 import { nanoseconds } from '../format.ts'
+import { Difference } from '../parts/difference.tsx'
 import { Badge, Loaded, Time, Title } from '../parts/parts.tsx'
 import { useQuery } from '../query.ts'
-import { changesBetween, shownValue } from '../records.ts'
+import { shownValue } from '../records.ts'
 
 export function Shown({ record }: { record: TraceRecord }) {
   return (
@@ -18,25 +19,6 @@ export function Shown({ record }: { record: TraceRecord }) {
         {shownValue(record.value)}
       </pre>
     </>
-  )
-}
-
-export function Difference({ before, after }: { before: TraceRecord; after: TraceRecord }) {
-  const changes = changesBetween(before, after)
-  if (changes.length === 0) return <p class="quiet">unchanged</p>
-  return (
-    <table class="difference">
-      <caption class="hidden">What the step changed</caption>
-      <tbody>
-        {changes.map(({ path, before: was, after: is }) => (
-          <tr key={path}>
-            <th scope="row">{path}</th>
-            <td class="was">{was ?? <span class="quiet">absent</span>}</td>
-            <td class="is">{is ?? <span class="quiet">removed</span>}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
   )
 }
 
@@ -101,6 +83,7 @@ export function RecordScreen({ id, partition, offset }: { id: string; partition:
             {trace.dead_letter_ids.length > 0 && (
               <p>
                 It has a dead letter: <a href={`${HOME.pathname}pipelines/${id}/dead-letters`}>{trace.dead_letter_ids.join(', ')}</a>
+                {trace.redriven && ', which has been redriven since'}
               </p>
             )}
             <ol class="trace">

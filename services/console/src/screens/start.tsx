@@ -94,7 +94,9 @@ export function Start() {
 
   return (
     <>
-      <Title text="New pipeline" />
+      <Title text="New pipeline">
+        <a href={`${HOME.pathname}pipelines/new`}>any source, chain and sink instead</a>
+      </Title>
       <form
         class="start"
         onSubmit={(event) => {

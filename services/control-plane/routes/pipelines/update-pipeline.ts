@@ -1,6 +1,6 @@
 /** PATCH of a pipeline: its next revision is checked like a new pipeline, then stored and handed to the tasks in one transaction. */
 import { isDeepStrictEqual } from 'node:util'
-import { updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import { planPipelineContract, updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import { sinkFieldsOf, type PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { deleteCanary } from '../../store/canaries.ts'
@@ -9,6 +9,7 @@ import type { Queryable } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
+import { differences } from '../../definitions/differences.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { getPipeline, lockForUpdate } from '../get-pipeline.ts'
 import { etagOf } from '../list-reply.ts'
@@ -30,69 +31,121 @@ const makesRevision = ({ processors, sink, tasks, on_error, failure_threshold, o
 /** A new attempt runs a failed pipeline again, so its status becomes `starting`. */
 const afterFailure = ({ status }: PipelineRow) => (status === 'failed' ? ({ status: 'starting', status_reason: null } as const) : {})
 
+type Changing = Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>
+
+/** What the chain's steps say of their configs, before anything is locked. */
+async function faultsOf(deps: Changing, caller: Caller, id: string, { processors }: Change): Promise<Detail[]> {
+  await getPipeline(deps, caller, id)
+  if (!processors) return []
+  const unknown: Detail[] = []
+  const resolved = await resolveSteps(deps.db, caller.accountId, processors, unknown)
+  return chainFaults(deps, { id, account_id: caller.accountId }, resolved, unknown.length > 0)
+}
+
 /** Makes the pipeline's next revision, where the change affects what runs. `assertAsBefore` is called with the pipeline locked. */
 export async function changePipeline(
-  deps: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
+  deps: Changing,
   caller: Caller,
   id: string,
   asked: Change,
   assertAsBefore: (trx: Queryable, row: PipelineRow) => Promise<void> = async () => {},
 ): Promise<PipelineRow> {
-  await getPipeline(deps, caller, id)
-  const faults: Detail[] = []
-  if (asked.processors) {
-    const unknown: Detail[] = []
-    const resolved = await resolveSteps(deps.db, caller.accountId, asked.processors, unknown)
-    faults.push(...(await chainFaults(deps, { id, account_id: caller.accountId }, resolved, unknown.length > 0)))
-  }
+  const faults = await faultsOf(deps, caller, id, asked)
   return deps.db.transaction(async (trx) => {
     const row = await lockForUpdate(trx, caller, id)
     await assertAsBefore(trx, row)
-    const { name = row.name, description = row.description } = asked
-    if (!makesRevision(asked)) return updatePipeline(trx, id, { name, description })
-    const details: Detail[] = [...faults]
-    const request = { ...(row.request as PipelineRequest), ...asked }
-    const { definition } = row
-    const { partitions } = definition.source
-    if (request.tasks > partitions && partitions > 0)
-      details.push({ path: '/tasks', message: `must be at most ${partitions}, the source's partition count` })
-    let steps = definition.steps
-    if (asked.processors) {
-      const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
-      if (details.length > 0) throw invalidRequest(details)
-      steps = resolved.map((step) => step.definition)
-      // It was compared with a step that runs no more.
-      await deleteCanary(trx, id)
-      const modules = new Set(steps.map(({ module_id }) => module_id))
-      await replaceUses(
-        trx,
-        id,
-        ['smartmodule'],
-        [...modules].map((used_id) => ({ kind: 'smartmodule', used_id })),
-      )
-    } else if (details.length > 0) throw invalidRequest(details)
-    const next: PipelineDefinition = {
-      ...definition,
-      name,
-      revision: row.revision + 1,
-      tasks: request.tasks,
-      failure_threshold: request.failure_threshold,
-      on_lost_position: request.on_lost_position ?? 'fail',
-      steps: withPolicies(steps, request.processors, request.on_error),
-      sink: await sinkOf(trx, row, request, asked, steps),
-    }
-    // Last, as everywhere: what locks the account holds all other locks already.
-    await assertQuotas(trx, caller.accountId, { tasks: request.tasks - definition.tasks })
-    // The sink gets its config and the fields when it is opened: a change of either needs a new start.
-    const isOpenedAnew = asked.sink !== undefined || !isDeepStrictEqual(sinkFieldsOf(next), sinkFieldsOf(definition))
-    return publishRevision(trx, row, next, {
-      name,
-      description,
-      request,
-      ...(isOpenedAnew ? { attempt: row.attempt + 1, ...afterFailure(row) } : {}),
-    })
+    return change(trx, caller, row, asked, faults)
   })
 }
+
+/** What the change would make of the pipeline. It is made, and undone with its transaction. */
+async function planChange(deps: Changing, caller: Caller, id: string, asked: Change): Promise<{ before: PipelineRow; after: PipelineRow }> {
+  const faults = await faultsOf(deps, caller, id, asked)
+  const undone = new Error('planned')
+  let planned: { before: PipelineRow; after: PipelineRow } | undefined
+  await deps.db
+    .transaction(async (trx) => {
+      const before = await lockForUpdate(trx, caller, id)
+      planned = { before, after: await change(trx, caller, before, asked, faults) }
+      throw undone
+    })
+    .catch((error: unknown) => {
+      if (error !== undone) throw error
+    })
+  return planned!
+}
+
+/** Changes a pipeline that is locked. Throws ServiceError `invalid_request` with the faults, and with its own. */
+async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: Change, faults: readonly Detail[]): Promise<PipelineRow> {
+  const { id } = row
+  const { name = row.name, description = row.description } = asked
+  if (!makesRevision(asked)) return updatePipeline(trx, id, { name, description })
+  const details: Detail[] = [...faults]
+  const request = { ...(row.request as PipelineRequest), ...asked }
+  const { definition } = row
+  const { partitions } = definition.source
+  if (request.tasks > partitions && partitions > 0)
+    details.push({ path: '/tasks', message: `must be at most ${partitions}, the source's partition count` })
+  let steps = definition.steps
+  if (asked.processors) {
+    const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
+    if (details.length > 0) throw invalidRequest(details)
+    steps = resolved.map((step) => step.definition)
+    // It was compared with a step that runs no more.
+    await deleteCanary(trx, id)
+    const modules = new Set(steps.map(({ module_id }) => module_id))
+    await replaceUses(
+      trx,
+      id,
+      ['smartmodule'],
+      [...modules].map((used_id) => ({ kind: 'smartmodule', used_id })),
+    )
+  } else if (details.length > 0) throw invalidRequest(details)
+  const next: PipelineDefinition = {
+    ...definition,
+    name,
+    revision: row.revision + 1,
+    tasks: request.tasks,
+    failure_threshold: request.failure_threshold,
+    on_lost_position: request.on_lost_position ?? 'fail',
+    steps: withPolicies(steps, request.processors, request.on_error),
+    sink: await sinkOf(trx, row, request, asked, steps),
+  }
+  // Last, as everywhere: what locks the account holds all other locks already.
+  await assertQuotas(trx, caller.accountId, { tasks: request.tasks - definition.tasks })
+  // The sink gets its config and the fields when it is opened: a change of either needs a new start.
+  const isOpenedAnew = asked.sink !== undefined || !isDeepStrictEqual(sinkFieldsOf(next), sinkFieldsOf(definition))
+  return publishRevision(trx, row, next, {
+    name,
+    description,
+    request,
+    ...(isOpenedAnew ? { attempt: row.attempt + 1, ...afterFailure(row) } : {}),
+  })
+}
+
+/** Members of steps and endpoints that are compared as a whole. */
+const WHOLE = ['config', 'on_error']
+
+export const planPipelineOperation = operation(planPipelineContract, async (deps, caller, { params, body }) => {
+  assertMayUse(caller, body.sink ? { sink: body.sink } : {})
+  if (body.sink) await assertSinkReachable(deps, caller, params.id, body.sink)
+  const { before, after } = await orNameTaken('pipeline', body.name, planChange(deps, caller, params.id, body))
+  const [shownBefore, shownAfter] = [before, after].map((row) => {
+    const { updated_at: _at, revision: _revision, status: _status, status_reason: _reason, ...shown } = showPipeline(row)
+    return shown
+  }) as [object, object]
+  const effect: 'none' | 'live' | 'reopen' =
+    after.attempt !== before.attempt ? 'reopen' : after.revision !== before.revision ? 'live' : 'none'
+  return {
+    status: 200,
+    body: {
+      pipeline_id: after.id,
+      revision: after.revision,
+      effect,
+      differences: differences({ ...shownBefore }, { ...shownAfter }, WHOLE),
+    },
+  }
+})
 
 export const updatePipelineOperation = operation(updatePipelineContract, async (deps, caller, { params, query, body }) => {
   assertMayUse(caller, body.sink ? { sink: body.sink } : {})

@@ -1,0 +1,125 @@
+/** A pipeline's source or sink as a form: a stream, or a connector with the fields of its config, which can be checked by connecting. */
+import { useState } from 'preact/hooks'
+import type {
+  CheckConnectorResponse,
+  GetConnectorResponse,
+  ListConnectorsResponse,
+  ListStreamsResponse,
+  Pipeline,
+} from '../../../../clients/typescript/src/generated/types.ts'
+import { post } from '../api.ts'
+import { useAction, useQuery } from '../query.ts'
+import { Field, Refused } from './parts.tsx'
+import { SchemaForm, type Schema } from './schema-form.tsx'
+
+export type Endpoint = Pipeline['source']
+export const STREAM = 'conn_stream'
+
+function Check({ side, endpoint }: { side: 'source' | 'sink'; endpoint: Endpoint }) {
+  const { run, isBusy, failure } = useAction()
+  const [answer, setAnswer] = useState<CheckConnectorResponse>()
+  return (
+    <div>
+      <button
+        type="button"
+        disabled={isBusy}
+        onClick={() =>
+          void run(async () => {
+            setAnswer(undefined)
+            setAnswer(await post<CheckConnectorResponse>(`/connectors/${endpoint.connector_id}/check`, { side, config: endpoint.config }))
+          })
+        }
+      >
+        {isBusy ? 'Connecting…' : 'Check by connecting'}
+      </button>
+      <Refused failure={failure} />
+      {answer?.ok && <span role="status"> It answers, within {answer.took_ms} ms.</span>}
+      {answer && !answer.ok && (
+        <ul class="refused" role="alert">
+          {answer.details.map(({ path, message }) => (
+            <li key={path + message}>
+              <code>{path || 'config'}</code> {message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+function Connected({ side, value, secrets, onChange }: Pick<EndpointProps, 'side' | 'value' | 'secrets' | 'onChange'>) {
+  const connector = useQuery<GetConnectorResponse>(`/connectors/${value.connector_id}`)
+  if (!connector.data) return <Refused failure={connector.failure} />
+  const { description, config_schema, [`${side}_schema` as const]: own } = connector.data
+  return (
+    <>
+      <p class="quiet">{description}</p>
+      <SchemaForm
+        key={value.connector_id}
+        schema={(own ?? config_schema) as Schema}
+        value={value.config}
+        secrets={secrets}
+        onChange={(config) => onChange({ ...value, config })}
+      />
+      <Check side={side} endpoint={value} />
+    </>
+  )
+}
+
+type EndpointProps = {
+  side: 'source' | 'sink'
+  value: Endpoint
+  onChange(next: Endpoint): void
+  streams: ListStreamsResponse['streams']
+  connectors: ListConnectorsResponse['connectors']
+  secrets: readonly string[]
+  /** The pipeline exists: it can't get another system. */
+  isFixed: boolean
+}
+
+export function EndpointForm({ side, value, onChange, streams, connectors, secrets, isFixed }: EndpointProps) {
+  const isStream = value.connector_id === STREAM
+  const streamId = typeof value.config.stream_id === 'string' ? value.config.stream_id : ''
+  return (
+    <fieldset>
+      <legend>{side === 'source' ? 'Source' : 'Sink'}</legend>
+      <Field name={side === 'source' ? 'Read from' : 'Write to'}>
+        <select
+          disabled={isFixed}
+          value={value.connector_id}
+          onChange={({ currentTarget }) => onChange({ connector_id: currentTarget.value, config: {} })}
+        >
+          {connectors
+            .filter(({ kind }) => kind === side || kind === 'both')
+            .map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+        </select>
+      </Field>
+      {isStream ? (
+        <Field name="Stream">
+          <select
+            required
+            disabled={isFixed}
+            value={streamId}
+            onChange={({ currentTarget }) => onChange({ ...value, config: { ...value.config, stream_id: currentTarget.value } })}
+          >
+            <option value="">—</option>
+            {streamId !== '' && !streams.some(({ id }) => id === streamId) && <option value={streamId}>{streamId}</option>}
+            {streams.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </Field>
+      ) : isFixed && side === 'source' ? (
+        <p class="quiet">A source can’t be changed.</p>
+      ) : (
+        <Connected side={side} value={value} secrets={secrets} onChange={onChange} />
+      )}
+    </fieldset>
+  )
+}

@@ -1,0 +1,234 @@
+/** A pipeline as a form: a new one, or the next revision of one, which is tried on real records and planned before it is saved. */
+import { useLocation } from 'preact-iso'
+import { useEffect, useState } from 'preact/hooks'
+import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import type {
+  CreatePipelineResponse,
+  ListConnectorsResponse,
+  ListSecretsResponse,
+  ListSmartModulesResponse,
+  ListStreamsResponse,
+  Pipeline,
+  PlanPipelineResponse,
+  PreviewPipelineResponse,
+  TestSmartModuleResponse,
+  Trace,
+} from '../../../../clients/typescript/src/generated/types.ts'
+import { call, HOME, patch, post } from '../api.ts'
+import { EndpointForm, STREAM, type Endpoint } from '../parts/endpoint-form.tsx'
+import { Field, Refused, Table, Title } from '../parts/parts.tsx'
+import { Results } from '../parts/results.tsx'
+import { SameAs } from '../parts/same-as.tsx'
+import { StepsForm, stepOf, type Step } from '../parts/steps-form.tsx'
+import { useAction, useQuery } from '../query.ts'
+import { asCurl, needed } from '../same-as.ts'
+import { may } from '../session.ts'
+
+type Draft = { name: string; description: string; source: Endpoint; processors: readonly Step[]; sink: Endpoint; tasks: number }
+
+const NEW: Draft = {
+  name: '',
+  description: '',
+  source: { connector_id: STREAM, config: {} },
+  processors: [],
+  sink: { connector_id: STREAM, config: {} },
+  tasks: 1,
+}
+const TRIED = 20
+
+const EFFECTS: Record<PlanPipelineResponse['effect'], string> = {
+  none: 'Nothing that runs changes.',
+  live: 'Running tasks take it over between two rounds: nothing stops.',
+  reopen: 'Its tasks start anew, and go on where they were.',
+}
+
+const draftOf = ({ name, description, source, processors, sink, tasks }: Pipeline): Draft => ({
+  name,
+  description,
+  source,
+  processors: processors.map(stepOf),
+  sink,
+  tasks,
+})
+
+/** Members that are not as they were. */
+function changeOf(before: Draft, after: Draft): Partial<Draft> {
+  const members = ['name', 'description', 'processors', 'sink', 'tasks'] as const
+  return Object.fromEntries(members.flatMap((name) => (writeJson(before[name]) === writeJson(after[name]) ? [] : [[name, after[name]]])))
+}
+
+function Plan({ plan }: { plan: PlanPipelineResponse }) {
+  return (
+    <section aria-label="What it changes" role="status">
+      <p>
+        <b>{EFFECTS[plan.effect]}</b>
+        {plan.effect !== 'none' && ` It becomes revision ${plan.revision}.`}
+      </p>
+      {plan.differences.length > 0 && (
+        <Table label="What it changes" columns={['Where', 'Before', 'After']}>
+          {plan.differences.map(({ path, before, after }) => (
+            <tr key={path}>
+              <th scope="row">
+                <code>{path}</code>
+              </th>
+              <td class="value was">{writeJson(before)}</td>
+              <td class="value is">{writeJson(after)}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </section>
+  )
+}
+
+/** The newest records of the source through the chain as it is written. */
+function Trial({ draft, id }: { draft: Draft; id: string | undefined }) {
+  const [traces, setTraces] = useState<Trace[]>()
+  const { run, isBusy, failure } = useAction()
+  const streamId = draft.source.connector_id === STREAM ? draft.source.config.stream_id : undefined
+  async function tryIt(): Promise<void> {
+    const processors = draft.processors.map(({ module_id, version, config }) => ({ module_id, config, ...(version ? { version } : {}) }))
+    const { records } =
+      id === undefined
+        ? await post<TestSmartModuleResponse>('/smartmodules/test', { processors, stream_id: streamId, limit: TRIED })
+        : await post<PreviewPipelineResponse>(`/pipelines/${id}/preview`, { processors: draft.processors, limit: TRIED })
+    setTraces(records)
+  }
+  const isPossible = id !== undefined || (streamId !== undefined && draft.processors.length > 0)
+  return (
+    <section aria-labelledby="trial">
+      <h2 id="trial">On real records</h2>
+      <button type="button" disabled={isBusy || !isPossible} onClick={() => void run(tryIt)}>
+        {isBusy ? 'Running…' : `Try on the newest ${TRIED}`}
+      </button>{' '}
+      <span class="quiet">Nothing is written.</span>
+      <Refused failure={failure} />
+      {traces && traces.length === 0 && <p class="quiet">The source has no records yet.</p>}
+      {traces && traces.length > 0 && <Results traces={traces} />}
+    </section>
+  )
+}
+
+/** A pipeline as it was read: it is saved only where it is still that. */
+type Known = { pipeline: Pipeline; tag: string }
+
+function Form({ first, known }: { first: Draft; known: Known | undefined }) {
+  const pipeline = known?.pipeline
+  const { route } = useLocation()
+  const [draft, setDraft] = useState(first)
+  const [plan, setPlan] = useState<PlanPipelineResponse>()
+  const { run, isBusy, failure } = useAction()
+  const streams = useQuery<ListStreamsResponse>('/streams?page_size=100&sort=name')
+  const connectors = useQuery<ListConnectorsResponse>('/connectors?page_size=100&sort=name')
+  const modules = useQuery<ListSmartModulesResponse>('/smartmodules?page_size=100&sort=name')
+  const secrets = useQuery<ListSecretsResponse>(may('secrets:read') ? '/secrets?page_size=100&sort=name' : null)
+  const names = secrets.data?.secrets.map(({ name }) => name) ?? []
+  const set = (change: Partial<Draft>): void => {
+    setDraft({ ...draft, ...change })
+    setPlan(undefined)
+  }
+  const path = `/pipelines/${pipeline?.id}`
+
+  async function send(): Promise<void> {
+    if (!known) {
+      const { pipeline_id } = await post<CreatePipelineResponse>('/pipelines', draft)
+      return route(`${HOME.pathname}pipelines/${pipeline_id}`)
+    }
+    if (!plan) return setPlan(await post<PlanPipelineResponse>(`${path}/plan`, changeOf(first, draft)))
+    await patch(path, changeOf(first, draft), known.tag)
+    route(`${HOME.pathname}pipelines/${known.pipeline.id}`)
+  }
+
+  const endpoint = (side: 'source' | 'sink') => (
+    <EndpointForm
+      side={side}
+      value={draft[side]}
+      streams={streams.data?.streams ?? []}
+      connectors={connectors.data?.connectors ?? []}
+      secrets={names}
+      isFixed={pipeline !== undefined}
+      onChange={(next) => set({ [side]: next })}
+    />
+  )
+  return (
+    <div class="columns">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void run(send)
+        }}
+      >
+        <Field name="Name">
+          <input required value={draft.name} onInput={({ currentTarget }) => set({ name: currentTarget.value })} />
+        </Field>
+        <Field name="Description">
+          <input value={draft.description} onInput={({ currentTarget }) => set({ description: currentTarget.value })} />
+        </Field>
+        {endpoint('source')}
+        <StepsForm
+          steps={draft.processors}
+          modules={modules.data?.modules ?? []}
+          secrets={names}
+          onChange={(processors) => set({ processors })}
+        />
+        {endpoint('sink')}
+        <Field name="Tasks" hint="How many work on it at once; at most one for each partition of the source.">
+          <input
+            type="number"
+            min="1"
+            required
+            value={draft.tasks}
+            onInput={({ currentTarget }) => currentTarget.value !== '' && set({ tasks: Number(currentTarget.value) })}
+          />
+        </Field>
+        <Refused failure={failure} />
+        {plan && <Plan plan={plan} />}
+        <button disabled={isBusy}>
+          {isBusy ? 'Working…' : pipeline ? (plan ? 'Save it' : 'Show what it changes') : 'Make the pipeline'}
+        </button>
+        <SameAs
+          ways={() => {
+            if (known) return { curl: asCurl([{ method: 'PATCH', path, body: changeOf(first, draft), ifMatch: known.tag }]) }
+            needed(draft.name)
+            return { curl: asCurl([{ method: 'POST', path: '/pipelines', body: draft }]) }
+          }}
+        />
+      </form>
+      <Trial draft={draft} id={pipeline?.id} />
+    </div>
+  )
+}
+
+export function NewPipeline() {
+  return (
+    <>
+      <Title text="New pipeline, in full">
+        <a href={`${HOME.pathname}start`}>from a few records instead</a>
+      </Title>
+      <Form first={NEW} known={undefined} />
+    </>
+  )
+}
+
+export function ChangePipeline({ id }: { id: string }) {
+  const [known, setKnown] = useState<Known>()
+  const { run, failure } = useAction()
+  useEffect(
+    () =>
+      void run(async () => {
+        let tag = ''
+        const pipeline = await call<Pipeline>('GET', `/pipelines/${id}`, undefined, { onTag: (found) => (tag = found ?? '') })
+        setKnown({ pipeline, tag })
+      }),
+    [id],
+  )
+  return (
+    <>
+      <Title text={known ? `Change ${known.pipeline.name}` : 'Change a pipeline'}>
+        <a href={`${HOME.pathname}pipelines/${id}`}>back to it</a>
+      </Title>
+      <Refused failure={failure} />
+      {known && <Form key={known.tag} first={draftOf(known.pipeline)} known={known} />}
+    </>
+  )
+}

@@ -1,0 +1,138 @@
+/** What people make in the console, in a real browser: a pipeline with all of its parts, and a SmartModule. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
+import { eventually, service, unique, type Client } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
+import { createPipeline, createStream, waitForTotal, write } from '../harness/pipelines.ts'
+
+let browser: Browser
+let client: Client
+let accountId: string
+beforeAll(async () => {
+  if (!hasBrowser) return
+  browser = await openBrowser()
+  const opened = await openAccount('enterprise')
+  client = opened.client
+  accountId = opened.account.account_id
+})
+afterAll(() => browser?.close())
+
+const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
+
+describe.skipIf(!hasBrowser)('a pipeline in full', () => {
+  it('is made from its connectors’ and steps’ own fields, tried before, and changed by a plan', async () => {
+    const [from, to] = [unique('full-from'), unique('full-to')]
+    const [source, sink] = [
+      await createStream(client, { n: 'integer' }, { name: from }),
+      await createStream(client, { n: 'integer' }, { name: to }),
+    ]
+    await write(client, source.id, [{ n: 5 }, { n: 50 }])
+    await inConsole(async ({ page }) => {
+      const name = unique('in-full')
+      await page.goto(`${service().apiUrl}/console/pipelines/new`)
+      await page.getByLabel('Name').fill(name)
+      await page
+        .getByRole('group', { name: 'Source' })
+        .getByLabel(/^Stream/)
+        .selectOption({ label: from })
+      await page.getByLabel('Add a step').selectOption({ label: 'dps/filter' })
+      const step = page.getByRole('group', { name: 'Step 1' })
+      await step.getByLabel(/^Field/).fill('n')
+      await step.getByLabel(/^Operator/).selectOption({ label: 'gt' })
+      await step.getByLabel(/^Value/).fill('10')
+      await page.getByRole('button', { name: /Try on the newest/ }).click()
+      await page.getByText('2 records:').waitFor()
+      const end = page.getByRole('group', { name: 'Sink' })
+      await end.getByLabel('Write to').selectOption({ label: 'table' })
+      await end.getByLabel(/^Table/).fill('in_full')
+      await end.getByRole('button', { name: 'Check by connecting' }).click()
+      await end.getByText('It answers').waitFor()
+      await end.getByLabel('Write to').selectOption({ label: 'stream' })
+      await end.getByLabel(/^Stream/).selectOption({ label: to })
+      await page.getByRole('button', { name: 'Make the pipeline' }).click()
+      await page.getByRole('heading', { name }).waitFor()
+      await waitForTotal(client, sink.id, 1)
+
+      await page.getByRole('link', { name: 'change', exact: true }).click()
+      await page
+        .getByRole('group', { name: 'Step 1' })
+        .getByLabel(/^Value/)
+        .fill('100')
+      await page.getByRole('button', { name: 'Show what it changes' }).click()
+      await page.getByText('nothing stops').waitFor()
+      expect(await page.getByRole('region', { name: 'What it changes' }).innerText()).toContain('"value":100')
+      await page.getByRole('button', { name: 'Save it' }).click()
+      await page.getByRole('heading', { name, exact: true }).waitFor()
+      const { body } = await client.call<{ pipelines: { revision: number }[] }>('GET', `/v1/pipelines?name=${encodeURIComponent(name)}`)
+      expect(body.pipelines[0]!.revision).toBe(2)
+    })
+  })
+})
+
+/** The source in the editor, without what it draws around it. */
+async function codeIn(page: Page): Promise<string> {
+  const lines = page.locator('.cm-line')
+  await lines.first().waitFor()
+  return (await lines.allTextContents()).join('\n')
+}
+
+/** Puts this source into the editor, by its own commands: what a browser does to a selection of several lines, the CSP complains about. */
+async function writeCode(page: Page, text: string): Promise<void> {
+  await page.getByLabel('Code').press('Control+A')
+  await page.keyboard.press('Delete')
+  await page.keyboard.insertText(text)
+}
+
+describe.skipIf(!hasBrowser)('a SmartModule', () => {
+  it(
+    'is written, mended at its line, run over real records and deployed; its next version is compared and promoted',
+    { timeout: 120_000 },
+    async () => {
+      const from = await createStream(client, { amount: 'number' }, { partitions: 1, name: unique('aa-amounts') })
+      await write(client, from.id, [{ amount: 12 }, { amount: 120 }])
+      await inConsole(async ({ page, context }) => {
+        await page.getByRole('link', { name: 'SmartModules' }).click()
+        await page.getByRole('link', { name: 'New SmartModule' }).click()
+        const code = page.getByLabel('Code')
+        const right = await codeIn(page)
+        await writeCode(page, right.replace('.number(', '.nomber('))
+        await page.getByLabel('Newest records of').selectOption(from.id)
+        await page.getByRole('button', { name: 'Run', exact: true }).click()
+        await page.getByRole('button', { name: /line 7:/ }).click()
+        expect(await page.locator('.cm-lintRange-error').innerText()).toBe('nomber')
+        await writeCode(page, right)
+        const other = await context.newPage()
+        await other.goto(page.url())
+        await eventually('the draft is there', async () => (await codeIn(other)).includes('.number('))
+        await other.close()
+        await code.press('Control+Enter')
+        await page.getByText('2 records:').waitFor()
+        expect(await page.getByRole('region', { name: 'What became of the records' }).locator('.badge').allTextContents()).toEqual([
+          'filtered',
+          'delivered',
+        ])
+        const name = unique('big-only')
+        await page.getByLabel('Name').fill(name)
+        await page.getByRole('button', { name: 'Deploy', exact: true }).click()
+        await page.getByRole('heading', { name }).waitFor()
+        await page.getByText('version 1.0.0', { exact: true }).waitFor()
+        // The next version is tried beside the first in a pipeline, and becomes the running one.
+        const to = await createStream(client, { amount: 'number' })
+        const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+        await writeCode(page, (await codeIn(page)).replace('> 50', '> 5'))
+        await page.getByText('What differs from version 1.0.0').click()
+        expect(await page.getByLabel('What differs from version 1.0.0').innerText()).toMatch(/- .*> 50\n\+ .*> 5\n/)
+        await page.getByRole('button', { name: 'Deploy the next version' }).click()
+        await page.getByText('version 1.0.1', { exact: true }).waitFor()
+        await page.goto(`${service().apiUrl}/console/pipelines/${id}`)
+        await page.locator('summary', { hasText: 'Try another version' }).click()
+        await page.getByLabel('Version').selectOption('1.0.1')
+        await page.getByRole('button', { name: 'Try it' }).click()
+        await page.getByRole('region', { name: 'Records that would differ' }).getByText('{"amount":12}').waitFor({ timeout: 40_000 })
+        await page.getByRole('button', { name: 'Make 1.0.1 the running one' }).click()
+        await page.locator('.chain').getByText('1.0.1').waitFor()
+      })
+    },
+  )
+})
