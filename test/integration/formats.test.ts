@@ -127,6 +127,13 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
         .map(({ value }) => Buffer.from((value as unknown as { base64: string }).base64, 'base64').toString('latin1'))
         .sort(),
     ).toEqual(['\0\0\0\0\x01\xff', 'no frame'])
+    // What can be read is shown as JSON.
+    const failing = { name: 'dps/cel', config: { set: { v: 'string(1 / (value.id - 3))' } } }
+    const read = await connect(client, stream(to.id), [failing], stream((await createStream(client, { id: 'integer', v: 'string' })).id))
+    const third = await eventually('a dead letter of a step', async () =>
+      (await lettersOf(client, read)).dead_letters.find(({ error }) => error.code === 'record_failed'),
+    )
+    expect(third.value).toMatchObject({ json: { id: 3, v: 'fits too' } })
   })
 
   it('is refused when the format has no form for the type of a field', async () => {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { childrenOf } from '../harness/child-processes.ts'
 import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
+import { deployModule, filterOverN } from '../harness/modules.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { runningProcessors } from '../harness/processes.ts'
 
@@ -179,5 +180,39 @@ describe('a supervisor that dies', () => {
         }
       }),
     )
+  })
+})
+
+describe('a pipeline whose SmartModule takes long for each call', () => {
+  it('stops without waiting for its round, and goes on where it was', { timeout: 180_000 }, async () => {
+    const COUNT = 100
+    const [from, to] = [
+      await createStream(attacker, { n: 'integer' }, { partitions: 1 }),
+      await createStream(attacker, { n: 'integer' }, { partitions: 1 }),
+    ]
+    const slow = filterOverN(
+      'let x: i64 = value\n  for (let i: i64 = 0; i < 600_000_000; i++) x = x * 6364136223846793005 + i\n  return x != 1',
+    )
+    const { name } = await deployModule(attacker, slow)
+    const id = await createPipeline(attacker, from.id, [], to.id, { autostart: false })
+    // One call with all of the records, for most of a minute.
+    await attacker.call('PATCH', `/v1/pipelines/${id}`, { processors: [{ module_id: name, timeout_ms: 60_000 }] })
+    await write(
+      attacker,
+      from.id,
+      Array.from({ length: COUNT }, (_, n) => ({ n })),
+    )
+    await attacker.call('POST', `/v1/pipelines/${id}/start`)
+    await waitForStatus(attacker, id, 'running')
+    await sleep(3000)
+    const stopping = performance.now()
+    await attacker.call('POST', `/v1/pipelines/${id}/stop`)
+    await waitForStatus(attacker, id, 'stopped')
+    expect(performance.now() - stopping).toBeLessThan(10_000)
+    expect((await attacker.call('PATCH', `/v1/pipelines/${id}`, { processors: [] })).status).toBe(200)
+    await attacker.call('POST', `/v1/pipelines/${id}/start`)
+    await waitForTotal(attacker, to.id, COUNT)
+    expect((await readAll(attacker, to.id)).map(({ n }) => n)).toEqual(Array.from({ length: COUNT }, (_, n) => n))
+    await attacker.call('DELETE', `/v1/pipelines/${id}`)
   })
 })

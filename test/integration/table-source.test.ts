@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, openS3, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
-import { createStream, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
+import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
 import { killProcessors } from '../harness/processes.ts'
 
 let client: Client
@@ -71,6 +71,30 @@ describe('a table by replication', () => {
     await client.call('DELETE', `/v1/pipelines/${id}`)
     await eventually('the replication slot is gone', async () => (await slots(id)) === 0)
   }, 180_000)
+
+  it('goes on when a column was dropped or renamed while changes without their large values were waiting', async () => {
+    const source = name('altered')
+    await warehouse.query(`CREATE TABLE ${source} (id int PRIMARY KEY, large text, n int, gone jsonb, old text)`)
+    await warehouse.query(`ALTER TABLE ${source} ALTER large SET STORAGE EXTERNAL, ALTER old SET STORAGE EXTERNAL`)
+    await warehouse.query(`INSERT INTO ${source} VALUES (1, repeat('x', 20000), 1, '{}', repeat('y', 20000))`)
+    const to = await createStream(
+      client,
+      { id: 'integer', large: 'string?', n: 'integer?', gone: 'any?', old: 'string?' },
+      { partitions: 1 },
+    )
+    const id = await connect(client, { connector_id: 'conn_table', config: { table: source } }, [], stream(to.id))
+    await waitForTotal(client, to.id, 1)
+    await client.call('POST', `/v1/pipelines/${id}/pause`)
+    await waitForStatus(client, id, 'paused')
+    await warehouse.query(`UPDATE ${source} SET n = 2`)
+    await warehouse.query(`ALTER TABLE ${source} DROP gone`)
+    await warehouse.query(`ALTER TABLE ${source} RENAME old TO new`)
+    await client.call('POST', `/v1/pipelines/${id}/resume`)
+    await waitForTotal(client, to.id, 2)
+    const [, changed] = await readAll(client, to.id)
+    expect(changed).toEqual({ id: 1, large: 'x'.repeat(20_000), n: 2, gone: {} })
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+  }, 60_000)
 
   it('goes through a stream into Parquet, and DuckDB reads back what the table holds', async () => {
     const source = name('told')

@@ -13,7 +13,7 @@ type Read = { rows: Record<string, string | null>[]; refused: string[]; reasons:
 async function read(text: string, chunk = 1 << 16, empty: CsvOptions['empty'] = 'text'): Promise<Read> {
   const builder = createBlockBuilder()
   const reader = openCsv('o.csv', { delimiter: ',', header: true, quote: true, empty }, builder)
-  reader.begin(0, 0)
+  reader.begin({ b: 0, n: 0 })
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; at += chunk) await reader.add(bytes.subarray(at, at + chunk))
   await reader.end()

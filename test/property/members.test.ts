@@ -66,7 +66,7 @@ const STEPS: Step[] = [
   { name: 'dps/map-fields', config: { rename: { a: 'e' } } },
   { name: 'dps/redact', config: { fields: { a: 'mask' } } },
   { name: 'dps/flatten', config: {} },
-  { name: 'dps/cast', config: { fields: { a: { type: 'string' } }, on_error: 'keep' } },
+  { name: 'dps/cast', config: { fields: { a: { type: 'string', on_failure: 'keep' } } } },
   { name: 'dps/route-by', config: { fields: ['a'] } },
 ]
 

@@ -27,14 +27,14 @@ async function read(format: FormatName, object: Buffer, cuts: number[], stopAfte
   const chunks = bounds.slice(1).map((end, index) => object.subarray(bounds[index], end))
   const first = createBlockBuilder(16)
   const reader = openFormat(format, { object: 'o', csv: CSV }, first)
-  const place = reader.begin(0, 0)
+  const place = reader.begin({ b: 0, n: 0 })
   for (const chunk of chunks.slice(0, stopAfter)) await reader.add(chunk)
   const at = place()
   const values = valuesOf(first.take())
   const second = createBlockBuilder(16)
   const again = openFormat(format, { object: 'o', csv: CSV }, second)
   const from = again.canResume ? at.b : 0
-  again.begin(from, at.n)
+  again.begin({ ...at, b: from })
   const rest = object.subarray(from)
   for (let i = 0; i < rest.length; i += 7) await again.add(rest.subarray(i, i + 7))
   await again.end()
@@ -83,6 +83,29 @@ describe('records of an object', () => {
     )
   })
 
+  it('are its documents one after another, wherever reading resumes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.object({ maxDepth: 1 }), { maxLength: 8 }), chopped, async (values, [cuts, stopAfter]) => {
+        const found = await read('json', Buffer.from(values.map((value) => JSON.stringify(value)).join('\n')), cuts, stopAfter)
+        expect(found.map((value) => JSON.parse(value))).toEqual(JSON.parse(JSON.stringify(values)))
+      }),
+    )
+  })
+
+  it.each([
+    ['[{"id":1},{"id":2},', 'is not closed'],
+    ['[{"id":1},{"id":2}', 'is not closed'],
+    ['[{"id":1},{"id":', 'is not closed'],
+    ['[1, 2', 'is not closed'],
+    ['[', 'is not closed'],
+    ['[{"id":1}][{"id":2}]', 'something follows'],
+    ['[] x', 'something follows'],
+    ['{"id":1}]', 'closes an array'],
+  ])('are not all of %s, which is said, wherever reading resumes', async (text, reason) => {
+    for (let cut = 1; cut <= text.length; cut++) await expect(read('json', Buffer.from(text), [cut], 1)).rejects.toThrow(reason)
+    expect(await read('json', Buffer.from('\ufeff[1,\n2] \n'), [], 0)).toEqual(['1', '2'])
+  })
+
   it('are its rows in csv, wherever reading resumes', async () => {
     const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', 'é', ' '), maxLength: 6 })
     const quote = (text: string) => `"${text.replaceAll('"', '""')}"`
@@ -98,6 +121,18 @@ describe('records of an object', () => {
 })
 
 describe('an object', () => {
+  it('has its cells named by the config where it has no header', async () => {
+    const block = createBlockBuilder(16)
+    const reader = openFormat('csv', { object: 'o', csv: { ...CSV, header: false, columns: ['id', 'name'] } }, block)
+    reader.begin({ b: 0, n: 0 })
+    await reader.add(Buffer.from('1,a\n2,b,more\n'))
+    await reader.end()
+    expect(valuesOf(block.take()).map((value) => JSON.parse(value))).toEqual([
+      { id: '1', name: 'a' },
+      { id: '2', name: 'b', column3: 'more' },
+    ])
+  })
+
   it('has its format and compression detected by its extension', () => {
     const auto = { format: 'auto', compression: 'auto' } as const
     expect(describeObject('a/b.ndjson.gz', auto)).toMatchObject({ format: 'ndjson', compression: 'gzip' })

@@ -5,6 +5,7 @@ import type { DesiredStatus } from '../../shared/model/definition.ts'
 import {
   DESIRED_AFTER,
   eventFrom,
+  READ_TO_END,
   PIPELINE_ACTIONS,
   PIPELINE_EVENTS,
   PIPELINE_STATUSES,
@@ -120,6 +121,20 @@ describe('the reports of tasks', () => {
       reason: 'too many',
       event: 'task_held_back',
     })
+  })
+
+  it('say that the source has been read to its end only when each part of it has', () => {
+    const tasks = [chainTask(0), { role: 'intake' as const, task: 0 }, { role: 'intake' as const, task: 1 }]
+    const reasonWith = (first: string | null, second: string | null) =>
+      eventFrom(
+        'running',
+        tasks,
+        [report(), report({ role: 'intake', reason: first }), report({ role: 'intake', task: 1, reason: second })],
+        1,
+      ).reason
+    expect(reasonWith(READ_TO_END, null)).toBe(null)
+    expect(reasonWith(READ_TO_END, READ_TO_END)).toBe(READ_TO_END)
+    expect(reasonWith(READ_TO_END, 'retrying: away')).toBe('retrying: away')
   })
 
   it('make the pipeline running, paused or stopped only when all tasks are', () => {

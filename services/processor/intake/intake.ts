@@ -8,6 +8,7 @@ import { ConfigRefused } from '../../../shared/connectors/connector.ts'
 import type { OpenSource } from '../../../shared/connectors/source.ts'
 import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { runIdOf, type SourceDefinition } from '../../../shared/model/definition.ts'
+import { READ_TO_END } from '../../../shared/model/pipeline-status.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { Interrupted } from '../interruption.ts'
 import { createMember, isAtWorkOn } from '../member/member.ts'
@@ -92,7 +93,7 @@ export function startIntake(options: IntakeOptions): Task {
 
   /** Every split has reached its end. The task stays in the group, so that the committed positions are kept. */
   async function idle(isMine: () => boolean): Promise<void> {
-    member.become('running', 'the source has been read to its end')
+    member.become('running', READ_TO_END)
     while (isMine()) await member.pause(IDLE_LOOK_MS)
   }
 

@@ -10,11 +10,11 @@ import type { BufferPool } from './buffer-pool.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
 import type { Lane, LaneRound, Registered } from './lane-record.ts'
 import type { LaneLine } from './lane-telemetry.ts'
-import { post, startLaneThreads } from './lane-threads.ts'
+import { post, startLaneThreads, type LaneThreads } from './lane-threads.ts'
 import type { FromLane, LaneChain, PartitionOutcome, RoundPartition } from './messages.ts'
 import { createQuarantine } from './quarantine.ts'
 import { createReplayBook } from './replay-book.ts'
-import { createTurns } from './turns.ts'
+import { createTurns, type Turns } from './turns.ts'
 import { leastLoaded, startWatchdog } from './watchdog.ts'
 
 export type OpenChain = {
@@ -33,7 +33,8 @@ export type OpenChain = {
 }
 
 export type Lanes = {
-  open(chain: LaneChain): Promise<OpenChain>
+  /** With `signal` its rounds are given up, and the lane is ended that is at work on one. */
+  open(chain: LaneChain, signal: AbortSignal): Promise<OpenChain>
   /** Lanes at work, including those added for slow chains. */ count(): number
   close(): Promise<void>
 }
@@ -119,7 +120,20 @@ export function openLanes(options: LanesOptions): Lanes {
     else if (lane.isBack) threads.replace(lane, new Map())
   }
 
-  async function register(spec: LaneChain): Promise<Registered> {
+  function abandon(chain: Registered): void {
+    const lane = threads.laneOf(chain)
+    if (!lane) return
+    chain.failure ??= new Interrupted('round_lost', 'its task does not wait for it')
+    chain.opening.reject(chain.failure)
+    const { failure } = chain
+    if (lane.running?.chain !== chain) return turns.giveUp(lane, () => failure, chain)
+    if (lane.chains.size > 1 || threads.all().length <= count) return lose(lane, failure.message)
+    options.onLost(failure.message)
+    threads.remove(lane)
+    turns.giveUp(lane, () => failure)
+  }
+
+  async function register(spec: LaneChain, signal: AbortSignal): Promise<Registered> {
     const opening = Promise.withResolvers<void>()
     const chain: Registered = { id: nextChain++, spec, replayBook: createReplayBook(), opening, isSlow: false, calm: 0, crashes: 0 }
     // The first chain does not share the processors with lanes that only start; the second one has a lane of its own.
@@ -127,6 +141,7 @@ export function openLanes(options: LanesOptions): Lanes {
     const lane = leastLoaded(threads.all())
     lane.chains.set(chain.id, chain)
     post(lane, { type: 'open', chainId: chain.id, chain: spec })
+    signal.addEventListener('abort', () => abandon(chain), { once: true })
     try {
       await opening.promise
       threads.fill()
@@ -140,40 +155,46 @@ export function openLanes(options: LanesOptions): Lanes {
 
   return {
     count: () => threads.all().length,
-    async open(spec) {
-      const chain = await register(spec)
-      return {
-        run(partitions, outputBytesMax) {
-          const at = threads.laneOf(chain)
-          if (!at || chain.failure) return Promise.reject(chain.failure ?? new Interrupted('round_lost', 'the chain is closed'))
-          const settled = Promise.withResolvers<LaneRound>()
-          turns.enqueue(at, {
-            chain,
-            waiting: partitions,
-            outcomes: [],
-            rest: [],
-            outputBytesLeft: outputBytesMax,
-            roundId: nextRound++,
-            settled,
-          })
-          return settled.promise
-        },
-        recycle(outcomes) {
-          // Committed: what was known about these records is no longer needed.
-          chain.replayBook.settle(outcomes)
-          const buffers = outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)).filter(({ byteLength }) => byteLength > 0)
-          const at = threads.laneOf(chain)
-          if (at && buffers.length > 0) post(at, { type: 'recycle', buffers }, buffers)
-        },
-        refuse: (partition, records) => chain.replayBook.refuse(partition, records),
-        addDeadLettered: (partition, offsets) => chain.replayBook.addDeadLettered(partition, offsets),
-        close: () => close(chain),
-      }
+    async open(spec, signal) {
+      return handleOf(await register(spec, signal), { threads, turns, roundId: () => nextRound++, close })
     },
     async close() {
       watchdog.close()
       for (const lane of threads.all()) turns.giveUp(lane, () => new Interrupted('round_lost', 'the processor is stopping'))
       await threads.close()
     },
+  }
+}
+
+type Around = { threads: LaneThreads; turns: Turns; roundId(): number; close(chain: Registered): void }
+
+/** What a task holds of its chain. */
+function handleOf(chain: Registered, { threads, turns, roundId, close }: Around): OpenChain {
+  return {
+    run(partitions, outputBytesMax) {
+      const at = threads.laneOf(chain)
+      if (!at || chain.failure) return Promise.reject(chain.failure ?? new Interrupted('round_lost', 'the chain is closed'))
+      const settled = Promise.withResolvers<LaneRound>()
+      turns.enqueue(at, {
+        chain,
+        waiting: partitions,
+        outcomes: [],
+        rest: [],
+        outputBytesLeft: outputBytesMax,
+        roundId: roundId(),
+        settled,
+      })
+      return settled.promise
+    },
+    recycle(outcomes) {
+      // Committed: what was known about these records is no longer needed.
+      chain.replayBook.settle(outcomes)
+      const buffers = outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)).filter(({ byteLength }) => byteLength > 0)
+      const at = threads.laneOf(chain)
+      if (at && buffers.length > 0) post(at, { type: 'recycle', buffers }, buffers)
+    },
+    refuse: (partition, records) => chain.replayBook.refuse(partition, records),
+    addDeadLettered: (partition, offsets) => chain.replayBook.addDeadLettered(partition, offsets),
+    close: () => close(chain),
   }
 }

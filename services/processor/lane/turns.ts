@@ -104,11 +104,12 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
       if (++job.chain.calm >= CALM_TURNS && job.chain.isSlow) rehabilitate(lane, job.chain)
       else next(lane)
     },
-    /** Rejects every round of the lane. */
-    giveUp(lane: Lane, errorOf: (job: Job) => Error): void {
-      for (const job of [...(lane.running ? [lane.running] : []), ...lane.jobs]) job.settled.reject(errorOf(job))
-      lane.running = undefined
-      lane.jobs = []
+    /** Rejects every round of the lane, or of one of its chains that none runs of. */
+    giveUp(lane: Lane, errorOf: (job: Job) => Error, of?: Registered): void {
+      const isOfIt = ({ chain }: Job) => of === undefined || chain === of
+      for (const job of [...(lane.running ? [lane.running] : []), ...lane.jobs].filter(isOfIt)) job.settled.reject(errorOf(job))
+      if (of === undefined) lane.running = undefined
+      lane.jobs = lane.jobs.filter((job) => !isOfIt(job))
     },
   }
 }

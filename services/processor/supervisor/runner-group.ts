@@ -116,6 +116,8 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
     name: options.name,
     startAt: 0,
     idleSince: undefined as number | undefined,
+    /** Nothing is to run in it any more, and its tasks have not ended yet. */
+    leavingSince: undefined as number | undefined,
     get runner() {
       return runner
     },

@@ -32,6 +32,8 @@ export type RunnersOptions = Pick<RunnerProcessOptions, 'settings' | 'env' | 'me
   }
 
 const IDLE_MAX_MS = 60_000
+/** Tasks stop within seconds, or within a few more where another system does not answer. */
+const LEAVING_MAX_MS = 30_000
 const BACKOFF_MS = 1000
 const BACKOFF_MAX_MS = 30_000
 /** Ends of a group's runner that count for its backoff. */
@@ -40,6 +42,17 @@ const RECENT_MS = 10 * 60_000
 const SOON_MS = 20
 /** Runners that start at the same time: more would only be ready later, all of them. */
 const STARTING_MAX = Math.max(2, availableParallelism())
+
+/** Whether the group's runner is to end: it has had no work for a while, or has tasks that are not wanted and do not end. */
+function isOverdue(group: RunnerGroup, isWanted: boolean, nowMs: number): boolean {
+  const isIdle = !isWanted && group.isEmpty()
+  const isLeaving = !isWanted && !group.isEmpty()
+  group.idleSince = isIdle ? (group.idleSince ?? nowMs) : undefined
+  group.leavingSince = isLeaving ? (group.leavingSince ?? nowMs) : undefined
+  if (isIdle) return nowMs - group.idleSince! > IDLE_MAX_MS
+  // Nothing waits for a task that does not end: what it has not committed counts for nothing.
+  return isLeaving && nowMs - group.leavingSince! > LEAVING_MAX_MS
+}
 
 export function openRunners(options: RunnersOptions): Runners {
   const { now, log } = options
@@ -113,17 +126,6 @@ export function openRunners(options: RunnersOptions): Runners {
     return group
   }
 
-  /** Ends the runner of a group that has had no work for a while, and forgets a group without a runner. */
-  function endIdle(group: RunnerGroup, placement: Placement | undefined): void {
-    if (placement || !group.isEmpty()) {
-      group.idleSince = undefined
-      return
-    }
-    group.idleSince ??= now()
-    if (!group.runner) groups.delete(group.name)
-    else if (now() - group.idleSince > IDLE_MAX_MS) group.runner.drain()
-  }
-
   function place(placements: ReadonlyMap<string, Placement>): void {
     if (closed) return
     for (const name of placements.keys()) if (!groups.has(name)) open(name)
@@ -132,7 +134,8 @@ export function openRunners(options: RunnersOptions): Runners {
       if (!group.runner && placement && group.startAt <= now() && starting() < STARTING_MAX) take(group)
       group.tell(placement ?? new Map())
       if (placement) group.runner?.setNice(options.niceOf(group.name, placement))
-      endIdle(group, placement)
+      if (!group.runner && !placement && group.isEmpty()) groups.delete(group.name)
+      else if (isOverdue(group, placement !== undefined, now())) group.runner?.drain()
     }
     for (const name of ends.keys()) if (recentEnds(name).length === 0) ends.delete(name)
     for (const group of groups.values()) for (const report of group.reports()) orphans.delete(keyOfReport(report))

@@ -8,6 +8,8 @@ import type { Targets } from './targets.ts'
 
 export type RevisionsOptions = {
   lanes: Lanes
+  /** See `running.ts`. */
+  signal: AbortSignal
   phases: Phases
   targets: Targets
   /** Partitions of the source. */
@@ -38,9 +40,9 @@ export type Revisions = {
 }
 
 export async function openRevisions(options: RevisionsOptions, first: Revision): Promise<Revisions> {
-  const { lanes, phases, targets, partitions, sink, now } = options
+  const { lanes, signal, phases, targets, partitions, sink, now } = options
   const open = (revision: Revision, to: OpenSink | undefined, before?: Running) =>
-    openRevision({ lanes, phases, before: before?.accounting }, revision, to, targets, partitions)
+    openRevision({ lanes, signal, phases, before: before?.accounting }, revision, to, targets, partitions)
   let current = await open(first, sink)
   let next: Revision | undefined
   const thresholdOf = ({ definition }: Revision) => createFailureThreshold(definition.failure_threshold, now)

@@ -23,13 +23,15 @@ export type Running = {
 
 type Around = {
   lanes: Lanes
+  /** The task no longer waits for its rounds. */
+  signal: AbortSignal
   phases: Pick<Phases, 'createAccounting'>
   /** Its totals carry over. */ before: Accounting | undefined
 }
 
 /** Throws `failed` when the chain does not start. `partitions`: how many the source has. */
 export async function openRevision(
-  { lanes, phases, before }: Around,
+  { lanes, signal, phases, before }: Around,
   { definition, chain }: Revision,
   sink: OpenSink | undefined,
   targets: Targets,
@@ -39,11 +41,14 @@ export async function openRevision(
   const sinkPartitions = targets.sink?.leaders.length
   const isByKey =
     sinkPartitions !== undefined && (sinkPartitions !== partitions || definition.steps.some(({ changes_keys }) => changes_keys))
-  const opened = await lanes.open({
-    ...chain,
-    ...(isByKey ? { partitions: sinkPartitions } : {}),
-    ...(sink ? { rows: sink.rows, ...(definition.sink.kind === 'connector' ? { sinkOnError: definition.sink.on_error } : {}) } : {}),
-  })
+  const opened = await lanes.open(
+    {
+      ...chain,
+      ...(isByKey ? { partitions: sinkPartitions } : {}),
+      ...(sink ? { rows: sink.rows, ...(definition.sink.kind === 'connector' ? { sinkOnError: definition.sink.on_error } : {}) } : {}),
+    },
+    signal,
+  )
   const { revision, steps } = definition
   const accounting = before?.forRevision(revision, steps.length) ?? phases.createAccounting(revision, steps.length)
   return { definition, chain: opened, accounting, sink, isByKey }

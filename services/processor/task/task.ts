@@ -48,6 +48,8 @@ export type TaskOptions = {
   onChange: () => void
 }
 
+/** A round of a slow SmartModule may take minutes: each of its calls may take up to the step's timeout. */
+const STOP_ROUND_MAX_MS = 3000
 const PATIENCE = { minMs: 100, maxMs: 5000, failuresMax: 20 }
 
 export function startTask(options: TaskOptions): Task {
@@ -70,7 +72,13 @@ export function startTask(options: TaskOptions): Task {
   /** A revision that came before the first one was open. */
   let early: Revision | undefined
   let havePartitionsChanged = false
-  member.onInterrupt = () => progress.fetcher()?.close()
+  /** Aborted when a stop has waited long enough for the round under way: nothing of it is written. */
+  const gone = new AbortController()
+  let goneTimer: NodeJS.Timeout | undefined
+  member.onInterrupt = () => {
+    progress.fetcher()?.close()
+    if (member.isStopping) goneTimer ??= setTimeout(() => gone.abort(), STOP_ROUND_MAX_MS)
+  }
 
   async function run(): Promise<TaskEnd> {
     let poll: NodeJS.Timeout | undefined
@@ -79,7 +87,7 @@ export function startTask(options: TaskOptions): Task {
       const targets = await openTargets(cluster, definition, options.ledgerTopic, now)
       const partitions = (await findLayout(cluster, definition.source.topic, now)).leaders.length
       sink = await openSink(definition, options.connectors)
-      const around = { lanes: options.lanes, phases, targets, partitions, sink, now, log, onChange }
+      const around = { lanes: options.lanes, signal: gone.signal, phases, targets, partitions, sink, now, log, onChange }
       const opened = (revisions = await openRevisions(around, { definition, chain: options.chain }))
       if (early) opened.offer(early)
       await member.join({
@@ -129,6 +137,7 @@ export function startTask(options: TaskOptions): Task {
       return endOf(error)
     } finally {
       clearInterval(poll)
+      clearTimeout(goneTimer)
       revisions?.close()
       await planners.close()
       await member.leave()

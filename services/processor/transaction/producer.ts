@@ -89,7 +89,7 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
           },
         )
         if (answer.errorCode === 0) {
-          // D1: V2 answers with the producer id and epoch of the next transaction.
+          // Transactions V2 (KIP-890): the answer has the producer id and epoch of the next transaction.
           return next(answer.producerId, answer.producerEpoch)
         }
         if (answer.errorCode === KAFKA_ERRORS.producerFenced)

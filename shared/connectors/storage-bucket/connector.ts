@@ -6,6 +6,7 @@ import { METADATA_FIELDS } from '../encode/row-metadata.ts'
 import { RowMetadata } from '../row-format.ts'
 import { Secret } from '../secret.ts'
 import { isInside, parseTemplate, PART_NAMES } from './folders.ts'
+import { describeObject } from './objects.ts'
 import { isColumnType } from './parquet-columns.ts'
 
 const Place = {
@@ -72,6 +73,15 @@ export const BucketSourceConfig = z
       .strictObject({
         delimiter: Delimiter.optional().describe('a comma when left out, or a tab in objects named .tsv'),
         header: z.boolean().default(true).describe('the first row names the fields; if false, they are column1, column2, …'),
+        columns: z
+          .array(z.string().min(1).max(200))
+          .min(1)
+          .max(1000)
+          .refine((names) => new Set(names).size === names.length, 'must not name a column twice')
+          .optional()
+          .describe(
+            'names of the columns: the cells’ names in rows without a header, and what a table or Parquet sink is told of the records before the first one is read',
+          ),
         quote: z.boolean().default(true).describe('fields may be enclosed in double quotes'),
         empty: z
           .enum(['text', 'null'])
@@ -201,7 +211,17 @@ export type BucketSinkConfig = z.output<typeof BucketSinkConfig>
 
 /** Members of a record made from a line of text; records of other formats have their own. */
 const TEXT_FIELDS = { text: 'string', object: 'string', line: 'integer' }
-const TEXT_FORMATS = new Set(['text', 'auto'])
+
+/**
+ * The members of records, as far as the config says. `auto` decides object by object; it is taken for text, as objects without a known
+ * extension are, unless the config speaks of another format.
+ */
+function fieldsOf({ format, pattern = '', csv }: BucketSourceConfig): Record<string, string> | undefined {
+  const meant = format === 'auto' && csv ? 'csv' : describeObject(pattern, { format, compression: 'auto', csv: undefined }).format
+  // A row may have fewer cells.
+  if (meant === 'csv') return csv?.columns && Object.fromEntries(csv.columns.map((name) => [name, 'string?']))
+  return meant === 'text' ? TEXT_FIELDS : undefined
+}
 
 /** The connector’s entry in the catalogue. */
 export const bucketConnector: Connector = {
@@ -213,8 +233,7 @@ export const bucketConnector: Connector = {
   created_at: '2026-11-21T00:00:00.000Z',
   source: direction({
     config: BucketSourceConfig,
-    // `auto` decides per object, so the members are not known here; objects without a known extension are text.
-    fields: ({ format }) => (TEXT_FORMATS.has(format) ? TEXT_FIELDS : undefined),
+    fields: fieldsOf,
     open: async () => (await import('./source.ts')).openBucketSource,
     check: async () => (await import('./check.ts')).checkBucket,
   }),

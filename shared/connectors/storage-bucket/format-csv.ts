@@ -9,7 +9,13 @@ import type { BlockBuilder } from '../record-block.ts'
 import { ObjectMalformed, type FormatReader } from './format-reader.ts'
 
 /** How rows are delimited; `empty`: what an empty cell becomes. */
-export type CsvOptions = { delimiter: string; header: boolean; quote: boolean; empty: 'text' | 'null' }
+export type CsvOptions = {
+  delimiter: string
+  header: boolean
+  quote: boolean
+  empty: 'text' | 'null'
+  columns?: readonly string[] | undefined
+}
 
 /** A cell as it becomes a member. */
 type Cell = string | null
@@ -28,7 +34,7 @@ const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-const parserOptions = ({ delimiter, quote, empty }: Omit<CsvOptions, 'header'>) => ({
+const parserOptions = ({ delimiter, quote, empty }: Pick<CsvOptions, 'delimiter' | 'quote' | 'empty'>) => ({
   delimiter,
   // A file concatenated from others may have several kinds of line breaks.
   record_delimiter: ['\r\n', '\n', '\r'],
@@ -91,10 +97,11 @@ function rowEnd(bytes: Buffer, from: number, isAll: boolean, quote: boolean, sep
 }
 
 /** A reader that adds the object’s rows to the block. */
-export function openCsv(object: string, { delimiter, header, quote, empty }: CsvOptions, into: BlockBuilder): FormatReader {
+export function openCsv(object: string, { delimiter, header, quote, empty, columns }: CsvOptions, into: BlockBuilder): FormatReader {
   const options = parserOptions({ delimiter, quote, empty })
   const separator = delimiter.charCodeAt(0)
-  let names: string[] | undefined
+  /** A header names the cells; without one the config does, else their positions. */
+  let names: readonly string[] | undefined = header ? undefined : columns
   let records = 0
   let skipped = 0
   let rest: Buffer = Buffer.alloc(0)
@@ -181,9 +188,9 @@ export function openCsv(object: string, { delimiter, header, quote, empty }: Csv
 
   return {
     canResume: false,
-    begin(_bytes, before) {
-      records = before
-      skipped = before
+    begin({ n }) {
+      records = n
+      skipped = n
       return () => ({ b: 0, n: records })
     },
     add(chunk) {

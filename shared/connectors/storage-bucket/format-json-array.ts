@@ -1,8 +1,13 @@
-/** One JSON array whose elements are the records, or documents one after another. Elements pass through unchanged. */
+/**
+ * One JSON array whose elements are the records, or documents one after another. Elements pass through unchanged. An array that is not closed,
+ * or that something follows, is malformed: what is missing must not go unnoticed.
+ */
 import type { BlockBuilder } from '../record-block.ts'
 import { ObjectMalformed, RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
 
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
  * Walks the bytes, tracking the depth and whether it is in a string. It can also start inside an array: the bytes between two elements
@@ -17,9 +22,29 @@ export function openJsonArray(object: string, into: BlockBuilder): FormatReader 
   let isString = false
   let isEscaped = false
   let isScalar = false
+  /** The whole array is between `array` and `closed`. Unknown for a place that an earlier version has written. */
+  let state: 'start' | 'documents' | 'array' | 'closed' | 'unknown' = 'start'
   /** Where the current element starts, and how far the bytes were walked: indexes into `rest` followed by the next chunk. */
   let start = -1
   let walked = 0
+
+  /** A byte between two elements that begins none: true where it belongs there. */
+  function isBetween(byte: number): boolean {
+    if (isSpace(byte) || (state === 'start' && BYTE_ORDER_MARK.includes(byte))) return true
+    if (state === 'closed') throw new ObjectMalformed(`something follows the array of the object ${object}`)
+    if (state === 'start' && byte === 0x5b) {
+      state = 'array'
+      return true
+    }
+    if (byte === 0x5d) {
+      if (state !== 'array' && state !== 'unknown') throw new ObjectMalformed(`the object ${object} closes an array that was not opened`)
+      state = 'closed'
+      return true
+    }
+    if (byte === 0x2c) return true
+    if (state === 'start') state = 'documents'
+    return false
+  }
 
   function close(whole: Buffer, end: number): void {
     if (end - start > RECORD_BYTES_MAX)
@@ -56,8 +81,7 @@ export function openJsonArray(object: string, into: BlockBuilder): FormatReader 
         done = i
       }
       if (depth === 0) {
-        if (isSpace(byte) || byte === 0x2c || byte === 0x5d || (byte === 0x5b && !isInside)) {
-          isInside ||= byte === 0x5b
+        if (isBetween(byte)) {
           done = i + 1
           continue
         }
@@ -74,15 +98,14 @@ export function openJsonArray(object: string, into: BlockBuilder): FormatReader 
     }
     return done
   }
-  let isInside = false
 
   return {
     canResume: true,
-    begin(from, before) {
-      bytes = from
-      records = before
-      isInside = from > 0
-      return () => ({ b: bytes, n: records })
+    begin({ b, n, a }) {
+      bytes = b
+      records = n
+      if (b > 0) state = a ?? 'unknown'
+      return () => ({ b: bytes, n: records, ...(state === 'unknown' || state === 'start' ? {} : { a: state }) })
     },
     add(chunk) {
       const whole = rest ? Buffer.concat([rest, chunk]) : chunk
@@ -95,6 +118,8 @@ export function openJsonArray(object: string, into: BlockBuilder): FormatReader 
         throw new ObjectMalformed(`element ${records + 1} of the object ${object} has more than ${RECORD_BYTES_MAX} bytes`)
     },
     end() {
+      // What there is of an element is not passed on: the object is reported as a whole.
+      if (state === 'array') throw new ObjectMalformed(`the array of the object ${object} is not closed: the object is truncated`)
       if (!rest) return
       bytes += rest.length
       // A truncated element passes through unchanged: the step or sink that parses it reports it.

@@ -61,9 +61,9 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
 
   return {
     canResume: true,
-    begin(start, records) {
-      bytes = start
-      lines = records
+    begin({ b, n }) {
+      bytes = b
+      lines = n
       return () => ({ b: bytes, n: lines })
     },
     add(chunk) {

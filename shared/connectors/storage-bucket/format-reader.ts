@@ -3,15 +3,18 @@
 /** From some position on, the object does not follow its format: the rest can't be read. The records before it are valid. */
 export class ObjectMalformed extends Error {}
 
-/** `b`: the object's bytes up to the end of the last record; `n`: its records (lines, for formats of lines) so far. */
-export type FormatPlace = { b: number; n: number }
+/**
+ * `b`: the object's bytes up to the end of the last record; `n`: its records (lines, for formats of lines) so far; `a`: where the place is in
+ * an object that is a JSON array, or that is none.
+ */
+export type FormatPlace = { b: number; n: number; a?: 'array' | 'closed' | 'documents' }
 
 /** Turns an object’s bytes into records. */
 export type FormatReader = {
   /** Whether it can start after any record, given the bytes from there on; otherwise it is given the whole object again. */
   canResume: boolean
-  /** Called once, first: where the bytes begin, and how many records were read before. Returns a function that gives the position. */
-  begin(bytes: number, records: number): () => FormatPlace
+  /** Called once, first: where the bytes begin, and what was read before. Returns a function that gives the position. */
+  begin(from: FormatPlace): () => FormatPlace
   add(chunk: Buffer): void | Promise<void>
   /** The object has ended: what is left is added or refused. May throw ObjectMalformed. */
   end(): void | Promise<void>

@@ -12,10 +12,17 @@ import { ObjectChanged, type ObjectInfo, type ObjectStore } from './object-store
 import { describeObject } from './objects.ts'
 
 /**
- * `o`, `e`: key and ETag of the current object; `b`: its decompressed bytes read so far; `n`: the records in them. `w`: all objects last
+ * `o`, `e`: key and ETag of the current object; `b`: its decompressed bytes read so far; `n`: the records in them; `a`: see `FormatPlace`. `w`: all objects last
  * modified before this time have been read, and their entries are forgotten.
  */
-export const Position = z.object({ o: z.string(), e: z.string(), b: z.number(), n: z.number(), w: z.number().optional() })
+export const Position = z.object({
+  o: z.string(),
+  e: z.string(),
+  b: z.number(),
+  n: z.number(),
+  a: z.enum(['array', 'closed', 'documents']).optional(),
+  w: z.number().optional(),
+})
 /** A validated position. */
 export type Position = z.infer<typeof Position>
 
@@ -69,7 +76,7 @@ export function createObjectReader(store: ObjectStore, config: BucketSourceConfi
     const reader = openFormat(format, { object: object.key, csv }, into)
     // A format that can't start in the middle starts over and skips the records already read.
     const start = reader.canResume ? from : { ...from, b: 0 }
-    const place = reader.begin(start.b, from.n)
+    const place = reader.begin(start)
     const bytes = await openObject(object, start, signal)
     // Destroyed without an error, the stream would leave the loop below waiting for the next chunk.
     const abort = () => bytes.destroy(new Error('reading was aborted'))

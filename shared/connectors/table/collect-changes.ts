@@ -18,7 +18,7 @@ export type Position = z.infer<typeof Position>
 /** A block is handed over at this size. */
 export const BLOCK_BYTES = 1 << 20
 
-type Update = Change & { kind: 'update' }
+type Update = Change & { kind: 'update'; isFilled?: boolean }
 /** Finds the row with these values of the key; undefined if there is none. */
 type FindRow = (columns: SourceColumn[], values: string[]) => Promise<Tuple | undefined>
 
@@ -72,8 +72,9 @@ export function createChangeCollector(table: string, key: readonly string[], fro
     const { columns } = change.relation
     const values = key.map((name) => change.after[columns.findIndex((column) => column.name === name)]!)
     const row = await findRow(columns, values)
-    // If the row is deleted by now, its deletion follows, so the missing values do not matter.
-    change.after = change.after.map((value, index) => (value === undefined ? (row?.[index] ?? null) : value))
+    // If the row is deleted by now, its deletion follows, so the missing values do not matter. A column that is gone by now stays out.
+    change.after = change.after.map((value, index) => (value === undefined ? (row ? row[index] : null) : value))
+    change.isFilled = true
   }
 
   return {
@@ -91,7 +92,7 @@ export function createChangeCollector(table: string, key: readonly string[], fro
     async complete(): Promise<void> {
       while (lacking.length > 0) {
         const { change, headers: own } = lacking[0]!
-        if (change.kind === 'update' && change.after.includes(undefined)) await fill(change)
+        if (change.kind === 'update' && change.after.includes(undefined) && !change.isFilled) await fill(change)
         addChange(builder, change, key, own)
         lacking.shift()
       }

@@ -17,7 +17,7 @@ import type { TableSourceConfig } from './connector.ts'
 import { createDecoder, lsnText, parseLsn } from './pgoutput.ts'
 import { clientConfigOf, withDatabase } from './connection.ts'
 import { assertSlot, createSlot, slotOf } from './replication-slot.ts'
-import { readColumns, readTextRows, type TableShape } from './table-shape.ts'
+import { findRow, readColumns, readTextRows, type TableShape } from './table-shape.ts'
 
 const SNAPSHOT_ROWS = 5000
 /** Most bytes of changes that wait to be yielded; beyond it the stream is paused. */
@@ -88,10 +88,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     confirmed = later(confirmed, parseLsn(from.l))
     const decode = createDecoder()
     const changes = createChangeCollector(table, key, from, (columns, values) =>
-      withClient(async (client) => {
-        const [row] = await readTextRows(client, table, { columns, key: [...key], types: new Map() }, key, values, 1, '=')
-        return row
-      }),
+      withClient((client) => findRow(client, table, columns, key, values)),
     )
     const plugin = createPlugin(slot, (message) => {
       if (failure !== undefined) return

@@ -49,3 +49,32 @@ export async function readTextRows(
   })
   return rows
 }
+
+/** Of Postgres, for a query that names a column which is not there (SQLSTATE). */
+const UNDEFINED_COLUMN = '42703'
+
+/**
+ * The row as it is now, in the order of `columns` as the log described them; undefined where there is none. Columns that the table has lost
+ * since are undefined.
+ */
+export async function findRow(
+  client: pg.Client,
+  table: string,
+  columns: readonly SourceColumn[],
+  key: readonly string[],
+  values: readonly string[],
+): Promise<Tuple | undefined> {
+  const read = async (kept: readonly SourceColumn[]): Promise<Tuple | undefined> => {
+    const [row] = await readTextRows(client, table, { columns: [...kept], key: [...key], types: new Map() }, key, values, 1, '=')
+    return row && columns.map((column) => (kept.includes(column) ? row[kept.indexOf(column)] : undefined))
+  }
+  try {
+    return await read(columns)
+  } catch (error) {
+    if ((error as { code?: string }).code !== UNDEFINED_COLUMN) throw error
+  }
+  const now = await readColumns(client, table)
+  const isThere = (name: string) => now.columns.some((column) => column.name === name)
+  // Without its key the row can't be found.
+  return key.every(isThere) ? read(columns.filter(({ name }) => isThere(name))) : columns.map(() => undefined)
+}

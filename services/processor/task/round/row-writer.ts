@@ -1,8 +1,8 @@
 /**
- * Outcomes whose sink is an external system: rows gather up to the sink's boundaries, dead letters are written and acknowledged
- * first, then the sink writes the range, then the consumed offsets are committed. One transaction can't span two systems, so that what
- * makes it exact is the sink's: a position of its own, or a range that was planned (committed as metadata, the offset still at its start)
- * before anything of it was written, so that a replay writes the same range under the same name.
+ * Writes outcomes to an external system. Rows gather up to the sink's boundaries. Then the dead letters are written and acknowledged, the sink
+ * writes the range, and the consumed offsets are committed. One transaction can't span two systems, so the sink makes it exact in one of two
+ * ways. It keeps a position of its own; or the range is planned before anything of it is written (committed as metadata, the offset still at
+ * its start), and a replay writes the same range under the same name.
  */
 import type { Delivery, OpenSink, Written } from '../../../../shared/connectors/sink.ts'
 import type { Cluster } from '../../../../shared/kafka/cluster.ts'
