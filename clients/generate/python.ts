@@ -151,7 +151,8 @@ function listenOf(method: Method): string {
 
 /** The operations, a class for each resource. */
 export function resourcesModule({ methods }: Api): string {
-  const classes = [...Map.groupBy(methods, ({ resource }) => resource)].map(([resource, own]) => {
+  const byResource = Map.groupBy(methods, ({ resource }) => resource)
+  const classes = [...byResource].map(([resource, own]) => {
     const members = own.flatMap((method) => [
       ...(method.events && method.replies.length === 0 ? [] : [callOf(method)]),
       ...(method.events ? [listenOf(method)] : []),
@@ -171,5 +172,11 @@ from .._events import Event, listen
 from .._transport import Transport, segment
 from . import types
 
-${classes.join('\n\n')}`
+${classes.join('\n\n')}
+
+class Resources:
+    """All of them."""
+
+    def __init__(self, transport: Transport) -> None:
+${[...byResource.keys()].map((resource) => `        self.${snake(resource)} = ${pascal(resource)}(transport)\n`).join('')}`
 }

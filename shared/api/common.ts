@@ -55,3 +55,8 @@ export const Reference = z
   .min(1, 'must not be empty')
   .max(LIMITS.name_characters_max, 'is too long')
   .refine(isStorable, 'must not contain NUL or unpaired surrogates')
+
+/** Where a change would change a resource, as a JSON pointer (RFC 6901), with both values; long texts by their hash. */
+export const Difference = z.object({ path: z.string(), before: z.unknown(), after: z.unknown() }).meta({ id: 'PlannedDifference' })
+/** A validated difference. */
+export type Difference = z.output<typeof Difference>

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { COMPRESSIONS } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
-import { IdParams, Name, Reference } from './common.ts'
+import { Difference, IdParams, Name, Reference } from './common.ts'
 import { contract } from './operation.ts'
 import { Config, PipelineRequest, ProcessorEntry } from './pipelines.ts'
 import { DeployRequest, hasOneForm } from './smartmodules.ts'
@@ -105,7 +105,7 @@ export const PlannedChange = z
       .nullable()
       .describe('`live`: between two rounds; `reopen`: its tasks start anew; `replace`: deleted and made anew, its position is lost'),
     adopts: z.boolean().describe('It exists and is in no set: it becomes a member, which can be pruned later'),
-    differences: z.array(z.object({ path: z.string(), before: z.unknown(), after: z.unknown() })),
+    differences: z.array(Difference),
   })
   .meta({ id: 'PlannedChange' })
 /** A validated change. */

@@ -211,7 +211,15 @@ export const explainContract = contract({
     query: z.object({ partition: queryInteger(0, 100_000), offset: queryInteger(0, Number.MAX_SAFE_INTEGER) }),
   },
   responses: {
-    200: Trace.extend({ pipeline_id: Id, revision: z.number().int(), handled: z.boolean(), dead_letter_ids: z.array(Id) }),
+    200: Trace.extend({
+      pipeline_id: Id,
+      revision: z.number().int(),
+      handled: z.boolean(),
+      dead_letter_ids: z.array(Id),
+      redriven: z
+        .boolean()
+        .describe('Its dead letters have all been redriven since: what became of it then is what the running revision makes of it'),
+    }),
   },
 })
 

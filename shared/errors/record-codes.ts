@@ -25,6 +25,8 @@ export const RECORD_CODES: Record<string, string> = {
   not_base64: 'a value for a column of bytes is not base64',
   wrong_type: 'a value does not fit its column',
   no_folder: 'the record’s folder can’t be made of it',
+  not_avro: 'the value does not fit the Avro schema of the stream that it is written to',
+  not_protobuf: 'the value does not fit the Protobuf schema of the stream that it is written to',
   does_not_fit_schema: 'the value does not fit the schema that the sink writes with',
   'postgres_<SQLSTATE>': 'the table refused the row; five characters of PostgreSQL’s "Error Codes"',
   'http_<status>': 'the web service refused the record with this status',

@@ -35,14 +35,28 @@ export function integerOf(value: unknown): bigint | undefined {
   return digits === undefined ? undefined : BigInt(digits) * 10n ** BigInt(exponent!)
 }
 
-/** The numeric value of a parsed member; undefined if it is not a number, or is an integer that a double can't hold exactly. */
+/**
+ * The numeric value of a parsed member; undefined if it is not a number, or is an integer that a double would change: neither exactly the
+ * double's value, nor its shortest digits, as serialisers write them.
+ */
 export function doubleOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   if (!isRawJSON(value)) return undefined
   const number = Number(value.rawJSON)
   if (!INTEGER.test(value.rawJSON)) return number
-  return Number.isFinite(number) && BigInt(number) === BigInt(value.rawJSON) ? number : undefined
+  if (!Number.isFinite(number)) return undefined
+  return String(number) === value.rawJSON || BigInt(number) === BigInt(value.rawJSON) ? number : undefined
 }
+
+/** The largest float (IEEE 754 binary32). */
+export const FLOAT_MAX = 3.4028234663852886e38
+
+/** A double for `JSON.stringify`, which would drop the sign of a zero. Throws an Error for one that JSON has no form for. */
+export function exactDouble(value: number): unknown {
+  if (!Number.isFinite(value)) throw new Error('the value has a number that is not finite')
+  return Object.is(value, -0) ? NEGATIVE_ZERO : value
+}
+const NEGATIVE_ZERO = rawJSON('-0')
 
 const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/
 

@@ -210,6 +210,9 @@ export const DESIRED_AFTER: Record<PipelineAction, DesiredStatus> = {
   restart: 'running',
 }
 
+/** The reason of an intake task whose part of the source is done. */
+export const READ_TO_END = 'the source has been read to its end'
+
 /** What a task's report contributes to the pipeline's status. */
 export type Observation = Pick<ObservedTask, 'role' | 'task' | 'status' | 'reason' | 'attempt' | 'held_back'>
 
@@ -231,10 +234,17 @@ export function eventFrom(
   if (failed) return { event: 'task_failed', reason: failed.reason }
   const held = known.find(({ held_back }) => held_back)
   if (held) return { event: 'task_held_back', reason: held.reason }
-  const reason = known.find((each) => each.reason !== null)?.reason ?? null
+  const reason = known.find((each) => each.reason !== null && each.reason !== READ_TO_END)?.reason ?? endOfSource(tasks, known)
   if (all('running')) return { event: 'tasks_running', reason }
   if (all('paused')) return { event: 'tasks_paused', reason }
   return { event: all('stopped') ? 'tasks_stopped' : 'tasks_starting', reason }
+}
+
+/** The source has been read to its end where each intake task says so of its part: one of them may have no part at all. */
+function endOfSource(tasks: readonly TaskId[], known: readonly Observation[]): string | null {
+  const intakes = tasks.filter(({ role }) => role === 'intake')
+  const ended = known.filter(({ reason }) => reason === READ_TO_END)
+  return intakes.length > 0 && ended.length >= intakes.length ? READ_TO_END : null
 }
 
 /** The status that follows from the tasks' reports; undefined if they have no effect on the current status. */

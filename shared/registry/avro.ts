@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import type { Type } from 'avsc'
 import type { SchemaText } from '../model/schema-text.ts'
-import { assertWellFormed, doubleOf, integerOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
+import { assertWellFormed, doubleOf, exactDouble, FLOAT_MAX, integerOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
 import { exactLong, logicalTypes } from './avro-types.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
@@ -81,8 +81,7 @@ export function openAvro({ text, references }: SchemaText): Codec {
 function asPlain(this: unknown, name: string, member: unknown): unknown {
   const before = (this as Record<string, unknown>)[name]
   if (Buffer.isBuffer(before)) return before.toString('base64')
-  if (typeof member === 'number' && !Number.isFinite(member)) throw new Error('the value has a number that is not finite')
-  return member
+  return typeof member === 'number' ? exactDouble(member) : member
 }
 
 const TIMES = new Set(['timestamp-millis', 'timestamp-micros', 'timestamp-nanos'])
@@ -129,13 +128,23 @@ function numberFor({ typeName }: Shape, value: { rawJSON: string }): unknown {
   return typeName === 'float' || typeName === 'double' ? doubleOf(value) : Number(value.rawJSON)
 }
 
+/** avsc writes a number out of a float's range as infinity. As a text it does not fit. */
+function floatFor(value: unknown): unknown {
+  return typeof value === 'number' && Math.abs(value) > FLOAT_MAX ? String(value) : value
+}
+
 /**
  * Converts a JSON value to what avsc accepts: bytes as buffers, null for a missing member without a default. Throws naming an unknown
  * member.
  */
 function shaped(type: Shape, value: unknown): unknown {
-  if (isRawJSON(value) && !type.types) return numberFor(type, value)
+  if (isRawJSON(value) && !type.types) {
+    const number = numberFor(type, value)
+    return type.typeName === 'float' ? floatFor(number) : number
+  }
   switch (type.typeName) {
+    case 'float':
+      return floatFor(value)
     case 'bytes':
     case 'fixed':
       return typeof value === 'string' ? fromBase64(value) : value

@@ -5,7 +5,16 @@
 import { createRequire } from 'node:module'
 import type { Field, Type } from 'protobufjs'
 import type { SchemaText } from '../model/schema-text.ts'
-import { assertWellFormed, doubleOf, exactInteger, integerOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
+import {
+  assertWellFormed,
+  doubleOf,
+  exactDouble,
+  exactInteger,
+  FLOAT_MAX,
+  integerOf,
+  isRawJSON,
+  parseExactly,
+} from '../model/exact-json.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
 import { firstTypeOf, type Protobuf } from './protobuf-files.ts'
@@ -80,8 +89,7 @@ function assertKeysReadable(type: Type, seen: Set<Type>): void {
 }
 
 function asFinite(_name: string, member: unknown): unknown {
-  if (typeof member === 'number' && !Number.isFinite(member)) throw new Error('the value has a number that is not finite')
-  return member
+  return typeof member === 'number' ? exactDouble(member) : member
 }
 
 const RANGES: Record<string, [min: number, max: number]> = {
@@ -90,8 +98,7 @@ const RANGES: Record<string, [min: number, max: number]> = {
   sfixed32: [-(2 ** 31), 2 ** 31 - 1],
   uint32: [0, 2 ** 32 - 1],
   fixed32: [0, 2 ** 32 - 1],
-  // The largest float (IEEE 754 binary32).
-  float: [-3.4028234663852886e38, 3.4028234663852886e38],
+  float: [-FLOAT_MAX, FLOAT_MAX],
 }
 
 /** Throws, naming the member, for a number out of range, which protobufjs would truncate. */

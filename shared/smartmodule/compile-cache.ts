@@ -5,13 +5,17 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import assemblyscript from 'assemblyscript/package.json' with { type: 'json' }
 import { KERNEL_FILES, compileKernel, compileSmartModule } from './compile.ts'
 
 const ROOM = import.meta.dirname
+/** The compiler's version. */
+const COMPILER = assemblyscript.version
 
 async function inputHash(source: string, others: ReadonlyMap<string, string>, kind: string): Promise<string> {
   const hash = createHash('sha256')
     .update(kind)
+    .update(COMPILER)
     .update(source)
     .update(await readFile(join(ROOM, 'compile.ts')))
     .update(await readFile(join(ROOM, 'settings.ts')))

@@ -72,6 +72,24 @@ describe('the operator’s endpoints', () => {
     expect((await client.call('PATCH', `/v1/pipelines/${pipeline}`, { description: 'a\0b' })).status).toBe(400)
   })
 
+  it('plan a change with the faults of the change itself, and write nothing', async () => {
+    const before = (await client.call('GET', `/v1/pipelines/${pipeline}`)).body
+    const plan = (body: unknown) => client.call('POST', `/v1/pipelines/${pipeline}/plan`, body)
+    const beyond = await plan({ tasks: 3, processors: [{ module_id: 'sm_nothing' }] })
+    expect([beyond.status, paths(beyond.body.error!.details)!.toSorted()]).toEqual([400, ['/processors/0/module_id', '/tasks']])
+    expect((await plan({})).body).toMatchObject({ revision: 1, effect: 'none', differences: [] })
+    expect((await plan({ description: 'planned' })).body).toMatchObject({
+      revision: 1,
+      effect: 'none',
+      differences: [{ path: '/description', before: '', after: 'planned' }],
+    })
+    const filter = { module_id: 'dps/filter', config: { field: 'n', operator: 'gt', value: 1 } }
+    const planned = await plan({ processors: [filter] })
+    expect(planned.body).toMatchObject({ revision: 2, effect: 'live', differences: [{ path: '/processors' }] })
+    expect((await stranger.call('POST', `/v1/pipelines/${pipeline}/plan`, { description: 'mine' })).status).toBe(404)
+    expect((await client.call('GET', `/v1/pipelines/${pipeline}`)).body).toEqual(before)
+  })
+
   it('answer 404 for a job of another account and for an unknown job', async () => {
     const job = await client.call<{ id: string }>('POST', `/v1/pipelines/${pipeline}/replay`, { from: { offsets: { 0: 0 } }, to: 'latest' })
     expect(job.status).toBe(202)

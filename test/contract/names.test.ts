@@ -37,3 +37,17 @@ it('a pipeline with an unknown connector name is refused, naming the member', as
   const paths = refused.body.error!.details!.map(({ path }) => path)
   expect(paths).toContain('/sink/connector_id')
 })
+
+it.each(['table', 'table@1.0.0', 'conn_table'])('the connector %s is checked with what the operator has set', async (connector) => {
+  const checked = await client.call('POST', `/v1/connectors/${connector}/check`, { side: 'sink', config: { table: 'not_there_yet' } })
+  expect(checked.body).toMatchObject({ ok: true, details: [] })
+})
+
+it.each(['storage-bucket', 'conn_storage_bucket'])('the connector %s is checked with the operator’s bucket', async (connector) => {
+  const { name } = service().bucket
+  const checked = await client.call('POST', `/v1/connectors/${connector}/check`, {
+    side: 'source',
+    config: { bucket: name, prefix: 'names/' },
+  })
+  expect(checked.body).toMatchObject({ ok: true, details: [] })
+})

@@ -151,6 +151,9 @@ describe('records', () => {
         expect(cursor.length).toBeLessThan(8192)
         expect(decodeCursor(cursor, 'st_01m80gmeh8yb9f9bkrtfvyc4cn', offsets.length)).toEqual(offsets)
         expect(() => decodeCursor(cursor, 'st_other', offsets.length)).toThrow()
+        // The topic has got two partitions since, or is another one with fewer.
+        expect(decodeCursor(cursor, 'st_01m80gmeh8yb9f9bkrtfvyc4cn', offsets.length + 2)).toEqual([...offsets, 0n, 0n])
+        expect(() => decodeCursor(cursor, 'st_01m80gmeh8yb9f9bkrtfvyc4cn', offsets.length - 1)).toThrow()
         expect(() => decodeCursor(cursor.slice(0, -1), 'st_01m80gmeh8yb9f9bkrtfvyc4cn', offsets.length)).toThrow()
       }),
     )

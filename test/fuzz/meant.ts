@@ -26,10 +26,11 @@ function meant(operationId: string, make: Make): Record<string, unknown> | undef
     case 'writeStreamData':
       return { records: Array.from({ length: random.between(1, 50) }, (_, n) => ({ n, text: random.pick(names.words) })) }
     case 'createPipeline':
+    case 'planPipeline':
     case 'updatePipeline': {
       if (streams.length < 2) return undefined
       const change = { name: `fuzz-${++count}`, processors: stepsOf(make), tasks: random.between(1, 2), failure_threshold: 1 }
-      if (operationId === 'updatePipeline') return change
+      if (operationId !== 'createPipeline') return change
       const endpoint = () => ({ connector_id: 'conn_stream', config: { stream_id: random.pick(streams) } })
       return { ...change, source: endpoint(), sink: random.next() < 0.8 ? endpoint() : { connector_id: 'conn_blackhole', config: {} } }
     }

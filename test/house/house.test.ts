@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { read, ROOT, tracked } from './repository.ts'
 
 const GUEST =
-  /^(shared\/smartmodule\/(sdk\/assembly|catalogue\/[^/]+|host\/kernel)\/|deploy\/local\/tour\/word-count\/|test\/fixtures\/smartmodules\/)/
+  /^(shared\/smartmodule\/(sdk\/assembly|catalogue\/[^/]+|host\/kernel)\/|deploy\/local\/tour\/word-count\/|test\/fixtures\/smartmodules\/|clients\/cli\/template\/)/
 const isGuest = (path: string): boolean => GUEST.test(path) && path !== 'shared/smartmodule/host/kernel.ts'
 const code = tracked.filter(
   (path) =>

@@ -119,6 +119,33 @@ describe('rows that a table refuses', () => {
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })
 
+  it('are listed once when they are redriven through a longer chain and refused again', { timeout: 60_000 }, async () => {
+    const name = nameOf('longer')
+    await warehouse.query(`CREATE TABLE ${name} (n int, text varchar(10))`)
+    const from = await createStream(client, { n: 'integer', text: 'string' }, { partitions: 1 })
+    const id = await connect(client, stream(from.id), [], table({ table: name }))
+    const text = 'much too long for it'
+    await write(client, from.id, [
+      { n: 1, text },
+      { n: 2, text: 'short' },
+      { n: 3, text },
+    ])
+    await eventually('two dead letters', async () => (await lettersOf(client, id)).total === 2)
+    const processors = [{ module_id: 'dps/filter', config: { field: 'n', operator: 'gt', value: 0 } }]
+    expect((await client.call('PATCH', `/v1/pipelines/${id}`, { processors })).status).toBe(200)
+    expect(await redriven(id)).toBe(2)
+    await eventually('they are refused again', async () => (await lettersOf(client, id)).dead_letters.every(({ step }) => step === 2))
+    const { total, dead_letters } = await lettersOf(client, id)
+    expect([total, dead_letters.map(({ status, redrives }) => [status, redrives])]).toEqual([
+      2,
+      [
+        ['pending', 1],
+        ['pending', 1],
+      ],
+    ])
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+  })
+
   it.each(['insert', 'upsert'])(
     'are found at more than 20,000 rows per second when 30 % are bad (%s), and the catalogue does not grow',
     { timeout: 180_000 },

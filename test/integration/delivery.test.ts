@@ -4,6 +4,7 @@ import { keepOffset } from '../../services/control-plane/reconciler/keep-offsets
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { deployModule, filterOverN } from '../harness/modules.ts'
+import { killProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, readAll, readPartition, waitForRevision } from '../harness/pipelines.ts'
 import { waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
@@ -146,6 +147,14 @@ describe('a failed record', () => {
     const paused = await waitForStatus(client, id, 'paused')
     expect(paused.status_reason).toMatch(/^paused: 2000 of the last 2000 records failed/)
     expect((await letters(id)).total).toBe(0)
+    // Its tasks start again, and know nothing of it.
+    await killProcessors()
+    const again = await eventually('its task is paused from outside', async () => {
+      type Reports = { status_reason: string | null; tasks: { status: string; held_back: boolean }[] }
+      const { body } = await client.call<Reports>('GET', `/v1/pipelines/${id}/status`)
+      return body.tasks.some((task) => task.status === 'paused' && !task.held_back) && body
+    })
+    expect(again.status_reason).toBe(paused.status_reason)
     await deployModule(client, filterOverN('return true'), module.name)
     await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [{ module_id: module.id }] })
     expect((await client.call('POST', `/v1/pipelines/${id}/resume`)).status).toBe(200)
@@ -166,8 +175,7 @@ describe('a SmartModule that does not return', () => {
       sink: { connector_id: 'conn_stream', config: { stream_id: to.id } },
     })
     const id = created.body.pipeline_id
-    await waitForStatus(client, id, 'running')
-    await waitForStatus(client, healthy, 'running')
+    for (const each of [id, healthy]) await waitForStatus(client, each, 'running')
     await write(client, from.id, numbers(0, 100))
     for (let n = 0; n < 20; n++) {
       await write(client, otherFrom.id, [{ n }])
@@ -357,25 +365,22 @@ describe('explain and preview', () => {
     const seventh = await explain(7)
     expect(seventh).toMatchObject({
       outcome: 'dead_letter',
+      redriven: false,
       steps: [{ outcome: 'passed' }, { outcome: 'failed', error: { code: 'record_failed', message: 'seven' } }],
     })
     expect(seventh.dead_letter_ids).toHaveLength(1)
     expect((await client.call('GET', `/v1/pipelines/${id}/explain?partition=0&offset=99`)).status).toBe(404)
     expect((await client.call('GET', `/v1/pipelines/${id}/explain?partition=9&offset=0`)).status).toBe(400)
-    const preview = await client.call<{ records: { offset: number; outcome: string }[] }>('POST', `/v1/pipelines/${id}/preview`, {
-      limit: 4,
-    })
+    type Previewed = { records: { offset: number; outcome: string }[] }
+    const preview = await client.call<Previewed>('POST', `/v1/pipelines/${id}/preview`, { limit: 4 })
     expect(preview.body.records.map(({ offset, outcome }) => [offset, outcome])).toEqual([
       [6, 'delivered'],
       [7, 'dead_letter'],
       [8, 'delivered'],
       [9, 'delivered'],
     ])
-    const { body: endless } = await client.call<{ records: unknown[] }>('POST', `/v1/pipelines/${id}/preview`, {
-      processors: [],
-      from: 'earliest',
-      limit: 3,
-    })
+    const asked = { processors: [], from: 'earliest', limit: 3 }
+    const { body: endless } = await client.call<{ records: unknown[] }>('POST', `/v1/pipelines/${id}/preview`, asked)
     expect(endless.records).toMatchObject([{ outputs: [{ value: { json: { n: 0 } } }] }, {}, {}])
     const hanging = await deployModule(client, filterOverN(`if (value == 1) while (true) {}\n  return true`))
     const { body: stuck } = await client.call<{ records: { outcome: string; steps: { error: { code: string } | null }[] }[] }>(

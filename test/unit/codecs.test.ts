@@ -109,8 +109,13 @@ describe('an Avro schema', () => {
     expect(through(avro({ name: 'v', type: 'long' }), { v: 1e16 })).toEqual({ v: 1e16 })
   })
 
-  it('refuses an integer that a double can’t hold exactly', () => {
-    expect(() => avro({ name: 'v', type: 'double' }).fromJson('{"v":9007199254740993}')).toThrow('"v"')
+  it.each(['9007199254740993', '123456789012345670001'])('refuses %s, which a double can’t hold', (text) => {
+    expect(() => avro({ name: 'v', type: 'double' }).fromJson(`{"v":${text}}`)).toThrow('"v"')
+    expect(() => protobuf('double v = 1;').fromJson(`{"v":${text}}`)).toThrow('"v"')
+  })
+
+  it.each(['1e39', '-1e39', `1${'0'.repeat(40)}`])('refuses %s, which is out of the range of a float', (text) => {
+    for (const type of ['float', ['null', 'float']]) expect(() => avro({ name: 'v', type }).fromJson(`{"v":${text}}`)).toThrow('"v"')
   })
 
   it('encodes a decimal as the two’s complement that the specification asks for', () => {

@@ -39,19 +39,38 @@ export function showKey(key: Buffer | null, room?: ShownBytes) {
   return { base64: key.toString('base64'), text: textOf(key) ?? null }
 }
 
-/** `json` is null if the value is not JSON. If `room` is given and too small, only the value's beginning is shown, with `truncated`. */
-export function showValue(value: Buffer | null, room?: ShownBytes) {
-  if (value === null) return null
-  if (!isRoomFor(value.length, room)) return { base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const }
+/** The value as JSON, after the schema registry's prefix; null where it is none, or too deep to be shown. */
+function jsonIn(value: Buffer): unknown {
   const bare = value.length >= FRAMING_BYTES && value[0] === 0 ? value.subarray(FRAMING_BYTES) : value
-  let json: unknown = null
   try {
-    json = parseExactly(textOf(bare) ?? '')
-    if (isDeeperThan(json, JSON_DEPTH_MAX)) json = null
+    const json = parseExactly(textOf(bare) ?? '')
+    return isDeeperThan(json, JSON_DEPTH_MAX) ? null : json
   } catch {
     // Not JSON: only base64 is shown.
+    return null
   }
-  return { base64: value.toString('base64'), json }
+}
+
+/**
+ * `json` is null if the value is not JSON, nor becomes it by `decode`. If `room` is given and too small, only the value's beginning is shown,
+ * with `truncated`.
+ */
+export function showValue(value: Buffer | null, room?: ShownBytes, decode?: Decode) {
+  if (value === null) return null
+  if (!isRoomFor(value.length, room)) return { base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const }
+  return { base64: value.toString('base64'), json: jsonIn(decoded(value, decode)) }
+}
+
+/** Makes JSON of a value of an Avro or Protobuf stream. Throws for one that it can't read. */
+type Decode = (value: Buffer) => Buffer
+
+function decoded(value: Buffer, decode: Decode | undefined): Buffer {
+  try {
+    return decode ? decode(value) : value
+  } catch {
+    // Why it can't be read may be why it is a dead letter.
+    return value
+  }
 }
 
 /** Deeper values are not shown as JSON, because they could crash a client that parses recursively. */
@@ -72,7 +91,7 @@ export function showHeader([key, value]: [string, Buffer | null], room?: ShownBy
   return { key, base64: value?.toString('base64') ?? null }
 }
 
-export const showDeadLetter = (row: DeadLetterRow) => ({
+export const showDeadLetter = (row: DeadLetterRow, decode: Decode | undefined) => ({
   id: deadLetterId(row),
   partition: row.partition,
   offset: Number(row.record_offset),
@@ -85,7 +104,7 @@ export const showDeadLetter = (row: DeadLetterRow) => ({
   redrives: row.redrives,
   failed_at: row.failed_at,
   key: showKey(row.key),
-  value: showValue(row.value),
+  value: showValue(row.value, undefined, decode),
   headers: row.headers,
   // Copies of a dead letter are never shown, only the dead letter itself.
   status: row.status === 'copy' ? 'pending' : row.status,

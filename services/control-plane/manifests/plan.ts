@@ -1,6 +1,7 @@
 /** What applying a manifest would change. Reads only; throws 400 naming everything that can't be done. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import type { Difference } from '../../../shared/api/common.ts'
 import { MEMBER_KINDS, type Manifest, type MemberKind, type PlannedChange } from '../../../shared/api/manifests.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
@@ -8,6 +9,7 @@ import { findKnown, idOf, memberKey, ownedBy, type Known } from './known.ts'
 import { modulePart, moduleWanted, pipelinePart, pipelineWanted, streamPart, STREAM_CHANGES, streamWanted, type NewestOf } from './parts.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { pointer } from '../middleware/validate.ts'
+import { differences } from '../definitions/differences.ts'
 import { orderedForSink } from '../definitions/resolve-endpoint.ts'
 import type { Queryable } from '../store/database.ts'
 import { listUsersOf } from '../store/manifests.ts'
@@ -17,39 +19,12 @@ export type Asked = { manifest: Manifest; prune: boolean; replace: readonly stri
 export type Planned = { set: string; hash: string; changes: PlannedChange[]; unchanged: number; known: Known }
 
 type Part = Record<string, unknown>
-type Difference = PlannedChange['differences'][number]
-
-/** Texts beyond this are shown by their hash. */
-const SHOWN_CHARACTERS = 500
 
 /** As JSON holds it: -0 is 0 there. */
 const plain = (part: Part): Part => JSON.parse(JSON.stringify(part)) as Part
 
-const isPlain = (value: unknown): value is Part => typeof value === 'object' && value !== null && !Array.isArray(value)
-
-function shown(value: unknown): unknown {
-  if (typeof value === 'string' && value.length > SHOWN_CHARACTERS) return `sha256:${createHash('sha256').update(value).digest('hex')}`
-  return value ?? null
-}
-
 /** Compared as a whole: a member that is left out is gone. */
 const WHOLE: readonly string[] = ['with', 'schema', 'parameters']
-
-const arePlain = (value: unknown): value is Part[] => Array.isArray(value) && value.every(isPlain)
-
-/** Where `after` differs from `before`, in members that `after` has. */
-function differences(before: Part, after: Part, at = ''): Difference[] {
-  return Object.entries(after).flatMap(([name, value]): Difference[] => {
-    const path = pointer([name], at)
-    const old = before[name]
-    if (isDeepStrictEqual(old ?? null, value ?? null)) return []
-    if (isPlain(old) && isPlain(value) && !WHOLE.includes(name)) return differences(old, value, path)
-    // Steps, one by one.
-    if (arePlain(old) && arePlain(value) && old.length === value.length)
-      return value.flatMap((each, index) => differences(old[index]!, each, `${path}/${index}`))
-    return [{ path, before: shown(old), after: shown(value) }]
-  })
-}
 
 /** Where a manifest has the member. */
 export const placeOf = (kind: MemberKind, name: string): string => pointer([`${kind}s`, name], '/manifest')
@@ -130,7 +105,7 @@ function changeOf(
 function streamChanges({ streams }: Manifest, known: Known, details: Detail[]): (PlannedChange | undefined)[] {
   return Object.entries(streams).map(([name, asked]) => {
     const row = known.streams.get(name)
-    const found = row ? differences(streamPart(row), plain(streamWanted(asked, row))) : []
+    const found = row ? differences(streamPart(row), plain(streamWanted(asked, row)), WHOLE) : []
     if (row && row.status !== 'active') details.push({ path: placeOf('stream', name), message: `the stream is ${row.status}, not active` })
     for (const { path, before } of found)
       if (!STREAM_CHANGES.includes(path.split('/')[1]!))
@@ -145,7 +120,7 @@ function moduleChanges({ smartmodules }: Manifest, known: Known): (PlannedChange
     if (!existing) return changeOf(known, 'smartmodule', name, [])
     const fingerprint = known.members.get(memberKey('smartmodule', existing.module.id))?.fingerprint ?? null
     const wanted = moduleWanted(asked)
-    return changeOf(known, 'smartmodule', name, differences(modulePart(existing, fingerprint, wanted.binary), plain(wanted)))
+    return changeOf(known, 'smartmodule', name, differences(modulePart(existing, fingerprint, wanted.binary), plain(wanted), WHOLE))
   })
 }
 
@@ -166,7 +141,7 @@ function pipelineChanges(
     const row = known.pipelines.get(name)
     const before = row && pipelinePart(known, row)
     const after = pipelineWanted(asked, before, newestOf, details, placeOf('pipeline', name))
-    const found = before ? differences(before, plain(after)) : []
+    const found = before ? differences(before, plain(after), WHOLE) : []
     const effect = row && before && found.length > 0 ? effectOf(row, found, before, after) : 'live'
     if (effect === 'replace' && !replace.includes(name))
       details.push({

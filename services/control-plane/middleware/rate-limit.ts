@@ -26,8 +26,8 @@ export type RateLimit = {
   /** Limits what needs no token and is no operation, by the client's address. */
   page(ctx: Context): Promise<void>
   /**
-   * Runs `work`, whose failure to authenticate counts for the key; throws 429 without running it once there were too many. So guessing is
-   * slow from however many addresses.
+   * Runs `work`, whose failure to authenticate counts for the key and the client's address; throws 429 without running it once there were too
+   * many.
    */
   guarded<T>(kind: GuardedKind, key: string, work: () => Promise<T>): Promise<T>
 }

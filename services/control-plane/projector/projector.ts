@@ -48,11 +48,15 @@ async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void
     observed.flatMap(({ quarantined }) => quarantined),
   )
   const next = statusFrom(row.desired, tasksOf(row.definition), row.status, observed, row.attempt)
-  if (!next || (next.status === row.status && next.reason === row.status_reason)) return
+  if (!next) return
+  // Why it holds itself back is kept: its tasks have forgotten it once they have started again.
+  const isHeld = row.status === 'paused' && next.status === 'paused' && next.event !== 'task_held_back'
+  const reason = isHeld ? row.status_reason : next.reason
+  if (next.status === row.status && reason === row.status_reason) return
   const isHeldBack = next.event === 'task_held_back' && row.desired === 'running'
   const updated = await updatePipeline(trx, pipelineId, {
     status: next.status,
-    status_reason: next.reason,
+    status_reason: reason,
     ...(isHeldBack ? { desired: 'paused' } : {}),
   })
   // One task has held itself back: the others pause too, and a processor that takes the task over does not start it again.

@@ -5,20 +5,28 @@ import {
   listDeadLettersContract,
   redriveContract,
 } from '../../../shared/api/dead-letters.ts'
+import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { notFound } from '../service-error.ts'
 import { deadLetterId, findDeadLetter, listDeadLetterGroups, listDeadLetters } from '../store/dead-letters.ts'
 import { showDeadLetter } from '../dead-letters/show.ts'
 import { redrive } from '../jobs/redrive.ts'
+import type { PipelineRow } from '../store/pipelines.ts'
 import { getPipeline } from './get-pipeline.ts'
 import { showJob } from './jobs.ts'
 import { listReply } from './list-reply.ts'
 import { operation } from './operation.ts'
 
+/** Values are as they came from the source. */
+function decoderOf({ definition: { source } }: PipelineRow) {
+  return source.kind === 'topic' && source.codec ? openValueDecoder(source.codec) : undefined
+}
+
 export const listDeadLettersOperation = operation(listDeadLettersContract, async (deps, caller, { params, query }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   await deps.deadLetters.catchUp(pipeline)
+  const decode = decoderOf(pipeline)
   const page = await listDeadLetters(deps.db, pipeline.id, query)
-  const reply = listReply('dead_letters', page, query, showDeadLetter)
+  const reply = listReply('dead_letters', page, query, (row) => showDeadLetter(row, decode))
   return page.isCut ? { ...reply, body: { ...reply.body, truncated: true as const } } : reply
 })
 
@@ -40,7 +48,7 @@ export const getDeadLetterOperation = operation(getDeadLetterContract, async (de
   await deps.deadLetters.catchUp(pipeline)
   const row = await findDeadLetter(deps.db, pipeline.id, params.dead_letter_id)
   if (!row) throw notFound('the dead letter')
-  return { status: 200, body: showDeadLetter(row) }
+  return { status: 200, body: showDeadLetter(row, decoderOf(pipeline)) }
 })
 
 export const redriveOperation = operation(redriveContract, async (deps, caller, { params, body }) => {

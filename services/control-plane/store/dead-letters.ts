@@ -61,13 +61,16 @@ export async function lockDeadLetterPosition(db: Queryable, pipelineId: string, 
   return BigInt(row.next_offset)
 }
 
+/** Key of the record, whatever became of it. */
+const recordOf = ({ partition, record_offset }: Pick<DeadLetterRow, 'partition' | 'record_offset'>): string =>
+  `${partition}/${record_offset}`
 /** Key of a record's failure at a step, whatever the revision and the number of attempts. */
 const failureOf = (row: Pick<DeadLetterRow, (typeof FAILURE)[number]>): string => FAILURE.map((column) => row[column]).join('/')
 const FAILURE = ['partition', 'record_offset', 'step'] as const
 
 /**
  * A failure has one dead letter: any other one is a copy, which no list shows and every redrive skips. The dead letter of a redrive that
- * failed again replaces the previous one, which becomes the copy.
+ * failed again replaces the one that was redriven, which becomes the copy, also where it failed at another step: a chain may have got one.
  */
 async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLetter[]): Promise<(NewDeadLetter & { status: Status })[]> {
   const places = letters.map(({ partition, record_offset }) => [partition, record_offset])
@@ -75,15 +78,23 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
     .where({ pipeline_id: pipelineId })
     .whereIn(['partition', 'record_offset'], places)
     .whereNot('status', 'copy')
+    // The last one counts.
+    .orderBy(['letter_partition', 'letter_offset'])
     .select(...FAILURE, 'redrives', 'revision', 'status', 'letter_partition', 'letter_offset')
-  type Latest = Pick<DeadLetterRow, 'redrives' | 'revision' | 'status' | 'letter_partition' | 'letter_offset'>
+  type Latest = Pick<DeadLetterRow, (typeof FAILURE)[number] | 'redrives' | 'revision' | 'status' | 'letter_partition' | 'letter_offset'>
   const latest = new Map<string, Latest>(known.map((row) => [failureOf(row), row]))
+  /** By record, those that are being redriven, or were. */
+  const redriven = Map.groupBy(
+    known.filter(({ status }) => status === 'redriving' || status === 'redriven'),
+    recordOf,
+  )
   const marked = new Map<string, NewDeadLetter & { status: Status }>()
   const replaced: Latest[] = []
   for (const letter of letters) {
-    const before = latest.get(failureOf(letter))
-    // A record that was redriven and fails again under another revision (in a replay) is a new failure.
-    const isSettled = before?.status === 'redriven' && before.revision !== letter.revision
+    const elsewhere = redriven.get(recordOf(letter))?.findLast(({ redrives }) => redrives === letter.redrives - 1)
+    const before: Latest | undefined = latest.get(failureOf(letter)) ?? elsewhere
+    // A record that was redriven and fails again under another revision, but not in that redrive (in a replay), is a new failure.
+    const isSettled = before?.status === 'redriven' && before.revision !== letter.revision && before.redrives >= letter.redrives
     const isCopy = before !== undefined && before.redrives >= letter.redrives && !isSettled
     marked.set(deadLetterId(letter), { ...letter, status: isCopy ? 'copy' : 'pending' })
     if (isCopy) continue
@@ -245,12 +256,12 @@ export async function findDeadLetter(db: Queryable, pipelineId: string, id: stri
   )
 }
 
-type Failure = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset' | 'step' | 'error_code' | 'error_message'>
+type Failure = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset' | 'step' | 'error_code' | 'error_message' | 'status'>
 
 /** The dead letters of one source record, oldest failure first. */
 export async function listDeadLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<Failure[]> {
   return db('dead_letters')
-    .select('letter_partition', 'letter_offset', 'step', 'error_code', 'error_message')
+    .select('letter_partition', 'letter_offset', 'step', 'error_code', 'error_message', 'status')
     .where({ pipeline_id: pipelineId, partition, record_offset: offset })
     .whereNot('status', 'copy')
     .orderBy('failed_at')

@@ -52,7 +52,8 @@ export async function placeInPipeline(db: Queryable, definition: PipelineDefinit
     return placeOfStream(db, stream)
   }
   const step = Number(at.slice('step:'.length))
-  if (step > steps.length) throw new ServiceError('conflict', `the pipeline has ${steps.length} steps`)
+  if (step > steps.length)
+    throw new ServiceError('conflict', `the pipeline has ${steps.length === 1 ? 'one step' : `${steps.length} steps`}`)
   return { ...source, steps: steps.slice(0, step) }
 }
 

@@ -25,13 +25,13 @@ export const FREEZES = {
       const lanes = phases.openLanes(options)
       return {
         ...lanes,
-        async open(spec) {
-          const chain = await lanes.open(spec)
+        async open(...parameters) {
+          const chain = await lanes.open(...parameters)
           return {
             ...chain,
-            run(...parameters) {
+            run(...round) {
               freeze()
-              return chain.run(...parameters)
+              return chain.run(...round)
             },
           }
         },

@@ -1,12 +1,12 @@
 /** Manifests: what applying one would change, applying it, and a set as one. Sources, binaries and samples are files beside it. */
-import { readdir, readFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
-import { parseJson, writeJson, type Manifest, type ManifestPlan } from '../../../typescript/src/index.ts'
+import { writeJson, type Manifest, type ManifestPlan } from '../../../typescript/src/index.ts'
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
 import { Differs, Misused } from '../outcome.ts'
+import { readable, samplesAt } from '../samples.ts'
 
 /** As written: a SmartModule's source and tests may be the names of files. */
 const Written = z.looseObject({
@@ -15,12 +15,6 @@ const Written = z.looseObject({
     .nullable()
     .optional(),
 })
-
-async function readable(path: string, at: string): Promise<Buffer> {
-  return readFile(path).catch((error: unknown) => {
-    throw new Misused(`${at}: ${path} can't be read: ${error instanceof Error ? error.message : String(error)}`)
-  })
-}
 
 /** YAML's integers are exact; those that JavaScript holds become numbers. */
 function exact(value: unknown): unknown {
@@ -38,27 +32,6 @@ export function parsed(text: string, at: string): unknown {
   } catch (error) {
     throw new Misused(`${at}: ${error instanceof Error ? error.message : String(error)}`)
   }
-}
-
-/** The samples of a file, or of every `.json` file of a folder. */
-async function samplesAt(path: string, at: string): Promise<unknown[]> {
-  const names = await readdir(path).catch(() => undefined)
-  const files = names
-    ? names
-        .filter((name) => name.endsWith('.json'))
-        .sort()
-        .map((name) => join(path, name))
-    : [path]
-  const samples: unknown[] = []
-  for (const file of files) {
-    const text = (await readable(file, at)).toString('utf8')
-    try {
-      samples.push(...[parseJson(text)].flat())
-    } catch (error) {
-      throw new Misused(`${at}: ${file} is not JSON: ${error instanceof Error ? error.message : String(error)}`)
-    }
-  }
-  return samples
 }
 
 /** The manifest of a file, with what it names in place of the names. Throws Misused for what can't be read. */

@@ -151,6 +151,9 @@ const TOOLS = [
   }),
 ] as const
 
+/** How long a line takes from standard input to its tool, and an answer to standard output. */
+const ANSWERED_MS = 200
+
 function answer(value: unknown): CallToolResult {
   const text = typeof value === 'string' ? value : writeJson(value, 1)
   const shown = text.length > ANSWER_CHARACTERS_MAX ? `${text.slice(0, ANSWER_CHARACTERS_MAX)}… (cut: ask for less)` : text
@@ -158,7 +161,7 @@ function answer(value: unknown): CallToolResult {
 }
 
 /** The server with the tools that the key's scopes and `mayWrite` allow. */
-async function openServer(dps: Client, url: string, mayWrite: boolean): Promise<McpServer> {
+async function openServer(dps: Client, url: string, mayWrite: boolean, onCall: (call: Promise<unknown>) => void): Promise<McpServer> {
   const [{ scopes }, { McpServer }] = await Promise.all([dps.session.get(), import('@modelcontextprotocol/sdk/server/mcp.js')])
   const server = new McpServer({ name: 'dps', version: '0.1.0' })
   for (const each of TOOLS) {
@@ -171,7 +174,9 @@ async function openServer(dps: Client, url: string, mayWrite: boolean): Promise<
       { description, inputSchema: input, annotations: { readOnlyHint: !isWriting } },
       async (given: Record<string, unknown>) => {
         try {
-          return answer(await run({ dps, url }, given))
+          const call = run({ dps, url }, given)
+          onCall(call)
+          return answer(await call)
         } catch (error) {
           return { ...answer(textOf(outcomeOf(error).told)), isError: true }
         }
@@ -188,10 +193,17 @@ export function addMcpCommand(program: Command, io: Io): void {
     .option('--write', 'also the tools that change something')
     .action(async ({ write = false }: { write?: boolean }, command: Command) => {
       const { dps, url, signal } = contextOf(io, command)
-      const server = await openServer(dps, url, write)
+      const calls = new Set<Promise<unknown>>()
+      const server = await openServer(dps, url, write, (call) => {
+        calls.add(call)
+        void call.catch(() => {}).finally(() => calls.delete(call))
+      })
       const ended = Promise.withResolvers<void>()
       signal.addEventListener('abort', () => ended.resolve())
-      io.stdin.on('end', ended.resolve)
+      // What was asked before is still answered.
+      io.stdin.on('end', () =>
+        setTimeout(() => void Promise.allSettled(calls).then(() => setTimeout(ended.resolve, ANSWERED_MS)), ANSWERED_MS),
+      )
       // Loaded here, because other commands should not wait for it.
       const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js')
       await server.connect(new StdioServerTransport())

@@ -7,6 +7,7 @@ import { Option, type Command } from 'commander'
 import { writeJson, type TailRecord } from '../../../typescript/src/index.ts'
 import { contextOf, idOf, type Context, type Io } from '../context.ts'
 import { integer, Misused } from '../outcome.ts'
+import { showTraces } from '../trials.ts'
 
 const INPUTS = ['ndjson', 'csv'] as const
 type ProduceOptions = { format?: (typeof INPUTS)[number] }
@@ -26,16 +27,42 @@ async function* jsonLines(input: NodeJS.ReadableStream): AsyncGenerator<string, 
   }
 }
 
-/** Each row as an object by the header's names, its cells as text. Throws Misused for a name that is there twice. */
-async function* csvLines(input: NodeJS.ReadableStream): AsyncGenerator<string, void, void> {
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
+
+/**
+ * The JSON of a cell, by the type of the stream's field; undefined for an empty cell of a field that may be missing. What does not fit goes as
+ * text, and the service says why.
+ */
+function cellJson(cell: string, type = 'string'): string | undefined {
+  const [base, isOptional] = type.endsWith('?') ? [type.slice(0, -1), true] : [type, false]
+  if (cell === '' && isOptional) return undefined
+  if (base === 'integer' || base === 'number') return NUMBER.test(cell) ? cell : JSON.stringify(cell)
+  if (base === 'boolean') return /^(true|false)$/i.test(cell) ? cell.toLowerCase() : JSON.stringify(cell)
+  if (base !== 'object' && !base.startsWith('array')) return JSON.stringify(cell)
+  try {
+    JSON.parse(cell)
+    return cell
+  } catch {
+    return JSON.stringify(cell)
+  }
+}
+
+/** Each row as an object by the header's names, its cells by the stream's schema. Throws Misused for a name that is there twice. */
+async function* csvLines(input: NodeJS.ReadableStream, schema: Readonly<Record<string, string>>): AsyncGenerator<string, void, void> {
   const columns = (header: string[]): string[] => {
     const twice = header.find((name, at) => header.indexOf(name) < at)
     if (twice !== undefined) throw new Misused(`the header has ${JSON.stringify(twice)} twice`)
     return header
   }
   // An error of the input ends the rows too.
-  const rows: AsyncIterable<unknown> = pipeline(input, parse({ columns, bom: true, skip_empty_lines: true }), () => {})
-  for await (const row of rows) yield JSON.stringify(row)
+  const rows: AsyncIterable<Record<string, string>> = pipeline(input, parse({ columns, bom: true, skip_empty_lines: true }), () => {})
+  for await (const row of rows) {
+    const members = Object.entries(row).flatMap(([name, cell]) => {
+      const json = cellJson(cell, Object.hasOwn(schema, name) ? schema[name] : undefined)
+      return json === undefined ? [] : [`${JSON.stringify(name)}:${json}`]
+    })
+    yield `{${members.join(',')}}`
+  }
 }
 
 const valueOf = (value: unknown): string => {
@@ -74,17 +101,20 @@ const PLACE = /^(\d+):(\d+)$/
 export function addRecordCommands(program: Command, io: Io): void {
   program
     .command('produce <stream> [file]')
-    .description('write records, from a file or standard input, one JSON document per line or as CSV with a header')
+    .description(
+      'write records, from a file or standard input, one JSON document per line, or CSV with a header, whose cells take the types of the stream’s fields',
+    )
     .addOption(new Option('--format <format>', 'of the input (by the file’s name, else ndjson)').choices(INPUTS))
     .action(async (given: string, file: string | undefined, { format }: ProduceOptions, command: Command) => {
       // What was read is still written after Ctrl-C.
       const context = contextOf(io, command, { isFinished: true })
       const id = await idOf(context, 'stream', given)
+      const { schema } = await context.dps.streams.get(id)
       const input = file === undefined || file === '-' ? io.stdin : createReadStream(file)
       const isCsv = (format ?? (file?.endsWith('.csv') ? 'csv' : 'ndjson')) === 'csv'
       const from = performance.now()
       const rate = (records: number) => `${records} records, ${Math.round((records * 1000) / (performance.now() - from))} per second`
-      const { records } = await context.dps.streams.writeLines(id, isCsv ? csvLines(input) : jsonLines(input), {
+      const { records } = await context.dps.streams.writeLines(id, isCsv ? csvLines(input, schema) : jsonLines(input), {
         signal: io.signal,
         onProgress: (written) => io.note(`\r${rate(written)}`),
       })
@@ -137,8 +167,10 @@ export function addRecordCommands(program: Command, io: Io): void {
       }
       type Line = Awaited<ReturnType<typeof context.dps.pipelines.getLogs>>['logs'][number]
       const print = (line: Line) =>
-        context.out.next(line, ({ at, level: own, step: of, module, message }) =>
-          [at, own.padEnd(5), of === null ? 'task' : `${of} ${module}`, message].join('  '),
+        context.out.next(line, ({ at, level: own, step: of, module, message, dropped }) =>
+          [at, own.padEnd(5), of === null ? 'task' : `${of} ${module}`, dropped === undefined ? message : `${message} (${dropped})`].join(
+            '  ',
+          ),
         )
       if (!follow) (await context.dps.pipelines.getLogs(id, query)).logs.forEach(print)
       else
@@ -155,7 +187,12 @@ export function addRecordCommands(program: Command, io: Io): void {
       const id = await idOf(context, 'pipeline', given)
       const trace = await context.dps.pipelines.explainRecord(id, { partition: Number(partition), offset: Number(offset) })
       if (context.out.format !== 'table') return context.out.one(trace)
-      context.out.one({ outcome: trace.outcome, reason: trace.reason, revision: trace.revision, in: valueOf(trace.input.value) })
+      context.out.one({
+        outcome: trace.outcome,
+        reason: trace.redriven ? `${trace.reason}; redriven since` : trace.reason,
+        revision: trace.revision,
+        in: valueOf(trace.input.value),
+      })
       context.out.many(trace.steps, {
         step: (each) => each.step,
         module: (each) => `${each.module}@${each.version}`,
@@ -163,5 +200,14 @@ export function addRecordCommands(program: Command, io: Io): void {
         out: (each) => each.out.map(({ value }) => valueOf(value)).join('  '),
         error: (each) => each.error?.message ?? '',
       })
+    })
+  program
+    .command('preview <pipeline>')
+    .description('run the newest records of the source through a pipeline’s chain, and write nothing; fails where a record fails')
+    .option('--last <n>', 'so many', integer(1), 10)
+    .action(async (given: string, { last }: { last: number }, command: Command) => {
+      const context = contextOf(io, command)
+      const { records } = await context.dps.pipelines.preview(await idOf(context, 'pipeline', given), { limit: last })
+      showTraces(context, records)
     })
 }

@@ -84,20 +84,19 @@ class Jobs(resources.Jobs):
             look = min(look * 1.5, 5.0)
 
 
-class Client:
+class Client(resources.Resources):
     """A client of one API key. It keeps a token, and may be used by any number of threads."""
+
+    jobs: Jobs
+    pipelines: Pipelines
+    streams: Streams
 
     def __init__(self, url: str, api_key: str, api_secret: str, *, retries_max: int = 4, timeout: float = 30.0) -> None:
         self._transport = Transport(url, api_key, api_secret, retries_max, timeout)
-        self.account = resources.Account(self._transport)
-        self.audit = resources.Audit(self._transport)
-        self.connectors = resources.Connectors(self._transport)
+        super().__init__(self._transport)
+        # With what takes several requests.
         self.jobs = Jobs(self._transport)
-        self.keys = resources.Keys(self._transport)
-        self.overview = resources.Overview(self._transport)
         self.pipelines = Pipelines(self._transport)
-        self.secrets = resources.Secrets(self._transport)
-        self.smartmodules = resources.Smartmodules(self._transport)
         self.streams = Streams(self._transport)
 
     def close(self) -> None:

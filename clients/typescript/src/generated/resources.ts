@@ -231,6 +231,9 @@ export function createResources(transport: Transport) {
       /** Change a pipeline; a change of what it runs becomes its next revision, which running tasks adopt between two rounds. */
       update: (id: string, body: T.PipelineChange, query: PipelinesUpdateQuery = {}, options: RequestOptions = {}) =>
         call<T.Pipeline>('PATCH', `/pipelines/${segment(id)}`, { query, body, ...options }),
+      /** Say what a change of a pipeline would do, with every fault that the change itself would be refused for; writes nothing. */
+      plan: (id: string, body: T.PipelinePlanRequest, options: RequestOptions = {}) =>
+        call<T.PlanPipelineResponse>('POST', `/pipelines/${segment(id)}/plan`, { body, ...options }),
       /** Stop and delete a pipeline. */
       delete: (id: string, options: RequestOptions = {}) =>
         call<T.DeletePipeline202Response | undefined>('DELETE', `/pipelines/${segment(id)}`, { ...options }),

@@ -360,6 +360,7 @@ export type ExplainRecordResponse = {
   revision: number
   handled: boolean
   dead_letter_ids: string[]
+  /** Its dead letters have all been redriven since: what became of it then is what the running revision makes of it */ redriven: boolean
 }
 
 export type FleetSnapshot = { pipelines: PipelineGlance[]; jobs: Job[] }
@@ -747,6 +748,8 @@ export type ModuleTestShown = {
 
 export type OnErrorRequest = { policy?: 'dead_letter' | 'skip' | 'retry' | 'fail'; retries_max?: number; backoff_ms?: number }
 
+export type PartitionOffsets = Record<string, number>
+
 export type PausePipelineRequest = Record<string, unknown>
 
 export type Pipeline = {
@@ -842,6 +845,22 @@ export type PipelineLog = {
   /** Lines before this one that were too many to keep */ dropped?: number
 }
 
+export type PipelinePlanRequest = {
+  name?: string
+  description?: string
+  processors?: ProcessorEntry[]
+  /** Same connector, complete config; members that say where the sink keeps its position can’t change */ sink?: {
+    connector_id: string
+    config?: Record<string, unknown>
+  }
+  tasks?: number
+  on_error?: OnErrorRequest
+  /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never */ failure_threshold?: number
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?:
+    | 'fail'
+    | 'earliest'
+}
+
 export type PipelineRequest = {
   name: string
   description?: string
@@ -864,6 +883,16 @@ export type PlanManifestRequest = {
   /** Pipelines that may be deleted and made anew, which loses their position */ replace?: string[]
 }
 
+export type PlanPipelineResponse = {
+  /** Opaque id */ pipeline_id: string
+  /** After the change */ revision: number
+  /** `none`: nothing that runs changes; `live`: running tasks take it over between two rounds; `reopen`: they start anew */ effect:
+    | 'none'
+    | 'live'
+    | 'reopen'
+  differences: PlannedDifference[]
+}
+
 export type PlannedChange = {
   kind: 'stream' | 'smartmodule' | 'pipeline'
   name: string
@@ -874,8 +903,10 @@ export type PlannedChange = {
     | 'replace'
     | null
   /** It exists and is in no set: it becomes a member, which can be pruned later */ adopts: boolean
-  differences: { path: string; before: unknown; after: unknown }[]
+  differences: PlannedDifference[]
 }
+
+export type PlannedDifference = { path: string; before: unknown; after: unknown }
 
 export type PreviewPipelineResponse = {
   /** Opaque id */ pipeline_id: string
@@ -1026,7 +1057,7 @@ export type StreamItem = {
   /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
 }
 
-export type StreamPlace = 'earliest' | 'latest' | { timestamp: string } | { offsets: Record<string, number> }
+export type StreamPlace = 'earliest' | 'latest' | { timestamp: string } | { offsets: PartitionOffsets }
 
 export type StreamRequest = {
   name: string

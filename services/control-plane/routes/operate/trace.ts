@@ -45,6 +45,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
         ? { outcome: 'dead_letter' as const, reason: `the sink refused the record (${refused.error_code}): ${refused.error_message}` }
         : {}),
       dead_letter_ids: deadLetters.map(deadLetterId),
+      redriven: deadLetters.length > 0 && deadLetters.every(({ status }) => status === 'redriven'),
     },
   }
 })

@@ -171,6 +171,10 @@ class Pipelines:
         """Change a pipeline; a change of what it runs becomes its next revision, which running tasks adopt between two rounds."""
         return cast("types.Pipeline", self._transport.call("PATCH", f"/pipelines/{segment(id_)}", query={"check": check}, body=body))
 
+    def plan(self, id_: str, body: types.PipelinePlanRequest) -> types.PlanPipelineResponse:
+        """Say what a change of a pipeline would do, with every fault that the change itself would be refused for; writes nothing."""
+        return cast("types.PlanPipelineResponse", self._transport.call("POST", f"/pipelines/{segment(id_)}/plan", body=body))
+
     def delete(self, id_: str) -> Union[types.DeletePipeline202Response, None]:
         """Stop and delete a pipeline."""
         return cast("Union[types.DeletePipeline202Response, None]", self._transport.call("DELETE", f"/pipelines/{segment(id_)}"))
@@ -399,3 +403,24 @@ class Streams:
     def write_data(self, id_: str, body: types.WriteStreamDataRequest, *, idempotency_key: str | None = None) -> types.WriteStreamDataResponse:
         """Write records, all or none."""
         return cast("types.WriteStreamDataResponse", self._transport.call("POST", f"/streams/{segment(id_)}/data", body=body, is_idempotent=True, idempotency_key=idempotency_key))
+
+
+class Resources:
+    """All of them."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.account = Account(transport)
+        self.keys = Keys(transport)
+        self.audit = Audit(transport)
+        self.smartmodules = Smartmodules(transport)
+        self.connectors = Connectors(transport)
+        self.manifests = Manifests(transport)
+        self.overview = Overview(transport)
+        self.lineage = Lineage(transport)
+        self.events = Events(transport)
+        self.pipelines = Pipelines(transport)
+        self.jobs = Jobs(transport)
+        self.session = Session(transport)
+        self.members = Members(transport)
+        self.secrets = Secrets(transport)
+        self.streams = Streams(transport)

@@ -261,6 +261,7 @@ ExplainRecordResponse = TypedDict("ExplainRecordResponse", {
     "revision": "int",
     "handled": "bool",
     "dead_letter_ids": "List[str]",
+    "redriven": "bool",
 })
 
 FleetSnapshot = TypedDict("FleetSnapshot", {
@@ -622,6 +623,8 @@ OnErrorRequest = TypedDict("OnErrorRequest", {
     "backoff_ms": "NotRequired[int]",
 })
 
+PartitionOffsets = dict[str, Any]
+
 PausePipelineRequest = dict[str, Any]
 
 Pipeline = TypedDict("Pipeline", {
@@ -700,6 +703,17 @@ PipelineLog = TypedDict("PipelineLog", {
     "dropped": "NotRequired[int]",
 })
 
+PipelinePlanRequest = TypedDict("PipelinePlanRequest", {
+    "name": "NotRequired[str]",
+    "description": "NotRequired[str]",
+    "processors": "NotRequired[List[ProcessorEntry]]",
+    "sink": "NotRequired[dict[str, Any]]",
+    "tasks": "NotRequired[int]",
+    "on_error": "NotRequired[OnErrorRequest]",
+    "failure_threshold": "NotRequired[float]",
+    "on_lost_position": "NotRequired[Literal[\"fail\", \"earliest\"]]",
+})
+
 PipelineRequest = TypedDict("PipelineRequest", {
     "name": "str",
     "description": "NotRequired[str]",
@@ -720,13 +734,26 @@ PlanManifestRequest = TypedDict("PlanManifestRequest", {
     "replace": "NotRequired[List[str]]",
 })
 
+PlanPipelineResponse = TypedDict("PlanPipelineResponse", {
+    "pipeline_id": "str",
+    "revision": "int",
+    "effect": "Literal[\"none\", \"live\", \"reopen\"]",
+    "differences": "List[PlannedDifference]",
+})
+
 PlannedChange = TypedDict("PlannedChange", {
     "kind": "Literal[\"stream\", \"smartmodule\", \"pipeline\"]",
     "name": "str",
     "action": "Literal[\"create\", \"update\", \"replace\", \"adopt\", \"delete\"]",
     "effect": "Union[Literal[\"live\", \"reopen\", \"replace\"], None]",
     "adopts": "bool",
-    "differences": "List[dict[str, Any]]",
+    "differences": "List[PlannedDifference]",
+})
+
+PlannedDifference = TypedDict("PlannedDifference", {
+    "path": "str",
+    "before": "Any",
+    "after": "Any",
 })
 
 PreviewPipelineResponse = TypedDict("PreviewPipelineResponse", {
