@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { isStorable } from '../model/text.ts'
+import { HOST_PATTERN } from '../model/plug-in-requests.ts'
 import { SMARTMODULE_KINDS } from '../model/smartmodule-kind.ts'
 import { Description, IdParams, ListQuery, listOf, Name, Reference } from './common.ts'
 import { Trace } from './operate.ts'
@@ -19,10 +20,18 @@ export const SmartModuleItem = z
   .object({ id: Id, name: z.string(), description: z.string(), version: z.string(), created_at: Timestamp })
   .meta({ id: 'SmartModuleItem' })
 
+/** Where an Extism plug-in may send HTTP requests. */
+const AllowedHosts = z
+  .array(z.string().regex(HOST_PATTERN, 'must be a host’s name in small letters, *. and a domain, or an IPv4 address'))
+  .min(1)
+  .max(20)
+  .describe('Hosts that an Extism plug-in may send HTTP requests to: names, or `*.` and a domain')
+
 const DeployConfig = z.strictObject({
   input_format: z.enum(FORMATS).default('json'),
   output_format: z.enum(FORMATS).default('json'),
   parameters: z.record(z.string(), z.unknown()).optional().describe('JSON Schema for the config of a step that uses the SmartModule'),
+  allowed_hosts: AllowedHosts.optional(),
 })
 
 /** A SmartModule as its author wrote it: one file that imports the SDK alone. */
@@ -75,6 +84,7 @@ const TrialStep = z
     input_format: z.enum(FORMATS).default('json'),
     output_format: z.enum(FORMATS).default('json'),
     config: z.record(z.string(), z.unknown()).default({}),
+    allowed_hosts: AllowedHosts.optional().describe('Of a plug-in that is not deployed'),
   })
   .refine((step) => [step.module_id, step.source, step.wasm_binary].filter((each) => each !== undefined).length === 1, {
     path: ['module_id'],

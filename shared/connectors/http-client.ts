@@ -27,8 +27,11 @@ const TOKEN_BYTES_MAX = 1 << 20
 const RENEW_BEFORE_MS = 30_000
 const Token = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive().default(300) })
 
+/** What a client needs of the context. */
+type HttpContext = Pick<ConnectorContext, 'secret' | 'learn' | 'now'> & { defaults: Pick<ConnectorContext['defaults'], 'addresses'> }
+
 /** Opens the client; secrets are read when a request needs them. */
-export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context: ConnectorContext): HttpClient {
+export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context: HttpContext): HttpClient {
   const guard = addressGuardOf(context.defaults.addresses)
   const agent = new Agent({
     connections: CONNECTIONS_MAX,
@@ -106,6 +109,11 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context
 
 /** The response's text, decompressed. Throws ConfigRefused as soon as it has more than `bytesMax`; the rest is not read. */
 export async function textOf(answer: Response, bytesMax: number): Promise<string> {
+  return (await bytesOf(answer, bytesMax)).toString('utf8')
+}
+
+/** Like `textOf`, without decoding it. */
+export async function bytesOf(answer: Response, bytesMax: number): Promise<Buffer<ArrayBuffer>> {
   const parts: Uint8Array[] = []
   let bytes = 0
   for await (const part of answer.body ?? []) {
@@ -113,7 +121,7 @@ export async function textOf(answer: Response, bytesMax: number): Promise<string
     bytes += (part as Uint8Array).length
     if (bytes > bytesMax) throw new ConfigRefused(`the response has more than ${bytesMax} bytes`)
   }
-  return Buffer.concat(parts).toString('utf8')
+  return Buffer.concat(parts)
 }
 
 /** Unwraps undici's "fetch failed", which has the reason as its cause. */

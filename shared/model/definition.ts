@@ -37,6 +37,8 @@ const PinnedVersion = z.object({
   input_format: z.string(),
   output_format: z.string(),
   config: z.record(z.string(), z.unknown()),
+  /** Hosts that a plug-in may send requests to. */
+  allowed_hosts: z.array(z.string()).optional(),
 })
 
 /** A version that handles the records of a share of the keys in place of the step's own; `max_failing`: the share of them that it may fail. */

@@ -30,18 +30,21 @@ export type InitDocument = {
   pipeline: string
   step: number
   partition: number
+  /** Hosts that an Extism plug-in may send requests to. */
+  allowed_hosts?: string[]
   /** Whether the next step reads where its records' members are (`dps_members`). */
   writes_members?: boolean
 }
 
 /** A step of a chain as its SmartModule is told at start; only the first step gets frames, only the last one writes them. */
 export function initDocumentOf(
-  { config, input_format, output_format }: Pick<InitDocument, 'config' | 'input_format' | 'output_format'>,
+  { config, input_format, output_format, allowed_hosts }: Pick<InitDocument, 'config' | 'input_format' | 'output_format' | 'allowed_hosts'>,
   at: { pipeline: string; step: number; isFirst: boolean; output_prefix: string },
 ): InitDocument {
   const { pipeline, step, isFirst, output_prefix } = at
   const input_prefix_length = isFirst ? FRAMING_BYTES : 0
-  return { config, input_format, output_format, input_prefix_length, output_prefix, pipeline, step, partition: 0 }
+  const document = { config, input_format, output_format, input_prefix_length, output_prefix, pipeline, step, partition: 0 }
+  return allowed_hosts ? { ...document, allowed_hosts } : document
 }
 
 /** Limits of ABI 1 (docs/limits.md). Memory is in WebAssembly pages of 64 KiB. */

@@ -28,6 +28,9 @@ const EXTISM = [
   'log_info',
   'log_warn',
   'log_error',
+  'http_request',
+  'http_status_code',
+  'http_headers',
 ]
 /** AssemblyScript's consoles, and the level of each one's lines. */
 const CONSOLES = {

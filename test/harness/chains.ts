@@ -15,6 +15,7 @@ import { openChain } from '../../shared/smartmodule/host/chain.ts'
 import { NO_TELEMETRY, type ChainOutput, type ReplayHints, type RecordFailure, type StepSpec } from '../../shared/smartmodule/host/spec.ts'
 import { openKernel } from '../../shared/smartmodule/host/kernel.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
+import type { SendRequest } from '../../shared/model/plug-in-requests.ts'
 import type { LaneChain } from '../../services/processor/lane/messages.ts'
 import type { Step } from './pipelines.ts'
 
@@ -22,6 +23,7 @@ const CATALOGUE = join(import.meta.dirname, '..', '..', 'shared', 'smartmodule',
 
 /** A chain without steps, in the form that a lane receives. */
 export const BARE_CHAIN: LaneChain = {
+  accountId: 'acc_test',
   runId: 'pl_test',
   pipelineId: 'pl_test',
   task: 0,
@@ -59,7 +61,7 @@ export type TestStep = Step & {
 }
 
 /** How all modules of a chain run. */
-export type ModuleKind = Pick<StepSpec, 'kind' | 'extismFunction'>
+export type ModuleKind = Pick<StepSpec, 'kind' | 'extismFunction'> & { allowedHosts?: string[]; send?: SendRequest }
 
 const oneOfThree = (index: number): Buffer | null => Buffer.from(`k${index % 3}`)
 
@@ -80,7 +82,7 @@ export async function openTestChain(
   steps: TestStep[],
   modules: Record<string, WebAssembly.Module> = {},
   batchBytesMax = 1_000_000,
-  how: ModuleKind = { kind: 'batch' },
+  { allowedHosts, send, ...how }: ModuleKind = { kind: 'batch' },
 ): Promise<TestChain> {
   const kernel = await openKernel(await WebAssembly.compile(await kernelBinary(cacheFolder())))
   const moduleOf = async (name: string) =>
@@ -101,13 +103,14 @@ export async function openTestChain(
           pipeline: 'pl_test',
           step,
           partition: 0,
+          ...(allowedHosts ? { allowed_hosts: allowedHosts } : {}),
         },
       }
       if (!canary) return spec
       return { ...spec, canary: { ...spec, module: await moduleOf(canary.name), share: canary.share, maxFailing: canary.maxFailing } }
     }),
   )
-  const chain = await openChain({ steps: specs }, kernel, callWatchOver(), NO_TELEMETRY)
+  const chain = await openChain({ steps: specs, ...(send ? { send } : {}) }, kernel, callWatchOver(), NO_TELEMETRY)
   const runSection = (section: Buffer, recordCount: number, seal: () => void, output: ChainOutput, hints?: ReplayHints) =>
     chain.run(
       {

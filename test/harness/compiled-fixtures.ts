@@ -50,6 +50,6 @@ export async function buildGo(fixture: string, args: string[] = []): Promise<Buf
   }
 }
 
-/** The Go plug-in that exports this function; undefined where there is no Go. */
-export const buildGoPlugin = (exported: 'map' | 'array_map'): Promise<Buffer | undefined> =>
+/** The Go plug-in that exports this function, or `map` as `enrich`, which sends requests; undefined where there is no Go. */
+export const buildGoPlugin = (exported: 'map' | 'array_map' | 'enrich'): Promise<Buffer | undefined> =>
   buildGo('go', ['-buildmode=c-shared', '-tags', exported])

@@ -1,7 +1,10 @@
 /** Modules of other people's SDKs, unmodified, in one chain with built-ins: Extism's of three languages, Redpanda's and Fluvio's. */
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { buildGo, buildGoPlugin, compileFixture } from '../harness/compiled-fixtures.ts'
 import { createPipeline, createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
@@ -11,9 +14,9 @@ beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
 })
 
-async function deploy(binary: Buffer): Promise<string> {
+async function deploy(binary: Buffer, config: { allowed_hosts?: string[] } = {}): Promise<string> {
   const name = unique('plug-in')
-  const { status, body } = await client.call('POST', '/v1/smartmodules', { name, wasm_binary: binary.toString('base64') })
+  const { status, body } = await client.call('POST', '/v1/smartmodules', { name, wasm_binary: binary.toString('base64'), config })
   expect([status, body]).toMatchObject([201, { name }])
   return name
 }
@@ -49,6 +52,69 @@ describe('plug-ins of the PDKs of Go, Rust and AssemblyScript', () => {
     const text = await (await fetch(url, { headers: { Authorization: `Bearer ${client.token}` } })).text()
     // The plug-in's own bytes: neither digits nor the order of members change.
     expect(text).toContain('{"z": 12345678901234567890, "a": 1.10,"kind":"item"}')
+  })
+})
+
+describe('a plug-in that asks a service', () => {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.headers['x-asked-by']}`)
+    response.writeHead(request.url === '/cities/1' ? 503 : 200, { 'X-Server': 'cities' }).end(`Town ${request.url!.split('/').at(-1)}`)
+  })
+  let url: string
+  beforeAll(async () => {
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/cities`
+  })
+  afterAll(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  it('gets its answers in pipelines and trials, which only read, from the hosts of its version', { timeout: 300_000 }, async (context) => {
+    const enrich = await buildGoPlugin('enrich')
+    if (!enrich) return context.skip('there is no Go on this machine, or no way to its modules')
+    const name = await deploy(enrich, { allowed_hosts: ['127.0.0.1'] })
+    const from = await createStream(client, { zip: 'integer' }, { partitions: 1 })
+    const to = await createStream(client, { zip: 'integer', city: 'string', server: 'string' }, { partitions: 1 })
+    const pipeline = await createPipeline(client, from.id, [{ name, config: { url } }], to.id)
+    await write(client, from.id, [{ zip: 7 }, { zip: 1 }, { zip: 9 }])
+    await waitForTotal(client, to.id, 2)
+    expect(await readAll(client, to.id)).toMatchObject([
+      { zip: 7, city: 'Town 7', server: 'cities' },
+      { zip: 9, city: 'Town 9' },
+    ])
+    expect(asked).toEqual(['GET /cities/7 enrich', 'GET /cities/1 enrich', 'GET /cities/9 enrich'])
+    const { body } = await client.call<{ dead_letters: { error: object }[] }>('GET', `/v1/pipelines/${pipeline}/dead-letters`)
+    expect(body.dead_letters).toMatchObject([{ error: { code: 'record_failed', message: 'answered 503' } }])
+
+    type Tried = { records: { outputs: { value: { json: object } }[]; steps: { error?: object; logs: string[] }[] }[] }
+    const tried = async (config: object, step: object = { module_id: name }) =>
+      (await client.call<Tried>('POST', '/v1/smartmodules/test', { processors: [{ ...step, config }], records: [{ value: { zip: 3 } }] }))
+        .body.records[0]!
+    expect((await tried({ url })).outputs).toMatchObject([{ value: { json: { city: 'Town 3' } } }])
+    expect((await tried({ url, method: 'POST' })).steps).toMatchObject([
+      { error: { message: 'answered 502' }, logs: [expect.stringContaining('a trial sends no POST')] },
+    ])
+    const elsewhere = await tried({ url }, { wasm_binary: enrich.toString('base64'), allowed_hosts: ['*.example.com'] })
+    expect(elsewhere.steps).toMatchObject([
+      { error: { code: 'module_trapped', message: expect.stringContaining('may not send a request to 127.0.0.1') } },
+    ])
+    expect(asked.slice(3)).toEqual(['GET /cities/3 enrich'])
+  })
+
+  it('is the only kind of SmartModule that has hosts', async () => {
+    const upload = {
+      name: unique('hosts'),
+      source: {
+        language: 'typescript',
+        code: "import { Record } from 'dps'\nexport function filter(record: Record): bool { return true }\n",
+      },
+      config: { allowed_hosts: ['example.com'] },
+    }
+    const { status, body } = await client.call('POST', '/v1/smartmodules', upload)
+    expect([status, body]).toMatchObject([400, { error: { details: [{ path: '/config/allowed_hosts' }] } }])
   })
 })
 

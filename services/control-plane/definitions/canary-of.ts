@@ -14,7 +14,7 @@ export const withoutCanaries = (steps: readonly Step[]): Step[] => steps.map((st
 
 /** The version of a step as a canary with this share. */
 export function canaryOf(version: Step, share: number, maxFailing: number): CanaryDefinition {
-  const { sha256, kind, extism_function, input_format, output_format, config } = version
+  const { sha256, kind, extism_function, input_format, output_format, config, allowed_hosts } = version
   return {
     version: version.version,
     sha256,
@@ -23,6 +23,7 @@ export function canaryOf(version: Step, share: number, maxFailing: number): Cana
     input_format,
     output_format,
     config,
+    ...(allowed_hosts ? { allowed_hosts } : {}),
     share,
     max_failing: maxFailing,
   }

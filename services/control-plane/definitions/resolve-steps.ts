@@ -59,6 +59,7 @@ export async function resolveSteps(
         input_format: pinned.input_format,
         output_format: pinned.output_format,
         config,
+        ...(pinned.config.allowed_hosts ? { allowed_hosts: pinned.config.allowed_hosts } : {}),
         on_error: on_error ?? ON_ERROR_DEFAULT,
         ...(timeout_ms === undefined ? {} : { timeout_ms }),
         changes_keys,

@@ -30,7 +30,12 @@ async function moduleOf(db: Queryable, { module, newest }: KnownModule): Promise
   const given = source ? { source } : { wasm_binary: (await getBinary(db, newest.sha256)).toString('base64') }
   const formats = besides({ input_format, output_format }, { input_format: 'json', output_format: 'json' })
   // Those of a source are its class Settings.
-  const more = { ...formats, ...(source || !config.parameters ? {} : { parameters: config.parameters }) }
+  const { allowed_hosts } = config
+  const more = {
+    ...formats,
+    ...(allowed_hosts ? { allowed_hosts } : {}),
+    ...(source || !config.parameters ? {} : { parameters: config.parameters }),
+  }
   return besides(
     { description: module.description, ...given, tests: tests ?? undefined, config: Object.keys(more).length > 0 ? more : undefined },
     { description: '' },

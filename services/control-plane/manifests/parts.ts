@@ -48,12 +48,13 @@ export const hashOfBinary = (wasm: string): string => sha256Of(Buffer.from(wasm,
 
 export function moduleWanted(asked: ModulePart): Part {
   const { config, description, source, tests, wasm_binary } = asked
-  const { input_format, output_format, parameters } = config
+  const { input_format, output_format, parameters, allowed_hosts } = config
   return {
     ...(description === undefined ? {} : { description }),
     ...(source ? { code: source.code } : { binary: hashOfBinary(wasm_binary ?? '') }),
     input_format,
     output_format,
+    allowed_hosts: allowed_hosts ?? null,
     // A source's own class Settings may have made them.
     ...(parameters || !source ? { parameters: parameters ?? null } : {}),
     ...(tests ? { tests } : {}),
@@ -68,6 +69,7 @@ export const modulePart = ({ module, newest }: KnownModule, fingerprint: string 
   input_format: newest.input_format,
   output_format: newest.output_format,
   parameters: newest.config.parameters,
+  allowed_hosts: newest.config.allowed_hosts ?? null,
   tests: newest.tests ?? [],
 })
 

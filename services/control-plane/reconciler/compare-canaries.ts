@@ -14,7 +14,10 @@ import { compareSteps } from '../trace/compare-steps.ts'
 import { bytesOf, fitting } from '../trace/source-records.ts'
 import type { SourceRecord } from '../trace/trace.ts'
 
-type CanaryDeps = Pick<Deps, 'db' | 'cluster' | 'sourceReader' | 'cacheFolder' | 'workshop' | 'log' | 'notifyPublisher'>
+type CanaryDeps = Pick<
+  Deps,
+  'db' | 'cluster' | 'sourceReader' | 'connectorDefaults' | 'cacheFolder' | 'workshop' | 'log' | 'notifyPublisher'
+>
 
 /** Records of one pass; the first pass reads the newest ones, so that a quiet stream shows something too. */
 const PASS_RECORDS = 200

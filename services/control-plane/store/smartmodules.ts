@@ -8,6 +8,8 @@ import { findPage, type Page, type PageRequest } from './paging.ts'
 
 /** A row of `smartmodules`; built-in ones have no account. */
 export type SmartModuleRow = { id: string; account_id: string | null; name: string; description: string; status: string; created_at: Date }
+/** What a version was deployed with besides its formats: the JSON Schema of a step's config, and where a plug-in may send requests. */
+export type VersionConfig = { parameters?: Record<string, unknown> | undefined; allowed_hosts?: string[] | undefined }
 /** A row of `smartmodule_versions`; `ordinal` counts a SmartModule's versions from 1. */
 export type VersionRow = {
   smartmodule_id: string
@@ -18,7 +20,7 @@ export type VersionRow = {
   extism_function: ExtismFunction | null
   input_format: string
   output_format: string
-  config: Record<string, unknown>
+  config: VersionConfig
   bytes: number
   /** What it was made of, if it was deployed as a source. */
   source: SmartModuleSource | null

@@ -2,10 +2,19 @@
 import type { TailRecord } from '../../../shared/api/tail.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import type { Deps } from '../deps.ts'
 import { parseDeadLetter } from '../dead-letters/projection.ts'
 import type { ShownBytes } from '../dead-letters/show.ts'
-import { asJson, runTrace, showPlaced, showRecord, showStep, type Binaries, type Chain, type SourceRecord } from '../trace/trace.ts'
+import {
+  asJson,
+  runTrace,
+  showPlaced,
+  showRecord,
+  showStep,
+  type Binaries,
+  type Chain,
+  type SourceRecord,
+  type TraceDeps,
+} from '../trace/trace.ts'
 import type { Traced } from '../workshop/jobs.ts'
 import type { Place } from './places.ts'
 
@@ -29,7 +38,7 @@ export function topicFrame(place: Place, records: SourceRecord[]): Shown {
  * Values behind a step have no schema frame, whatever the sink.
  */
 export async function runFrame(
-  deps: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
+  deps: TraceDeps,
   accountId: string,
   place: Place,
   filter: Step | undefined,

@@ -7,6 +7,7 @@ import type { Deps } from '../deps.ts'
 import { toServiceError } from '../middleware/errors.ts'
 import { ServiceError, unavailable } from '../service-error.ts'
 import { getBinary } from '../store/smartmodules.ts'
+import type { TraceDeps } from '../trace/trace.ts'
 import { runFrame, topicFrame, type Shown } from './frames.ts'
 import type { Place } from './places.ts'
 import { sendFrames, type Frame } from './send-frames.ts'
@@ -26,7 +27,7 @@ export type TailOptions = {
 }
 
 export function tail(
-  deps: Pick<Deps, 'db' | 'cluster' | 'sourceReader' | 'cacheFolder' | 'workshop' | 'runTurns' | 'log'>,
+  deps: Pick<Deps, 'cluster' | 'sourceReader' | 'runTurns' | 'log'> & TraceDeps,
   { accountId, filter, last, place: find }: TailOptions,
 ): Events<(typeof tailStreamContract)['events']> {
   return async (listener) => {

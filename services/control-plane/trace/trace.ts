@@ -33,13 +33,13 @@ export type Binaries = ReadonlyMap<string, Uint8Array>
 async function jobSteps(db: Queryable, chain: Chain, binaries: Binaries): Promise<JobStep[]> {
   const { pipeline_id, steps } = chain
   return Promise.all(
-    steps.map(async ({ sha256, kind, extism_function, config, input_format, output_format }, index) => ({
+    steps.map(async ({ sha256, kind, extism_function, config, input_format, output_format, allowed_hosts }, index) => ({
       binary: binaries.get(sha256) ?? new Uint8Array(await getBinary(db, sha256)),
       kind,
       ...(extism_function ? { extismFunction: extism_function } : {}),
       parameters: undefined,
       document: initDocumentOf(
-        { config, input_format, output_format },
+        { config, input_format, output_format, allowed_hosts },
         {
           pipeline: pipeline_id,
           step: index,
@@ -77,13 +77,13 @@ export async function traceThrough(deps: TraceDeps, chain: Chain, found: SourceR
   return [...traced, ...(hanging ? [hanging] : [])].map((each, index) => describe(chain, records[index]!, each, room))
 }
 
-export type TraceDeps = Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>
+export type TraceDeps = Pick<Deps, 'db' | 'cacheFolder' | 'workshop' | 'connectorDefaults'>
 /** `records` as the chain saw them; `traced`: what it did with the first of them; `hanging`: the one after these, where it did not return. */
 export type RunTrace = { records: SourceRecord[]; traced: Traced[]; hanging: Traced | undefined }
 
 /** Throws ServiceError `conflict` when the chain does not start. */
 export async function runTrace(
-  { db, cacheFolder, workshop }: TraceDeps,
+  { db, cacheFolder, workshop, connectorDefaults }: TraceDeps,
   chain: Chain,
   found: SourceRecord[],
   binaries: Binaries = new Map(),
@@ -98,6 +98,7 @@ export async function runTrace(
       task: 'trace',
       kernel: await kernelBinary(cacheFolder),
       steps: await jobSteps(db, chain, binaries),
+      addresses: connectorDefaults.addresses,
       sinkSchemaId: frameIdOf(chain.sink),
       records: records.map(({ partition, offset, timestamp, record: { key, value, headers } }) => ({
         partition,

@@ -3,6 +3,7 @@
  * records, and asks the system that a connector's config names. All of it is an account's code, server or schema.
  */
 import { OperatorDefaults } from '../../../shared/connectors/connector.ts'
+import { AddressRules } from '../../../shared/connectors/address-guard.ts'
 import { z } from 'zod'
 import { SMARTMODULE_KINDS } from '../../../shared/model/smartmodule-kind.ts'
 import { unpacked } from './packed.ts'
@@ -75,7 +76,15 @@ const Job = z.discriminatedUnion('task', [
   z.object({ task: z.literal('compile'), code: z.string() }),
   /** A dry run only checks the configs. */
   z.object({ task: z.literal('start'), kernel: Bytes, steps: z.array(Step), isDryRun: z.boolean() }),
-  z.object({ task: z.literal('trace'), kernel: Bytes, steps: z.array(Step), sinkSchemaId: z.number(), records: z.array(Input) }),
+  /** `addresses`: what the requests of plug-ins may reach. */
+  z.object({
+    task: z.literal('trace'),
+    kernel: Bytes,
+    steps: z.array(Step),
+    sinkSchemaId: z.number(),
+    records: z.array(Input),
+    addresses: AddressRules,
+  }),
   z.object({ task: z.literal('check'), endpoint: Endpoint, withinMs: z.number() }),
   z.object({ task: z.literal('dispose'), endpoint: Endpoint }),
 ])

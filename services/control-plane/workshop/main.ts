@@ -7,6 +7,8 @@ import { compileSmartModule, SmartModuleCompileError } from '../../../shared/sma
 import { settingsOf } from '../../../shared/smartmodule/settings.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import type { Telemetry } from '../../../shared/smartmodule/call-seed.ts'
+import type { AddressRules } from '../../../shared/connectors/address-guard.ts'
+import type { SendRequest } from '../../../shared/model/plug-in-requests.ts'
 import { openInstance } from '../../../shared/smartmodule/host/open-instance.ts'
 import { checkEndpoint, disposeEndpoint } from './endpoints.ts'
 import { configFaults, parametersFault } from './config-faults.ts'
@@ -64,6 +66,13 @@ async function start(kernelBinary: Uint8Array, steps: JobStep[], isDryRun: boole
   return { started: true }
 }
 
+/** For steps that may send requests; loaded only for these. */
+async function senderOf(steps: JobStep[], addresses: AddressRules): Promise<SendRequest | undefined> {
+  if (steps.every(({ document }) => !document.allowed_hosts)) return undefined
+  const { openPlugInRequests } = await import('../../../shared/connectors/plug-in-requests.ts')
+  return openPlugInRequests(addresses, true).send
+}
+
 async function answerTo(job: Job): Promise<Answer> {
   switch (job.task) {
     case 'inspect':
@@ -74,7 +83,8 @@ async function answerTo(job: Job): Promise<Answer> {
       return start(job.kernel, job.steps, job.isDryRun)
     case 'trace': {
       const kernel = await WebAssembly.compile(new Uint8Array(job.kernel))
-      await traceRecords(kernel, job.steps, job.sinkSchemaId, job.records, (progress) => {
+      const { steps, sinkSchemaId, records, addresses } = job
+      await traceRecords(kernel, { steps, sinkSchemaId, records, send: await senderOf(steps, addresses) }, (progress) => {
         send({ progress })
         return parent.flushed()
       })

@@ -11,17 +11,19 @@ import { callWatchOver } from '../../../shared/smartmodule/host/call-watch.ts'
 import { openKernel, type Kernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { RecordRefused } from '../../../shared/smartmodule/host/failure-policies.ts'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
-import type { JobStep, Progress, TracedRecord, TraceInput } from './jobs.ts'
+import type { Job, Progress, TracedRecord, TraceInput } from './jobs.ts'
+import type { SendRequest } from '../../../shared/model/plug-in-requests.ts'
 import { isSameRecord } from './same-record.ts'
 
 const LARGEST = 64 << 20
 
+/** `send`: sends the requests of plug-ins. */
+type TraceJob = Pick<Extract<Job, { task: 'trace' }>, 'steps' | 'sinkSchemaId' | 'records'> & { send: SendRequest | undefined }
+
 /** Traces each input record, in order, and reports as it goes. Throws SmartModuleTrap when a step does not start. */
 export async function traceRecords(
   kernelModule: WebAssembly.Module,
-  steps: JobStep[],
-  sinkSchemaId: number,
-  inputs: TraceInput[],
+  { steps, sinkSchemaId, records: inputs, send }: TraceJob,
   onProgress: (progress: Progress) => Promise<void>,
 ): Promise<void> {
   const kernel = await openKernel(kernelModule)
@@ -34,7 +36,7 @@ export async function traceRecords(
     // Each chain has a single step, which is its step 0.
     chains.push(
       await openChain(
-        { steps: [{ module, kind, extismFunction, document: { ...document, step: 0 }, onError: ALWAYS_SAY }] },
+        { steps: [{ module, kind, extismFunction, document: { ...document, step: 0 }, onError: ALWAYS_SAY }], send },
         kernel,
         watch,
         { log: (_step, _level, line) => logs.add(line), measure: (_step, kind, name, value) => logs.add(`${kind} ${name} ${value}`) },

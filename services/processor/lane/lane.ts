@@ -19,6 +19,7 @@ import { openRowTarget } from './row-target.ts'
 import { createBufferPool } from './buffer-pool.ts'
 import { ownThreadId } from './priority.ts'
 import { createLaneTelemetry } from './lane-telemetry.ts'
+import { createPlugInCalls } from './plug-in-calls.ts'
 import { runPartition } from './run-partition.ts'
 import { writeNote, type Phase } from '../channel/notes.ts'
 
@@ -35,6 +36,8 @@ function say(message: FromLane, transfer: ArrayBuffer[] = []): void {
 }
 
 const telemetry = createLaneTelemetry((chainId, lines, dropped) => say({ type: 'log', chainId, lines, dropped }))
+
+const plugInCalls = createPlugInCalls(say)
 
 /** Should the process end meanwhile, the note tells the supervisor for which run. */
 async function noted(runId: string | undefined, phase: Phase, work: () => Promise<void>): Promise<void> {
@@ -57,6 +60,7 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
         partitions: spec.partitions,
         rows: target?.rows,
         on_error: spec.sinkOnError,
+        send: plugInCalls.senderOf(chainId),
       },
       kernel,
       watch,
@@ -135,6 +139,8 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
 // One message at a time: while a round awaits a plug-in, the next one must not touch the kernel.
 let turn = Promise.resolve()
 port.on('message', (message: ToLane) => {
+  // What a round waits for does not wait for the round.
+  if (message.type === 'answer') return plugInCalls.settle(message.requestId, message.answer)
   turn = turn.then(() => {
     if (message.type === 'open') return noted(message.chain.runId, 'open', () => open(message.chainId, message.chain))
     if (message.type === 'run') return noted(chains.get(message.chainId)?.spec.runId, 'run', () => run(message))

@@ -5,6 +5,7 @@
  */
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import { lastChain } from '../../../shared/smartmodule/host/call-watch.ts'
+import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-requests.ts'
 import { Interrupted } from '../interruption.ts'
 import type { BufferPool } from './buffer-pool.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
@@ -53,6 +54,8 @@ export type LanesOptions = {
   onStuck: () => void
   /** Lines of a chain's SmartModules, or how many of them were dropped. */
   onLog: (chain: LaneChain, lines: readonly LaneLine[], dropped: number) => void
+  /** Sends a request of one of the chain's plug-ins. */
+  onRequest: (chain: LaneChain, request: PlugInRequest) => Promise<PlugInAnswer>
   /** What a chain's SmartModules have measured in a run. */
   onMeasured: (chain: LaneChain, measures: readonly Measure[]) => void
 }
@@ -84,6 +87,15 @@ export function openLanes(options: LanesOptions): Lanes {
       case 'log': {
         const chain = lane.chains.get(message.chainId)
         return chain && options.onLog(chain.spec, message.lines, message.dropped)
+      }
+      case 'request': {
+        const { chainId, requestId, request } = message
+        const chain = lane.chains.get(chainId)
+        if (!chain) return
+        void options.onRequest(chain.spec, request).then((answer) => {
+          if (!lane.closed) post(lane, { type: 'answer', requestId, answer })
+        })
+        return
       }
       default:
         return turns.onAnswer(lane, message)

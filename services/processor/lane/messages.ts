@@ -7,6 +7,7 @@ import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
 import type { CanarySpec, ReplayHints } from '../../../shared/smartmodule/host/spec.ts'
+import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-requests.ts'
 import type { LaneLine } from './lane-telemetry.ts'
 
 /** A version of a SmartModule as a lane needs it. The module is compiled once per processor and posted by reference. */
@@ -29,6 +30,7 @@ export type LaneStep = LaneVersion & {
 
 /** Everything a lane must know to run a pipeline's chain. Sizes in bytes. */
 export type LaneChain = {
+  accountId: string
   /** Of the pipeline or job (`runIdOf`): what the lane notes while it is at work. */
   runId: string
   pipelineId: string
@@ -93,6 +95,8 @@ export type PartitionOutcome = {
 export type ToLane =
   | { type: 'open'; chainId: number; chain: LaneChain }
   | { type: 'close'; chainId: number }
+  /** What came back for a plug-in's request. */
+  | { type: 'answer'; requestId: number; answer: PlugInAnswer }
   /** Buffers of written output batches, for the lane to reuse. */
   | { type: 'recycle'; buffers: ArrayBuffer[] }
   | {
@@ -112,6 +116,8 @@ export type FromLane =
   /** `threadId`: the operating system's id of the thread, 0 when unknown. */
   | { type: 'ready'; threadId: number }
   | { type: 'opened'; chainId: number }
+  /** An HTTP request of one of the chain's plug-ins, which waits for `answer`. */
+  | { type: 'request'; chainId: number; requestId: number; request: PlugInRequest }
   | { type: 'refused'; chainId: number; step: number; message: string }
   /**
    * `inputs`: the buffers of partitions that were run to their end. `rest`: what was left when the outcomes became too large. `lost`:

@@ -15,7 +15,7 @@ export type TurnsOptions = {
   now: () => number
 }
 export type Turns = ReturnType<typeof createTurns>
-export type RoundAnswer = Exclude<FromLane, { type: 'ready' | 'opened' | 'refused' | 'log' }>
+export type RoundAnswer = Exclude<FromLane, { type: 'ready' | 'opened' | 'refused' | 'log' | 'request' }>
 
 /** A slow chain counts as normal again after this many turns in a row that were not slow. */
 const CALM_TURNS = 50

@@ -39,6 +39,7 @@ export async function chainOf(definition: PipelineDefinition, task: number, defi
   }
   const bytesMax = sink.kind === 'topic' ? sink.bytes_max : EXTERNAL_RECORD_BYTES_MAX
   return {
+    accountId: definition.account_id,
     runId: runIdOf(definition),
     pipelineId: definition.pipeline_id,
     task,

@@ -18,6 +18,7 @@ import { createBufferPool } from '../lane/buffer-pool.ts'
 import { openPhases } from '../phases.ts'
 import { openByteBudget } from '../task/byte-budget.ts'
 import { createDefinitions } from './definitions.ts'
+import { createPlugInRequests } from './plug-in-requests.ts'
 import { openReports, type Reports } from './reports.ts'
 import { openSlots, type Slots } from './slots.ts'
 import { currentRun } from './task-life.ts'
@@ -95,6 +96,7 @@ async function start(settings: Settings): Promise<void> {
   const inputs = createBufferPool(settings.fetchBudgetBytes)
   const phases = await openPhases(settings.faults)
   const telemetry = createRunnerTelemetry((value) => parent.send(value), now)
+  const plugInRequests = createPlugInRequests(definitions)
   const lanes = phases.openLanes({
     inputs,
     count: settings.lanes,
@@ -105,6 +107,7 @@ async function start(settings: Settings): Promise<void> {
     notesFd: NOTES_FD,
     onLog: telemetry.onLog,
     onMeasured: telemetry.onMeasured,
+    onRequest: plugInRequests.send,
     onStuck() {
       log.error('a lane does not end: ending the process')
       end()
@@ -138,6 +141,7 @@ async function start(settings: Settings): Promise<void> {
     reports?.close()
     telemetry.close()
     await lanes.close()
+    await plugInRequests.close()
     await cluster.close()
   }
   parent.send({ type: 'ready' })

@@ -42,10 +42,13 @@ export type Chain = {
 
 type Version = Pick<StepSpec, 'module' | 'kind' | 'extismFunction' | 'document'>
 
-async function openVersion(version: Version, watch: CallWatch, own: Telemetry, kernel: WebAssembly.Module): Promise<StepInstance> {
+/** What instances are opened with besides their own version. */
+type Around = { watch: CallWatch; kernel: WebAssembly.Module; send: ChainSpec['send'] }
+
+async function openVersion(version: Version, { watch, kernel, send }: Around, own: Telemetry): Promise<StepInstance> {
   enterStart(watch, version.document.step)
   try {
-    return await openInstance(version, version.document, own, kernel)
+    return await openInstance(version, version.document, own, kernel, send)
   } finally {
     leaveCall(watch)
   }
@@ -67,17 +70,21 @@ function specAt(steps: readonly StepSpec[], step: number): StepSpec {
 async function openStep(
   spec: StepSpec,
   step: number,
-  watch: CallWatch,
+  around: Around,
   telemetry: StepTelemetry,
   record: CanaryRecord | undefined,
-  kernel: WebAssembly.Module,
 ): Promise<StepInstance> {
   const own = telemetryOf(telemetry, step)
-  const running = await openVersion(spec, watch, own, kernel)
+  const running = await openVersion(spec, around, own)
   if (!spec.canary || !record) return running
   const ofCanary: Telemetry = { ...own, log: (level, line) => own.log(level, `canary: ${line}`) }
-  return openCanaryStep(running, await openVersion(spec.canary, watch, ofCanary, kernel), spec.canary.share, record)
+  return openCanaryStep(running, await openVersion(spec.canary, around, ofCanary), spec.canary.share, record)
 }
+
+const openerOf =
+  ({ steps }: ChainSpec, around: Around, telemetry: StepTelemetry, canaries: readonly (CanaryRecord | undefined)[]) =>
+  (step: number): Promise<StepInstance> =>
+    openStep(specAt(steps, step), step, around, telemetry, canaries[step])
 
 /** All steps' instances; where one does not open, none stays. */
 async function openAll(steps: readonly StepSpec[], open: (step: number) => Promise<StepInstance>): Promise<StepInstance[]> {
@@ -147,7 +154,7 @@ const canariesOf = ({ steps, on_error }: ChainSpec, telemetry: StepTelemetry) =>
 /** A chain with an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
 export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, telemetry: StepTelemetry): Promise<Chain> {
   const canaries = canariesOf(spec, telemetry)
-  const open = (step: number) => openStep(specAt(spec.steps, step), step, watch, telemetry, canaries[step], kernel.module)
+  const open = openerOf(spec, { watch, kernel: kernel.module, send: spec.send }, telemetry, canaries)
   const instances = await openAll(spec.steps, open)
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)

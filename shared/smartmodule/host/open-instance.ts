@@ -1,12 +1,14 @@
 /** Opens an instance of a step's SmartModule, of whichever kind it is. */
 import type { InitDocument } from '../abi.ts'
 import type { Telemetry } from '../call-seed.ts'
+import type { SendRequest } from '../../model/plug-in-requests.ts'
 import { openBatchInstance } from './batch-instance.ts'
 import type { StepSpec } from './spec.ts'
 import type { StepInstance } from './step.ts'
 
 /**
- * Throws SmartModuleTrap when the instance does not start or refuses its config. `kernel` is the compiled `host/kernel`. Most chains have
+ * Throws SmartModuleTrap when the instance does not start or refuses its config. `kernel` is the compiled `host/kernel`; `send`: for plug-ins
+ * that send HTTP requests. Most chains have
  * batch modules alone: the other kinds are loaded for the first module of theirs.
  */
 export async function openInstance(
@@ -14,13 +16,14 @@ export async function openInstance(
   document: InitDocument,
   telemetry: Telemetry,
   kernel: WebAssembly.Module,
+  send?: SendRequest,
 ): Promise<StepInstance> {
   switch (kind) {
     case 'batch':
       return openBatchInstance(module, document, telemetry)
     case 'extism': {
       const { openExtismInstance } = await import('./plug-ins/extism.ts')
-      return openExtismInstance(module, extismFunction ?? 'process', document, telemetry, kernel)
+      return openExtismInstance(module, extismFunction ?? 'process', document, telemetry, kernel, send)
     }
     case 'redpanda': {
       const { openRedpandaInstance } = await import('./plug-ins/redpanda.ts')

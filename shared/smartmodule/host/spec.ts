@@ -3,6 +3,7 @@ import type { OnError } from '../../model/definition.ts'
 import type { ExtismFunction, SmartModuleKind } from '../../model/smartmodule-kind.ts'
 import type { LogLevel, Measure } from '../../model/telemetry.ts'
 import type { InitDocument } from '../abi.ts'
+import type { SendRequest } from '../../model/plug-in-requests.ts'
 import type { RowTarget } from './rows.ts'
 
 /** Another version of a step, for the records of a share of the keys; `maxFailing`: the share of them that it may fail. */
@@ -22,9 +23,16 @@ export type StepSpec = {
 /**
  * What a chain is opened with. `reframe_schema_id`: the schema id that a chain without steps writes into its values. `partitions`: the
  * number of sink partitions, over which records are spread by key; without it, all go to one. `rows`: takes the last step's output
- * instead of batches for a topic. `on_error`: the policy for failures of no step and for steps without their own policy.
+ * instead of batches for a topic. `send`: sends the HTTP requests of plug-ins. `on_error`: the policy for failures of no step and for steps without their own policy.
  */
-export type ChainSpec = { steps: StepSpec[]; reframe_schema_id?: number; on_error?: OnError; partitions?: number; rows?: RowTarget }
+export type ChainSpec = {
+  steps: StepSpec[]
+  reframe_schema_id?: number
+  on_error?: OnError
+  partitions?: number
+  rows?: RowTarget
+  send?: SendRequest
+}
 
 /** One source batch, decompressed. Records below `firstDelta` (before the position) are left out; keyless ones go to `sinkPartition`. */
 export type SourceBatch = {

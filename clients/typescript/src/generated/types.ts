@@ -314,6 +314,7 @@ export type DeploySmartModuleRequest = {
     input_format?: 'json' | 'text' | 'bytes'
     output_format?: 'json' | 'text' | 'bytes'
     /** JSON Schema for the config of a step that uses the SmartModule */ parameters?: Record<string, unknown>
+    /** Hosts that an Extism plug-in may send HTTP requests to: names, or `*.` and a domain */ allowed_hosts?: string[]
   }
 }
 
@@ -685,6 +686,7 @@ export type ManifestSmartModule = {
     input_format?: 'json' | 'text' | 'bytes'
     output_format?: 'json' | 'text' | 'bytes'
     /** JSON Schema for the config of a step that uses the SmartModule */ parameters?: Record<string, unknown>
+    /** Hosts that an Extism plug-in may send HTTP requests to: names, or `*.` and a domain */ allowed_hosts?: string[]
   }
 }
 
@@ -1119,6 +1121,7 @@ export type TestSmartModuleRequest = {
     input_format?: 'json' | 'text' | 'bytes'
     output_format?: 'json' | 'text' | 'bytes'
     config?: Record<string, unknown>
+    /** Of a plug-in that is not deployed */ allowed_hosts?: string[]
   }[]
   records?: {
     key?: string | null

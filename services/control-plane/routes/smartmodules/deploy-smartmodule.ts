@@ -57,10 +57,16 @@ export const deploySmartModule = operation(deploySmartModuleContract, async (dep
     { source, wasm_binary },
     body.config.parameters,
   )
+  if (body.config.allowed_hosts && kind !== 'extism')
+    throw invalidRequest([{ path: '/config/allowed_hosts', message: 'is for Extism plug-ins: no other SmartModule sends requests' }])
   const tests = body.tests ?? (await testsBefore(db, caller.accountId, body.name))
   const { input_format, output_format, ...given } = body.config
   const config = { ...given, ...(parameters ? { parameters } : {}) }
-  const candidate = { sha256, kind, binary, input_format, output_format, ...(extismFunction ? { extism_function: extismFunction } : {}) }
+  const more = {
+    ...(extismFunction ? { extism_function: extismFunction } : {}),
+    ...(config.allowed_hosts ? { allowed_hosts: config.allowed_hosts } : {}),
+  }
+  const candidate = { sha256, kind, binary, input_format, output_format, ...more }
   const details = await testFaults(deps, caller.accountId, candidate, tests)
   if (details.length > 0) throw invalidRequest(details)
   try {

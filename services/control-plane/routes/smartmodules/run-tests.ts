@@ -3,14 +3,15 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ModuleTest } from '../../../../shared/api/smartmodules.ts'
 import type { Trace } from '../../../../shared/api/operate.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
-import type { Deps } from '../../deps.ts'
 import { ServiceError, type Detail } from '../../service-error.ts'
-import { JSON_ENDS, traceThrough } from '../../trace/trace.ts'
+import { JSON_ENDS, traceThrough, type TraceDeps } from '../../trace/trace.ts'
 import { givenRecords, UNDEPLOYED } from './given-records.ts'
 
 type Step = PipelineDefinition['steps'][number]
 /** The version, as a step without a config. */
-export type Candidate = Pick<Step, 'sha256' | 'kind' | 'extism_function' | 'input_format' | 'output_format'> & { binary: Uint8Array }
+export type Candidate = Pick<Step, 'sha256' | 'kind' | 'extism_function' | 'input_format' | 'output_format' | 'allowed_hosts'> & {
+  binary: Uint8Array
+}
 
 const SHOWN_MAX = 200
 const shown = (value: unknown): string => {
@@ -29,7 +30,7 @@ function difference(path: string, made: unknown[], expected: unknown[]): Detail[
 
 /** What the tests find wrong, by their paths in the request; empty where all pass. */
 export async function testFaults(
-  deps: Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>,
+  deps: TraceDeps,
   accountId: string,
   { binary, ...candidate }: Candidate,
   tests: ModuleTest[],

@@ -32,7 +32,10 @@ async function resolveTrial({ db, workshop }: Pick<Deps, 'db' | 'workshop'>, { a
   const steps: ResolvedStep[] = []
   const details: Detail[] = []
   let bytes = 0
-  for (const [index, { module_id, version, source, wasm_binary, config, input_format, output_format }] of processors.entries()) {
+  for (const [
+    index,
+    { module_id, version, source, wasm_binary, config, input_format, output_format, allowed_hosts },
+  ] of processors.entries()) {
     if (module_id !== undefined) {
       const found: Detail[] = []
       const entry = { module_id, config, changes_keys: false, ...(version === undefined ? {} : { version }) }
@@ -55,7 +58,11 @@ async function resolveTrial({ db, workshop }: Pick<Deps, 'db' | 'workshop'>, { a
       throw invalidRequest([{ path: `/processors/${index}`, message: `the uploads have more than ${UPLOAD_BYTES_MAX >> 20} MiB together` }])
     const name = source ? 'source' : 'wasm_binary'
     const own = { ...UNDEPLOYED, name, sha256, kind, ...(extismFunction ? { extism_function: extismFunction } : {}) }
-    steps.push({ index, parameters, definition: { ...own, config, input_format, output_format } })
+    steps.push({
+      index,
+      parameters,
+      definition: { ...own, config, input_format, output_format, ...(allowed_hosts ? { allowed_hosts } : {}) },
+    })
   }
   return { steps, binaries, details }
 }

@@ -4,7 +4,9 @@
  */
 import type { LogLevel } from '../../../model/telemetry.ts'
 import { CallEnded, type CallSeed, type HostFunctions } from '../../call-seed.ts'
+import type { SendRequest } from '../../../model/plug-in-requests.ts'
 import { openKernel } from '../kernel.ts'
+import { openExtismHttp } from './extism-http.ts'
 
 /** Blocks outside of a plug-in's memory that it allocates in one call. */
 const BLOCK_BYTES_MAX = 64 << 20
@@ -43,8 +45,11 @@ export type ExtismEnv = {
   memoryBytes(): number
 }
 
-/** `kernel` is compiled from `host/kernel`; `config` is the plug-in's. */
-export async function openExtismEnv(kernel: WebAssembly.Module, config: Record<string, string>, call: CallSeed): Promise<ExtismEnv> {
+/** What a plug-in is given: its config, the hosts that it may send requests to, and who sends them. */
+export type ExtismGiven = { config: Record<string, string>; allowedHosts: readonly string[]; send: SendRequest | undefined }
+
+/** `kernel` is compiled from `host/kernel`. */
+export async function openExtismEnv(kernel: WebAssembly.Module, given: ExtismGiven, call: CallSeed): Promise<ExtismEnv> {
   const blocks = (await openKernel(kernel)) as unknown as Blocks
   const variables = new Map<string, Buffer>()
   let blockCount = 0
@@ -70,7 +75,8 @@ export async function openExtismEnv(kernel: WebAssembly.Module, config: Record<s
   }
   const log = (level: LogLevel) => (block: bigint) =>
     call.telemetry.log(level, read(block)?.subarray(0, LOG_BYTES_MAX).toString('utf8') ?? '')
-  const texts = new Map(Object.entries(config).map(([name, text]) => [name, Buffer.from(text)]))
+  const http = openExtismHttp({ read, give }, given.allowedHosts, given.send, call.telemetry)
+  const texts = new Map(Object.entries(given.config).map(([name, text]) => [name, Buffer.from(text)]))
   return {
     functions: {
       alloc,
@@ -106,9 +112,11 @@ export async function openExtismEnv(kernel: WebAssembly.Module, config: Record<s
       log_info: log('info'),
       log_warn: log('warn'),
       log_error: log('error'),
+      ...http.functions,
     },
     begin(input) {
       blocks.blocksReset()
+      http.begin()
       blockCount = 1
       blockBytes = input.length
       const pointer = blocks.inputOpen(input.length)

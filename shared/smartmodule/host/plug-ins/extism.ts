@@ -11,7 +11,9 @@ import { hostFunctions } from '../../imports.ts'
 import type { Kernel } from '../kernel.ts'
 import type { BatchContext, StepInstance } from '../step.ts'
 import { openExtismEnv, type ExtismEnv } from './extism-env.ts'
-import { initialise, instantiatePlugIn } from './instantiate.ts'
+import type { SendRequest } from '../../../model/plug-in-requests.ts'
+import { sendsRequests } from './extism-http.ts'
+import { initialise, instantiatePlugIn, promising } from './instantiate.ts'
 import { openPlugInSection, textsOf } from './section.ts'
 
 /** Of the array that one call of `array_map` returns. */
@@ -20,6 +22,9 @@ const ELEMENTS_MAX = 100_000
 /** A plug-in's answer for one record: keep it, drop it, or replace it with records of these values. */
 type Outcome = 'keep' | 'drop' | Buffer[]
 
+/** A call of a plug-in; one that may send requests is suspended meanwhile. */
+type PlugIn = () => number | undefined | Promise<number | undefined>
+
 /** A plug-in whose Extism config is the step's: strings as they are, other values as JSON. Throws SmartModuleTrap if it does not start. */
 export async function openExtismInstance(
   module: WebAssembly.Module,
@@ -27,21 +32,23 @@ export async function openExtismInstance(
   document: InitDocument,
   telemetry: Telemetry,
   kernelModule: WebAssembly.Module,
+  send: SendRequest | undefined,
 ): Promise<StepInstance> {
   const call = newCallSeed(telemetry)
   let env: ExtismEnv
-  let plugIn: () => number | undefined
+  let plugIn: PlugIn
   try {
-    env = await openExtismEnv(kernelModule, textsOf(document), call)
+    env = await openExtismEnv(kernelModule, { config: textsOf(document), allowedHosts: document.allowed_hosts ?? [], send }, call)
     const instance = await instantiatePlugIn(module, { ...hostFunctions(call), 'extism:host/env': env.functions })
     call.memoryOf = instance.exports.memory as WebAssembly.Memory
     initialise(instance)
-    plugIn = instance.exports[functionName] as () => number | undefined
+    const called = instance.exports[functionName]
+    plugIn = (sendsRequests(module) ? promising(called) : called) as PlugIn
   } catch (error) {
     throw new SmartModuleTrap(document.step, `failed while starting: ${reasonOf(error)}`)
   }
 
-  function runRecords(kernel: Kernel, context: BatchContext): void {
+  async function runRecords(kernel: Kernel, context: BatchContext): Promise<void> {
     const section = openPlugInSection(kernel, document, context)
     for (const record of section.asked) {
       const input = section.inputs[record]!
@@ -49,7 +56,11 @@ export async function openExtismInstance(
       call.timestampMs = Number(section.timeOf(record))
       let outcome: Outcome
       try {
-        outcome = callPlugIn(plugIn, functionName, env, input, section.bytesLeft())
+        env.begin(input)
+        // Awaited only where it has to be: a promise for each record would cost as much as the call.
+        const running = plugIn()
+        const code = running instanceof Promise ? await running : running
+        outcome = outcomeOf(code, functionName, env, section.bytesLeft())
         context.alive()
       } catch (error) {
         // The call was cut off: what its instance holds is not to be trusted. A RangeError is a stack that overflowed.
@@ -67,18 +78,10 @@ export async function openExtismInstance(
 }
 
 /** Throws CallEnded for an output of more than `bytesMax`, and an error with the plug-in's own text when it reports one. */
-function callPlugIn(
-  plugIn: () => number | undefined,
-  functionName: ExtismFunction,
-  env: ExtismEnv,
-  input: Buffer,
-  bytesMax: number,
-): Outcome {
-  env.begin(input)
-  // Some toolkits make functions without a result, which stands for 0.
-  const code = plugIn() ?? 0
+function outcomeOf(code: number | undefined, functionName: ExtismFunction, env: ExtismEnv, bytesMax: number): Outcome {
   const said = env.error()
-  if (code !== 0 || said !== undefined) throw new Error(said ?? `returned ${code}`)
+  // Some toolkits make functions without a result, which stands for 0.
+  if ((code ?? 0) !== 0 || said !== undefined) throw new Error(said ?? `returned ${code}`)
   const bytes = env.output(bytesMax)
   switch (functionName) {
     case 'filter': {

@@ -8,7 +8,7 @@ import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
 import { CallEnded, newCallSeed, type CallSeed, type HostFunctions, type Telemetry } from '../../call-seed.ts'
 import { hostFunctions } from '../../imports.ts'
 import type { BatchContext, StepInstance } from '../step.ts'
-import { instantiatePlugIn } from './instantiate.ts'
+import { instantiatePlugIn, promising, suspending } from './instantiate.ts'
 import { decodeTransformRecord, decodeTopic, encodeTransformRecord } from './transform-record.ts'
 import { openPlugInSection, textsOf, type PlugInSection } from './section.ts'
 
@@ -34,12 +34,6 @@ type Work = {
   records: number[]
   encoded: Buffer[]
   read: number
-}
-
-/** Not yet in TypeScript's library: https://github.com/WebAssembly/js-promise-integration */
-const { Suspending, promising } = WebAssembly as unknown as {
-  Suspending: new (call: (...values: number[]) => Promise<number>) => WebAssembly.ImportValue
-  promising(call: unknown): () => Promise<unknown>
 }
 
 /** Throws SmartModuleTrap unless the transform comes to ask for its first batch. */
@@ -164,7 +158,7 @@ function openGuest(call: CallSeed): {
       redpanda_transform: {
         check_abi_version_1: nothing,
         check_abi_version_2: nothing,
-        read_batch_header: new Suspending(readBatchHeader),
+        read_batch_header: suspending(readBatchHeader),
         read_next_record: readNextRecord,
         write_record: (at: number, length: number) => write(at, length, 0, 0),
         write_record_with_options: write,

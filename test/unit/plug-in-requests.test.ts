@@ -1,0 +1,129 @@
+/** HTTP requests of Extism plug-ins: to the hosts of their version alone, within bounds, and answered as a proxy would where nothing comes back. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openPlugInRequests } from '../../shared/connectors/plug-in-requests.ts'
+import { HOST_PATTERN, isAllowedHost } from '../../shared/model/plug-in-requests.ts'
+import { openTestChain } from '../harness/chains.ts'
+import { compileFixture } from '../harness/compiled-fixtures.ts'
+
+let url: string
+const asked: string[] = []
+
+async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  const body = Buffer.concat(parts).toString()
+  asked.push(`${request.method} ${request.url} ${request.headers['x-from'] ?? ''} ${body}`.trim())
+  if (request.url === '/silent') return
+  if (request.url === '/large') return void response.end(Buffer.alloc((1 << 20) + 1))
+  if (request.url === '/elsewhere') return void response.writeHead(307, { location: 'http://127.0.0.2:1/' }).end()
+  if (request.url === '/teapot') return void response.writeHead(418, { 'x-kind': 'pot' }).end('short and stout')
+  response.end(`of ${request.url}`)
+}
+const server = createServer((request, response) => void serve(request, response))
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+async function openAsking(how: { isTrial?: boolean; hosts?: string[]; addresses?: Parameters<typeof openPlugInRequests>[0] } = {}) {
+  const { send } = openPlugInRequests(how.addresses ?? 'any', how.isTrial ?? false)
+  return openTestChain(
+    [{ name: 'ask', config: {} }],
+    { ask: await WebAssembly.compile(new Uint8Array(await compileFixture('ask'))) },
+    undefined,
+    {
+      kind: 'extism',
+      extismFunction: 'map',
+      allowedHosts: how.hosts ?? ['127.0.0.1'],
+      send,
+    },
+  )
+}
+const request = (path: string, more: object = {}) => JSON.stringify({ url: `${url}${path}`, ...more })
+
+describe('a plug-in', () => {
+  it('gets the status, the headers and the body of each of its requests', async () => {
+    const chain = await openAsking()
+    asked.length = 0
+    const { values, failures } = await chain.run([
+      request('/a'),
+      request('/teapot', { headers: { 'X-From': 'a plug-in' } }),
+      `+${request('/b', { method: 'post' })}`,
+    ])
+    expect(failures).toEqual([])
+    expect(values.map((value) => value!.replace(/\{.*\} /, ''))).toEqual(['200 of /a', '418 short and stout', '200 of /b'])
+    expect(values[1]).toContain('"x-kind":"pot"')
+    expect(asked).toEqual(['GET /a', 'GET /teapot a plug-in', `POST /b  ${request('/b', { method: 'post' })}`])
+  })
+
+  it('is answered 502 or 504 for what can not be reached, is too large or does not come', { timeout: 20_000 }, async () => {
+    const chain = await openAsking()
+    const { values, failures } = await chain.run([
+      JSON.stringify({ url: 'http://127.0.0.1:1/' }),
+      request('/large'),
+      request('/elsewhere'),
+      request('/silent'),
+      request('/after'),
+    ])
+    expect(failures).toEqual([])
+    expect(values).toEqual(['502 {} ', '502 {} ', '502 {} ', '504 {} ', expect.stringMatching(/^200 .* of \/after$/)])
+  })
+
+  it('fails the record whose request goes to another host, is none, or is one of too many', async () => {
+    const chain = await openAsking()
+    const { values, failures } = await chain.run([
+      request('/x').replace('127.0.0.1', 'localhost'),
+      JSON.stringify({ url: 'file:///etc/passwd' }),
+      'no JSON',
+      `*${request('/many')}`,
+      request('/last'),
+    ])
+    expect(values).toEqual([expect.stringMatching(/^200 .* of \/last$/)])
+    expect(failures.map(({ delta, message }) => [delta, message])).toMatchObject([
+      [0, expect.stringContaining('may not send a request to localhost')],
+      [1, expect.stringContaining('no HTTP request')],
+      [2, expect.stringContaining('no HTTP request')],
+      [3, expect.stringContaining('more than 10 requests')],
+    ])
+  })
+
+  it('reaches no address that connectors may not reach', async () => {
+    const chain = await openAsking({ addresses: { allowed: [], own: [] } })
+    asked.length = 0
+    expect((await chain.run([request('/private')])).values).toEqual(['502 {} '])
+    expect(asked).toEqual([])
+  })
+
+  it('only reads in a trial', async () => {
+    const chain = await openAsking({ isTrial: true })
+    asked.length = 0
+    const { values } = await chain.run([request('/a'), request('/b', { method: 'DELETE' })])
+    expect(values).toEqual([expect.stringMatching(/^200 .* of \/a$/), '502 {} '])
+    expect(asked).toEqual(['GET /a'])
+  })
+})
+
+describe('the hosts of a version', () => {
+  it.each([
+    ['api.example.com', ['api.example.com'], true],
+    ['api.example.com', ['example.com'], false],
+    ['api.example.com', ['*.example.com'], true],
+    ['example.com', ['*.example.com'], false],
+    ['evil-example.com', ['*.example.com'], false],
+    ['example.com.evil.org', ['*.example.com', 'example.com'], false],
+  ])('%s is allowed by %j: %s', (host, patterns, expected) => {
+    expect(isAllowedHost(host, patterns)).toBe(expected)
+  })
+
+  it.each(['*', '*.', 'https://a.b', 'a.b:80', 'A.b', 'a..', '-a', '', 'a.*.b'])('are not %j', (pattern) => {
+    expect(HOST_PATTERN.test(pattern)).toBe(false)
+  })
+})
