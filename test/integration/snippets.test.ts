@@ -1,6 +1,6 @@
 /** What the documents tell people to type, run as it stands there: in a shell, in Node, in Python, or sent to the API. */
 import { execFile, spawn } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -223,5 +223,31 @@ describe('the guide to SmartModules', () => {
     expect(sent.length).toBe(6)
     // All that is shown was sent, but for a plug-in that only has the beginning of its binary.
     expect(given.filter((body) => !('wasm_binary' in body)).length).toBe(6)
+  })
+})
+
+describe('the guide to connectors', () => {
+  it('shows a connector that compiles', { timeout: 60_000 }, async () => {
+    await cp(join(ROOT, 'shared'), join(folder, 'shared'), { recursive: true })
+    await cp(join(ROOT, 'package.json'), join(folder, 'package.json'))
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    const example = join(folder, 'shared', 'connectors', 'example')
+    await mkdir(example)
+    for (const block of await blocksOf('docs/connectors-writing.md', 'ts')) {
+      const name = ['openExampleSink(', 'openExampleSource('].findIndex((opens) => block.includes(`function ${opens}`))
+      await writeFile(join(example, ['sink.ts', 'source.ts'][name] ?? 'connector.ts'), block)
+    }
+    const config = { extends: join(ROOT, 'tsconfig.json'), include: [], files: ['connector.ts', 'sink.ts', 'source.ts'] }
+    await writeFile(
+      join(example, 'tsconfig.json'),
+      JSON.stringify({ ...config, compilerOptions: { noEmit: true, noUnusedParameters: false, noUnusedLocals: false } }),
+    )
+    const compiled = run('tsc', ['-p', example], { env: environment(), timeout: 50_000 })
+    expect(
+      await compiled.then(
+        () => '',
+        ({ stdout }: { stdout: string }) => stdout,
+      ),
+    ).toBe('')
   })
 })
