@@ -3,7 +3,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
-.PHONY: help run test check format build bench chaos attack fuzz outage example console-budget account link suspend quotas docs clients
+.PHONY: help run test check format build bench chaos attack fuzz outage example console-budget console-heap account link suspend quotas docs clients
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -34,6 +34,9 @@ build: node_modules/.installed ## build the console and the documentation
 console-budget: node_modules/.installed ## build the console and say what a browser loads of it, beside what it may
 	@$(NODE) deploy/local/web-pages.ts
 	@$(NODE) test/console/budget.ts
+
+console-heap: node_modules/.installed ## follow a stream in a browser, and say what the page keeps meanwhile (MINUTES=30)
+	@TAIL_MINUTES=$(or $(MINUTES),30) $(NODE) test/run.ts test/console/heap.test.ts
 
 format: node_modules/.installed ## format the code as `make check` requires
 	@oxfmt --write .

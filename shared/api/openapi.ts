@@ -225,7 +225,7 @@ const ERROR: Json = {
 const text = (description: string, more: Json = {}): Json => ({ description, schema: { type: 'string', ...more } })
 const count = (description: string): Json => ({ description, schema: { type: 'integer', minimum: 0 } })
 const HEADERS: Record<string, Json> = {
-  ETag: text('Version of the resource, for use in If-Match'),
+  ETag: text('Version of the resource, for use in If-Match; the status of a pipeline is no part of it'),
   Location: text('Path of the created resource'),
   RequestId: text('Identifies the request in the service’s logs'),
   RateLimit: text('`r`: requests left; `t`: seconds until the limit resets'),

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
 import { listSourcedPipelines } from '../../services/control-plane/store/pipelines.ts'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { createStream, moduleId } from '../harness/pipelines.ts'
+import { createPipeline, createStream, moduleId, waitForStatus } from '../harness/pipelines.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -74,6 +74,22 @@ describe('the API, given odd requests', () => {
     })
     const { headers } = await client.call('GET', `/v1/streams/${stream.id}`)
     expect((await client.call('DELETE', `/v1/streams/${stream.id}`, undefined, { 'If-Match': headers.get('etag')! })).status).toBe(204)
+  })
+
+  it('keeps a pipeline’s ETag while its status changes, and makes a new one with each change', async () => {
+    const [from, to] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
+    const id = await createPipeline(client, from.id, [], to.id)
+    const path = `/v1/pipelines/${id}`
+    const tagOf = async () => (await client.call('GET', path)).headers.get('etag')!
+    const before = await tagOf()
+    await client.call('POST', `${path}/pause`)
+    await waitForStatus(client, id, 'paused')
+    expect(await tagOf()).toBe(before)
+    const change = (description: string) => client.call('PATCH', path, { description }, { 'If-Match': before })
+    const changed = await change('one')
+    expect([changed.status, changed.headers.get('etag')]).toEqual([200, await tagOf()])
+    expect((await change('two')).status).toBe(412)
+    expect((await client.call('GET', path)).body).toMatchObject({ description: 'one' })
   })
 
   it('accepts writes to a new stream right after another written stream was deleted', async () => {

@@ -4,7 +4,7 @@ import { notFound, ServiceError } from '../service-error.ts'
 import type { Queryable } from '../store/database.ts'
 import { findPipeline, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Caller, Deps } from '../deps.ts'
-import { assertIfMatch, etagOf } from './list-reply.ts'
+import { assertIfMatch, pipelineEtag } from './list-reply.ts'
 
 /** Throws 404 for a pipeline that does not exist or belongs to another account. */
 export async function getPipeline({ db }: Pick<Deps, 'db'>, caller: Caller, id: string): Promise<PipelineRow> {
@@ -17,7 +17,7 @@ export async function getPipeline({ db }: Pick<Deps, 'db'>, caller: Caller, id: 
 export async function lockForChange(trx: Queryable, caller: Caller, id: string): Promise<PipelineRow> {
   const row = await lockPipeline(trx, id)
   if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
-  assertIfMatch(caller, etagOf(row))
+  assertIfMatch(caller, pipelineEtag(row))
   return row
 }
 

@@ -1,5 +1,7 @@
 /** A page as the contract's list envelope. */
+import { createHash } from 'node:crypto'
 import type { Page } from '../store/paging.ts'
+import type { PipelineRow } from '../store/pipelines.ts'
 import { ServiceError } from '../service-error.ts'
 import type { Caller } from '../deps.ts'
 
@@ -28,6 +30,15 @@ export function assertIfMatch({ ifMatch }: Caller, headers: Record<string, strin
   if (ifMatch === undefined || ifMatch.trim() === '*') return
   if (!ifMatch.split(',').some((tag) => tag.trim() === headers.ETag))
     throw new ServiceError('precondition_failed', 'the resource has changed: its ETag does not match If-Match')
+}
+
+/** ETag of a pipeline: changes with what requests make of it, and not with its status, which becomes another one by itself. */
+export function pipelineEtag({ id, revision, name, description }: PipelineRow): Record<string, string> {
+  const texts = createHash('sha256')
+    .update(JSON.stringify([name, description]))
+    .digest('base64url')
+    .slice(0, 12)
+  return { ETag: `"${id}-${revision}-${texts}"` }
 }
 
 /** ETag of a row: changes whenever the row does. */

@@ -65,7 +65,7 @@ function Tail({ id }: { id: string }) {
       // The browser tries again by itself unless the answer was a refusal.
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(() => setTurn((before) => before + 1), 3000)
     })
-    source.addEventListener('records', ({ data }: MessageEvent<string>) => {
+    source.addEventListener('frame', ({ data }: MessageEvent<string>) => {
       const { records: found, sampled, dropped } = JSON.parse(data) as TailFrame
       setRecords((before) => [...found.toReversed(), ...before].slice(0, KEPT))
       setState(sampled ? `sampled: ${count(dropped)} left out` : 'listening')

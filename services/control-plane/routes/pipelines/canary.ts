@@ -6,7 +6,7 @@ import { findCanary } from '../../store/canaries.ts'
 import { listObserved, type PipelineRow } from '../../store/pipelines.ts'
 import { handledBy } from '../../reconciler/canary-share.ts'
 import { getPipeline } from '../get-pipeline.ts'
-import { etagOf } from '../list-reply.ts'
+import { pipelineEtag } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 import { showPipeline } from './pipelines.ts'
 import { changePipeline } from './update-pipeline.ts'
@@ -75,5 +75,5 @@ export const promoteCanary = operation(promoteCanaryContract, async (deps, calle
     if (revision !== pipeline.revision || !isSame) throw new ServiceError('conflict', 'the pipeline or its canary has changed meanwhile')
   })
   deps.notifyPublisher()
-  return { status: 200, body: showPipeline(row), headers: etagOf(row) }
+  return { status: 200, body: showPipeline(row), headers: pipelineEtag(row) }
 })

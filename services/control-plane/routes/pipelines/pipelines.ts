@@ -22,7 +22,7 @@ import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishDefinition } from '../../publisher/enqueue.ts'
 import { isDrained, undoPipeline } from '../../reconciler/pipelines.ts'
-import { etagOf, listReply } from '../list-reply.ts'
+import { pipelineEtag, listReply } from '../list-reply.ts'
 import { cancelJob } from '../../jobs/jobs.ts'
 import { getPipeline, lockForChange } from '../get-pipeline.ts'
 import { readOffsets } from '../operate/operate.ts'
@@ -69,7 +69,7 @@ export function showPipeline(row: PipelineRow) {
 
 export const getPipelineOperation = operation(getPipelineContract, async (deps, caller, { params }) => {
   const row = await getPipeline(deps, caller, params.id)
-  return { status: 200, body: showPipeline(row), headers: etagOf(row) }
+  return { status: 200, body: showPipeline(row), headers: pipelineEtag(row) }
 })
 
 export const getPipelineStatus = operation(getPipelineStatusContract, async (deps, caller, { params }) => {

@@ -12,7 +12,7 @@ import { publishRevision } from '../../publisher/enqueue.ts'
 import { differences } from '../../definitions/differences.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { getPipeline, lockForUpdate } from '../get-pipeline.ts'
-import { etagOf } from '../list-reply.ts'
+import { pipelineEtag } from '../list-reply.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 import { changeCanary } from './change-canary.ts'
@@ -154,9 +154,9 @@ export const updatePipelineOperation = operation(updatePipelineContract, async (
   if (canary !== undefined) {
     const row = await changeCanary(deps, caller, params.id, canary)
     deps.notifyPublisher()
-    return { status: 200, body: showPipeline(row), headers: etagOf(row) }
+    return { status: 200, body: showPipeline(row), headers: pipelineEtag(row) }
   }
   const row = await orNameTaken('pipeline', body.name, changePipeline(deps, caller, params.id, change))
   deps.notifyPublisher()
-  return { status: 200, body: showPipeline(row), headers: etagOf(row) }
+  return { status: 200, body: showPipeline(row), headers: pipelineEtag(row) }
 })

@@ -1,0 +1,76 @@
+/** What a page keeps while it follows a stream: as much after a long time as after a short one. `make console-heap` follows for half an hour. */
+import type { Browser, CDPSession, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser, inConsoleOf, openBrowser } from '../harness/browser.ts'
+import { service, unique, type Client } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
+import { createStream } from '../harness/pipelines.ts'
+
+const FOLLOWED_MS = Number(process.env.TAIL_MINUTES ?? '0.5') * 60_000
+/** A page comes to its size first: code is compiled, lists fill up. */
+const WARM_MS = FOLLOWED_MS / 3
+const LOOKS = 6
+/** Of garbage that the browser does not give back at once, and of what it compiles meanwhile. */
+const GROWTH_MAX = 1 << 20
+
+let browser: Browser
+let client: Client
+let accountId: string
+beforeAll(async () => {
+  if (!hasBrowser) return
+  browser = await openBrowser()
+  const opened = await openAccount('enterprise')
+  client = opened.client
+  accountId = opened.account.account_id
+})
+afterAll(() => browser?.close())
+
+type Weight = { heapBytes: number; nodes: number }
+
+/** What is left once all garbage is collected. */
+async function weigh(session: CDPSession): Promise<Weight> {
+  for (let turn = 0; turn < 2; turn++) await session.send('HeapProfiler.collectGarbage')
+  const { metrics } = await session.send('Performance.getMetrics')
+  const of = (name: string) => metrics.find((metric) => metric.name === name)!.value
+  return { heapBytes: of('JSHeapUsedSize'), nodes: of('Nodes') }
+}
+
+async function weighedWhile(page: Page): Promise<Weight[]> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable')
+  await page.waitForTimeout(WARM_MS)
+  const weights = [await weigh(session)]
+  for (let look = 1; look < LOOKS; look++) {
+    await page.waitForTimeout((FOLLOWED_MS - WARM_MS) / (LOOKS - 1))
+    weights.push(await weigh(session))
+  }
+  return weights
+}
+
+describe.skipIf(!hasBrowser)('a page that follows a stream', () => {
+  it('does not grow', { timeout: FOLLOWED_MS + 120_000 }, async () => {
+    const stream = await createStream(client, { n: 'integer', text: 'string' }, { partitions: 2 })
+    const { status, body } = await client.call('POST', '/v1/pipelines', {
+      name: unique('heap'),
+      source: { connector_id: 'generator', config: { records_per_second: 1000 } },
+      processors: [],
+      sink: { connector_id: 'stream', config: { stream_id: stream.id } },
+    })
+    expect([status, body]).toMatchObject([201, {}])
+    await inConsoleOf(browser, accountId, async ({ page }) => {
+      await page.goto(`${service().apiUrl}/console/streams/${stream.id}`)
+      await page.getByRole('button', { name: 'Follow' }).click()
+      const newest = page.getByRole('region', { name: 'Records as they come' }).locator('tbody tr').first()
+      await newest.waitFor()
+      const before = await newest.innerText()
+      const weights = await weighedWhile(page)
+      expect(await newest.innerText()).not.toBe(before)
+      process.stdout.write(
+        `followed for ${FOLLOWED_MS / 60_000} min: ${weights.map(({ heapBytes, nodes }) => `${(heapBytes / 2 ** 20).toFixed(1)} MiB, ${nodes} nodes`).join('; ')}\n`,
+      )
+      const [first, last] = [weights[0]!, weights.at(-1)!]
+      expect(last.heapBytes - first.heapBytes).toBeLessThan(GROWTH_MAX)
+      expect(last.nodes).toBeLessThan(1.2 * first.nodes)
+    })
+  })
+})
