@@ -10,9 +10,11 @@ const isRefused = ({ spans }: RecordBlock, i: number): boolean => spans[i * SPAN
 
 type Read = { rows: Record<string, string | null>[]; refused: string[]; reasons: string[]; order: string }
 
-async function read(text: string, chunk = 1 << 16, empty: CsvOptions['empty'] = 'text'): Promise<Read> {
+type How = Partial<Pick<CsvOptions, 'empty' | 'encoding'>>
+
+async function read(text: string | Buffer, chunk = 1 << 16, { empty = 'text', encoding = 'utf-8' }: How = {}): Promise<Read> {
   const builder = createBlockBuilder()
-  const reader = openCsv('o.csv', { delimiter: ',', header: true, quote: true, empty }, builder)
+  const reader = openCsv('o.csv', { delimiter: ',', header: true, quote: true, empty, encoding }, builder)
   reader.begin({ b: 0, n: 0 })
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; at += chunk) await reader.add(bytes.subarray(at, at + chunk))
@@ -53,12 +55,12 @@ describe('a CSV object', () => {
   })
 
   it('has null for an empty cell where that is asked for, and a text for one in quotes', async () => {
-    expect((await read('a,b,c\n1,,""\n,,\n', 3, 'null')).rows).toEqual([
+    expect((await read('a,b,c\n1,,""\n,,\n', 3, { empty: 'null' })).rows).toEqual([
       { a: '1', b: null, c: '' },
       { a: null, b: null, c: null },
     ])
     expect((await read('a,b,c\n1,,""\n')).rows).toEqual([{ a: '1', b: '', c: '' }])
-    expect((await read('a,,b\n1,2,\n', 3, 'null')).rows).toEqual([{ a: '1', column2: '2', b: null }])
+    expect((await read('a,,b\n1,2,\n', 3, { empty: 'null' })).rows).toEqual([{ a: '1', column2: '2', b: null }])
   })
 
   it('refuses only the line of an unclosed quote, and keeps the megabytes after it', async () => {
@@ -92,6 +94,23 @@ describe('a CSV object', () => {
       }),
       { numRuns: 300 },
     )
+  })
+
+  it('refuses each row that is not UTF-8, in a file of megabytes too, and reads it in the encoding that it has', async () => {
+    const mixed = Buffer.concat([Buffer.from('id,name\n1,Zoë\n2,'), Buffer.from('Zoë', 'latin1'), Buffer.from('\n3,"€ 5"\n')])
+    const { rows, refused, reasons } = await read(mixed)
+    expect(rows).toEqual([
+      { id: '1', name: 'Zoë' },
+      { id: '3', name: '€ 5' },
+    ])
+    expect(refused).toHaveLength(1)
+    expect(reasons[0]).toContain('row 2 of the object o.csv: it is not UTF-8')
+    const western = Buffer.from(`id,größe\n${'1,"Zo\u00eb \u0080"\n'.repeat(50_000)}`, 'latin1')
+    const read1252 = await read(western, 1 << 16, { encoding: 'windows-1252' })
+    expect(read1252.rows).toHaveLength(50_000)
+    expect(read1252.rows.at(-1)).toEqual({ id: '1', größe: 'Zoë €' })
+    // Its header names the columns: as something else it is no object at all.
+    await expect(read(western)).rejects.toThrow('it is not UTF-8')
   })
 
   it('names unnamed columns by their position, and numbers repeated names', () => {

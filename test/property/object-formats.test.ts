@@ -19,7 +19,7 @@ import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
 const valuesOf = ({ bytes, spans, count }: RecordBlock): string[] =>
   Array.from({ length: count }, (_, i) => bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3]))
 
-const CSV = { delimiter: ',', header: true, quote: true, empty: 'text' as const }
+const CSV = { delimiter: ',', header: true, quote: true, empty: 'text' as const, encoding: 'utf-8' as const }
 
 /** Reads the object in chunks; stops after `stopAfter` chunks, and resumes at the position reached. */
 async function read(format: FormatName, object: Buffer, cuts: number[], stopAfter: number): Promise<string[]> {
@@ -138,7 +138,7 @@ describe('an object', () => {
     expect(describeObject('a/b.ndjson.gz', auto)).toMatchObject({ format: 'ndjson', compression: 'gzip' })
     expect(describeObject('a.b/c', auto)).toMatchObject({ format: 'text', compression: 'none' })
     expect(describeObject('X.CSV.ZST', auto)).toMatchObject({ format: 'csv', compression: 'zstd' })
-    const semicolons = { header: true, quote: true, empty: 'text', delimiter: ';' } as const
+    const semicolons = { header: true, quote: true, empty: 'text', delimiter: ';', encoding: 'utf-8' } as const
     expect(describeObject('a.tsv', { ...auto, csv: { ...semicolons, delimiter: undefined } }).csv.delimiter).toBe('\t')
     expect(describeObject('a.tsv', { ...auto, csv: semicolons }).csv.delimiter).toBe(';')
     expect(describeObject('a.csv', { ...auto, csv: { ...semicolons, delimiter: undefined } }).csv.delimiter).toBe(',')

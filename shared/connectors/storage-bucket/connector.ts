@@ -5,6 +5,7 @@ import { TYPE_NAMES } from '../../model/stream-schema.ts'
 import { METADATA_FIELDS } from '../encode/row-metadata.ts'
 import { RowMetadata } from '../row-format.ts'
 import { Secret } from '../secret.ts'
+import { CSV_ENCODINGS } from './format-reader.ts'
 import { isInside, parseTemplate, PART_NAMES } from './folders.ts'
 import { describeObject } from './objects.ts'
 import { isColumnType } from './parquet-columns.ts'
@@ -87,6 +88,10 @@ export const BucketSourceConfig = z
           .enum(['text', 'null'])
           .default('text')
           .describe('what an empty cell becomes: a text without characters, or null unless it stands in quotes'),
+        encoding: z
+          .enum(CSV_ENCODINGS)
+          .default('utf-8')
+          .describe('how characters are encoded: spreadsheets of Western Europe often write windows-1252'),
       })
       .optional(),
     key: z

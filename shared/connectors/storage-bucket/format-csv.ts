@@ -3,17 +3,19 @@
  * malformed row only the first line is refused; the line after it starts the next row. A position within an object is a number of rows,
  * because reading always starts at the header.
  */
+import { isUtf8 } from 'node:buffer'
 import { parse } from 'csv-parse/sync'
-import type { CastingContext, CsvError } from 'csv-parse'
+import type { CastingContext } from 'csv-parse'
 import type { BlockBuilder } from '../record-block.ts'
-import { ObjectMalformed, type FormatReader } from './format-reader.ts'
+import { ObjectMalformed, type CSV_ENCODINGS, type FormatReader } from './format-reader.ts'
 
-/** How rows are delimited; `empty`: what an empty cell becomes. */
+/** How rows are delimited and encoded; `empty`: what an empty cell becomes. */
 export type CsvOptions = {
   delimiter: string
   header: boolean
   quote: boolean
   empty: 'text' | 'null'
+  encoding: (typeof CSV_ENCODINGS)[number]
   columns?: readonly string[] | undefined
 }
 
@@ -96,9 +98,32 @@ function rowEnd(bytes: Buffer, from: number, isAll: boolean, quote: boolean, sep
   return isAll && !isQuoted && most === bytes.length ? most : -1
 }
 
+/** Bytes as UTF-8. Throws for bytes that claim to be and are not: replaced characters would be lost without a word. */
+function openDecoding(encoding: CsvOptions['encoding']): (bytes: Buffer) => Buffer {
+  if (encoding !== 'utf-8') {
+    const decoder = new TextDecoder(encoding)
+    return (bytes) => Buffer.from(decoder.decode(bytes))
+  }
+  return (bytes) => {
+    if (!isUtf8(bytes)) throw new Error('it is not UTF-8; csv.encoding names another encoding')
+    return bytes
+  }
+}
+
+/** Parses whole rows. Throws for malformed ones. */
+function openParser(how: Pick<CsvOptions, 'delimiter' | 'quote' | 'empty' | 'encoding'>): (bytes: Buffer) => Cell[][] {
+  const decode = openDecoding(how.encoding)
+  const options = parserOptions(how)
+  return (bytes) => parse(decode(bytes), options)
+}
+
 /** A reader that adds the object’s rows to the block. */
-export function openCsv(object: string, { delimiter, header, quote, empty, columns }: CsvOptions, into: BlockBuilder): FormatReader {
-  const options = parserOptions({ delimiter, quote, empty })
+export function openCsv(
+  object: string,
+  { delimiter, header, quote, empty, encoding, columns }: CsvOptions,
+  into: BlockBuilder,
+): FormatReader {
+  const parseRows = openParser({ delimiter, quote, empty, encoding })
   const separator = delimiter.charCodeAt(0)
   /** A header names the cells; without one the config does, else their positions. */
   let names: readonly string[] | undefined = header ? undefined : columns
@@ -111,10 +136,7 @@ export function openCsv(object: string, { delimiter, header, quote, empty, colum
 
   /** Counts a row. True if it was read before, so that it is skipped. */
   function isBehind(): boolean {
-    if (skipped > 0) {
-      skipped--
-      return true
-    }
+    if (skipped > 0) return skipped-- > 0
     records++
     return false
   }
@@ -140,9 +162,9 @@ export function openCsv(object: string, { delimiter, header, quote, empty, colum
     if (starts.length === 0) return
     let rows: Cell[][]
     try {
-      rows = parse(bytes.subarray(starts[0], end), options)
+      rows = parseRows(bytes.subarray(starts[0], end))
     } catch (error) {
-      if (starts.length === 1) return addMalformed(bytes.subarray(starts[0], end), error as CsvError)
+      if (starts.length === 1) return addMalformed(bytes.subarray(starts[0], end), error as Error)
       const half = starts.length >> 1
       addRows(bytes, starts.slice(0, half), starts[half]!)
       addRows(bytes, starts.slice(half), end)
@@ -152,7 +174,7 @@ export function openCsv(object: string, { delimiter, header, quote, empty, colum
   }
 
   /** Refuses the row's first line; its other lines may be rows themselves. */
-  function addMalformed(row: Buffer, error: CsvError): void {
+  function addMalformed(row: Buffer, error: Error): void {
     const { end, next } = lineEnd(row, 0, true)
     refuse(row.subarray(0, end), withoutLine(error.message))
     if (next < row.length) split(row.subarray(next), true)

@@ -47,6 +47,7 @@ export function describeObject(
       header: true,
       quote: true,
       empty: 'text',
+      encoding: 'utf-8',
       ...config.csv,
       delimiter: config.csv?.delimiter ?? (extension === 'tsv' ? '\t' : ','),
     },
