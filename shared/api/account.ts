@@ -1,10 +1,12 @@
 /** Contract for the caller's own account. */
 import { z } from 'zod'
-import { ACCOUNT_TYPE_NAMES } from '../model/limits.ts'
 import { QUOTA_NAMES, type QuotaName } from '../model/quotas.ts'
+import { AccountType } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
-const Quota = z.object({ limit: z.number().int(), used: z.number().nullable().describe('null for rates that are not counted') })
+const Quota = z
+  .object({ limit: z.number().int(), used: z.number().nullable().describe('null for rates that are not counted') })
+  .meta({ id: 'Quota' })
 const quotas = Object.fromEntries(Object.entries(QUOTA_NAMES).map(([name, meaning]) => [name, Quota.describe(meaning)]))
 
 /** `GET /account`: returns 200 with the account, its limits, and how much of them it uses. */
@@ -21,7 +23,7 @@ export const getAccountContract = contract({
       .object({
         id: Id,
         name: z.string(),
-        type: z.enum(ACCOUNT_TYPE_NAMES),
+        type: AccountType,
         created_at: Timestamp,
         requests_per_minute: z.number().int(),
         quotas: z.object(quotas as Record<QuotaName, typeof Quota>),

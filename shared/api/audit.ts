@@ -1,9 +1,9 @@
 /** Contract for the audit log: who changed what, when, from where. */
 import { z } from 'zod'
-import { ListQuery, listOf, Reference } from './common.ts'
+import { JsonObject, ListQuery, listOf, Reference, TimeSort } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
-const Shown = z.record(z.string(), z.unknown()).nullable()
+const Shown = JsonObject.nullable()
 
 /** One request that changed something, or was to. */
 export const AuditEntry = z
@@ -31,7 +31,7 @@ export const listAuditContract = contract({
   scope: 'audit:read',
   request: {
     query: ListQuery.omit({ status: true, name: true, sort: true }).extend({
-      sort: z.enum(['created_at', '-created_at']).default('-created_at'),
+      sort: TimeSort.default('-created_at'),
       resource_id: Reference.optional(),
       actor: Reference.optional(),
       operation: Reference.optional(),

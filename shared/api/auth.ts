@@ -1,19 +1,23 @@
 /** Contracts for access tokens and API keys. */
 import { z } from 'zod'
 import { SCOPES } from '../model/limits.ts'
-import { IdParams, ListQuery, listOf, Name } from './common.ts'
+import { IdParams, ListQuery, listOf, Name, ScopeName } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 /** Body of a token request: this API's own form, or OAuth 2 client credentials (RFC 6749 §4.4) on the same route. */
 export const TokenRequest = z
   .union([
-    z.strictObject({ api_key: z.string().min(1, 'must not be empty'), api_secret: z.string().min(1, 'must not be empty') }),
-    z.strictObject({
-      grant_type: z.literal('client_credentials'),
-      client_id: z.string().optional(),
-      client_secret: z.string().optional(),
-      scope: z.string().optional(),
-    }),
+    z
+      .strictObject({ api_key: z.string().min(1, 'must not be empty'), api_secret: z.string().min(1, 'must not be empty') })
+      .meta({ id: 'ApiKeyCredentials' }),
+    z
+      .strictObject({
+        grant_type: z.literal('client_credentials'),
+        client_id: z.string().optional(),
+        client_secret: z.string().optional(),
+        scope: z.string().optional(),
+      })
+      .meta({ id: 'ClientCredentials' }),
   ])
   .meta({ id: 'TokenRequest' })
 
@@ -22,7 +26,7 @@ export const TokenResponse = z
   .object({ access_token: z.string(), token_type: z.literal('Bearer'), expires_in: z.literal(3600) })
   .meta({ id: 'TokenResponse' })
 
-const ApiKey = z.object({ id: Id, name: z.string(), scopes: z.array(z.enum(SCOPES)), created_at: Timestamp }).meta({ id: 'ApiKey' })
+const ApiKey = z.object({ id: Id, name: z.string(), scopes: z.array(ScopeName), created_at: Timestamp }).meta({ id: 'ApiKey' })
 
 /** `POST /auth/token`: returns 200 with an access token for an API key and its secret. */
 export const createTokenContract = contract({
@@ -63,7 +67,7 @@ export const createKeyContract = contract({
   isIdempotent: true,
   locatedBy: 201,
   secretMembers: ['api_secret'],
-  request: { body: z.strictObject({ name: Name, scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).optional() }) },
+  request: { body: z.strictObject({ name: Name, scopes: z.array(ScopeName).min(1).max(SCOPES.length).optional() }) },
   responses: { 201: ApiKey.extend({ api_key: z.string(), api_secret: z.string() }) },
 })
 

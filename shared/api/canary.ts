@@ -1,7 +1,7 @@
 /** Contracts for trying a version beside the running one: a canary of a pipeline's step, and two versions over a stream's records. */
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
-import { IdParams, Reference } from './common.ts'
+import { IdParams, JsonObject, Reference } from './common.ts'
 import { TraceStep } from './operate.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 import { Pipeline, StreamPlace } from './pipelines.ts'
@@ -44,7 +44,7 @@ export const getCanaryContract = contract({
       module: z.string(),
       version: z.string(),
       running_version: z.string(),
-      config: z.record(z.string(), z.unknown()),
+      config: JsonObject,
       shadow: z.boolean(),
       share: z.number().nullable().describe('Of the keys whose records it handles; null in shadow'),
       handled: z.number().int().describe('Records of its share, as the running tasks report; 0 in shadow'),
@@ -77,10 +77,12 @@ export const promoteCanaryContract = contract({
   responses: { 200: Pipeline },
 })
 
-const Version = z.strictObject({
-  version: Reference.optional().describe('The newest one by default'),
-  config: z.record(z.string(), z.unknown()).default({}),
-})
+const Version = z
+  .strictObject({
+    version: Reference.optional().describe('The newest one by default'),
+    config: JsonObject.default({}),
+  })
+  .meta({ id: 'ComparedVersion' })
 
 /** `POST /smartmodules/:id/compare`: returns 200 with the records of which two versions make something else. */
 export const compareVersionsContract = contract({

@@ -1,6 +1,12 @@
 /** Parts that several resources share: names, descriptions, paging. */
 import { z } from 'zod'
-import { LIMITS } from '../model/limits.ts'
+import { ACCOUNT_TYPE_NAMES, LIMITS, SCOPES } from '../model/limits.ts'
+import { LOST_POSITION_POLICIES } from '../model/definition.ts'
+import { Counters } from '../model/observed.ts'
+import { PIPELINE_STATUSES } from '../model/pipeline-status.ts'
+import { SMARTMODULE_KINDS } from '../model/smartmodule-kind.ts'
+import { TASK_ROLES } from '../model/task.ts'
+import { LOG_LEVELS, MEASURE_KINDS } from '../model/telemetry.ts'
 import { isStorable } from '../model/text.ts'
 import { queryInteger } from './operation.ts'
 
@@ -23,13 +29,44 @@ export const Description = z
   .max(LIMITS.description_characters_max, `must have at most ${LIMITS.description_characters_max} characters`)
   .refine(isStorable, 'must not contain NUL or unpaired surrogates')
 
+// Each has a name in the OpenAPI document, so that generated clients have one type for it and not one per place.
+/** A JSON object of any members: a config, or a JSON Schema. */
+export const JsonObject = z.record(z.string(), z.unknown()).meta({ id: 'JsonObject' })
+/** The body of an action that takes none. */
+export const EmptyRequest = z.strictObject({}).meta({ id: 'EmptyRequest' })
+/** A query's yes or no. */
+export const Flag = z.enum(['true', 'false']).meta({ id: 'Flag' })
+/** Sort orders of lists by time alone. */
+export const TimeSort = z.enum(['created_at', '-created_at']).meta({ id: 'TimeSort' })
+const ListSort = z.enum(['created_at', '-created_at', 'name', '-name']).meta({ id: 'ListSort' })
+/** What a key or session may do. */
+export const ScopeName = z.enum(SCOPES).meta({ id: 'Scope' })
+/** An account's type. */
+export const AccountType = z.enum(ACCOUNT_TYPE_NAMES).meta({ id: 'AccountType' })
+/** The status of a pipeline. */
+export const PipelineStatus = z.enum(PIPELINE_STATUSES).meta({ id: 'PipelineStatus' })
+/** What happens when a source has lost a position. */
+export const LostPosition = z.enum(LOST_POSITION_POLICIES).meta({ id: 'LostPositionPolicy' })
+/** The kind of a SmartModule. */
+export const SmartModuleKind = z.enum(SMARTMODULE_KINDS).meta({ id: 'SmartModuleKind' })
+/** How severe a line of a log is. */
+export const LogLevel = z.enum(LOG_LEVELS).meta({ id: 'LogLevel' })
+/** The kind of a task. */
+export const TaskRole = z.enum(TASK_ROLES).meta({ id: 'TaskRole' })
+/** What a measure is. */
+export const MeasureKind = z.enum(MEASURE_KINDS).meta({ id: 'MeasureKind' })
+/** Records by outcome. */
+export const RecordCounts = Counters.meta({ id: 'RecordCounts' })
+/** Why a record failed. */
+export const RecordError = z.object({ code: z.string(), message: z.string() }).meta({ id: 'RecordError' })
+
 /** Query of a list: `?page=1&page_size=10` or a cursor, with filters and a sort order. */
 export const ListQuery = z.object({
   page: queryInteger(1, 1_000_000_000).default(1),
   page_size: queryInteger(1, LIMITS.page_size_max).default(10),
   name: z.string().refine(isStorable, 'must not contain NUL or unpaired surrogates').optional(),
   status: z.string().refine(isStorable, 'must not contain NUL or unpaired surrogates').optional(),
-  sort: z.enum(['created_at', '-created_at', 'name', '-name']).default('created_at'),
+  sort: ListSort.default('created_at'),
   cursor: z.string().min(1, 'must not be empty').optional(),
 })
 /** A validated list query with its defaults filled in. */

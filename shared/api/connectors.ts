@@ -1,8 +1,9 @@
 /** Contracts for connectors, which are a built-in catalogue. */
 import { z } from 'zod'
-import { IdParams, ListQuery, listOf } from './common.ts'
+import { IdParams, JsonObject, ListQuery, listOf } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
+const Kind = z.enum(['source', 'sink', 'both']).meta({ id: 'ConnectorKind' })
 /** A connector as lists show it. */
 export const ConnectorItem = z
   .object({
@@ -10,7 +11,7 @@ export const ConnectorItem = z
     name: z.string(),
     description: z.string(),
     version: z.string(),
-    kind: z.enum(['source', 'sink', 'both']),
+    kind: Kind,
     created_at: Timestamp,
   })
   .meta({ id: 'Connector' })
@@ -23,7 +24,7 @@ export const listConnectorsContract = contract({
   summary: 'List connectors',
   tag: 'Connectors',
   scope: 'connectors:read',
-  request: { query: ListQuery.omit({ cursor: true }).extend({ kind: z.enum(['source', 'sink', 'both']).optional() }) },
+  request: { query: ListQuery.omit({ cursor: true }).extend({ kind: Kind.optional() }) },
   responses: { 200: listOf('connectors', ConnectorItem) },
 })
 
@@ -38,18 +39,22 @@ export const getConnectorContract = contract({
   request: { params: IdParams },
   responses: {
     200: ConnectorItem.extend({
-      config_schema: z.record(z.string(), z.unknown()),
-      source_schema: z.record(z.string(), z.unknown()).optional(),
-      sink_schema: z.record(z.string(), z.unknown()).optional(),
+      config_schema: JsonObject,
+      source_schema: JsonObject.optional(),
+      sink_schema: JsonObject.optional(),
     }),
   },
 })
 
-const Asked = z.strictObject({
-  side: z.enum(['source', 'sink']).optional().describe('Required for a connector that is both a source and a sink'),
-  config: z.record(z.string(), z.unknown()).default({}),
-})
-const Faults = z.array(z.object({ path: z.string().describe('JSON pointer (RFC 6901) into the config'), message: z.string() }))
+const Asked = z
+  .strictObject({
+    side: z.enum(['source', 'sink']).optional().describe('Required for a connector that is both a source and a sink'),
+    config: JsonObject.default({}),
+  })
+  .meta({ id: 'ConnectorConfigRequest' })
+const Faults = z.array(
+  z.object({ path: z.string().describe('JSON pointer (RFC 6901) into the config'), message: z.string() }).meta({ id: 'ConfigFault' }),
+)
 
 /** `POST /connectors/:id/validate`: returns 200 with every fault of a config, or with the config and its defaults. */
 export const validateConnectorContract = contract({
@@ -65,7 +70,7 @@ export const validateConnectorContract = contract({
     200: z.object({
       valid: z.boolean(),
       details: Faults,
-      config: z.record(z.string(), z.unknown()).optional().describe('The config with its defaults filled in; present only if it is valid'),
+      config: JsonObject.optional().describe('The config with its defaults filled in; present only if it is valid'),
     }),
   },
 })

@@ -2,17 +2,22 @@
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { isStorable } from '../model/text.ts'
-import { listOf } from './common.ts'
+import { listOf, RecordError } from './common.ts'
 import { JobItem } from './jobs.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 
 /** Statuses of a dead letter: not redriven, taken by a redrive job, or redriven. */
 export const DEAD_LETTER_STATUSES = ['pending', 'redriving', 'redriven'] as const
 
+const Status = z.enum(DEAD_LETTER_STATUSES).meta({ id: 'DeadLetterStatus' })
+
 /** Marks bytes that are shown only in part. */
 const Truncated = z.literal(true).optional().describe('Only the beginning is shown, because the response reached its size limit')
 /** A record's key in base64, and as text if it is UTF-8; null for a record without a key. */
-export const KeyBytes = z.object({ base64: z.string(), text: z.string().nullable(), truncated: Truncated }).nullable()
+export const KeyBytes = z
+  .object({ base64: z.string(), text: z.string().nullable(), truncated: Truncated })
+  .meta({ id: 'KeyBytes' })
+  .nullable()
 /** A record's value in base64, and as JSON if it is JSON (after the schema registry's prefix, if it has one); null for a tombstone. */
 export const ValueBytes = z
   .object({
@@ -20,9 +25,10 @@ export const ValueBytes = z
     json: z.unknown(),
     truncated: Truncated,
   })
+  .meta({ id: 'ValueBytes' })
   .nullable()
 /** One header of a record: its key, and its value in base64. */
-export const HeaderBytes = z.object({ key: z.string(), base64: z.string().nullable(), truncated: Truncated })
+export const HeaderBytes = z.object({ key: z.string(), base64: z.string().nullable(), truncated: Truncated }).meta({ id: 'HeaderBytes' })
 
 /** A dead letter: the failed record, its partition and offset in the source, and the failure. */
 export const DeadLetterItem = z
@@ -34,14 +40,14 @@ export const DeadLetterItem = z
     module: z.string(),
     version: z.string(),
     revision: z.number().int(),
-    error: z.object({ code: z.string(), message: z.string() }),
+    error: RecordError,
     attempts: z.number().int(),
     redrives: z.number().int(),
     failed_at: Timestamp,
     key: KeyBytes,
     value: ValueBytes,
     headers: z.array(HeaderBytes),
-    status: z.enum(DEAD_LETTER_STATUSES),
+    status: Status,
     job_id: Id.nullable(),
   })
   .meta({ id: 'DeadLetter' })
@@ -70,7 +76,7 @@ export const DeadLetterQuery = z.object({
   error: Text.optional(),
   module: Text.optional(),
   version: Text.optional(),
-  status: z.enum(DEAD_LETTER_STATUSES).optional(),
+  status: Status.optional(),
   partition: queryInteger(0, 100_000).optional(),
   from: Time.optional(),
   to: Time.optional(),
@@ -140,7 +146,7 @@ export const listDeadLetterGroupsContract = contract({
   alsoScopes: ['streams:read'],
   request: {
     params: Params,
-    query: z.object({ status: z.enum(DEAD_LETTER_STATUSES).default('pending'), from: Time.optional(), to: Time.optional() }),
+    query: z.object({ status: Status.default('pending'), from: Time.optional(), to: Time.optional() }),
   },
   responses: { 200: z.object({ pipeline_id: Id, groups: z.array(DeadLetterGroup) }) },
 })

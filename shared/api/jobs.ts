@@ -1,7 +1,6 @@
 /** Contracts for jobs: bounded work that runs beside a pipeline and can be tracked and cancelled. */
 import { z } from 'zod'
-import { Counters } from '../model/observed.ts'
-import { IdParams, ListQuery, listOf, Reference } from './common.ts'
+import { EmptyRequest, IdParams, ListQuery, listOf, RecordCounts, Reference, TimeSort } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 import { StreamPlace } from './pipelines.ts'
 
@@ -16,13 +15,13 @@ export const JobItem = z
     id: Id,
     job_id: Id,
     pipeline_id: Id,
-    kind: z.enum(['redrive', 'replay']),
-    status: z.enum(JOB_STATUSES),
+    kind: z.enum(['redrive', 'replay']).meta({ id: 'JobKind' }),
+    status: z.enum(JOB_STATUSES).meta({ id: 'JobStatus' }),
     status_reason: z.string().nullable(),
     revision: z.number().int(),
     total: z.number().int(),
     progress: z.number(),
-    records: Counters,
+    records: RecordCounts,
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -38,7 +37,7 @@ export const listJobsContract = contract({
   scope: 'pipelines:read',
   request: {
     query: ListQuery.omit({ name: true }).extend({
-      sort: z.enum(['created_at', '-created_at']).default('-created_at'),
+      sort: TimeSort.default('-created_at'),
       pipeline_id: Reference.optional(),
     }),
   },
@@ -64,7 +63,7 @@ export const cancelJobContract = contract({
   tag: 'Jobs',
   scope: 'pipelines:write',
   mayConflict: true,
-  request: { params: IdParams, body: z.strictObject({}).optional() },
+  request: { params: IdParams, body: EmptyRequest.optional() },
   responses: { 200: JobItem, 202: JobItem },
 })
 

@@ -1,8 +1,6 @@
 /** The contract of a pipeline's log: what its SmartModules and tasks say. */
 import { z } from 'zod'
-import { TASK_ROLES } from '../model/task.ts'
-import { LOG_LEVELS } from '../model/telemetry.ts'
-import { IdParams } from './common.ts'
+import { Flag, IdParams, LogLevel, TaskRole } from './common.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 
 /** One line of a pipeline's log. */
@@ -10,12 +8,12 @@ export const PipelineLog = z
   .object({
     id: z.string().describe('Grows from line to line'),
     at: Timestamp,
-    level: z.enum(LOG_LEVELS),
+    level: LogLevel,
     step: z.number().int().nullable().describe('From 1; null for what the task itself says'),
     module: z.string().nullable(),
     version: z.string().nullable(),
     revision: z.number().int(),
-    role: z.enum(TASK_ROLES).describe('`chain`: a task that runs the chain; `intake`: one that reads an external source'),
+    role: TaskRole.describe('`chain`: a task that runs the chain; `intake`: one that reads an external source'),
     task: z.number().int(),
     job_id: z.string().optional().describe('The job that ran the chain'),
     message: z.string(),
@@ -25,11 +23,11 @@ export const PipelineLog = z
 
 /** Query of a pipeline's log. */
 export const LogsQuery = z.object({
-  level: z.enum(LOG_LEVELS).optional().describe('The least level of a line'),
+  level: LogLevel.optional().describe('The least level of a line'),
   step: queryInteger(0, 16).optional().describe('Lines of this step alone, from 1; 0: of the task itself'),
   since: z.iso.datetime({ offset: true }).optional().describe('Lines from this time on'),
   limit: queryInteger(1, 1000).default(100).describe('The newest so many lines'),
-  follow: z.enum(['true', 'false']).default('false').describe('Go on with lines as they come, as server-sent events'),
+  follow: Flag.default('false').describe('Go on with lines as they come, as server-sent events'),
 })
 
 /** `GET …/logs`: returns 200 with the newest lines, oldest first, or with server-sent events. */

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { COMPRESSIONS } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
-import { Difference, IdParams, Name, Reference } from './common.ts'
+import { Difference, IdParams, JsonObject, Name, Reference } from './common.ts'
 import { contract } from './operation.ts'
 import { Config, PipelineRequest, ProcessorEntry } from './pipelines.ts'
 import { DeployRequest, hasOneForm } from './smartmodules.ts'
@@ -26,8 +26,10 @@ export const ModulePart = z
 /** A validated SmartModule. */
 export type ModulePart = z.output<typeof ModulePart>
 
-const StreamEnd = z.strictObject({ stream: Name.describe('Of this manifest, or of the account') })
-const ConnectorEnd = z.strictObject({ connector: Reference.describe('Name or id'), with: Config.default({}).describe('Its config') })
+const StreamEnd = z.strictObject({ stream: Name.describe('Of this manifest, or of the account') }).meta({ id: 'ManifestStreamSource' })
+const ConnectorEnd = z
+  .strictObject({ connector: Reference.describe('Name or id'), with: Config.default({}).describe('Its config') })
+  .meta({ id: 'ManifestConnectorEnd' })
 
 const { module_id: _id, config: _config, ...stepShape } = ProcessorEntry.shape
 const StepPart = z
@@ -45,7 +47,7 @@ export const PipelinePart = z
   .strictObject({
     source: z.union([StreamEnd, ConnectorEnd]),
     steps: z.array(StepPart).max(LIMITS.chain_steps_max).default([]),
-    sink: z.union([StreamEnd.extend({ compression: z.enum(COMPRESSIONS).optional() }), ConnectorEnd]),
+    sink: z.union([StreamEnd.extend({ compression: z.enum(COMPRESSIONS).optional() }).meta({ id: 'ManifestStreamSink' }), ConnectorEnd]),
     ...pipelineShape,
   })
   .meta({ id: 'ManifestPipeline' })
@@ -69,7 +71,7 @@ export const Manifest = z
 /** A validated manifest. */
 export type Manifest = z.output<typeof Manifest>
 
-const shownParts = z.record(z.string(), z.record(z.string(), z.unknown()))
+const shownParts = z.record(z.string(), JsonObject).meta({ id: 'ShownManifestParts' })
 /** A manifest as it is shown: what is by default is left out. */
 export const ShownManifest = z
   .object({ dps: z.literal(1), set: z.string(), streams: shownParts, smartmodules: shownParts, pipelines: shownParts })
@@ -102,6 +104,7 @@ export const PlannedChange = z
     action: z.enum(['create', 'update', 'replace', 'adopt', 'delete']),
     effect: z
       .enum(['live', 'reopen', 'replace'])
+      .meta({ id: 'PlannedEffect' })
       .nullable()
       .describe('`live`: between two rounds; `reopen`: its tasks start anew; `replace`: deleted and made anew, its position is lost'),
     adopts: z.boolean().describe('It exists and is in no set: it becomes a member, which can be pruned later'),

@@ -1,8 +1,8 @@
 /** Contracts for people: members of an account, who sign in to the console, and their sessions. */
 import { z } from 'zod'
 import { isStorable } from '../model/text.ts'
-import { ACCOUNT_TYPE_NAMES, MEMBER_ROLES, SCOPES } from '../model/limits.ts'
-import { IdParams, ListQuery, listOf, Name } from './common.ts'
+import { MEMBER_ROLES } from '../model/limits.ts'
+import { AccountType, IdParams, ListQuery, listOf, Name, ScopeName } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 const PASSWORD_CHARACTERS = { min: 12, max: 200 }
@@ -17,7 +17,7 @@ const Password = z
   .string()
   .min(PASSWORD_CHARACTERS.min, `must have at least ${PASSWORD_CHARACTERS.min} characters`)
   .max(PASSWORD_CHARACTERS.max, `must have at most ${PASSWORD_CHARACTERS.max} characters`)
-const Role = z.enum(MEMBER_ROLES)
+const Role = z.enum(MEMBER_ROLES).meta({ id: 'MemberRole' })
 
 const Member = z
   .object({
@@ -32,8 +32,8 @@ const Member = z
 
 const Session = z
   .object({
-    account: z.object({ id: Id, name: z.string(), type: z.enum(ACCOUNT_TYPE_NAMES) }),
-    scopes: z.array(z.enum(SCOPES)),
+    account: z.object({ id: Id, name: z.string(), type: AccountType }),
+    scopes: z.array(ScopeName),
     member: Member.nullable().describe('Null for a caller with an API key'),
     expires_at: Timestamp.nullable(),
   })
@@ -53,8 +53,10 @@ export const createSessionContract = contract({
   isPublic: true,
   request: {
     body: z.union([
-      z.strictObject({ email: Email, password: z.string().min(1, 'must not be empty').max(PASSWORD_CHARACTERS.max, 'is too long') }),
-      z.strictObject({ sign_in_token: z.string().min(1, 'must not be empty').max(100, 'is too long') }),
+      z
+        .strictObject({ email: Email, password: z.string().min(1, 'must not be empty').max(PASSWORD_CHARACTERS.max, 'is too long') })
+        .meta({ id: 'PasswordSignIn' }),
+      z.strictObject({ sign_in_token: z.string().min(1, 'must not be empty').max(100, 'is too long') }).meta({ id: 'LinkSignIn' }),
     ]),
   },
   responses: { 201: Session },
@@ -72,7 +74,11 @@ export const getSignInMethodsContract = contract({
   request: {},
   responses: {
     200: z.object({
-      provider: z.object({ name: z.string() }).nullable().describe('Browsers begin at `/sign-in`, beside the prefix of the API'),
+      provider: z
+        .object({ name: z.string() })
+        .meta({ id: 'SignInProvider' })
+        .nullable()
+        .describe('Browsers begin at `/sign-in`, beside the prefix of the API'),
     }),
   },
 })

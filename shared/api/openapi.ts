@@ -79,6 +79,12 @@ function parametersOf({ request, isIdempotent, isConditional }: Contract, compon
 
 const LINES = { type: 'string', description: 'One JSON document per line' }
 
+/** Generators that make one function of an operation can't tell a form from JSON of the same schema: it is named without one. */
+function mediaOf(type: string, schema: Json): Json {
+  if (type === 'application/x-ndjson') return { schema: LINES }
+  return type === 'application/x-www-form-urlencoded' ? {} : { schema }
+}
+
 function bodyOf(contract: Contract, components: Components): Json | undefined {
   const { id, request, consumes = ['application/json'], documentedBody } = contract
   const body = documentedBody ?? request.body
@@ -86,7 +92,7 @@ function bodyOf(contract: Contract, components: Components): Json | undefined {
   const schema = named(`${pascal(id)}Request`, schemaOf(body, 'input', components), components)
   return {
     required: !body.safeParse(undefined).success,
-    content: Object.fromEntries(consumes.map((type) => [type, { schema: type === 'application/x-ndjson' ? LINES : schema }])),
+    content: Object.fromEntries(consumes.map((type) => [type, mediaOf(type, schema)])),
   }
 }
 
@@ -239,7 +245,7 @@ const HEADERS: Record<string, Json> = {
 
 /** The OpenAPI 3.1 document of the operations. Throws an Error when two schemas share a name. */
 export function openApiDocument(contracts: readonly Contract[]): object {
-  const components: Components = new Map([['Error', ERROR]])
+  const components: Components = new Map([['ErrorReply', ERROR]])
   const paths: Record<string, Record<string, object>> = {}
   for (const contract of contracts) {
     const path = contract.path.replaceAll(/:(\w+)/g, '{$1}')
@@ -253,7 +259,7 @@ export function openApiDocument(contracts: readonly Contract[]): object {
         ...(UNCOUNTED.has(Number(status)) ? { 'X-Request-Id': header('RequestId') } : RATE_HEADERS),
         ...(COMES_BACK.has(Number(status)) ? { 'Retry-After': header('RetryAfter') } : {}),
       },
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorReply' } } },
     },
   ])
   return {

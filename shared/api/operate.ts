@@ -1,9 +1,7 @@
 /** Contracts that inspect a pipeline: its positions, the outcomes of its records, and what it does to a single record. */
 import { z } from 'zod'
-import { Counters } from '../model/observed.ts'
 import { LIMITS } from '../model/limits.ts'
-import { MEASURE_KINDS } from '../model/telemetry.ts'
-import { IdParams } from './common.ts'
+import { IdParams, JsonObject, MeasureKind, RecordCounts, RecordError } from './common.ts'
 import { HeaderBytes, KeyBytes, ValueBytes } from './dead-letters.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 import { PipelineRequest, StreamPlace } from './pipelines.ts'
@@ -65,7 +63,7 @@ export const getAccountingContract = contract({
       revision: z.number().int(),
       balanced: z.boolean(),
       totals: Balance,
-      steps: z.array(Counters.extend({ step: z.number().int(), module: z.string(), version: z.string() })),
+      steps: z.array(RecordCounts.extend({ step: z.number().int(), module: z.string(), version: z.string() })),
       partitions: z.array(Balance.extend({ partition: z.number().int(), revision: z.number().int().nullable() })),
     }),
   },
@@ -92,7 +90,7 @@ export const getMetricsContract = contract({
             step: z.number().int(),
             module: z.string().nullable(),
             name: z.string(),
-            kind: z.enum(MEASURE_KINDS),
+            kind: MeasureKind,
             times: z.number(),
             sum: z.number(),
           }),
@@ -149,9 +147,7 @@ export const getLedgerContract = contract({
         z.object({
           revision: z.number().int(),
           created_at: Timestamp,
-          processors: z.array(
-            z.object({ module_id: Id, name: z.string(), version: z.string(), config: z.record(z.string(), z.unknown()) }),
-          ),
+          processors: z.array(z.object({ module_id: Id, name: z.string(), version: z.string(), config: JsonObject })),
         }),
       ),
     }),
@@ -162,19 +158,18 @@ export const getLedgerContract = contract({
 export const TraceRecord = z
   .object({ timestamp: Timestamp, key: KeyBytes, value: ValueBytes, headers: z.array(HeaderBytes) })
   .meta({ id: 'TraceRecord' })
-const TraceError = z.object({ code: z.string(), message: z.string() }).nullable()
 /** What one step did to a record, with the records that went in and came out. */
 export const TraceStep = z
   .object({
     step: z.number().int(),
     module: z.string(),
     version: z.string(),
-    config: z.record(z.string(), z.unknown()),
-    outcome: z.enum(['passed', 'changed', 'filtered', 'failed', 'not_reached']),
+    config: JsonObject,
+    outcome: z.enum(['passed', 'changed', 'filtered', 'failed', 'not_reached']).meta({ id: 'StepOutcome' }),
     reason: z.string(),
     in: z.array(TraceRecord),
     out: z.array(TraceRecord),
-    error: TraceError,
+    error: RecordError.nullable(),
     logs: z.array(z.string()).describe('What the SmartModule logged for the record'),
     nanoseconds: z.number().int().describe('How long the step took for the record alone, with the host’s part'),
     memory_bytes: z.number().int().describe('What the memory of the SmartModule’s instance takes after the record'),
@@ -185,7 +180,7 @@ export const Trace = z
   .object({
     partition: z.number().int(),
     offset: z.number().int(),
-    outcome: z.enum(['delivered', 'filtered', 'dead_letter', 'skipped', 'failed']),
+    outcome: z.enum(['delivered', 'filtered', 'dead_letter', 'skipped', 'failed']).meta({ id: 'RecordOutcome' }),
     reason: z.string(),
     input: TraceRecord,
     outputs: z.array(TraceRecord),

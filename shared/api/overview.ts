@@ -1,15 +1,15 @@
 /** The contracts of the overview, every pipeline of the account at a glance, and of the lineage, what flows where through them. */
 import { z } from 'zod'
 import { DESIRED_STATUSES } from '../model/definition.ts'
+import { PipelineStatus } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
-import { PIPELINE_STATUSES } from '../model/pipeline-status.ts'
 
 /** A pipeline as the overview shows it. */
 export const PipelineGlance = z
   .object({
     id: Id,
     name: z.string(),
-    status: z.enum(PIPELINE_STATUSES),
+    status: PipelineStatus,
     status_reason: z.string().nullable(),
     desired: z.enum(DESIRED_STATUSES),
     attention: z.string().nullable().describe('What is wrong with the pipeline; null while nothing is'),
@@ -60,7 +60,7 @@ const LineagePipeline = z
   .object({
     id: Id,
     name: z.string(),
-    status: z.enum(PIPELINE_STATUSES),
+    status: PipelineStatus,
     from: z.string(),
     to: z.string(),
     modules: z.array(z.string()).describe('The SmartModules of its steps, in their order'),

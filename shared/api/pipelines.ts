@@ -1,19 +1,38 @@
 /** Contracts for pipelines: source → processors → sink. What the API calls `processors` is called steps everywhere else. */
 import { z } from 'zod'
-import { LOST_POSITION_POLICIES, OnError } from '../model/definition.ts'
+import { OnError } from '../model/definition.ts'
 import { ShownTask } from '../model/observed.ts'
 import { ON_ERROR_DEFAULT, POLICIES } from '../model/policies.ts'
 import { LIMITS } from '../model/limits.ts'
-import { PIPELINE_ACTIONS, PIPELINE_STATUSES, type PipelineAction } from '../model/pipeline-status.ts'
-import { Description, Difference, IdParams, ListQuery, listOf, Name, Reference } from './common.ts'
+import { PIPELINE_ACTIONS, type PipelineAction } from '../model/pipeline-status.ts'
+import {
+  Description,
+  Difference,
+  EmptyRequest,
+  Flag,
+  IdParams,
+  JsonObject,
+  ListQuery,
+  listOf,
+  LostPosition,
+  MeasureKind,
+  Name,
+  PipelineStatus as Status,
+  RecordCounts,
+  Reference,
+  TaskRole,
+} from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 /** A connector's or SmartModule's config as requests give it. */
-export const Config = z.record(z.string(), z.unknown())
-const Endpoint = z.strictObject({ connector_id: Reference, config: Config.default({}) })
+export const Config = JsonObject
+const Endpoint = z.strictObject({ connector_id: Reference, config: Config.default({}) }).meta({ id: 'EndpointRequest' })
+const EndpointShown = z.object({ connector_id: z.string(), config: Config }).meta({ id: 'Endpoint' })
+const Policy = z.enum(POLICIES).meta({ id: 'OnErrorPolicy' })
+const OnErrorShown = OnError.extend({ policy: Policy }).meta({ id: 'OnError' })
 const OnErrorRequest = z
   .strictObject({
-    policy: z.enum(POLICIES).default(ON_ERROR_DEFAULT.policy),
+    policy: Policy.default(ON_ERROR_DEFAULT.policy),
     retries_max: z.number().int().min(0).max(LIMITS.retries_max).default(ON_ERROR_DEFAULT.retries_max),
     backoff_ms: z.number().int().min(0).max(LIMITS.backoff_ms_max).default(ON_ERROR_DEFAULT.backoff_ms),
   })
@@ -37,9 +56,9 @@ const FailureThreshold = z
   .max(1)
   .describe('The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never')
 
-const OnLostPosition = z
-  .enum(LOST_POSITION_POLICIES)
-  .describe('When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds')
+const OnLostPosition = LostPosition.describe(
+  'When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds',
+)
 
 const Offsets = z
   .record(z.string().regex(/^(0|[1-9]\d{0,4})$/, 'must be a partition number'), z.number().int().min(0).max(Number.MAX_SAFE_INTEGER))
@@ -47,7 +66,11 @@ const Offsets = z
 /** A position in a stream: its beginning or end, the first record that is not older than a time, or an offset per partition. */
 export const StreamPlace = z
   .union(
-    [z.enum(['earliest', 'latest']), z.strictObject({ timestamp: z.iso.datetime({ offset: true }) }), z.strictObject({ offsets: Offsets })],
+    [
+      z.enum(['earliest', 'latest']).meta({ id: 'StreamEdge' }),
+      z.strictObject({ timestamp: z.iso.datetime({ offset: true }) }).meta({ id: 'StreamTime' }),
+      z.strictObject({ offsets: Offsets }).meta({ id: 'StreamOffsets' }),
+    ],
     { error: 'must be "earliest", "latest", {"timestamp": "<ISO 8601>"} or {"offsets": {"<partition>": <offset>}}' },
   )
   .meta({ id: 'StreamPlace' })
@@ -124,7 +147,6 @@ export const Endpoints = z.object({ source: Endpoint, sink: Endpoint, on_error: 
 /** A validated request for a pipeline with its defaults filled in. */
 export type PipelineRequest = z.output<typeof PipelineRequest>
 
-const Status = z.enum(PIPELINE_STATUSES)
 /** A pipeline as lists show it. */
 export const PipelineItem = z
   .object({
@@ -141,26 +163,26 @@ export const PipelineItem = z
   .meta({ id: 'PipelineItem' })
 /** A pipeline with its source, processors, sink and settings. */
 export const Pipeline = PipelineItem.extend({
-  source: Endpoint,
+  source: EndpointShown,
   processors: z.array(
     z.object({
       module_id: Id,
       name: z.string(),
       version: z.string(),
       config: Config,
-      on_error: OnError,
+      on_error: OnErrorShown,
       timeout_ms: z.number().int().optional(),
       changes_keys: z.boolean().optional(),
     }),
   ),
-  sink: Endpoint,
+  sink: EndpointShown,
   tasks: z.number().int(),
-  on_error: OnError.describe('Of steps without a policy of their own, and of the sink'),
+  on_error: OnErrorShown.describe('Of steps without a policy of their own, and of the sink'),
   failure_threshold: z.number(),
   on_lost_position: OnLostPosition,
 }).meta({ id: 'Pipeline' })
 
-const Check = z.enum(['true', 'false']).default('true').describe('Connect to the source and the sink first')
+const Check = Flag.default('true').describe('Connect to the source and the sink first')
 
 /** `POST /pipelines`: returns 201 with the new pipeline's id. */
 export const createPipelineContract = contract({
@@ -255,6 +277,15 @@ export const deletePipelineContract = contract({
   responses: { 204: null, 202: z.object({ pipeline_id: Id, status: Status }) },
 })
 
+const reported = ShownTask.shape
+const Task = ShownTask.extend({
+  role: TaskRole,
+  measures: z.array(reported.measures.unwrap().element.extend({ kind: MeasureKind }).meta({ id: 'TaskMeasure' })),
+  partitions: z.array(
+    reported.partitions.element.extend({ steps: z.array(RecordCounts), totals: RecordCounts.optional() }).meta({ id: 'TaskPartition' }),
+  ),
+}).meta({ id: 'PipelineTask' })
+
 /** `GET …/status`: returns 200 with the status, the desired status and the reports of the tasks. */
 export const getPipelineStatusContract = contract({
   id: 'getPipelineStatus',
@@ -273,7 +304,7 @@ export const getPipelineStatusContract = contract({
       revision: z.number().int(),
       lag: z.number().int(),
       records_per_second: z.number(),
-      tasks: z.array(ShownTask),
+      tasks: z.array(Task),
     }),
   },
 })
@@ -313,7 +344,7 @@ export const pipelineActionContracts = PIPELINE_ACTIONS.map((action) =>
     scope: 'pipelines:write',
     isConditional: true,
     mayConflict: true,
-    request: { params: IdParams, body: z.strictObject({}).optional() },
+    request: { params: IdParams, body: EmptyRequest.optional() },
     responses: { 200: PipelineItem },
   }),
 )

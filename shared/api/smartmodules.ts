@@ -3,14 +3,14 @@ import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { isStorable } from '../model/text.ts'
 import { HOST_PATTERN } from '../model/plug-in-requests.ts'
-import { SMARTMODULE_KINDS } from '../model/smartmodule-kind.ts'
-import { Description, IdParams, ListQuery, listOf, Name, Reference } from './common.ts'
+import { Description, Flag, IdParams, JsonObject, ListQuery, listOf, Name, Reference, SmartModuleKind, TimeSort } from './common.ts'
 import { Trace } from './operate.ts'
 import { StreamPlace } from './pipelines.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 /** Formats of the values that a SmartModule reads and writes. */
 export const FORMATS = ['json', 'text', 'bytes'] as const
+const Format = z.enum(FORMATS).meta({ id: 'ValueFormat' })
 const Version = z
   .string()
   .regex(/^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})$/, 'must be three dotted numbers, for example 1.0.0')
@@ -27,12 +27,14 @@ const AllowedHosts = z
   .max(20)
   .describe('Hosts that an Extism plug-in may send HTTP requests to: names, or `*.` and a domain')
 
-const DeployConfig = z.strictObject({
-  input_format: z.enum(FORMATS).default('json'),
-  output_format: z.enum(FORMATS).default('json'),
-  parameters: z.record(z.string(), z.unknown()).optional().describe('JSON Schema for the config of a step that uses the SmartModule'),
-  allowed_hosts: AllowedHosts.optional(),
-})
+const DeployConfig = z
+  .strictObject({
+    input_format: Format.default('json'),
+    output_format: Format.default('json'),
+    parameters: JsonObject.optional().describe('JSON Schema for the config of a step that uses the SmartModule'),
+    allowed_hosts: AllowedHosts.optional(),
+  })
+  .meta({ id: 'SmartModuleConfigRequest' })
 
 /** A SmartModule as its author wrote it: one file that imports the SDK alone. */
 const Source = z
@@ -69,7 +71,7 @@ export const compileSmartModuleContract = contract({
       ),
       bytes: z.number().int().optional(),
       sha256: z.string().optional(),
-      parameters: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of the source’s class Settings'),
+      parameters: JsonObject.optional().describe('JSON Schema of the source’s class Settings'),
     }),
   },
 })
@@ -81,31 +83,35 @@ const TrialStep = z
     version: Version.optional(),
     source: Source.optional(),
     wasm_binary: z.string().min(1, 'must not be empty').optional(),
-    input_format: z.enum(FORMATS).default('json'),
-    output_format: z.enum(FORMATS).default('json'),
-    config: z.record(z.string(), z.unknown()).default({}),
+    input_format: Format.default('json'),
+    output_format: Format.default('json'),
+    config: JsonObject.default({}),
     allowed_hosts: AllowedHosts.optional().describe('Of a plug-in that is not deployed'),
   })
   .refine((step) => [step.module_id, step.source, step.wasm_binary].filter((each) => each !== undefined).length === 1, {
     path: ['module_id'],
     message: 'either this, source or wasm_binary is required, and not more than one',
   })
+  .meta({ id: 'TrialStep' })
 
 /** Sources and binaries in one request: each takes a workshop for a while. */
 const TRIAL_UPLOADS_MAX = 4
 
-const TrialRecord = z.strictObject({
-  key: z.string().nullable().default(null),
-  value: z.unknown().describe('Any JSON value; null is a record without a value'),
-  headers: z.record(z.string(), z.string()).default({}),
-  timestamp: z.iso.datetime({ offset: true }).optional().describe('The time of the request by default'),
-})
+const Headers = z.record(z.string(), z.string()).meta({ id: 'TextHeaders' })
+const TrialRecord = z
+  .strictObject({
+    key: z.string().nullable().default(null),
+    value: z.unknown().describe('Any JSON value; null is a record without a value'),
+    headers: Headers.default({}),
+    timestamp: z.iso.datetime({ offset: true }).optional().describe('The time of the request by default'),
+  })
+  .meta({ id: 'TrialRecord' })
 
 /** Records and what a SmartModule is to make of them: run whenever a version is deployed. */
 export const ModuleTest = z
   .strictObject({
     title: z.string().max(200).default(''),
-    config: z.record(z.string(), z.unknown()).default({}),
+    config: JsonObject.default({}),
     records: z.array(TrialRecord).min(1).max(LIMITS.preview_records_max),
     out: z.array(z.unknown()).max(1000).describe('Values of the records that come out, in order'),
     failures: z.array(z.string()).max(LIMITS.preview_records_max).default([]).describe('Messages of the records that fail, in order'),
@@ -117,8 +123,8 @@ export type ModuleTest = z.output<typeof ModuleTest>
 const ModuleTestShown = z
   .object({
     title: z.string(),
-    config: z.record(z.string(), z.unknown()),
-    records: z.array(z.object({ key: z.string().nullable(), value: z.unknown(), headers: z.record(z.string(), z.string()) })),
+    config: JsonObject,
+    records: z.array(z.object({ key: z.string().nullable(), value: z.unknown(), headers: Headers }).meta({ id: 'TrialRecordShown' })),
     out: z.array(z.unknown()),
     failures: z.array(z.string()),
   })
@@ -214,11 +220,11 @@ export const listSmartModulesContract = contract({
   summary: 'List SmartModules, including the built-in ones',
   tag: 'SmartModules',
   scope: 'smartmodules:read',
-  request: { query: ListQuery.extend({ kind: z.enum(SMARTMODULE_KINDS).optional() }) },
+  request: { query: ListQuery.extend({ kind: SmartModuleKind.optional() }) },
   responses: { 200: listOf('modules', SmartModuleItem) },
 })
 
-const SourceShown = z.object({ language: z.literal('typescript'), code: z.string() })
+const SourceShown = z.object({ language: z.literal('typescript'), code: z.string() }).meta({ id: 'SmartModuleSourceShown' })
 
 /** `GET /smartmodules/:id`: returns 200 with one SmartModule and the details of its newest version. */
 export const getSmartModuleContract = contract({
@@ -233,12 +239,12 @@ export const getSmartModuleContract = contract({
   responses: {
     200: SmartModuleItem.extend({
       status: z.string(),
-      kind: z.enum(SMARTMODULE_KINDS),
+      kind: SmartModuleKind,
       sha256: z.string(),
       bytes: z.number().int(),
       built_in: z.boolean(),
       source: SourceShown.optional().describe('Where the newest version was deployed as a source'),
-      config: z.record(z.string(), z.unknown()),
+      config: JsonObject,
     }),
   },
 })
@@ -247,7 +253,7 @@ export const getSmartModuleContract = contract({
 export const SmartModuleVersion = z
   .object({
     version: z.string(),
-    kind: z.enum(SMARTMODULE_KINDS),
+    kind: SmartModuleKind,
     sha256: z.string(),
     bytes: z.number().int(),
     created_at: Timestamp,
@@ -265,7 +271,7 @@ export const listVersionsContract = contract({
   request: {
     params: IdParams,
     query: ListQuery.omit({ status: true, name: true, sort: true }).extend({
-      sort: z.enum(['created_at', '-created_at']).default('-created_at'),
+      sort: TimeSort.default('-created_at'),
     }),
   },
   responses: { 200: listOf('versions', SmartModuleVersion) },
@@ -281,11 +287,11 @@ export const getVersionContract = contract({
   scope: 'smartmodules:read',
   request: {
     params: IdParams.extend({ version: z.string() }),
-    query: z.object({ binary: z.enum(['true', 'false']).default('false').describe('`true` adds `wasm_binary`') }),
+    query: z.object({ binary: Flag.default('false').describe('`true` adds `wasm_binary`') }),
   },
   responses: {
     200: SmartModuleVersion.extend({
-      config: z.record(z.string(), z.unknown()),
+      config: JsonObject,
       source: SourceShown.optional(),
       tests: z.array(ModuleTestShown).optional(),
       wasm_binary: z.string().optional().describe('In base64'),

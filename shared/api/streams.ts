@@ -15,29 +15,32 @@ const TypeName = z
   .refine(isTypeName, `must be a type name: ${TYPE_NAMES.join(', ')}; a trailing ? makes the field optional`)
 
 /** Field name to type name. Checked by hand, because zod's record would not report each bad key under its own pointer. */
-const StreamSchema = z.record(z.string(), z.unknown()).transform((fields, context) => {
-  const names = Object.keys(fields)
-  if (names.length < 1) context.addIssue({ code: 'custom', message: 'must have at least one field' })
-  if (names.length > LIMITS.stream_fields_max)
-    context.addIssue({ code: 'custom', message: `must have at most ${LIMITS.stream_fields_max} fields` })
-  const checked: Record<string, string> = {}
-  for (const [name, type] of Object.entries(fields)) {
-    const fault =
-      name.length > LIMITS.name_characters_max
-        ? `the field name must have at most ${LIMITS.name_characters_max} characters`
-        : !FIELD_NAME.test(name) || name === '__proto__'
-          ? 'the field name must start with a letter or _ and continue with letters, digits or _'
-          : undefined
-    if (fault !== undefined) {
-      context.addIssue({ code: 'custom', path: [name], message: fault })
-      continue
+const StreamSchema = z
+  .record(z.string(), z.unknown())
+  .transform((fields, context) => {
+    const names = Object.keys(fields)
+    if (names.length < 1) context.addIssue({ code: 'custom', message: 'must have at least one field' })
+    if (names.length > LIMITS.stream_fields_max)
+      context.addIssue({ code: 'custom', message: `must have at most ${LIMITS.stream_fields_max} fields` })
+    const checked: Record<string, string> = {}
+    for (const [name, type] of Object.entries(fields)) {
+      const fault =
+        name.length > LIMITS.name_characters_max
+          ? `the field name must have at most ${LIMITS.name_characters_max} characters`
+          : !FIELD_NAME.test(name) || name === '__proto__'
+            ? 'the field name must start with a letter or _ and continue with letters, digits or _'
+            : undefined
+      if (fault !== undefined) {
+        context.addIssue({ code: 'custom', path: [name], message: fault })
+        continue
+      }
+      const parsed = TypeName.safeParse(type)
+      if (parsed.success) checked[name] = parsed.data
+      else context.addIssue({ code: 'custom', path: [name], message: parsed.error.issues[0]!.message })
     }
-    const parsed = TypeName.safeParse(type)
-    if (parsed.success) checked[name] = parsed.data
-    else context.addIssue({ code: 'custom', path: [name], message: parsed.error.issues[0]!.message })
-  }
-  return checked
-})
+    return checked
+  })
+  .meta({ id: 'StreamFieldsRequest' })
 
 const COMPATIBILITIES = ['BACKWARD', 'BACKWARD_TRANSITIVE', 'FORWARD', 'FORWARD_TRANSITIVE', 'FULL', 'FULL_TRANSITIVE', 'NONE'] as const
 /** Settings of a new stream where its request leaves them out; the retention is in milliseconds. */
@@ -95,9 +98,14 @@ export const StreamRequest = z
       .max(10 * 365 * 86_400_000)
       .optional()
       .describe(`${STREAM_DEFAULTS.retention_ms} (a week) by default`),
-    compatibility: z.enum(COMPATIBILITIES).optional().describe(`${STREAM_DEFAULTS.compatibility} by default`),
+    compatibility: z
+      .enum(COMPATIBILITIES)
+      .meta({ id: 'StreamCompatibility' })
+      .optional()
+      .describe(`${STREAM_DEFAULTS.compatibility} by default`),
     format: z
       .enum(STREAM_FORMATS, { error: `must be one of ${STREAM_FORMATS.join(', ')}` })
+      .meta({ id: 'StreamFormat' })
       .optional()
       .describe('json by default; with `schema_id`, the format of that schema'),
     key: z.string().optional(),
@@ -105,7 +113,7 @@ export const StreamRequest = z
   .superRefine(refineStream)
   .meta({ id: 'StreamRequest' })
 
-const StreamStatus = z.enum(['creating', 'active', 'failed', 'deleting'])
+const StreamStatus = z.enum(['creating', 'active', 'failed', 'deleting']).meta({ id: 'StreamStatus' })
 /** A stream as lists show it. */
 export const StreamItem = z
   .object({

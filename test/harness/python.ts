@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { cached } from '../../deploy/local/cache.ts'
 
 const run = promisify(execFile)
-const PACKAGES = ['httpx==0.28.1', 'mypy==2.4.1', 'hatchling==1.28.0']
+const PACKAGES = ['httpx==0.28.1', 'mypy==2.4.1', 'hatchling==1.28.0', 'openapi-python-client==0.29.1']
 
 /** Path of the interpreter, without the client. Its scripts name the folder that it was made in; its Python works anywhere. Rejects where there is none. */
 export async function python(): Promise<string> {

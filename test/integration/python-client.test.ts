@@ -1,7 +1,7 @@
 /** The Python client as a wheel against the service: the same journey as the TypeScript client's, and its types. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -12,7 +12,8 @@ import { python } from '../harness/python.ts'
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '..', '..')
 const CLIENT = join(ROOT, 'clients', 'python')
-const JOURNEY = join(ROOT, 'test', 'fixtures', 'python-client-journey.py')
+const FIXTURES = join(ROOT, 'test', 'fixtures')
+const JOURNEY = join(FIXTURES, 'python-client-journey.py')
 
 describe('the Python client', () => {
   it('goes the way from a stream to a redriven dead letter, as a wheel, with strict types', { timeout: 400_000 }, async (context) => {
@@ -43,6 +44,37 @@ describe('the Python client', () => {
         timeout: 120_000,
       })
       expect(types.stdout).toContain('Success')
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})
+
+describe('a foreign generator', () => {
+  it('makes fewer than 300 models of the OpenAPI document, and a client that works', { timeout: 400_000 }, async (context) => {
+    const interpreter = await python().catch((error: unknown) => context.skip(`no Python with its packages: ${String(error)}`))
+    const folder = await mkdtemp(join(tmpdir(), 'dps-foreign-'))
+    try {
+      const { apiUrl, accounts } = service()
+      await writeFile(join(folder, 'openapi.json'), await (await fetch(`${apiUrl}/openapi.json`)).text())
+      // Formatters of its own would have to be installed too.
+      await writeFile(join(folder, 'config.yml'), 'post_hooks: []\n')
+      const place = ['--path', 'openapi.json', '--config', 'config.yml', '--output-path', 'dps_foreign', '--meta', 'none']
+      const { stderr } = await run(interpreter, ['-m', 'openapi_python_client', 'generate', ...place], { cwd: folder, timeout: 120_000 })
+      // Lines of JSON, and a form without a schema, are all that it does not know.
+      expect(stderr.match(/WARNING parsing .*/g)?.toSorted()).toEqual([
+        'WARNING parsing POST /auth/token within authentication.',
+        'WARNING parsing POST /ingest/{pipeline} within ingest.',
+        'WARNING parsing POST /streams/{id}/data within streams.',
+      ])
+      const { api_key, api_secret } = accounts.enterprise
+      const env = { PATH: process.env.PATH, PYTHONPATH: folder, DPS_URL: apiUrl, DPS_API_KEY: api_key, DPS_API_SECRET: api_secret }
+      const journey = await run(interpreter, [join(FIXTURES, 'foreign-client-journey.py')], {
+        env: { ...env, NAME: unique('foreign') },
+        timeout: 120_000,
+      })
+      expect(Number(journey.stdout)).toBeLessThan(300)
+      expect(Number(journey.stdout)).toBeGreaterThan(100)
     } finally {
       await rm(folder, { recursive: true, force: true })
     }

@@ -7,19 +7,13 @@ import type * as T from './types.ts'
 /** What may be said of any request. */
 export type RequestOptions = Pick<CallOptions, 'idempotencyKey' | 'signal'>
 
-export type KeysListQuery = {
-  page?: number
-  page_size?: number
-  name?: string
-  sort?: 'created_at' | '-created_at' | 'name' | '-name'
-  cursor?: string
-}
+export type KeysListQuery = { page?: number; page_size?: number; name?: string; sort?: T.ListSort; cursor?: string }
 
 export type AuditListQuery = {
   page?: number
   page_size?: number
   cursor?: string
-  sort?: 'created_at' | '-created_at'
+  sort?: T.TimeSort
   resource_id?: string
   actor?: string
   operation?: string
@@ -30,38 +24,31 @@ export type SmartmodulesListQuery = {
   page_size?: number
   name?: string
   status?: string
-  sort?: 'created_at' | '-created_at' | 'name' | '-name'
+  sort?: T.ListSort
   cursor?: string
-  kind?: 'batch' | 'extism' | 'redpanda' | 'fluvio'
+  kind?: T.SmartModuleKind
 }
 
-export type SmartmodulesListVersionsQuery = { page?: number; page_size?: number; cursor?: string; sort?: 'created_at' | '-created_at' }
+export type SmartmodulesListVersionsQuery = { page?: number; page_size?: number; cursor?: string; sort?: T.TimeSort }
 
-export type SmartmodulesGetVersionQuery = { binary?: 'true' | 'false' }
+export type SmartmodulesGetVersionQuery = { binary?: T.Flag }
 
 export type ConnectorsListQuery = {
   page?: number
   page_size?: number
   name?: string
   status?: string
-  sort?: 'created_at' | '-created_at' | 'name' | '-name'
-  kind?: 'source' | 'sink' | 'both'
+  sort?: T.ListSort
+  kind?: T.ConnectorKind
 }
 
-export type PipelinesListQuery = {
-  page?: number
-  page_size?: number
-  name?: string
-  status?: string
-  sort?: 'created_at' | '-created_at' | 'name' | '-name'
-  cursor?: string
-}
+export type PipelinesListQuery = { page?: number; page_size?: number; name?: string; status?: string; sort?: T.ListSort; cursor?: string }
 
-export type PipelinesCreateQuery = { check?: 'true' | 'false' }
+export type PipelinesCreateQuery = { check?: T.Flag }
 
-export type PipelinesUpdateQuery = { check?: 'true' | 'false' }
+export type PipelinesUpdateQuery = { check?: T.Flag }
 
-export type PipelinesGetLogsQuery = { level?: 'debug' | 'info' | 'warn' | 'error'; step?: number; since?: string; limit?: number }
+export type PipelinesGetLogsQuery = { level?: T.LogLevel; step?: number; since?: string; limit?: number }
 
 export type PipelinesTailQuery = { filter?: string; last?: number; at?: string }
 
@@ -76,47 +63,21 @@ export type PipelinesListDeadLettersQuery = {
   error?: string
   module?: string
   version?: string
-  status?: 'pending' | 'redriving' | 'redriven'
+  status?: T.DeadLetterStatus
   partition?: number
   from?: string
   to?: string
 }
 
-export type PipelinesListDeadLetterGroupsQuery = { status?: 'pending' | 'redriving' | 'redriven'; from?: string; to?: string }
+export type PipelinesListDeadLetterGroupsQuery = { status?: T.DeadLetterStatus; from?: string; to?: string }
 
-export type JobsListQuery = {
-  page?: number
-  page_size?: number
-  status?: string
-  sort?: 'created_at' | '-created_at'
-  cursor?: string
-  pipeline_id?: string
-}
+export type JobsListQuery = { page?: number; page_size?: number; status?: string; sort?: T.TimeSort; cursor?: string; pipeline_id?: string }
 
-export type MembersListQuery = {
-  page?: number
-  page_size?: number
-  name?: string
-  sort?: 'created_at' | '-created_at' | 'name' | '-name'
-  cursor?: string
-}
+export type MembersListQuery = { page?: number; page_size?: number; name?: string; sort?: T.ListSort; cursor?: string }
 
-export type SecretsListQuery = {
-  page?: number
-  page_size?: number
-  name?: string
-  sort?: 'created_at' | '-created_at' | 'name' | '-name'
-  cursor?: string
-}
+export type SecretsListQuery = { page?: number; page_size?: number; name?: string; sort?: T.ListSort; cursor?: string }
 
-export type StreamsListQuery = {
-  page?: number
-  page_size?: number
-  name?: string
-  status?: string
-  sort?: 'created_at' | '-created_at' | 'name' | '-name'
-  cursor?: string
-}
+export type StreamsListQuery = { page?: number; page_size?: number; name?: string; status?: string; sort?: T.ListSort; cursor?: string }
 
 export type StreamsGetDataQuery = { limit?: number; page?: number; cursor?: string; partition?: number; order?: 'asc' | 'desc' }
 
@@ -185,10 +146,10 @@ export function createResources(transport: Transport) {
       /** Get one connector with the JSON Schema of its config. */
       get: (id: string, options: RequestOptions = {}) => call<T.GetConnectorResponse>('GET', `/connectors/${segment(id)}`, { ...options }),
       /** Validate a config field by field, without connecting to anything. */
-      validate: (id: string, body: T.ValidateConnectorRequest, options: RequestOptions = {}) =>
+      validate: (id: string, body: T.ConnectorConfigRequest, options: RequestOptions = {}) =>
         call<T.ValidateConnectorResponse>('POST', `/connectors/${segment(id)}/validate`, { body, ...options }),
       /** Check a config by connecting and reading metadata: writes nothing, moves no position, gives up after a few seconds. */
-      check: (id: string, body: T.CheckConnectorRequest, options: RequestOptions = {}) =>
+      check: (id: string, body: T.ConnectorConfigRequest, options: RequestOptions = {}) =>
         call<T.CheckConnectorResponse>('POST', `/connectors/${segment(id)}/check`, { body, ...options }),
     },
     manifests: {
@@ -241,19 +202,19 @@ export function createResources(transport: Transport) {
       getStatus: (id: string, options: RequestOptions = {}) =>
         call<T.GetPipelineStatusResponse>('GET', `/pipelines/${segment(id)}/status`, { ...options }),
       /** Start a created, stopped or failed pipeline. */
-      start: (id: string, body?: T.StartPipelineRequest, options: RequestOptions = {}) =>
+      start: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
         call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/start`, { body, ...options }),
       /** Pause after the current round. */
-      pause: (id: string, body?: T.PausePipelineRequest, options: RequestOptions = {}) =>
+      pause: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
         call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/pause`, { body, ...options }),
       /** Resume after a pause. */
-      resume: (id: string, body?: T.ResumePipelineRequest, options: RequestOptions = {}) =>
+      resume: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
         call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/resume`, { body, ...options }),
       /** Stop after the current round. */
-      stop: (id: string, body?: T.StopPipelineRequest, options: RequestOptions = {}) =>
+      stop: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
         call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/stop`, { body, ...options }),
       /** Restart the tasks. */
-      restart: (id: string, body?: T.RestartPipelineRequest, options: RequestOptions = {}) =>
+      restart: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
         call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/restart`, { body, ...options }),
       /** Position, end and lag of every partition of the source. */
       getOffsets: (id: string, options: RequestOptions = {}) =>
@@ -320,7 +281,7 @@ export function createResources(transport: Transport) {
       /** Get one job. */
       get: (id: string, options: RequestOptions = {}) => call<T.Job>('GET', `/jobs/${segment(id)}`, { ...options }),
       /** Cancel a job after its current round; what it has committed is kept. */
-      cancel: (id: string, body?: T.CancelJobRequest, options: RequestOptions = {}) =>
+      cancel: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
         call<T.Job>('POST', `/jobs/${segment(id)}/cancel`, { body, ...options }),
     },
     session: {

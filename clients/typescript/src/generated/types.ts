@@ -4,63 +4,32 @@
 export type Account = {
   /** Opaque id */ id: string
   name: string
-  type: 'developer' | 'professional' | 'enterprise'
+  type: AccountType
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   requests_per_minute: number
   quotas: {
-    /** pipelines */ pipelines: { limit: number; /** null for rates that are not counted */ used: number | null }
-    /** tasks of all pipelines together */ tasks: { limit: number; /** null for rates that are not counted */ used: number | null }
-    /** streams */ streams: { limit: number; /** null for rates that are not counted */ used: number | null }
-    /** partitions of all streams together */ partitions: { limit: number; /** null for rates that are not counted */ used: number | null }
-    /** SmartModules */ smartmodules: { limit: number; /** null for rates that are not counted */ used: number | null }
-    /** versions of one SmartModule */ smartmodule_versions: {
-      limit: number
-      /** null for rates that are not counted */ used: number | null
-    }
-    /** bytes of all versions of all SmartModules together */ smartmodule_bytes: {
-      limit: number
-      /** null for rates that are not counted */ used: number | null
-    }
-    /** bytes of all dead letters together; beyond it the oldest are deleted */ dead_letter_bytes: {
-      limit: number
-      /** null for rates that are not counted */ used: number | null
-    }
-    /** days after which a dead letter is deleted */ dead_letter_days: {
-      limit: number
-      /** null for rates that are not counted */ used: number | null
-    }
-    /** secrets */ secrets: { limit: number; /** null for rates that are not counted */ used: number | null }
-    /** API keys */ keys: { limit: number; /** null for rates that are not counted */ used: number | null }
-    /** requests to `/ingest` per second, averaged over ten seconds */ pushed_requests_per_second: {
-      limit: number
-      /** null for rates that are not counted */ used: number | null
-    }
-    /** CPU seconds of its pipelines in a clock hour; beyond it they get what other accounts leave over */ cpu_seconds_per_hour: {
-      limit: number
-      /** null for rates that are not counted */ used: number | null
-    }
+    /** pipelines */ pipelines: Quota
+    /** tasks of all pipelines together */ tasks: Quota
+    /** streams */ streams: Quota
+    /** partitions of all streams together */ partitions: Quota
+    /** SmartModules */ smartmodules: Quota
+    /** versions of one SmartModule */ smartmodule_versions: Quota
+    /** bytes of all versions of all SmartModules together */ smartmodule_bytes: Quota
+    /** bytes of all dead letters together; beyond it the oldest are deleted */ dead_letter_bytes: Quota
+    /** days after which a dead letter is deleted */ dead_letter_days: Quota
+    /** secrets */ secrets: Quota
+    /** API keys */ keys: Quota
+    /** requests to `/ingest` per second, averaged over ten seconds */ pushed_requests_per_second: Quota
+    /** CPU seconds of its pipelines in a clock hour; beyond it they get what other accounts leave over */ cpu_seconds_per_hour: Quota
   }
 }
+
+export type AccountType = 'developer' | 'professional' | 'enterprise'
 
 export type ApiKey = {
   /** Opaque id */ id: string
   name: string
-  scopes: (
-    | 'pipelines:read'
-    | 'pipelines:write'
-    | 'smartmodules:read'
-    | 'smartmodules:write'
-    | 'streams:read'
-    | 'streams:write'
-    | 'connectors:read'
-    | 'connectors:write'
-    | 'secrets:read'
-    | 'secrets:write'
-    | 'secrets:use'
-    | 'keys:read'
-    | 'keys:write'
-    | 'audit:read'
-  )[]
+  scopes: Scope[]
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
 }
 
@@ -80,8 +49,8 @@ export type AuditEntry = {
   /** IP address that the request came from */ address: string | null
   request_id: string
   /** HTTP status of the response; null while, or if ever, it is unknown */ status: number | null
-  /** The resource before the request, as its GET shows it */ before: Record<string, unknown> | null
-  /** The resource after the request, without secrets */ after: Record<string, unknown> | null
+  /** The resource before the request, as its GET shows it */ before: JsonObject | null
+  /** The resource after the request, without secrets */ after: JsonObject | null
 }
 
 export type Balance = {
@@ -98,31 +67,20 @@ export type Balance = {
 export type CanaryRequest = {
   /** Counts from 1 */ step: number
   /** Of the step’s SmartModule */ version: string
-  /** The running one by default */ config?: Record<string, unknown>
+  /** The running one by default */ config?: JsonObject
   /** It runs beside the step; what it makes is compared, and not delivered. The default */ shadow?: true
   /** Instead of shadow: it handles the records of this share of the keys in place of the step’s version, always of the same keys */ share?: number
   /** Rolled back when it fails more than this share of the records that the running version handles */ max_failing?: number
   /** Rolled back when more than this share of the records differs */ max_differing?: number
 }
 
-export type CancelJobRequest = Record<string, unknown>
-
 export type ChangePasswordRequest = { password: string; /** Needed where there is one */ current_password?: string }
 
-export type CheckConnectorRequest = {
-  /** Required for a connector that is both a source and a sink */ side?: 'source' | 'sink'
-  config?: Record<string, unknown>
-}
-
-export type CheckConnectorResponse = {
-  ok: boolean
-  details: { /** JSON pointer (RFC 6901) into the config */ path: string; message: string }[]
-  took_ms: number
-}
+export type CheckConnectorResponse = { ok: boolean; details: ConfigFault[]; took_ms: number }
 
 export type CompareSmartModuleVersionsRequest = {
-  before: { /** The newest one by default */ version?: string; config?: Record<string, unknown> }
-  after: { /** The newest one by default */ version?: string; config?: Record<string, unknown> }
+  before: ComparedVersion
+  after: ComparedVersion
   stream_id: string
   /** Where to start reading; `latest` reads the newest records */ from?: StreamPlace
   partition?: number
@@ -137,6 +95,8 @@ export type CompareSmartModuleVersionsResponse = {
   /** There were fewer records than requested, because they reached a size limit */ truncated?: true
 }
 
+export type ComparedVersion = { /** The newest one by default */ version?: string; config?: JsonObject }
+
 export type CompileSmartModuleRequest = { source: SmartModuleSource }
 
 export type CompileSmartModuleResponse = {
@@ -149,57 +109,33 @@ export type CompileSmartModuleResponse = {
   }[]
   bytes?: number
   sha256?: string
-  /** JSON Schema of the source’s class Settings */ parameters?: Record<string, unknown>
+  /** JSON Schema of the source’s class Settings */ parameters?: JsonObject
 }
+
+export type ConfigFault = { /** JSON pointer (RFC 6901) into the config */ path: string; message: string }
 
 export type Connector = {
   /** Opaque id */ id: string
   name: string
   description: string
   version: string
-  kind: 'source' | 'sink' | 'both'
+  kind: ConnectorKind
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
 }
 
-export type CreateKeyRequest = {
-  name: string
-  scopes?: (
-    | 'pipelines:read'
-    | 'pipelines:write'
-    | 'smartmodules:read'
-    | 'smartmodules:write'
-    | 'streams:read'
-    | 'streams:write'
-    | 'connectors:read'
-    | 'connectors:write'
-    | 'secrets:read'
-    | 'secrets:write'
-    | 'secrets:use'
-    | 'keys:read'
-    | 'keys:write'
-    | 'audit:read'
-  )[]
+export type ConnectorConfigRequest = {
+  /** Required for a connector that is both a source and a sink */ side?: 'source' | 'sink'
+  config?: JsonObject
 }
+
+export type ConnectorKind = 'source' | 'sink' | 'both'
+
+export type CreateKeyRequest = { name: string; scopes?: Scope[] }
 
 export type CreateKeyResponse = {
   /** Opaque id */ id: string
   name: string
-  scopes: (
-    | 'pipelines:read'
-    | 'pipelines:write'
-    | 'smartmodules:read'
-    | 'smartmodules:write'
-    | 'streams:read'
-    | 'streams:write'
-    | 'connectors:read'
-    | 'connectors:write'
-    | 'secrets:read'
-    | 'secrets:write'
-    | 'secrets:use'
-    | 'keys:read'
-    | 'keys:write'
-    | 'audit:read'
-  )[]
+  scopes: Scope[]
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   api_key: string
   api_secret: string
@@ -210,13 +146,13 @@ export type CreateMemberLinkResponse = {
   /** ISO 8601 time in UTC, with milliseconds */ sign_in_expires_at: string
 }
 
-export type CreateMemberRequest = { name: string; email: string; role: 'owner' | 'editor' | 'viewer' }
+export type CreateMemberRequest = { name: string; email: string; role: MemberRole }
 
 export type CreateMemberResponse = {
   /** Opaque id */ id: string
   name: string
   email: string
-  role: 'owner' | 'editor' | 'viewer'
+  role: MemberRole
   /** Without one only a link signs in */ has_password: boolean
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   /** Signs in once, within seven days */ sign_in_token: string
@@ -226,7 +162,7 @@ export type CreateMemberResponse = {
 export type CreatePipelineResponse = {
   /** Opaque id */ pipeline_id: string
   name: string
-  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  status: PipelineStatus
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
 }
 
@@ -241,7 +177,7 @@ export type CreateSecretRequest = {
 export type CreateStreamResponse = {
   /** Opaque id */ id: string
   name: string
-  status: 'creating' | 'active' | 'failed' | 'deleting'
+  status: StreamStatus
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
 }
 
@@ -253,26 +189,14 @@ export type DeadLetter = {
   module: string
   version: string
   revision: number
-  error: { code: string; message: string }
+  error: RecordError
   attempts: number
   redrives: number
   /** ISO 8601 time in UTC, with milliseconds */ failed_at: string
-  key: {
-    base64: string
-    text: string | null
-    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
-  } | null
-  value: {
-    base64: string
-    json: unknown
-    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
-  } | null
-  headers: {
-    key: string
-    base64: string | null
-    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
-  }[]
-  status: 'pending' | 'redriving' | 'redriven'
+  key: KeyBytes | null
+  value: ValueBytes | null
+  headers: HeaderBytes[]
+  status: DeadLetterStatus
   job_id: string | null
 }
 
@@ -298,10 +222,9 @@ export type DeadLetterGroup = {
   /** Opaque id */ latest_id: string
 }
 
-export type DeletePipeline202Response = {
-  /** Opaque id */ pipeline_id: string
-  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
-}
+export type DeadLetterStatus = 'pending' | 'redriving' | 'redriven'
+
+export type DeletePipeline202Response = { /** Opaque id */ pipeline_id: string; status: PipelineStatus }
 
 export type DeploySmartModuleRequest = {
   name: string
@@ -310,19 +233,20 @@ export type DeploySmartModuleRequest = {
   /** WebAssembly in base64; either this or `source` */ wasm_binary?: string
   source?: SmartModuleSource
   /** Run before the version is deployed, and before each later one; those of the version before by default */ tests?: ModuleTest[]
-  config?: {
-    input_format?: 'json' | 'text' | 'bytes'
-    output_format?: 'json' | 'text' | 'bytes'
-    /** JSON Schema for the config of a step that uses the SmartModule */ parameters?: Record<string, unknown>
-    /** Hosts that an Extism plug-in may send HTTP requests to: names, or `*.` and a domain */ allowed_hosts?: string[]
-  }
+  config?: SmartModuleConfigRequest
 }
 
 export type DeploySmartModuleResponse = { /** Opaque id */ id: string; name: string; status: string; version: string }
 
 export type Difference = { partition: number; offset: number; before: TraceStep; after: TraceStep }
 
-export type Error = {
+export type EmptyRequest = Record<string, unknown>
+
+export type Endpoint = { connector_id: string; config: JsonObject }
+
+export type EndpointRequest = { connector_id: string; config?: JsonObject }
+
+export type ErrorReply = {
   error: {
     code:
       | 'invalid_request'
@@ -351,7 +275,7 @@ export type Error = {
 export type ExplainRecordResponse = {
   partition: number
   offset: number
-  outcome: 'delivered' | 'filtered' | 'dead_letter' | 'skipped' | 'failed'
+  outcome: RecordOutcome
   reason: string
   input: TraceRecord
   outputs: TraceRecord[]
@@ -364,6 +288,8 @@ export type ExplainRecordResponse = {
   /** Its dead letters have all been redriven since: what became of it then is what the running revision makes of it */ redriven: boolean
 }
 
+export type Flag = 'true' | 'false'
+
 export type FleetSnapshot = { pipelines: PipelineGlance[]; jobs: Job[] }
 
 export type GetCanaryResponse = {
@@ -372,7 +298,7 @@ export type GetCanaryResponse = {
   module: string
   version: string
   running_version: string
-  config: Record<string, unknown>
+  config: JsonObject
   shadow: boolean
   /** Of the keys whose records it handles; null in shadow */ share: number | null
   /** Records of its share, as the running tasks report; 0 in shadow */ handled: number
@@ -395,11 +321,11 @@ export type GetConnectorResponse = {
   name: string
   description: string
   version: string
-  kind: 'source' | 'sink' | 'both'
+  kind: ConnectorKind
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
-  config_schema: Record<string, unknown>
-  source_schema?: Record<string, unknown>
-  sink_schema?: Record<string, unknown>
+  config_schema: JsonObject
+  source_schema?: JsonObject
+  sink_schema?: JsonObject
 }
 
 export type GetLineageResponse = { nodes: LineageNode[]; pipelines: LineagePipeline[] }
@@ -462,7 +388,7 @@ export type GetPipelineLedgerResponse = {
   revisions: {
     revision: number
     /** ISO 8601 time in UTC, with milliseconds */ created_at: string
-    processors: { /** Opaque id */ module_id: string; name: string; version: string; config: Record<string, unknown> }[]
+    processors: { /** Opaque id */ module_id: string; name: string; version: string; config: JsonObject }[]
   }[]
 }
 
@@ -477,7 +403,7 @@ export type GetPipelineMetricsResponse = {
     step: number
     module: string | null
     name: string
-    kind: 'count' | 'observe'
+    kind: MeasureKind
     times: number
     sum: number
   }[]
@@ -500,34 +426,13 @@ export type GetPipelineOffsetsResponse = {
 
 export type GetPipelineStatusResponse = {
   /** Opaque id */ pipeline_id: string
-  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  status: PipelineStatus
   status_reason: string | null
   desired: string
   revision: number
   lag: number
   records_per_second: number
-  tasks: {
-    role: 'chain' | 'intake'
-    task: number
-    processor_id: string
-    revision: number
-    status: 'starting' | 'running' | 'paused' | 'stopped' | 'failed' | 'finished'
-    reason: unknown
-    at: string
-    records_per_second: number
-    in_flight: number
-    held_back: boolean
-    quarantined: string[]
-    measures: { step: number; name: string; kind: 'count' | 'observe'; times: number; sum: number }[]
-    partitions: {
-      partition: number
-      position: string
-      end: string
-      lag: string
-      steps: { in: number; out: number; filtered: number; skipped: number; failed: number; absorbed: number; emitted: number }[]
-      totals?: { in: number; out: number; filtered: number; skipped: number; failed: number; absorbed: number; emitted: number }
-    }[]
-  }[]
+  tasks: PipelineTask[]
 }
 
 export type GetSmartModuleResponse = {
@@ -537,22 +442,22 @@ export type GetSmartModuleResponse = {
   version: string
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   status: string
-  kind: 'batch' | 'extism' | 'redpanda' | 'fluvio'
+  kind: SmartModuleKind
   sha256: string
   bytes: number
   built_in: boolean
-  /** Where the newest version was deployed as a source */ source?: { language: 'typescript'; code: string }
-  config: Record<string, unknown>
+  /** Where the newest version was deployed as a source */ source?: SmartModuleSourceShown
+  config: JsonObject
 }
 
 export type GetSmartModuleVersionResponse = {
   version: string
-  kind: 'batch' | 'extism' | 'redpanda' | 'fluvio'
+  kind: SmartModuleKind
   sha256: string
   bytes: number
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
-  config: Record<string, unknown>
-  source?: { language: 'typescript'; code: string }
+  config: JsonObject
+  source?: SmartModuleSourceShown
   tests?: ModuleTestShown[]
   /** In base64 */ wasm_binary?: string
 }
@@ -575,19 +480,37 @@ export type GetStreamRecordsResponse = {
   /** There are fewer records than requested, because they reached a size limit */ truncated?: true
 }
 
+export type HeaderBytes = {
+  key: string
+  base64: string | null
+  /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
+}
+
 export type Job = {
   /** Opaque id */ id: string
   /** Opaque id */ job_id: string
   /** Opaque id */ pipeline_id: string
-  kind: 'redrive' | 'replay'
-  status: 'starting' | 'running' | 'cancelling' | 'finished' | 'cancelled' | 'failed'
+  kind: JobKind
+  status: JobStatus
   status_reason: string | null
   revision: number
   total: number
   progress: number
-  records: { in: number; out: number; filtered: number; skipped: number; failed: number; absorbed: number; emitted: number }
+  records: RecordCounts
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
+}
+
+export type JobKind = 'redrive' | 'replay'
+
+export type JobStatus = 'starting' | 'running' | 'cancelling' | 'finished' | 'cancelled' | 'failed'
+
+export type JsonObject = Record<string, unknown>
+
+export type KeyBytes = {
+  base64: string
+  text: string | null
+  /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
 }
 
 export type LineageNode = {
@@ -600,7 +523,7 @@ export type LineageNode = {
 export type LineagePipeline = {
   /** Opaque id */ id: string
   name: string
-  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  status: PipelineStatus
   from: string
   to: string
   /** The SmartModules of its steps, in their order */ modules: string[]
@@ -641,7 +564,13 @@ export type ListSmartModuleVersionsResponse = {
 
 export type ListSmartModulesResponse = { modules: SmartModuleItem[]; total: number; page: number; page_size: number; next_cursor?: string }
 
+export type ListSort = 'created_at' | '-created_at' | 'name' | '-name'
+
 export type ListStreamsResponse = { streams: StreamItem[]; total: number; page: number; page_size: number; next_cursor?: string }
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
+export type LostPositionPolicy = 'fail' | 'earliest'
 
 export type Manifest = {
   /** The version of this format */ dps: 1
@@ -651,23 +580,19 @@ export type Manifest = {
   pipelines?: Record<string, ManifestPipeline>
 }
 
+export type ManifestConnectorEnd = { /** Name or id */ connector: string; /** Its config */ with?: JsonObject }
+
 export type ManifestPipeline = {
-  source:
-    | { /** Of this manifest, or of the account */ stream: string }
-    | { /** Name or id */ connector: string; /** Its config */ with?: Record<string, unknown> }
+  source: ManifestStreamSource | ManifestConnectorEnd
   steps?: ManifestStep[]
-  sink:
-    | { /** Of this manifest, or of the account */ stream: string; compression?: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd' }
-    | { /** Name or id */ connector: string; /** Its config */ with?: Record<string, unknown> }
+  sink: ManifestStreamSink | ManifestConnectorEnd
   description?: string
   tasks?: number
   autostart?: boolean
   start?: StreamPlace
   on_error?: OnErrorRequest
   /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never */ failure_threshold?: number
-  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?:
-    | 'fail'
-    | 'earliest'
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?: LostPositionPolicy
 }
 
 export type ManifestPlan = {
@@ -682,17 +607,12 @@ export type ManifestSmartModule = {
   /** WebAssembly in base64; either this or `source` */ wasm_binary?: string
   source?: SmartModuleSource
   /** Run before the version is deployed, and before each later one; those of the version before by default */ tests?: ModuleTest[]
-  config?: {
-    input_format?: 'json' | 'text' | 'bytes'
-    output_format?: 'json' | 'text' | 'bytes'
-    /** JSON Schema for the config of a step that uses the SmartModule */ parameters?: Record<string, unknown>
-    /** Hosts that an Extism plug-in may send HTTP requests to: names, or `*.` and a domain */ allowed_hosts?: string[]
-  }
+  config?: SmartModuleConfigRequest
 }
 
 export type ManifestStep = {
   /** Of this manifest, of the account, or a built-in */ module: string
-  /** Its config */ with?: Record<string, unknown>
+  /** Its config */ with?: JsonObject
   /** The newest by default, also when a later one is deployed */ version?: string
   on_error?: OnErrorRequest
   timeout_ms?: number
@@ -701,106 +621,90 @@ export type ManifestStep = {
 
 export type ManifestStream = {
   description?: string
-  schema?: Record<string, unknown>
+  schema?: StreamFieldsRequest
   /** Id of a schema in the registry, used with its references instead of `schema` */ schema_id?: number
   /** An existing topic: the stream adopts it as it is, and leaves it when deleted. `schema_id` is then its newest schema by default */ topic?: string
   /** 4 by default */ partitions?: number
   /** 604800000 (a week) by default */ retention_ms?: number
-  /** BACKWARD by default */ compatibility?:
-    | 'BACKWARD'
-    | 'BACKWARD_TRANSITIVE'
-    | 'FORWARD'
-    | 'FORWARD_TRANSITIVE'
-    | 'FULL'
-    | 'FULL_TRANSITIVE'
-    | 'NONE'
-  /** json by default; with `schema_id`, the format of that schema */ format?: 'json' | 'avro' | 'protobuf'
+  /** BACKWARD by default */ compatibility?: StreamCompatibility
+  /** json by default; with `schema_id`, the format of that schema */ format?: StreamFormat
   key?: string
 }
+
+export type ManifestStreamSink = {
+  /** Of this manifest, or of the account */ stream: string
+  compression?: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd'
+}
+
+export type ManifestStreamSource = { /** Of this manifest, or of the account */ stream: string }
+
+export type MeasureKind = 'count' | 'observe'
 
 export type Member = {
   /** Opaque id */ id: string
   name: string
   email: string
-  role: 'owner' | 'editor' | 'viewer'
+  role: MemberRole
   /** Without one only a link signs in */ has_password: boolean
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
 }
 
+export type MemberRole = 'owner' | 'editor' | 'viewer'
+
 export type ModuleTest = {
   title?: string
-  config?: Record<string, unknown>
-  records: {
-    key?: string | null
-    /** Any JSON value; null is a record without a value */ value: unknown
-    headers?: Record<string, string>
-    /** The time of the request by default */ timestamp?: string
-  }[]
+  config?: JsonObject
+  records: TrialRecord[]
   /** Values of the records that come out, in order */ out: unknown[]
   /** Messages of the records that fail, in order */ failures?: string[]
 }
 
-export type ModuleTestShown = {
-  title: string
-  config: Record<string, unknown>
-  records: { key: string | null; value: unknown; headers: Record<string, string> }[]
-  out: unknown[]
-  failures: string[]
-}
+export type ModuleTestShown = { title: string; config: JsonObject; records: TrialRecordShown[]; out: unknown[]; failures: string[] }
 
-export type OnErrorRequest = { policy?: 'dead_letter' | 'skip' | 'retry' | 'fail'; retries_max?: number; backoff_ms?: number }
+export type OnError = { policy: OnErrorPolicy; retries_max: number; backoff_ms: number }
+
+export type OnErrorPolicy = 'dead_letter' | 'skip' | 'retry' | 'fail'
+
+export type OnErrorRequest = { policy?: OnErrorPolicy; retries_max?: number; backoff_ms?: number }
 
 export type PartitionOffsets = Record<string, number>
-
-export type PausePipelineRequest = Record<string, unknown>
 
 export type Pipeline = {
   /** Opaque id */ id: string
   /** Opaque id */ pipeline_id: string
   name: string
   description: string
-  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  status: PipelineStatus
   status_reason: string | null
   revision: number
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
-  source: { connector_id: string; config: Record<string, unknown> }
+  source: Endpoint
   processors: {
     /** Opaque id */ module_id: string
     name: string
     version: string
-    config: Record<string, unknown>
-    on_error: { policy: 'dead_letter' | 'skip' | 'retry' | 'fail'; retries_max: number; backoff_ms: number }
+    config: JsonObject
+    on_error: OnError
     timeout_ms?: number
     changes_keys?: boolean
   }[]
-  sink: { connector_id: string; config: Record<string, unknown> }
+  sink: Endpoint
   tasks: number
-  /** Of steps without a policy of their own, and of the sink */ on_error: {
-    policy: 'dead_letter' | 'skip' | 'retry' | 'fail'
-    retries_max: number
-    backoff_ms: number
-  }
+  /** Of steps without a policy of their own, and of the sink */ on_error: OnError
   failure_threshold: number
-  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position:
-    | 'fail'
-    | 'earliest'
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position: LostPositionPolicy
 }
 
 export type PipelineChange = {
   name?: string
   description?: string
   processors?: ProcessorEntry[]
-  /** Same connector, complete config; members that say where the sink keeps its position can’t change */ sink?: {
-    connector_id: string
-    config?: Record<string, unknown>
-  }
+  /** Same connector, complete config; members that say where the sink keeps its position can’t change */ sink?: EndpointRequest
   tasks?: number
   on_error?: OnErrorRequest
   /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never */ failure_threshold?: number
-  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?:
-    | 'fail'
-    | 'earliest'
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?: LostPositionPolicy
   /** Another version of a step to compare with the running one; null ends the comparison */ canary?: CanaryRequest | null
 }
 
@@ -809,7 +713,7 @@ export type PipelineDeleted = { /** Opaque id */ id: string }
 export type PipelineGlance = {
   /** Opaque id */ id: string
   name: string
-  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  status: PipelineStatus
   status_reason: string | null
   desired: 'running' | 'paused' | 'stopped'
   /** What is wrong with the pipeline; null while nothing is */ attention: string | null
@@ -825,7 +729,7 @@ export type PipelineItem = {
   /** Opaque id */ pipeline_id: string
   name: string
   description: string
-  status: 'creating' | 'created' | 'starting' | 'running' | 'pausing' | 'paused' | 'stopping' | 'stopped' | 'failed' | 'deleting'
+  status: PipelineStatus
   status_reason: string | null
   revision: number
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
@@ -835,12 +739,12 @@ export type PipelineItem = {
 export type PipelineLog = {
   /** Grows from line to line */ id: string
   /** ISO 8601 time in UTC, with milliseconds */ at: string
-  level: 'debug' | 'info' | 'warn' | 'error'
+  level: LogLevel
   /** From 1; null for what the task itself says */ step: number | null
   module: string | null
   version: string | null
   revision: number
-  /** `chain`: a task that runs the chain; `intake`: one that reads an external source */ role: 'chain' | 'intake'
+  /** `chain`: a task that runs the chain; `intake`: one that reads an external source */ role: TaskRole
   task: number
   /** The job that ran the chain */ job_id?: string
   message: string
@@ -851,32 +755,53 @@ export type PipelinePlanRequest = {
   name?: string
   description?: string
   processors?: ProcessorEntry[]
-  /** Same connector, complete config; members that say where the sink keeps its position can’t change */ sink?: {
-    connector_id: string
-    config?: Record<string, unknown>
-  }
+  /** Same connector, complete config; members that say where the sink keeps its position can’t change */ sink?: EndpointRequest
   tasks?: number
   on_error?: OnErrorRequest
   /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never */ failure_threshold?: number
-  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?:
-    | 'fail'
-    | 'earliest'
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?: LostPositionPolicy
 }
 
 export type PipelineRequest = {
   name: string
   description?: string
-  source: { connector_id: string; config?: Record<string, unknown> }
+  source: EndpointRequest
   processors?: ProcessorEntry[]
-  sink: { connector_id: string; config?: Record<string, unknown> }
+  sink: EndpointRequest
   tasks?: number
   autostart?: boolean
   start?: StreamPlace
   on_error?: OnErrorRequest
   /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never */ failure_threshold?: number
-  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?:
-    | 'fail'
-    | 'earliest'
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?: LostPositionPolicy
+}
+
+export type PipelineStatus =
+  | 'creating'
+  | 'created'
+  | 'starting'
+  | 'running'
+  | 'pausing'
+  | 'paused'
+  | 'stopping'
+  | 'stopped'
+  | 'failed'
+  | 'deleting'
+
+export type PipelineTask = {
+  role: TaskRole
+  task: number
+  processor_id: string
+  revision: number
+  status: 'starting' | 'running' | 'paused' | 'stopped' | 'failed' | 'finished'
+  reason: unknown
+  at: string
+  records_per_second: number
+  in_flight: number
+  held_back: boolean
+  quarantined: string[]
+  measures: TaskMeasure[]
+  partitions: TaskPartition[]
 }
 
 export type PlanManifestRequest = {
@@ -899,16 +824,14 @@ export type PlannedChange = {
   kind: 'stream' | 'smartmodule' | 'pipeline'
   name: string
   action: 'create' | 'update' | 'replace' | 'adopt' | 'delete'
-  /** `live`: between two rounds; `reopen`: its tasks start anew; `replace`: deleted and made anew, its position is lost */ effect:
-    | 'live'
-    | 'reopen'
-    | 'replace'
-    | null
+  /** `live`: between two rounds; `reopen`: its tasks start anew; `replace`: deleted and made anew, its position is lost */ effect: PlannedEffect | null
   /** It exists and is in no set: it becomes a member, which can be pruned later */ adopts: boolean
   differences: PlannedDifference[]
 }
 
 export type PlannedDifference = { path: string; before: unknown; after: unknown }
+
+export type PlannedEffect = 'live' | 'reopen' | 'replace'
 
 export type PreviewPipelineResponse = {
   /** Opaque id */ pipeline_id: string
@@ -925,12 +848,20 @@ export type PreviewRequest = {
 
 export type ProcessorEntry = {
   module_id: string
-  config?: Record<string, unknown>
+  config?: JsonObject
   version?: string
   on_error?: OnErrorRequest
   timeout_ms?: number
   /** The SmartModule changes keys: records go to the partition of their new key */ changes_keys?: boolean
 }
+
+export type Quota = { limit: number; /** null for rates that are not counted */ used: number | null }
+
+export type RecordCounts = { in: number; out: number; filtered: number; skipped: number; failed: number; absorbed: number; emitted: number }
+
+export type RecordError = { code: string; message: string }
+
+export type RecordOutcome = 'delivered' | 'filtered' | 'dead_letter' | 'skipped' | 'failed'
 
 export type RedriveDeadLetters200Response = { dry_run: boolean; count: number }
 
@@ -938,13 +869,13 @@ export type RedriveDeadLetters202Response = {
   /** Opaque id */ id: string
   /** Opaque id */ job_id: string
   /** Opaque id */ pipeline_id: string
-  kind: 'redrive' | 'replay'
-  status: 'starting' | 'running' | 'cancelling' | 'finished' | 'cancelled' | 'failed'
+  kind: JobKind
+  status: JobStatus
   status_reason: string | null
   revision: number
   total: number
   progress: number
-  records: { in: number; out: number; filtered: number; skipped: number; failed: number; absorbed: number; emitted: number }
+  records: RecordCounts
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
   count: number
@@ -963,9 +894,21 @@ export type ResetOffsetsRequest = { start: StreamPlace }
 
 export type ResetOffsetsResponse = { /** Opaque id */ pipeline_id: string; revision: number; offsets: Record<string, string> }
 
-export type RestartPipelineRequest = Record<string, unknown>
-
-export type ResumePipelineRequest = Record<string, unknown>
+export type Scope =
+  | 'pipelines:read'
+  | 'pipelines:write'
+  | 'smartmodules:read'
+  | 'smartmodules:write'
+  | 'streams:read'
+  | 'streams:write'
+  | 'connectors:read'
+  | 'connectors:write'
+  | 'secrets:read'
+  | 'secrets:write'
+  | 'secrets:use'
+  | 'keys:read'
+  | 'keys:write'
+  | 'audit:read'
 
 export type Secret = {
   /** Opaque id */ id: string
@@ -979,23 +922,8 @@ export type Secret = {
 }
 
 export type Session = {
-  account: { /** Opaque id */ id: string; name: string; type: 'developer' | 'professional' | 'enterprise' }
-  scopes: (
-    | 'pipelines:read'
-    | 'pipelines:write'
-    | 'smartmodules:read'
-    | 'smartmodules:write'
-    | 'streams:read'
-    | 'streams:write'
-    | 'connectors:read'
-    | 'connectors:write'
-    | 'secrets:read'
-    | 'secrets:write'
-    | 'secrets:use'
-    | 'keys:read'
-    | 'keys:write'
-    | 'audit:read'
-  )[]
+  account: { /** Opaque id */ id: string; name: string; type: AccountType }
+  scopes: Scope[]
   /** Null for a caller with an API key */ member: Member | null
   expires_at: string | null
 }
@@ -1003,9 +931,18 @@ export type Session = {
 export type ShownManifest = {
   dps: 1
   set: string
-  streams: Record<string, Record<string, unknown>>
-  smartmodules: Record<string, Record<string, unknown>>
-  pipelines: Record<string, Record<string, unknown>>
+  streams: ShownManifestParts
+  smartmodules: ShownManifestParts
+  pipelines: ShownManifestParts
+}
+
+export type ShownManifestParts = Record<string, JsonObject>
+
+export type SmartModuleConfigRequest = {
+  input_format?: ValueFormat
+  output_format?: ValueFormat
+  /** JSON Schema for the config of a step that uses the SmartModule */ parameters?: JsonObject
+  /** Hosts that an Extism plug-in may send HTTP requests to: names, or `*.` and a domain */ allowed_hosts?: string[]
 }
 
 export type SmartModuleItem = {
@@ -1016,25 +953,27 @@ export type SmartModuleItem = {
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
 }
 
+export type SmartModuleKind = 'batch' | 'extism' | 'redpanda' | 'fluvio'
+
 export type SmartModuleSource = { language: 'typescript'; code: string }
+
+export type SmartModuleSourceShown = { language: 'typescript'; code: string }
 
 export type SmartModuleVersion = {
   version: string
-  kind: 'batch' | 'extism' | 'redpanda' | 'fluvio'
+  kind: SmartModuleKind
   sha256: string
   bytes: number
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
 }
 
-export type StartPipelineRequest = Record<string, unknown>
-
-export type StopPipelineRequest = Record<string, unknown>
+export type StepOutcome = 'passed' | 'changed' | 'filtered' | 'failed' | 'not_reached'
 
 export type Stream = {
   /** Opaque id */ id: string
   name: string
   description: string
-  status: 'creating' | 'active' | 'failed' | 'deleting'
+  status: StreamStatus
   status_reason: string | null
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
@@ -1049,37 +988,51 @@ export type Stream = {
   is_adopted: boolean
 }
 
+export type StreamCompatibility =
+  | 'BACKWARD'
+  | 'BACKWARD_TRANSITIVE'
+  | 'FORWARD'
+  | 'FORWARD_TRANSITIVE'
+  | 'FULL'
+  | 'FULL_TRANSITIVE'
+  | 'NONE'
+
+export type StreamEdge = 'earliest' | 'latest'
+
+export type StreamFieldsRequest = Record<string, unknown>
+
+export type StreamFormat = 'json' | 'avro' | 'protobuf'
+
 export type StreamItem = {
   /** Opaque id */ id: string
   name: string
   description: string
-  status: 'creating' | 'active' | 'failed' | 'deleting'
+  status: StreamStatus
   status_reason: string | null
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
 }
 
-export type StreamPlace = 'earliest' | 'latest' | { timestamp: string } | { offsets: PartitionOffsets }
+export type StreamOffsets = { offsets: PartitionOffsets }
+
+export type StreamPlace = StreamEdge | StreamTime | StreamOffsets
 
 export type StreamRequest = {
   name: string
   description?: string
-  schema?: Record<string, unknown>
+  schema?: StreamFieldsRequest
   /** Id of a schema in the registry, used with its references instead of `schema` */ schema_id?: number
   /** An existing topic: the stream adopts it as it is, and leaves it when deleted. `schema_id` is then its newest schema by default */ topic?: string
   /** 4 by default */ partitions?: number
   /** 604800000 (a week) by default */ retention_ms?: number
-  /** BACKWARD by default */ compatibility?:
-    | 'BACKWARD'
-    | 'BACKWARD_TRANSITIVE'
-    | 'FORWARD'
-    | 'FORWARD_TRANSITIVE'
-    | 'FULL'
-    | 'FULL_TRANSITIVE'
-    | 'NONE'
-  /** json by default; with `schema_id`, the format of that schema */ format?: 'json' | 'avro' | 'protobuf'
+  /** BACKWARD by default */ compatibility?: StreamCompatibility
+  /** json by default; with `schema_id`, the format of that schema */ format?: StreamFormat
   key?: string
 }
+
+export type StreamStatus = 'creating' | 'active' | 'failed' | 'deleting'
+
+export type StreamTime = { timestamp: string }
 
 export type TailFrame = {
   records: TailRecord[]
@@ -1099,11 +1052,11 @@ export type TailStep = {
   step: number
   module: string
   version: string
-  outcome: 'passed' | 'changed' | 'filtered' | 'failed' | 'not_reached'
+  outcome: StepOutcome
   reason: string
   in: TraceRecord[]
   out: TraceRecord[]
-  error: { code: string; message: string } | null
+  error: RecordError | null
   /** What the SmartModule logged for the record */ logs: string[]
   /** How long the step took for the record alone, with the host’s part */ nanoseconds: number
   /** What the memory of the SmartModule’s instance takes after the record */ memory_bytes: number
@@ -1112,23 +1065,15 @@ export type TailStep = {
 
 export type TailWaiting = { reason: string }
 
+export type TaskMeasure = { step: number; name: string; kind: MeasureKind; times: number; sum: number }
+
+export type TaskPartition = { partition: number; position: string; end: string; lag: string; steps: RecordCounts[]; totals?: RecordCounts }
+
+export type TaskRole = 'chain' | 'intake'
+
 export type TestSmartModuleRequest = {
-  processors: {
-    module_id?: string
-    version?: string
-    source?: SmartModuleSource
-    wasm_binary?: string
-    input_format?: 'json' | 'text' | 'bytes'
-    output_format?: 'json' | 'text' | 'bytes'
-    config?: Record<string, unknown>
-    /** Of a plug-in that is not deployed */ allowed_hosts?: string[]
-  }[]
-  records?: {
-    key?: string | null
-    /** Any JSON value; null is a record without a value */ value: unknown
-    headers?: Record<string, string>
-    /** The time of the request by default */ timestamp?: string
-  }[]
+  processors: TrialStep[]
+  records?: TrialRecord[]
   stream_id?: string
   /** Of a stream: where to start reading; `latest` reads the newest records */ from?: StreamPlace
   partition?: number
@@ -1140,10 +1085,14 @@ export type TestSmartModuleResponse = {
   /** There are fewer records than requested, because they reached a size limit */ truncated?: true
 }
 
+export type TextHeaders = Record<string, string>
+
+export type TimeSort = 'created_at' | '-created_at'
+
 export type Trace = {
   partition: number
   offset: number
-  outcome: 'delivered' | 'filtered' | 'dead_letter' | 'skipped' | 'failed'
+  outcome: RecordOutcome
   reason: string
   input: TraceRecord
   outputs: TraceRecord[]
@@ -1153,54 +1102,65 @@ export type Trace = {
 
 export type TraceRecord = {
   /** ISO 8601 time in UTC, with milliseconds */ timestamp: string
-  key: {
-    base64: string
-    text: string | null
-    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
-  } | null
-  value: {
-    base64: string
-    json: unknown
-    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
-  } | null
-  headers: {
-    key: string
-    base64: string | null
-    /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
-  }[]
+  key: KeyBytes | null
+  value: ValueBytes | null
+  headers: HeaderBytes[]
 }
 
 export type TraceStep = {
   step: number
   module: string
   version: string
-  config: Record<string, unknown>
-  outcome: 'passed' | 'changed' | 'filtered' | 'failed' | 'not_reached'
+  config: JsonObject
+  outcome: StepOutcome
   reason: string
   in: TraceRecord[]
   out: TraceRecord[]
-  error: { code: string; message: string } | null
+  error: RecordError | null
   /** What the SmartModule logged for the record */ logs: string[]
   /** How long the step took for the record alone, with the host’s part */ nanoseconds: number
   /** What the memory of the SmartModule’s instance takes after the record */ memory_bytes: number
 }
 
-export type UpdateMemberRequest = { name?: string; role?: 'owner' | 'editor' | 'viewer' }
+export type TrialRecord = {
+  key?: string | null
+  /** Any JSON value; null is a record without a value */ value: unknown
+  headers?: TextHeaders
+  /** The time of the request by default */ timestamp?: string
+}
+
+export type TrialRecordShown = { key: string | null; value: unknown; headers: TextHeaders }
+
+export type TrialStep = {
+  module_id?: string
+  version?: string
+  source?: SmartModuleSource
+  wasm_binary?: string
+  input_format?: ValueFormat
+  output_format?: ValueFormat
+  config?: JsonObject
+  /** Of a plug-in that is not deployed */ allowed_hosts?: string[]
+}
+
+export type UpdateMemberRequest = { name?: string; role?: MemberRole }
 
 export type UpdateSecretRequest = { description?: string; value?: string }
 
-export type UpdateStreamRequest = { description?: string; schema?: Record<string, unknown>; schema_id?: number }
-
-export type ValidateConnectorRequest = {
-  /** Required for a connector that is both a source and a sink */ side?: 'source' | 'sink'
-  config?: Record<string, unknown>
-}
+export type UpdateStreamRequest = { description?: string; schema?: StreamFieldsRequest; schema_id?: number }
 
 export type ValidateConnectorResponse = {
   valid: boolean
-  details: { /** JSON pointer (RFC 6901) into the config */ path: string; message: string }[]
-  /** The config with its defaults filled in; present only if it is valid */ config?: Record<string, unknown>
+  details: ConfigFault[]
+  /** The config with its defaults filled in; present only if it is valid */ config?: JsonObject
 }
+
+export type ValueBytes = {
+  base64: string
+  json: unknown
+  /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
+}
+
+export type ValueFormat = 'json' | 'text' | 'bytes'
 
 export type WriteStreamDataRequest = { records: unknown[] }
 

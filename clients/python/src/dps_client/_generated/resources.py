@@ -23,7 +23,7 @@ class Keys:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at", "name", "-name"], None] = None, cursor: Union[str, None] = None) -> types.ListKeysResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None) -> types.ListKeysResponse:
         """List API keys."""
         return cast("types.ListKeysResponse", self._transport.call("GET", "/keys", query={"page": page, "page_size": page_size, "name": name, "sort": sort, "cursor": cursor}))
 
@@ -40,7 +40,7 @@ class Audit:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at"], None] = None, resource_id: Union[str, None] = None, actor: Union[str, None] = None, operation: Union[str, None] = None) -> types.ListAuditResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[types.TimeSort, None] = None, resource_id: Union[str, None] = None, actor: Union[str, None] = None, operation: Union[str, None] = None) -> types.ListAuditResponse:
         """Who changed what, when and from where; the newest first."""
         return cast("types.ListAuditResponse", self._transport.call("GET", "/audit", query={"page": page, "page_size": page_size, "cursor": cursor, "sort": sort, "resource_id": resource_id, "actor": actor, "operation": operation}))
 
@@ -49,7 +49,7 @@ class Smartmodules:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at", "name", "-name"], None] = None, cursor: Union[str, None] = None, kind: Union[Literal["batch", "extism", "redpanda", "fluvio"], None] = None) -> types.ListSmartModulesResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None, kind: Union[types.SmartModuleKind, None] = None) -> types.ListSmartModulesResponse:
         """List SmartModules, including the built-in ones."""
         return cast("types.ListSmartModulesResponse", self._transport.call("GET", "/smartmodules", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "cursor": cursor, "kind": kind}))
 
@@ -69,11 +69,11 @@ class Smartmodules:
         """Get one SmartModule."""
         return cast("types.GetSmartModuleResponse", self._transport.call("GET", f"/smartmodules/{segment(id_)}"))
 
-    def list_versions(self, id_: str, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at"], None] = None) -> types.ListSmartModuleVersionsResponse:
+    def list_versions(self, id_: str, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[types.TimeSort, None] = None) -> types.ListSmartModuleVersionsResponse:
         """List the versions of a SmartModule, the newest first."""
         return cast("types.ListSmartModuleVersionsResponse", self._transport.call("GET", f"/smartmodules/{segment(id_)}/versions", query={"page": page, "page_size": page_size, "cursor": cursor, "sort": sort}))
 
-    def get_version(self, id_: str, version: str, *, binary: Union[Literal["true", "false"], None] = None) -> types.GetSmartModuleVersionResponse:
+    def get_version(self, id_: str, version: str, *, binary: Union[types.Flag, None] = None) -> types.GetSmartModuleVersionResponse:
         """Get one version of a SmartModule, with its source, or its binary."""
         return cast("types.GetSmartModuleVersionResponse", self._transport.call("GET", f"/smartmodules/{segment(id_)}/versions/{segment(version)}", query={"binary": binary}))
 
@@ -90,7 +90,7 @@ class Connectors:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at", "name", "-name"], None] = None, kind: Union[Literal["source", "sink", "both"], None] = None) -> types.ListConnectorsResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, kind: Union[types.ConnectorKind, None] = None) -> types.ListConnectorsResponse:
         """List connectors."""
         return cast("types.ListConnectorsResponse", self._transport.call("GET", "/connectors", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "kind": kind}))
 
@@ -98,11 +98,11 @@ class Connectors:
         """Get one connector with the JSON Schema of its config."""
         return cast("types.GetConnectorResponse", self._transport.call("GET", f"/connectors/{segment(id_)}"))
 
-    def validate(self, id_: str, body: types.ValidateConnectorRequest) -> types.ValidateConnectorResponse:
+    def validate(self, id_: str, body: types.ConnectorConfigRequest) -> types.ValidateConnectorResponse:
         """Validate a config field by field, without connecting to anything."""
         return cast("types.ValidateConnectorResponse", self._transport.call("POST", f"/connectors/{segment(id_)}/validate", body=body))
 
-    def check(self, id_: str, body: types.CheckConnectorRequest) -> types.CheckConnectorResponse:
+    def check(self, id_: str, body: types.ConnectorConfigRequest) -> types.CheckConnectorResponse:
         """Check a config by connecting and reading metadata: writes nothing, moves no position, gives up after a few seconds."""
         return cast("types.CheckConnectorResponse", self._transport.call("POST", f"/connectors/{segment(id_)}/check", body=body))
 
@@ -155,11 +155,11 @@ class Pipelines:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at", "name", "-name"], None] = None, cursor: Union[str, None] = None) -> types.ListPipelinesResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None) -> types.ListPipelinesResponse:
         """List pipelines."""
         return cast("types.ListPipelinesResponse", self._transport.call("GET", "/pipelines", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "cursor": cursor}))
 
-    def create(self, body: types.PipelineRequest, *, check: Union[Literal["true", "false"], None] = None, idempotency_key: str | None = None) -> types.CreatePipelineResponse:
+    def create(self, body: types.PipelineRequest, *, check: Union[types.Flag, None] = None, idempotency_key: str | None = None) -> types.CreatePipelineResponse:
         """Create a pipeline and, unless autostart is false, start it."""
         return cast("types.CreatePipelineResponse", self._transport.call("POST", "/pipelines", query={"check": check}, body=body, is_idempotent=True, idempotency_key=idempotency_key))
 
@@ -167,7 +167,7 @@ class Pipelines:
         """Get one pipeline."""
         return cast("types.Pipeline", self._transport.call("GET", f"/pipelines/{segment(id_)}"))
 
-    def update(self, id_: str, body: types.PipelineChange, *, check: Union[Literal["true", "false"], None] = None) -> types.Pipeline:
+    def update(self, id_: str, body: types.PipelineChange, *, check: Union[types.Flag, None] = None) -> types.Pipeline:
         """Change a pipeline; a change of what it runs becomes its next revision, which running tasks adopt between two rounds."""
         return cast("types.Pipeline", self._transport.call("PATCH", f"/pipelines/{segment(id_)}", query={"check": check}, body=body))
 
@@ -183,23 +183,23 @@ class Pipelines:
         """The desired status, and what the tasks report: positions, lag, rates, counters."""
         return cast("types.GetPipelineStatusResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/status"))
 
-    def start(self, id_: str, body: types.StartPipelineRequest | None = None) -> types.PipelineItem:
+    def start(self, id_: str, body: types.EmptyRequest | None = None) -> types.PipelineItem:
         """Start a created, stopped or failed pipeline."""
         return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/start", body=body))
 
-    def pause(self, id_: str, body: types.PausePipelineRequest | None = None) -> types.PipelineItem:
+    def pause(self, id_: str, body: types.EmptyRequest | None = None) -> types.PipelineItem:
         """Pause after the current round."""
         return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/pause", body=body))
 
-    def resume(self, id_: str, body: types.ResumePipelineRequest | None = None) -> types.PipelineItem:
+    def resume(self, id_: str, body: types.EmptyRequest | None = None) -> types.PipelineItem:
         """Resume after a pause."""
         return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/resume", body=body))
 
-    def stop(self, id_: str, body: types.StopPipelineRequest | None = None) -> types.PipelineItem:
+    def stop(self, id_: str, body: types.EmptyRequest | None = None) -> types.PipelineItem:
         """Stop after the current round."""
         return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/stop", body=body))
 
-    def restart(self, id_: str, body: types.RestartPipelineRequest | None = None) -> types.PipelineItem:
+    def restart(self, id_: str, body: types.EmptyRequest | None = None) -> types.PipelineItem:
         """Restart the tasks."""
         return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/restart", body=body))
 
@@ -227,11 +227,11 @@ class Pipelines:
         """Records by outcome and lag over the last hour, in steps of ten seconds, of the chain and of each of its steps."""
         return cast("types.GetPipelineHistoryResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/history"))
 
-    def get_logs(self, id_: str, *, level: Union[Literal["debug", "info", "warn", "error"], None] = None, step: Union[int, None] = None, since: Union[str, None] = None, limit: Union[int, None] = None) -> types.GetPipelineLogsResponse:
+    def get_logs(self, id_: str, *, level: Union[types.LogLevel, None] = None, step: Union[int, None] = None, since: Union[str, None] = None, limit: Union[int, None] = None) -> types.GetPipelineLogsResponse:
         """What the pipeline’s SmartModules and tasks have logged, of the last day; with `follow`, also what they log from now on."""
         return cast("types.GetPipelineLogsResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/logs", query={"level": level, "step": step, "since": since, "limit": limit}))
 
-    def follow_logs(self, id_: str, *, level: Union[Literal["debug", "info", "warn", "error"], None] = None, step: Union[int, None] = None, since: Union[str, None] = None, limit: Union[int, None] = None, last_event_id: str | None = None) -> Iterator[Event]:
+    def follow_logs(self, id_: str, *, level: Union[types.LogLevel, None] = None, step: Union[int, None] = None, since: Union[str, None] = None, limit: Union[int, None] = None, last_event_id: str | None = None) -> Iterator[Event]:
         """What the pipeline’s SmartModules and tasks have logged, of the last day; with `follow`, also what they log from now on."""
         return listen(self._transport, f"/pipelines/{segment(id_)}/logs", {"level": level, "step": step, "since": since, "limit": limit, "follow": "true"}, last_event_id)
 
@@ -255,7 +255,7 @@ class Pipelines:
         """Make the canary’s version the running one: the next revision, which running tasks adopt between two rounds."""
         return cast("types.Pipeline", self._transport.call("POST", f"/pipelines/{segment(id_)}/canary/promote"))
 
-    def list_dead_letters(self, id_: str, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[Literal["failed_at", "-failed_at"], None] = None, step: Union[int, None] = None, error: Union[str, None] = None, module: Union[str, None] = None, version: Union[str, None] = None, status: Union[Literal["pending", "redriving", "redriven"], None] = None, partition: Union[int, None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> types.ListDeadLettersResponse:
+    def list_dead_letters(self, id_: str, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[Literal["failed_at", "-failed_at"], None] = None, step: Union[int, None] = None, error: Union[str, None] = None, module: Union[str, None] = None, version: Union[str, None] = None, status: Union[types.DeadLetterStatus, None] = None, partition: Union[int, None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> types.ListDeadLettersResponse:
         """List the dead letters of a pipeline."""
         return cast("types.ListDeadLettersResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/dead-letters", query={"page": page, "page_size": page_size, "cursor": cursor, "sort": sort, "step": step, "error": error, "module": module, "version": version, "status": status, "partition": partition, "from": from_, "to": to}))
 
@@ -263,7 +263,7 @@ class Pipelines:
         """Run dead letters through the whole chain of the current revision again: selected by id, by filter, or all that are pending."""
         return cast("Union[types.RedriveDeadLetters200Response, types.RedriveDeadLetters202Response]", self._transport.call("POST", f"/pipelines/{segment(id_)}/dead-letters/redrive", body=body, is_idempotent=True, idempotency_key=idempotency_key))
 
-    def list_dead_letter_groups(self, id_: str, *, status: Union[Literal["pending", "redriving", "redriven"], None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> types.ListDeadLetterGroupsResponse:
+    def list_dead_letter_groups(self, id_: str, *, status: Union[types.DeadLetterStatus, None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> types.ListDeadLetterGroupsResponse:
         """Count dead letters by step, version and error; the largest groups first, at most 100."""
         return cast("types.ListDeadLetterGroupsResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/dead-letters/groups", query={"status": status, "from": from_, "to": to}))
 
@@ -280,7 +280,7 @@ class Jobs:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, status: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at"], None] = None, cursor: Union[str, None] = None, pipeline_id: Union[str, None] = None) -> types.ListJobsResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, status: Union[str, None] = None, sort: Union[types.TimeSort, None] = None, cursor: Union[str, None] = None, pipeline_id: Union[str, None] = None) -> types.ListJobsResponse:
         """List jobs."""
         return cast("types.ListJobsResponse", self._transport.call("GET", "/jobs", query={"page": page, "page_size": page_size, "status": status, "sort": sort, "cursor": cursor, "pipeline_id": pipeline_id}))
 
@@ -288,7 +288,7 @@ class Jobs:
         """Get one job."""
         return cast("types.Job", self._transport.call("GET", f"/jobs/{segment(id_)}"))
 
-    def cancel(self, id_: str, body: types.CancelJobRequest | None = None) -> types.Job:
+    def cancel(self, id_: str, body: types.EmptyRequest | None = None) -> types.Job:
         """Cancel a job after its current round; what it has committed is kept."""
         return cast("types.Job", self._transport.call("POST", f"/jobs/{segment(id_)}/cancel", body=body))
 
@@ -314,7 +314,7 @@ class Members:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at", "name", "-name"], None] = None, cursor: Union[str, None] = None) -> types.ListMembersResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None) -> types.ListMembersResponse:
         """List members."""
         return cast("types.ListMembersResponse", self._transport.call("GET", "/members", query={"page": page, "page_size": page_size, "name": name, "sort": sort, "cursor": cursor}))
 
@@ -343,7 +343,7 @@ class Secrets:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at", "name", "-name"], None] = None, cursor: Union[str, None] = None) -> types.ListSecretsResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None) -> types.ListSecretsResponse:
         """List secrets, without their values."""
         return cast("types.ListSecretsResponse", self._transport.call("GET", "/secrets", query={"page": page, "page_size": page_size, "name": name, "sort": sort, "cursor": cursor}))
 
@@ -368,7 +368,7 @@ class Streams:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[Literal["created_at", "-created_at", "name", "-name"], None] = None, cursor: Union[str, None] = None) -> types.ListStreamsResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None) -> types.ListStreamsResponse:
         """List streams."""
         return cast("types.ListStreamsResponse", self._transport.call("GET", "/streams", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "cursor": cursor}))
 

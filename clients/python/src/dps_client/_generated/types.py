@@ -6,16 +6,18 @@ from typing import Any, List, Literal, NotRequired, TypedDict, Union
 Account = TypedDict("Account", {
     "id": "str",
     "name": "str",
-    "type": "Literal[\"developer\", \"professional\", \"enterprise\"]",
+    "type": "AccountType",
     "created_at": "str",
     "requests_per_minute": "int",
     "quotas": "dict[str, Any]",
 })
 
+AccountType = Literal["developer", "professional", "enterprise"]
+
 ApiKey = TypedDict("ApiKey", {
     "id": "str",
     "name": "str",
-    "scopes": "List[Literal[\"pipelines:read\", \"pipelines:write\", \"smartmodules:read\", \"smartmodules:write\", \"streams:read\", \"streams:write\", \"connectors:read\", \"connectors:write\", \"secrets:read\", \"secrets:write\", \"secrets:use\", \"keys:read\", \"keys:write\", \"audit:read\"]]",
+    "scopes": "List[Scope]",
     "created_at": "str",
 })
 
@@ -35,8 +37,8 @@ AuditEntry = TypedDict("AuditEntry", {
     "address": "Union[str, None]",
     "request_id": "str",
     "status": "Union[int, None]",
-    "before": "Union[dict[str, Any], None]",
-    "after": "Union[dict[str, Any], None]",
+    "before": "Union[JsonObject, None]",
+    "after": "Union[JsonObject, None]",
 })
 
 Balance = TypedDict("Balance", {
@@ -53,34 +55,27 @@ Balance = TypedDict("Balance", {
 CanaryRequest = TypedDict("CanaryRequest", {
     "step": "int",
     "version": "str",
-    "config": "NotRequired[dict[str, Any]]",
+    "config": "NotRequired[JsonObject]",
     "shadow": "NotRequired[Literal[True]]",
     "share": "NotRequired[float]",
     "max_failing": "NotRequired[float]",
     "max_differing": "NotRequired[float]",
 })
 
-CancelJobRequest = dict[str, Any]
-
 ChangePasswordRequest = TypedDict("ChangePasswordRequest", {
     "password": "str",
     "current_password": "NotRequired[str]",
 })
 
-CheckConnectorRequest = TypedDict("CheckConnectorRequest", {
-    "side": "NotRequired[Literal[\"source\", \"sink\"]]",
-    "config": "NotRequired[dict[str, Any]]",
-})
-
 CheckConnectorResponse = TypedDict("CheckConnectorResponse", {
     "ok": "bool",
-    "details": "List[dict[str, Any]]",
+    "details": "List[ConfigFault]",
     "took_ms": "int",
 })
 
 CompareSmartModuleVersionsRequest = TypedDict("CompareSmartModuleVersionsRequest", {
-    "before": "dict[str, Any]",
-    "after": "dict[str, Any]",
+    "before": "ComparedVersion",
+    "after": "ComparedVersion",
     "stream_id": "str",
     "from": "NotRequired[StreamPlace]",
     "partition": "NotRequired[int]",
@@ -95,6 +90,11 @@ CompareSmartModuleVersionsResponse = TypedDict("CompareSmartModuleVersionsRespon
     "truncated": "NotRequired[Literal[True]]",
 })
 
+ComparedVersion = TypedDict("ComparedVersion", {
+    "version": "NotRequired[str]",
+    "config": "NotRequired[JsonObject]",
+})
+
 CompileSmartModuleRequest = TypedDict("CompileSmartModuleRequest", {
     "source": "SmartModuleSource",
 })
@@ -104,7 +104,12 @@ CompileSmartModuleResponse = TypedDict("CompileSmartModuleResponse", {
     "details": "List[dict[str, Any]]",
     "bytes": "NotRequired[int]",
     "sha256": "NotRequired[str]",
-    "parameters": "NotRequired[dict[str, Any]]",
+    "parameters": "NotRequired[JsonObject]",
+})
+
+ConfigFault = TypedDict("ConfigFault", {
+    "path": "str",
+    "message": "str",
 })
 
 Connector = TypedDict("Connector", {
@@ -112,19 +117,26 @@ Connector = TypedDict("Connector", {
     "name": "str",
     "description": "str",
     "version": "str",
-    "kind": "Literal[\"source\", \"sink\", \"both\"]",
+    "kind": "ConnectorKind",
     "created_at": "str",
 })
 
+ConnectorConfigRequest = TypedDict("ConnectorConfigRequest", {
+    "side": "NotRequired[Literal[\"source\", \"sink\"]]",
+    "config": "NotRequired[JsonObject]",
+})
+
+ConnectorKind = Literal["source", "sink", "both"]
+
 CreateKeyRequest = TypedDict("CreateKeyRequest", {
     "name": "str",
-    "scopes": "NotRequired[List[Literal[\"pipelines:read\", \"pipelines:write\", \"smartmodules:read\", \"smartmodules:write\", \"streams:read\", \"streams:write\", \"connectors:read\", \"connectors:write\", \"secrets:read\", \"secrets:write\", \"secrets:use\", \"keys:read\", \"keys:write\", \"audit:read\"]]]",
+    "scopes": "NotRequired[List[Scope]]",
 })
 
 CreateKeyResponse = TypedDict("CreateKeyResponse", {
     "id": "str",
     "name": "str",
-    "scopes": "List[Literal[\"pipelines:read\", \"pipelines:write\", \"smartmodules:read\", \"smartmodules:write\", \"streams:read\", \"streams:write\", \"connectors:read\", \"connectors:write\", \"secrets:read\", \"secrets:write\", \"secrets:use\", \"keys:read\", \"keys:write\", \"audit:read\"]]",
+    "scopes": "List[Scope]",
     "created_at": "str",
     "api_key": "str",
     "api_secret": "str",
@@ -138,14 +150,14 @@ CreateMemberLinkResponse = TypedDict("CreateMemberLinkResponse", {
 CreateMemberRequest = TypedDict("CreateMemberRequest", {
     "name": "str",
     "email": "str",
-    "role": "Literal[\"owner\", \"editor\", \"viewer\"]",
+    "role": "MemberRole",
 })
 
 CreateMemberResponse = TypedDict("CreateMemberResponse", {
     "id": "str",
     "name": "str",
     "email": "str",
-    "role": "Literal[\"owner\", \"editor\", \"viewer\"]",
+    "role": "MemberRole",
     "has_password": "bool",
     "created_at": "str",
     "sign_in_token": "str",
@@ -155,7 +167,7 @@ CreateMemberResponse = TypedDict("CreateMemberResponse", {
 CreatePipelineResponse = TypedDict("CreatePipelineResponse", {
     "pipeline_id": "str",
     "name": "str",
-    "status": "Literal[\"creating\", \"created\", \"starting\", \"running\", \"pausing\", \"paused\", \"stopping\", \"stopped\", \"failed\", \"deleting\"]",
+    "status": "PipelineStatus",
     "created_at": "str",
 })
 
@@ -170,7 +182,7 @@ CreateSecretRequest = TypedDict("CreateSecretRequest", {
 CreateStreamResponse = TypedDict("CreateStreamResponse", {
     "id": "str",
     "name": "str",
-    "status": "Literal[\"creating\", \"active\", \"failed\", \"deleting\"]",
+    "status": "StreamStatus",
     "created_at": "str",
 })
 
@@ -182,14 +194,14 @@ DeadLetter = TypedDict("DeadLetter", {
     "module": "str",
     "version": "str",
     "revision": "int",
-    "error": "dict[str, Any]",
+    "error": "RecordError",
     "attempts": "int",
     "redrives": "int",
     "failed_at": "str",
-    "key": "Union[dict[str, Any], None]",
-    "value": "Union[dict[str, Any], None]",
-    "headers": "List[dict[str, Any]]",
-    "status": "Literal[\"pending\", \"redriving\", \"redriven\"]",
+    "key": "Union[KeyBytes, None]",
+    "value": "Union[ValueBytes, None]",
+    "headers": "List[HeaderBytes]",
+    "status": "DeadLetterStatus",
     "job_id": "Union[str, None]",
 })
 
@@ -215,9 +227,11 @@ DeadLetterGroup = TypedDict("DeadLetterGroup", {
     "latest_id": "str",
 })
 
+DeadLetterStatus = Literal["pending", "redriving", "redriven"]
+
 DeletePipeline202Response = TypedDict("DeletePipeline202Response", {
     "pipeline_id": "str",
-    "status": "Literal[\"creating\", \"created\", \"starting\", \"running\", \"pausing\", \"paused\", \"stopping\", \"stopped\", \"failed\", \"deleting\"]",
+    "status": "PipelineStatus",
 })
 
 DeploySmartModuleRequest = TypedDict("DeploySmartModuleRequest", {
@@ -227,7 +241,7 @@ DeploySmartModuleRequest = TypedDict("DeploySmartModuleRequest", {
     "wasm_binary": "NotRequired[str]",
     "source": "NotRequired[SmartModuleSource]",
     "tests": "NotRequired[List[ModuleTest]]",
-    "config": "NotRequired[dict[str, Any]]",
+    "config": "NotRequired[SmartModuleConfigRequest]",
 })
 
 DeploySmartModuleResponse = TypedDict("DeploySmartModuleResponse", {
@@ -244,14 +258,26 @@ Difference = TypedDict("Difference", {
     "after": "TraceStep",
 })
 
-Error = TypedDict("Error", {
+EmptyRequest = dict[str, Any]
+
+Endpoint = TypedDict("Endpoint", {
+    "connector_id": "str",
+    "config": "JsonObject",
+})
+
+EndpointRequest = TypedDict("EndpointRequest", {
+    "connector_id": "str",
+    "config": "NotRequired[JsonObject]",
+})
+
+ErrorReply = TypedDict("ErrorReply", {
     "error": "dict[str, Any]",
 })
 
 ExplainRecordResponse = TypedDict("ExplainRecordResponse", {
     "partition": "int",
     "offset": "int",
-    "outcome": "Literal[\"delivered\", \"filtered\", \"dead_letter\", \"skipped\", \"failed\"]",
+    "outcome": "RecordOutcome",
     "reason": "str",
     "input": "TraceRecord",
     "outputs": "List[TraceRecord]",
@@ -264,6 +290,8 @@ ExplainRecordResponse = TypedDict("ExplainRecordResponse", {
     "redriven": "bool",
 })
 
+Flag = Literal["true", "false"]
+
 FleetSnapshot = TypedDict("FleetSnapshot", {
     "pipelines": "List[PipelineGlance]",
     "jobs": "List[Job]",
@@ -275,7 +303,7 @@ GetCanaryResponse = TypedDict("GetCanaryResponse", {
     "module": "str",
     "version": "str",
     "running_version": "str",
-    "config": "dict[str, Any]",
+    "config": "JsonObject",
     "shadow": "bool",
     "share": "Union[float, None]",
     "handled": "int",
@@ -298,11 +326,11 @@ GetConnectorResponse = TypedDict("GetConnectorResponse", {
     "name": "str",
     "description": "str",
     "version": "str",
-    "kind": "Literal[\"source\", \"sink\", \"both\"]",
+    "kind": "ConnectorKind",
     "created_at": "str",
-    "config_schema": "dict[str, Any]",
-    "source_schema": "NotRequired[dict[str, Any]]",
-    "sink_schema": "NotRequired[dict[str, Any]]",
+    "config_schema": "JsonObject",
+    "source_schema": "NotRequired[JsonObject]",
+    "sink_schema": "NotRequired[JsonObject]",
 })
 
 GetLineageResponse = TypedDict("GetLineageResponse", {
@@ -364,13 +392,13 @@ GetPipelineOffsetsResponse = TypedDict("GetPipelineOffsetsResponse", {
 
 GetPipelineStatusResponse = TypedDict("GetPipelineStatusResponse", {
     "pipeline_id": "str",
-    "status": "Literal[\"creating\", \"created\", \"starting\", \"running\", \"pausing\", \"paused\", \"stopping\", \"stopped\", \"failed\", \"deleting\"]",
+    "status": "PipelineStatus",
     "status_reason": "Union[str, None]",
     "desired": "str",
     "revision": "int",
     "lag": "int",
     "records_per_second": "float",
-    "tasks": "List[dict[str, Any]]",
+    "tasks": "List[PipelineTask]",
 })
 
 GetSmartModuleResponse = TypedDict("GetSmartModuleResponse", {
@@ -380,22 +408,22 @@ GetSmartModuleResponse = TypedDict("GetSmartModuleResponse", {
     "version": "str",
     "created_at": "str",
     "status": "str",
-    "kind": "Literal[\"batch\", \"extism\", \"redpanda\", \"fluvio\"]",
+    "kind": "SmartModuleKind",
     "sha256": "str",
     "bytes": "int",
     "built_in": "bool",
-    "source": "NotRequired[dict[str, Any]]",
-    "config": "dict[str, Any]",
+    "source": "NotRequired[SmartModuleSourceShown]",
+    "config": "JsonObject",
 })
 
 GetSmartModuleVersionResponse = TypedDict("GetSmartModuleVersionResponse", {
     "version": "str",
-    "kind": "Literal[\"batch\", \"extism\", \"redpanda\", \"fluvio\"]",
+    "kind": "SmartModuleKind",
     "sha256": "str",
     "bytes": "int",
     "created_at": "str",
-    "config": "dict[str, Any]",
-    "source": "NotRequired[dict[str, Any]]",
+    "config": "JsonObject",
+    "source": "NotRequired[SmartModuleSourceShown]",
     "tests": "NotRequired[List[ModuleTestShown]]",
     "wasm_binary": "NotRequired[str]",
 })
@@ -410,19 +438,37 @@ GetStreamRecordsResponse = TypedDict("GetStreamRecordsResponse", {
     "truncated": "NotRequired[Literal[True]]",
 })
 
+HeaderBytes = TypedDict("HeaderBytes", {
+    "key": "str",
+    "base64": "Union[str, None]",
+    "truncated": "NotRequired[Literal[True]]",
+})
+
 Job = TypedDict("Job", {
     "id": "str",
     "job_id": "str",
     "pipeline_id": "str",
-    "kind": "Literal[\"redrive\", \"replay\"]",
-    "status": "Literal[\"starting\", \"running\", \"cancelling\", \"finished\", \"cancelled\", \"failed\"]",
+    "kind": "JobKind",
+    "status": "JobStatus",
     "status_reason": "Union[str, None]",
     "revision": "int",
     "total": "int",
     "progress": "float",
-    "records": "dict[str, Any]",
+    "records": "RecordCounts",
     "created_at": "str",
     "updated_at": "str",
+})
+
+JobKind = Literal["redrive", "replay"]
+
+JobStatus = Literal["starting", "running", "cancelling", "finished", "cancelled", "failed"]
+
+JsonObject = dict[str, Any]
+
+KeyBytes = TypedDict("KeyBytes", {
+    "base64": "str",
+    "text": "Union[str, None]",
+    "truncated": "NotRequired[Literal[True]]",
 })
 
 LineageNode = TypedDict("LineageNode", {
@@ -435,7 +481,7 @@ LineageNode = TypedDict("LineageNode", {
 LineagePipeline = TypedDict("LineagePipeline", {
     "id": "str",
     "name": "str",
-    "status": "Literal[\"creating\", \"created\", \"starting\", \"running\", \"pausing\", \"paused\", \"stopping\", \"stopped\", \"failed\", \"deleting\"]",
+    "status": "PipelineStatus",
     "from": "str",
     "to": "str",
     "modules": "List[str]",
@@ -527,6 +573,8 @@ ListSmartModulesResponse = TypedDict("ListSmartModulesResponse", {
     "next_cursor": "NotRequired[str]",
 })
 
+ListSort = Literal["created_at", "-created_at", "name", "-name"]
+
 ListStreamsResponse = TypedDict("ListStreamsResponse", {
     "streams": "List[StreamItem]",
     "total": "int",
@@ -534,6 +582,10 @@ ListStreamsResponse = TypedDict("ListStreamsResponse", {
     "page_size": "int",
     "next_cursor": "NotRequired[str]",
 })
+
+LogLevel = Literal["debug", "info", "warn", "error"]
+
+LostPositionPolicy = Literal["fail", "earliest"]
 
 Manifest = TypedDict("Manifest", {
     "dps": "Literal[1]",
@@ -543,17 +595,22 @@ Manifest = TypedDict("Manifest", {
     "pipelines": "NotRequired[dict[str, Any]]",
 })
 
+ManifestConnectorEnd = TypedDict("ManifestConnectorEnd", {
+    "connector": "str",
+    "with": "NotRequired[JsonObject]",
+})
+
 ManifestPipeline = TypedDict("ManifestPipeline", {
-    "source": "dict[str, Any]",
+    "source": "Union[ManifestStreamSource, ManifestConnectorEnd]",
     "steps": "NotRequired[List[ManifestStep]]",
-    "sink": "dict[str, Any]",
+    "sink": "Union[ManifestStreamSink, ManifestConnectorEnd]",
     "description": "NotRequired[str]",
     "tasks": "NotRequired[int]",
     "autostart": "NotRequired[bool]",
     "start": "NotRequired[StreamPlace]",
     "on_error": "NotRequired[OnErrorRequest]",
     "failure_threshold": "NotRequired[float]",
-    "on_lost_position": "NotRequired[Literal[\"fail\", \"earliest\"]]",
+    "on_lost_position": "NotRequired[LostPositionPolicy]",
 })
 
 ManifestPlan = TypedDict("ManifestPlan", {
@@ -568,12 +625,12 @@ ManifestSmartModule = TypedDict("ManifestSmartModule", {
     "wasm_binary": "NotRequired[str]",
     "source": "NotRequired[SmartModuleSource]",
     "tests": "NotRequired[List[ModuleTest]]",
-    "config": "NotRequired[dict[str, Any]]",
+    "config": "NotRequired[SmartModuleConfigRequest]",
 })
 
 ManifestStep = TypedDict("ManifestStep", {
     "module": "str",
-    "with": "NotRequired[dict[str, Any]]",
+    "with": "NotRequired[JsonObject]",
     "version": "NotRequired[str]",
     "on_error": "NotRequired[OnErrorRequest]",
     "timeout_ms": "NotRequired[int]",
@@ -582,79 +639,98 @@ ManifestStep = TypedDict("ManifestStep", {
 
 ManifestStream = TypedDict("ManifestStream", {
     "description": "NotRequired[str]",
-    "schema": "NotRequired[dict[str, Any]]",
+    "schema": "NotRequired[StreamFieldsRequest]",
     "schema_id": "NotRequired[int]",
     "topic": "NotRequired[str]",
     "partitions": "NotRequired[int]",
     "retention_ms": "NotRequired[int]",
-    "compatibility": "NotRequired[Literal[\"BACKWARD\", \"BACKWARD_TRANSITIVE\", \"FORWARD\", \"FORWARD_TRANSITIVE\", \"FULL\", \"FULL_TRANSITIVE\", \"NONE\"]]",
-    "format": "NotRequired[Literal[\"json\", \"avro\", \"protobuf\"]]",
+    "compatibility": "NotRequired[StreamCompatibility]",
+    "format": "NotRequired[StreamFormat]",
     "key": "NotRequired[str]",
 })
+
+ManifestStreamSink = TypedDict("ManifestStreamSink", {
+    "stream": "str",
+    "compression": "NotRequired[Literal[\"none\", \"gzip\", \"snappy\", \"lz4\", \"zstd\"]]",
+})
+
+ManifestStreamSource = TypedDict("ManifestStreamSource", {
+    "stream": "str",
+})
+
+MeasureKind = Literal["count", "observe"]
 
 Member = TypedDict("Member", {
     "id": "str",
     "name": "str",
     "email": "str",
-    "role": "Literal[\"owner\", \"editor\", \"viewer\"]",
+    "role": "MemberRole",
     "has_password": "bool",
     "created_at": "str",
 })
 
+MemberRole = Literal["owner", "editor", "viewer"]
+
 ModuleTest = TypedDict("ModuleTest", {
     "title": "NotRequired[str]",
-    "config": "NotRequired[dict[str, Any]]",
-    "records": "List[dict[str, Any]]",
+    "config": "NotRequired[JsonObject]",
+    "records": "List[TrialRecord]",
     "out": "List[Any]",
     "failures": "NotRequired[List[str]]",
 })
 
 ModuleTestShown = TypedDict("ModuleTestShown", {
     "title": "str",
-    "config": "dict[str, Any]",
-    "records": "List[dict[str, Any]]",
+    "config": "JsonObject",
+    "records": "List[TrialRecordShown]",
     "out": "List[Any]",
     "failures": "List[str]",
 })
 
+OnError = TypedDict("OnError", {
+    "policy": "OnErrorPolicy",
+    "retries_max": "int",
+    "backoff_ms": "int",
+})
+
+OnErrorPolicy = Literal["dead_letter", "skip", "retry", "fail"]
+
 OnErrorRequest = TypedDict("OnErrorRequest", {
-    "policy": "NotRequired[Literal[\"dead_letter\", \"skip\", \"retry\", \"fail\"]]",
+    "policy": "NotRequired[OnErrorPolicy]",
     "retries_max": "NotRequired[int]",
     "backoff_ms": "NotRequired[int]",
 })
 
 PartitionOffsets = dict[str, Any]
 
-PausePipelineRequest = dict[str, Any]
-
 Pipeline = TypedDict("Pipeline", {
     "id": "str",
     "pipeline_id": "str",
     "name": "str",
     "description": "str",
-    "status": "Literal[\"creating\", \"created\", \"starting\", \"running\", \"pausing\", \"paused\", \"stopping\", \"stopped\", \"failed\", \"deleting\"]",
+    "status": "PipelineStatus",
     "status_reason": "Union[str, None]",
     "revision": "int",
     "created_at": "str",
     "updated_at": "str",
-    "source": "dict[str, Any]",
+    "source": "Endpoint",
     "processors": "List[dict[str, Any]]",
-    "sink": "dict[str, Any]",
+    "sink": "Endpoint",
     "tasks": "int",
-    "on_error": "dict[str, Any]",
+    "on_error": "OnError",
     "failure_threshold": "float",
-    "on_lost_position": "Literal[\"fail\", \"earliest\"]",
+    "on_lost_position": "LostPositionPolicy",
 })
 
 PipelineChange = TypedDict("PipelineChange", {
     "name": "NotRequired[str]",
     "description": "NotRequired[str]",
     "processors": "NotRequired[List[ProcessorEntry]]",
-    "sink": "NotRequired[dict[str, Any]]",
+    "sink": "NotRequired[EndpointRequest]",
     "tasks": "NotRequired[int]",
     "on_error": "NotRequired[OnErrorRequest]",
     "failure_threshold": "NotRequired[float]",
-    "on_lost_position": "NotRequired[Literal[\"fail\", \"earliest\"]]",
+    "on_lost_position": "NotRequired[LostPositionPolicy]",
     "canary": "NotRequired[Union[CanaryRequest, None]]",
 })
 
@@ -665,7 +741,7 @@ PipelineDeleted = TypedDict("PipelineDeleted", {
 PipelineGlance = TypedDict("PipelineGlance", {
     "id": "str",
     "name": "str",
-    "status": "Literal[\"creating\", \"created\", \"starting\", \"running\", \"pausing\", \"paused\", \"stopping\", \"stopped\", \"failed\", \"deleting\"]",
+    "status": "PipelineStatus",
     "status_reason": "Union[str, None]",
     "desired": "Literal[\"running\", \"paused\", \"stopped\"]",
     "attention": "Union[str, None]",
@@ -681,7 +757,7 @@ PipelineItem = TypedDict("PipelineItem", {
     "pipeline_id": "str",
     "name": "str",
     "description": "str",
-    "status": "Literal[\"creating\", \"created\", \"starting\", \"running\", \"pausing\", \"paused\", \"stopping\", \"stopped\", \"failed\", \"deleting\"]",
+    "status": "PipelineStatus",
     "status_reason": "Union[str, None]",
     "revision": "int",
     "created_at": "str",
@@ -691,12 +767,12 @@ PipelineItem = TypedDict("PipelineItem", {
 PipelineLog = TypedDict("PipelineLog", {
     "id": "str",
     "at": "str",
-    "level": "Literal[\"debug\", \"info\", \"warn\", \"error\"]",
+    "level": "LogLevel",
     "step": "Union[int, None]",
     "module": "Union[str, None]",
     "version": "Union[str, None]",
     "revision": "int",
-    "role": "Literal[\"chain\", \"intake\"]",
+    "role": "TaskRole",
     "task": "int",
     "job_id": "NotRequired[str]",
     "message": "str",
@@ -707,25 +783,43 @@ PipelinePlanRequest = TypedDict("PipelinePlanRequest", {
     "name": "NotRequired[str]",
     "description": "NotRequired[str]",
     "processors": "NotRequired[List[ProcessorEntry]]",
-    "sink": "NotRequired[dict[str, Any]]",
+    "sink": "NotRequired[EndpointRequest]",
     "tasks": "NotRequired[int]",
     "on_error": "NotRequired[OnErrorRequest]",
     "failure_threshold": "NotRequired[float]",
-    "on_lost_position": "NotRequired[Literal[\"fail\", \"earliest\"]]",
+    "on_lost_position": "NotRequired[LostPositionPolicy]",
 })
 
 PipelineRequest = TypedDict("PipelineRequest", {
     "name": "str",
     "description": "NotRequired[str]",
-    "source": "dict[str, Any]",
+    "source": "EndpointRequest",
     "processors": "NotRequired[List[ProcessorEntry]]",
-    "sink": "dict[str, Any]",
+    "sink": "EndpointRequest",
     "tasks": "NotRequired[int]",
     "autostart": "NotRequired[bool]",
     "start": "NotRequired[StreamPlace]",
     "on_error": "NotRequired[OnErrorRequest]",
     "failure_threshold": "NotRequired[float]",
-    "on_lost_position": "NotRequired[Literal[\"fail\", \"earliest\"]]",
+    "on_lost_position": "NotRequired[LostPositionPolicy]",
+})
+
+PipelineStatus = Literal["creating", "created", "starting", "running", "pausing", "paused", "stopping", "stopped", "failed", "deleting"]
+
+PipelineTask = TypedDict("PipelineTask", {
+    "role": "TaskRole",
+    "task": "int",
+    "processor_id": "str",
+    "revision": "int",
+    "status": "Literal[\"starting\", \"running\", \"paused\", \"stopped\", \"failed\", \"finished\"]",
+    "reason": "Any",
+    "at": "str",
+    "records_per_second": "float",
+    "in_flight": "float",
+    "held_back": "bool",
+    "quarantined": "List[str]",
+    "measures": "List[TaskMeasure]",
+    "partitions": "List[TaskPartition]",
 })
 
 PlanManifestRequest = TypedDict("PlanManifestRequest", {
@@ -745,7 +839,7 @@ PlannedChange = TypedDict("PlannedChange", {
     "kind": "Literal[\"stream\", \"smartmodule\", \"pipeline\"]",
     "name": "str",
     "action": "Literal[\"create\", \"update\", \"replace\", \"adopt\", \"delete\"]",
-    "effect": "Union[Literal[\"live\", \"reopen\", \"replace\"], None]",
+    "effect": "Union[PlannedEffect, None]",
     "adopts": "bool",
     "differences": "List[PlannedDifference]",
 })
@@ -755,6 +849,8 @@ PlannedDifference = TypedDict("PlannedDifference", {
     "before": "Any",
     "after": "Any",
 })
+
+PlannedEffect = Literal["live", "reopen", "replace"]
 
 PreviewPipelineResponse = TypedDict("PreviewPipelineResponse", {
     "pipeline_id": "str",
@@ -771,12 +867,34 @@ PreviewRequest = TypedDict("PreviewRequest", {
 
 ProcessorEntry = TypedDict("ProcessorEntry", {
     "module_id": "str",
-    "config": "NotRequired[dict[str, Any]]",
+    "config": "NotRequired[JsonObject]",
     "version": "NotRequired[str]",
     "on_error": "NotRequired[OnErrorRequest]",
     "timeout_ms": "NotRequired[int]",
     "changes_keys": "NotRequired[bool]",
 })
+
+Quota = TypedDict("Quota", {
+    "limit": "int",
+    "used": "Union[float, None]",
+})
+
+RecordCounts = TypedDict("RecordCounts", {
+    "in": "float",
+    "out": "float",
+    "filtered": "float",
+    "skipped": "float",
+    "failed": "float",
+    "absorbed": "float",
+    "emitted": "float",
+})
+
+RecordError = TypedDict("RecordError", {
+    "code": "str",
+    "message": "str",
+})
+
+RecordOutcome = Literal["delivered", "filtered", "dead_letter", "skipped", "failed"]
 
 RedriveDeadLetters200Response = TypedDict("RedriveDeadLetters200Response", {
     "dry_run": "bool",
@@ -787,13 +905,13 @@ RedriveDeadLetters202Response = TypedDict("RedriveDeadLetters202Response", {
     "id": "str",
     "job_id": "str",
     "pipeline_id": "str",
-    "kind": "Literal[\"redrive\", \"replay\"]",
-    "status": "Literal[\"starting\", \"running\", \"cancelling\", \"finished\", \"cancelled\", \"failed\"]",
+    "kind": "JobKind",
+    "status": "JobStatus",
     "status_reason": "Union[str, None]",
     "revision": "int",
     "total": "int",
     "progress": "float",
-    "records": "dict[str, Any]",
+    "records": "RecordCounts",
     "created_at": "str",
     "updated_at": "str",
     "count": "int",
@@ -822,9 +940,7 @@ ResetOffsetsResponse = TypedDict("ResetOffsetsResponse", {
     "offsets": "dict[str, Any]",
 })
 
-RestartPipelineRequest = dict[str, Any]
-
-ResumePipelineRequest = dict[str, Any]
+Scope = Literal["pipelines:read", "pipelines:write", "smartmodules:read", "smartmodules:write", "streams:read", "streams:write", "connectors:read", "connectors:write", "secrets:read", "secrets:write", "secrets:use", "keys:read", "keys:write", "audit:read"]
 
 Secret = TypedDict("Secret", {
     "id": "str",
@@ -839,7 +955,7 @@ Secret = TypedDict("Secret", {
 
 Session = TypedDict("Session", {
     "account": "dict[str, Any]",
-    "scopes": "List[Literal[\"pipelines:read\", \"pipelines:write\", \"smartmodules:read\", \"smartmodules:write\", \"streams:read\", \"streams:write\", \"connectors:read\", \"connectors:write\", \"secrets:read\", \"secrets:write\", \"secrets:use\", \"keys:read\", \"keys:write\", \"audit:read\"]]",
+    "scopes": "List[Scope]",
     "member": "Union[Member, None]",
     "expires_at": "Union[str, None]",
 })
@@ -847,9 +963,18 @@ Session = TypedDict("Session", {
 ShownManifest = TypedDict("ShownManifest", {
     "dps": "Literal[1]",
     "set": "str",
-    "streams": "dict[str, Any]",
-    "smartmodules": "dict[str, Any]",
-    "pipelines": "dict[str, Any]",
+    "streams": "ShownManifestParts",
+    "smartmodules": "ShownManifestParts",
+    "pipelines": "ShownManifestParts",
+})
+
+ShownManifestParts = dict[str, Any]
+
+SmartModuleConfigRequest = TypedDict("SmartModuleConfigRequest", {
+    "input_format": "NotRequired[ValueFormat]",
+    "output_format": "NotRequired[ValueFormat]",
+    "parameters": "NotRequired[JsonObject]",
+    "allowed_hosts": "NotRequired[List[str]]",
 })
 
 SmartModuleItem = TypedDict("SmartModuleItem", {
@@ -860,28 +985,33 @@ SmartModuleItem = TypedDict("SmartModuleItem", {
     "created_at": "str",
 })
 
+SmartModuleKind = Literal["batch", "extism", "redpanda", "fluvio"]
+
 SmartModuleSource = TypedDict("SmartModuleSource", {
+    "language": "Literal[\"typescript\"]",
+    "code": "str",
+})
+
+SmartModuleSourceShown = TypedDict("SmartModuleSourceShown", {
     "language": "Literal[\"typescript\"]",
     "code": "str",
 })
 
 SmartModuleVersion = TypedDict("SmartModuleVersion", {
     "version": "str",
-    "kind": "Literal[\"batch\", \"extism\", \"redpanda\", \"fluvio\"]",
+    "kind": "SmartModuleKind",
     "sha256": "str",
     "bytes": "int",
     "created_at": "str",
 })
 
-StartPipelineRequest = dict[str, Any]
-
-StopPipelineRequest = dict[str, Any]
+StepOutcome = Literal["passed", "changed", "filtered", "failed", "not_reached"]
 
 Stream = TypedDict("Stream", {
     "id": "str",
     "name": "str",
     "description": "str",
-    "status": "Literal[\"creating\", \"active\", \"failed\", \"deleting\"]",
+    "status": "StreamStatus",
     "status_reason": "Union[str, None]",
     "created_at": "str",
     "updated_at": "str",
@@ -896,29 +1026,47 @@ Stream = TypedDict("Stream", {
     "is_adopted": "bool",
 })
 
+StreamCompatibility = Literal["BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE"]
+
+StreamEdge = Literal["earliest", "latest"]
+
+StreamFieldsRequest = dict[str, Any]
+
+StreamFormat = Literal["json", "avro", "protobuf"]
+
 StreamItem = TypedDict("StreamItem", {
     "id": "str",
     "name": "str",
     "description": "str",
-    "status": "Literal[\"creating\", \"active\", \"failed\", \"deleting\"]",
+    "status": "StreamStatus",
     "status_reason": "Union[str, None]",
     "created_at": "str",
     "updated_at": "str",
 })
 
-StreamPlace = Union[Literal["earliest", "latest"], dict[str, Any]]
+StreamOffsets = TypedDict("StreamOffsets", {
+    "offsets": "PartitionOffsets",
+})
+
+StreamPlace = Union["StreamEdge", "StreamTime", "StreamOffsets"]
 
 StreamRequest = TypedDict("StreamRequest", {
     "name": "str",
     "description": "NotRequired[str]",
-    "schema": "NotRequired[dict[str, Any]]",
+    "schema": "NotRequired[StreamFieldsRequest]",
     "schema_id": "NotRequired[int]",
     "topic": "NotRequired[str]",
     "partitions": "NotRequired[int]",
     "retention_ms": "NotRequired[int]",
-    "compatibility": "NotRequired[Literal[\"BACKWARD\", \"BACKWARD_TRANSITIVE\", \"FORWARD\", \"FORWARD_TRANSITIVE\", \"FULL\", \"FULL_TRANSITIVE\", \"NONE\"]]",
-    "format": "NotRequired[Literal[\"json\", \"avro\", \"protobuf\"]]",
+    "compatibility": "NotRequired[StreamCompatibility]",
+    "format": "NotRequired[StreamFormat]",
     "key": "NotRequired[str]",
+})
+
+StreamStatus = Literal["creating", "active", "failed", "deleting"]
+
+StreamTime = TypedDict("StreamTime", {
+    "timestamp": "str",
 })
 
 TailFrame = TypedDict("TailFrame", {
@@ -939,11 +1087,11 @@ TailStep = TypedDict("TailStep", {
     "step": "int",
     "module": "str",
     "version": "str",
-    "outcome": "Literal[\"passed\", \"changed\", \"filtered\", \"failed\", \"not_reached\"]",
+    "outcome": "StepOutcome",
     "reason": "str",
     "in": "List[TraceRecord]",
     "out": "List[TraceRecord]",
-    "error": "Union[dict[str, Any], None]",
+    "error": "Union[RecordError, None]",
     "logs": "List[str]",
     "nanoseconds": "int",
     "memory_bytes": "int",
@@ -954,9 +1102,28 @@ TailWaiting = TypedDict("TailWaiting", {
     "reason": "str",
 })
 
+TaskMeasure = TypedDict("TaskMeasure", {
+    "step": "int",
+    "name": "str",
+    "kind": "MeasureKind",
+    "times": "float",
+    "sum": "float",
+})
+
+TaskPartition = TypedDict("TaskPartition", {
+    "partition": "int",
+    "position": "str",
+    "end": "str",
+    "lag": "str",
+    "steps": "List[RecordCounts]",
+    "totals": "NotRequired[RecordCounts]",
+})
+
+TaskRole = Literal["chain", "intake"]
+
 TestSmartModuleRequest = TypedDict("TestSmartModuleRequest", {
-    "processors": "List[dict[str, Any]]",
-    "records": "NotRequired[List[dict[str, Any]]]",
+    "processors": "List[TrialStep]",
+    "records": "NotRequired[List[TrialRecord]]",
     "stream_id": "NotRequired[str]",
     "from": "NotRequired[StreamPlace]",
     "partition": "NotRequired[int]",
@@ -968,10 +1135,14 @@ TestSmartModuleResponse = TypedDict("TestSmartModuleResponse", {
     "truncated": "NotRequired[Literal[True]]",
 })
 
+TextHeaders = dict[str, Any]
+
+TimeSort = Literal["created_at", "-created_at"]
+
 Trace = TypedDict("Trace", {
     "partition": "int",
     "offset": "int",
-    "outcome": "Literal[\"delivered\", \"filtered\", \"dead_letter\", \"skipped\", \"failed\"]",
+    "outcome": "RecordOutcome",
     "reason": "str",
     "input": "TraceRecord",
     "outputs": "List[TraceRecord]",
@@ -981,29 +1152,53 @@ Trace = TypedDict("Trace", {
 
 TraceRecord = TypedDict("TraceRecord", {
     "timestamp": "str",
-    "key": "Union[dict[str, Any], None]",
-    "value": "Union[dict[str, Any], None]",
-    "headers": "List[dict[str, Any]]",
+    "key": "Union[KeyBytes, None]",
+    "value": "Union[ValueBytes, None]",
+    "headers": "List[HeaderBytes]",
 })
 
 TraceStep = TypedDict("TraceStep", {
     "step": "int",
     "module": "str",
     "version": "str",
-    "config": "dict[str, Any]",
-    "outcome": "Literal[\"passed\", \"changed\", \"filtered\", \"failed\", \"not_reached\"]",
+    "config": "JsonObject",
+    "outcome": "StepOutcome",
     "reason": "str",
     "in": "List[TraceRecord]",
     "out": "List[TraceRecord]",
-    "error": "Union[dict[str, Any], None]",
+    "error": "Union[RecordError, None]",
     "logs": "List[str]",
     "nanoseconds": "int",
     "memory_bytes": "int",
 })
 
+TrialRecord = TypedDict("TrialRecord", {
+    "key": "NotRequired[Union[str, None]]",
+    "value": "Any",
+    "headers": "NotRequired[TextHeaders]",
+    "timestamp": "NotRequired[str]",
+})
+
+TrialRecordShown = TypedDict("TrialRecordShown", {
+    "key": "Union[str, None]",
+    "value": "Any",
+    "headers": "TextHeaders",
+})
+
+TrialStep = TypedDict("TrialStep", {
+    "module_id": "NotRequired[str]",
+    "version": "NotRequired[str]",
+    "source": "NotRequired[SmartModuleSource]",
+    "wasm_binary": "NotRequired[str]",
+    "input_format": "NotRequired[ValueFormat]",
+    "output_format": "NotRequired[ValueFormat]",
+    "config": "NotRequired[JsonObject]",
+    "allowed_hosts": "NotRequired[List[str]]",
+})
+
 UpdateMemberRequest = TypedDict("UpdateMemberRequest", {
     "name": "NotRequired[str]",
-    "role": "NotRequired[Literal[\"owner\", \"editor\", \"viewer\"]]",
+    "role": "NotRequired[MemberRole]",
 })
 
 UpdateSecretRequest = TypedDict("UpdateSecretRequest", {
@@ -1013,20 +1208,23 @@ UpdateSecretRequest = TypedDict("UpdateSecretRequest", {
 
 UpdateStreamRequest = TypedDict("UpdateStreamRequest", {
     "description": "NotRequired[str]",
-    "schema": "NotRequired[dict[str, Any]]",
+    "schema": "NotRequired[StreamFieldsRequest]",
     "schema_id": "NotRequired[int]",
-})
-
-ValidateConnectorRequest = TypedDict("ValidateConnectorRequest", {
-    "side": "NotRequired[Literal[\"source\", \"sink\"]]",
-    "config": "NotRequired[dict[str, Any]]",
 })
 
 ValidateConnectorResponse = TypedDict("ValidateConnectorResponse", {
     "valid": "bool",
-    "details": "List[dict[str, Any]]",
-    "config": "NotRequired[dict[str, Any]]",
+    "details": "List[ConfigFault]",
+    "config": "NotRequired[JsonObject]",
 })
+
+ValueBytes = TypedDict("ValueBytes", {
+    "base64": "str",
+    "json": "Any",
+    "truncated": "NotRequired[Literal[True]]",
+})
+
+ValueFormat = Literal["json", "text", "bytes"]
 
 WriteStreamDataRequest = TypedDict("WriteStreamDataRequest", {
     "records": "List[Any]",
