@@ -70,6 +70,23 @@ describe('documents', () => {
     expect(tracked.filter((path) => /^docs\/.*\.md$/.test(path) && !readme.includes(`](${path}`))).toEqual([])
   })
 
+  it('that are decisions say what was decided, why, what lost, and how it can fail', () => {
+    const decisions = tracked.filter((path) => /^docs\/decisions\/\d.*\.md$/.test(path))
+    expect(decisions.length).toBeGreaterThan(30)
+    const parts = ['Context', 'Decision', 'Alternatives that lost', 'How this can fail, and how we would notice']
+    expect(decisions.filter((path) => !parts.every((part) => read(path).includes(`\n## ${part}\n`)))).toEqual([])
+  })
+
+  it('describe every built-in SmartModule, and what every sink promises', () => {
+    const guide = read('docs/smartmodules.md')
+    const builtIns = tracked.flatMap((path) => /^shared\/smartmodule\/catalogue\/([\w-]+)\/module\.ts$/.exec(path)?.[1] ?? [])
+    expect(builtIns.length).toBeGreaterThan(10)
+    expect(builtIns.filter((name) => !guide.includes(`\n### dps/${name}\n`))).toEqual([])
+    const promises = read('docs/specs/delivery.md')
+    const sinks = CONNECTORS.filter(({ name, sink }) => sink && name !== 'stream').map(({ name }) => name)
+    expect(sinks.filter((name) => !new RegExp(`^\\| [\\w, -]*\\b${name}\\b`, 'm').test(promises))).toEqual([])
+  })
+
   it('name every target of the Makefile in CONTRIBUTING', () => {
     const contributing = read('CONTRIBUTING.md')
     const targets = [...read('Makefile').matchAll(/^([a-z-]+):.*## /gm)].map(([, target]) => target!)
