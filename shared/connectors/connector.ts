@@ -75,6 +75,12 @@ export function direction<Open, Config extends z.ZodObject>(typed: TypedDirectio
   }
 }
 
+/**
+ * How a config of either direction names a place: two configs with the same `members` mean the same one. `called` is shown, so it tells no
+ * secret; texts are '' where the config has none.
+ */
+export type ConnectorPlace = { members: readonly string[]; called(text: (member: string) => string): string }
+
 /** A connector of the catalogue, with the directions it supports. */
 export type Connector = {
   /** Never changes: clients keep it in their pipelines. */
@@ -83,6 +89,8 @@ export type Connector = {
   description: string
   version: string
   created_at: string
+  /** The place outside that a config means; left out where no two pipelines share one. */
+  place?: ConnectorPlace
   source?: Direction<OpenSource>
   sink?: Direction<OpenSink>
 }

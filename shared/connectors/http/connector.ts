@@ -111,6 +111,8 @@ export const httpConnector: Connector = {
     'Sends batches of records to a web service, at least once under a stable idempotency key; reads records from one by polling.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
+  // The host, and nothing else of the address: the rest may be secret.
+  place: { members: ['url'], called: (text) => (URL.canParse(text('url')) ? new URL(text('url')).host : '') },
   source: direction({
     config: HttpSourceConfig,
     open: async () => (await import('./source.ts')).openHttpSource,

@@ -82,6 +82,7 @@ export const kafkaConnector: Connector = {
   description: 'Reads a topic of another Kafka cluster, each record once; writes records to one, at least once.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
+  place: { members: ['brokers', 'topic'], called: (text) => text('topic') },
   source: direction({
     config: KafkaSourceConfig,
     open: async () => (await import('./source.ts')).openKafkaSource,

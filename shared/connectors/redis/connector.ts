@@ -71,6 +71,7 @@ export const redisConnector: Connector = {
   description: 'Reads the entries of a Redis stream, each once; appends records to one, each exactly once in effect.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
+  place: { members: ['url', 'stream'], called: (text) => text('stream') },
   source: direction({
     config: RedisSourceConfig,
     open: async () => (await import('./source.ts')).openRedisSource,

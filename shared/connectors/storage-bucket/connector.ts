@@ -236,6 +236,10 @@ export const bucketConnector: Connector = {
     'Reads the objects of an S3-compatible bucket record by record, new ones as they arrive; writes records as objects, each exactly once in effect.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
+  place: {
+    members: ['endpoint', 'bucket', 'prefix'],
+    called: (text) => [text('bucket'), text('prefix')].filter((part) => part !== '').join('/'),
+  },
   source: direction({
     config: BucketSourceConfig,
     fields: fieldsOf,

@@ -91,6 +91,7 @@ export const tableConnector: Connector = {
   description: 'Reads a Postgres table and all its changes; writes records as rows, each exactly once in effect.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
+  place: { members: ['connection', 'table'], called: (text) => text('table') },
   source: direction({
     config: TableSourceConfig,
     open: async () => async (config, context) =>
