@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import type { Duplex } from 'node:stream'
 
 /**
@@ -86,12 +86,12 @@ function applyToSession(pid: number, nice: number): void {
 }
 
 /**
- * Sets the share of each of the child's threads. It counts where sessions don't: without autogroups, and in a container whose CPU time is
+ * Sets the share of each of the child's threads but those that have another one than it had: a slow lane's. It counts where sessions don't: without autogroups, and in a container whose CPU time is
  * limited. Only a process with CAP_SYS_NICE may lower the value again.
  */
-function applyToThreads(pid: number, nice: number): void {
+function applyToThreads(pid: number, before: number, nice: number): void {
   try {
-    for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), nice)
+    for (const thread of readdirSync(`/proc/${pid}/task`).map(Number)) if (getPriority(thread) === before) setPriority(thread, nice)
   } catch {
     // It stays as it is, or the child has ended.
   }
@@ -124,6 +124,8 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, nice }: Watc
   }
   let wantedNice = nice
   let setTo: number | undefined
+  /** Threads begin with that of their process, and it with its parent's. */
+  let threadsNice = getPriority()
   function refreshNice(): void {
     if (wantedNice === setTo) return
     try {
@@ -191,7 +193,10 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, nice }: Watc
       return last
     },
     setNice(next) {
-      if (next !== wantedNice) applyToThreads(pid, next)
+      if (next !== wantedNice) {
+        applyToThreads(pid, threadsNice, next)
+        threadsNice = next
+      }
       wantedNice = next
       refreshNice()
     },

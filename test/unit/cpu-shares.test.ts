@@ -22,19 +22,21 @@ describe('CPU time', () => {
     expect(meter.counts()).toEqual([count('acc_a', 7.5, '2026-11-22T20')])
   })
 
-  it('is shared by account type; who is suspected, or has used too much, comes last', () => {
+  it('is shared by account type; who is slow, suspected, or has used too much, comes last', () => {
     const accounts: Record<string, AccountState> = {
       acc_dev: { type: 'developer', is_suspended: false, is_over_cpu: false },
       acc_ent: { type: 'enterprise', is_suspended: false, is_over_cpu: false },
       acc_over: { type: 'enterprise', is_suspended: false, is_over_cpu: true },
     }
-    const nice = (group: string, ...ids: string[]) =>
+    const nice = (group: string, ...ids: string[]) => niceWhile(false, group, ...ids)
+    const niceWhile = (isHoldingBack: boolean, group: string, ...ids: string[]) =>
       niceOf(
         group,
         new Map(ids.map((account_id) => [account_id, { definition: definitionOf(account_id, { account_id }), tasks: [chainTask(0)] }])),
         {
           account: (id) => accounts[id],
         },
+        isHoldingBack,
       )
     const [enterprise, unknown, developer, over] = [
       nice('account/a', 'acc_ent'),
@@ -48,6 +50,8 @@ describe('CPU time', () => {
     expect(over).toBe(19)
     expect(nice('suspect/pl_x', 'acc_ent')).toBeGreaterThan(developer)
     expect(nice('suspect/pl_x', 'acc_over')).toBe(19)
+    expect(niceWhile(true, 'account/a', 'acc_ent')).toBeGreaterThan(developer)
+    expect(niceWhile(true, 'account/d', 'acc_over')).toBe(19)
     expect(nice('accounts/0', 'acc_over', 'acc_dev', 'acc_ent')).toBe(enterprise)
   })
 })

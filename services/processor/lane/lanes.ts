@@ -37,6 +37,7 @@ export type Lanes = {
   /** With `signal` its rounds are given up, and the lane is ended that is at work on one. */
   open(chain: LaneChain, signal: AbortSignal): Promise<OpenChain>
   /** Lanes at work, including those added for slow chains. */ count(): number
+  /** Lanes among them with the lowest priority, whose chains are slow. */ heldBack(): number
   close(): Promise<void>
 }
 
@@ -167,6 +168,7 @@ export function openLanes(options: LanesOptions): Lanes {
 
   return {
     count: () => threads.all().length,
+    heldBack: () => threads.all().filter(({ isBack, chains }) => isBack && chains.size > 0).length,
     async open(spec, signal) {
       return handleOf(await register(spec, signal), { threads, turns, roundId: () => nextRound++, close })
     },

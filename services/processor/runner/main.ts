@@ -15,6 +15,7 @@ import { openNotes } from '../channel/notes.ts'
 import { ENDED_ITSELF, LEFT_ALONE } from '../../../shared/processes/watched-child.ts'
 import { BEAT_MS, BEATS_MISSED_MAX, NOTES_FD, ToRunner, type FromRunner, type Settings } from '../channel/protocol.ts'
 import { createBufferPool } from '../lane/buffer-pool.ts'
+import type { Lanes } from '../lane/lanes.ts'
 import { openPhases } from '../phases.ts'
 import { openByteBudget } from '../task/byte-budget.ts'
 import { createDefinitions } from './definitions.ts'
@@ -56,11 +57,11 @@ let slots: Slots | undefined
 let reports: Reports | undefined
 let draining: Promise<void> | undefined
 let close: () => Promise<void> = () => Promise.resolve()
-let lanesAtWork = () => 0
+let lanes: Lanes | undefined
 const { definitions, onAccounts, onAnswer } = createDefinitions((value) => parent.send(value))
 setInterval(() => {
   if (++missed > BEATS_MISSED_MAX) endAlone()
-  parent.send({ type: 'beat', lanes: lanesAtWork() })
+  parent.send({ type: 'beat', lanes: lanes?.count() ?? 0, held_back: lanes?.heldBack() ?? 0 })
 }, BEAT_MS)
 
 function onValue(value: ToRunner): void {
@@ -97,7 +98,7 @@ async function start(settings: Settings): Promise<void> {
   const phases = await openPhases(settings.faults)
   const telemetry = createRunnerTelemetry((value) => parent.send(value), now)
   const plugInRequests = createPlugInRequests(definitions)
-  const lanes = phases.openLanes({
+  const openedLanes = phases.openLanes({
     inputs,
     count: settings.lanes,
     kernel: await WebAssembly.compile(await kernelBinary(settings.cacheFolder)),
@@ -113,7 +114,7 @@ async function start(settings: Settings): Promise<void> {
       end()
     },
   })
-  lanesAtWork = lanes.count
+  lanes = openedLanes
   const opened = openSlots({
     processorId,
     brokers: settings.brokers,
@@ -123,7 +124,7 @@ async function start(settings: Settings): Promise<void> {
     decline: ({ definition, id }) => parent.send({ type: 'declined', run_id: runIdOf(definition), task: id }),
     phases,
     telemetry,
-    lanes,
+    lanes: openedLanes,
     budget: openByteBudget(settings.fetchBudgetBytes),
     fetch: phases.createFetch(inputs.take),
     roundBytesMax: settings.roundBytesMax,
@@ -140,7 +141,7 @@ async function start(settings: Settings): Promise<void> {
     await opened.close()
     reports?.close()
     telemetry.close()
-    await lanes.close()
+    await openedLanes.close()
     await plugInRequests.close()
     await cluster.close()
   }

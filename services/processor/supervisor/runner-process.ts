@@ -14,6 +14,8 @@ export type RunnerProcess = {
   pid: number
   isReady(): boolean
   usage(): { rssBytes: number; cpuSeconds: number; lanes: number }
+  /** Whether slow SmartModules keep one of its lanes. */
+  isHoldingBack(): boolean
   send(value: ToRunner): void
   /** Its share of the processors' time, see `WatchedChild`. */
   setNice(nice: number): void
@@ -79,6 +81,7 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
       pid: 0,
       isReady: () => false,
       usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0 }),
+      isHoldingBack: () => false,
       send: nothing,
       setNice: nothing,
       drain: nothing,
@@ -95,7 +98,7 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
   let missed = 0
   let seconds = 0
   let needs = 0
-  let lanes = 0
+  let beat = { lanes: 0, held_back: 0 }
   let drainTimer: NodeJS.Timeout | undefined
   const lines = openLines<FromRunner, ToRunner>({
     pipe: child.pipe,
@@ -106,7 +109,7 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
     onBroken: (reason) => child.endFor(`protocol: ${reason}`),
     onValue(value) {
       missed = 0
-      if (value.type === 'beat') lanes = value.lanes
+      if (value.type === 'beat') beat = value
       else if (value.type === 'ready') {
         ready = true
         onReady()
@@ -125,7 +128,8 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
   return {
     pid: child.pid,
     isReady: () => ready,
-    usage: () => ({ ...child.usage(), lanes }),
+    usage: () => ({ ...child.usage(), lanes: beat.lanes }),
+    isHoldingBack: () => beat.held_back > 0,
     send: (value) => lines.send(value),
     setNice: child.setNice,
     drain() {
