@@ -50,8 +50,8 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context
       await answer.body?.cancel()
       const next = new URL(location, at)
       if (hop >= REDIRECTS_MAX) throw new ConfigRefused(`${at.host} redirects more than ${REDIRECTS_MAX} times`)
-      if (next.host !== at.host)
-        throw new ConfigRefused(`${at.host} redirects to another host, ${next.host}: put its address into the config`)
+      if (next.host !== at.host || (at.protocol === 'https:' && next.protocol !== 'https:'))
+        throw new ConfigRefused(`${at.host} redirects to another host, ${next.origin}: put its address into the config`)
       at = next
     }
   }

@@ -1,4 +1,5 @@
 /** Sends the HTTP requests of plug-ins: to addresses that connectors may reach too, within bounds of time and size. */
+import type { Response } from 'undici'
 import { reasonOf } from '../errors/reason-of.ts'
 import { REQUEST_BYTES_MAX, REQUEST_MS_MAX, type PlugInAnswer, type SendRequest } from '../model/plug-in-requests.ts'
 import type { AddressRules } from './address-guard.ts'
@@ -6,40 +7,60 @@ import { bytesOf, openHttpClient } from './http-client.ts'
 
 /** Of the headers of an answer, which are one JSON object to a plug-in. */
 const HEADER_BYTES_MAX = 65_536
+const PROBLEM_MAX = 300
 const BAD_GATEWAY = 502
 const GATEWAY_TIMEOUT = 504
 /** Methods that change nothing (RFC 9110 §9.2.1): what a trial may send. */
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
+/** Headers that say how a message is sent, which is the client's matter (RFC 9110 §7.6.1). */
+const OF_THE_MESSAGE = new Set(['connection', 'content-length', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 
-/** A sender for one account; `isTrial`: it only reads. What can't be sent or does not come back is answered as a proxy would. */
-export function openPlugInRequests(addresses: AddressRules, isTrial: boolean): { send: SendRequest; close(): Promise<void> } {
+/**
+ * A sender for one account. A trial only reads, and waits `trialMs` for all of its requests together. What can't be sent or does not come back
+ * is answered as a proxy would.
+ */
+export function openPlugInRequests(addresses: AddressRules, trialMs?: number): { send: SendRequest; close(): Promise<void> } {
   const client = openHttpClient(
     { headers: {}, timeout_ms: REQUEST_MS_MAX },
     { defaults: { addresses }, now: Date.now, secret: () => '', learn: () => {} },
   )
-  const failed = (status: number, problem: string): PlugInAnswer => ({ status, headers: {}, body: new Uint8Array(), problem })
+  const isTrial = trialMs !== undefined
+  const until = isTrial ? performance.now() + trialMs : Infinity
+  const failed = (status: number, problem: string): PlugInAnswer => ({
+    status,
+    headers: {},
+    body: new Uint8Array(),
+    problem: problem.slice(0, PROBLEM_MAX),
+  })
   return {
     close: client.close,
     async send({ method, url, headers, body }) {
       if (isTrial && !SAFE_METHODS.has(method)) return failed(BAD_GATEWAY, `a trial sends no ${method}`)
-      const signal = AbortSignal.timeout(REQUEST_MS_MAX)
+      const withinMs = Math.min(REQUEST_MS_MAX, until - performance.now())
+      if (withinMs <= 0) return failed(GATEWAY_TIMEOUT, 'the trial has waited for too many answers')
+      const signal = AbortSignal.timeout(Math.ceil(withinMs))
       try {
-        const asked = { method, headers, ...(body.length > 0 && !SAFE_METHODS.has(method) ? { body } : {}) }
-        const answer = await client.request(url, asked, signal)
-        return {
-          status: answer.status,
-          headers: Object.fromEntries(fitting(answer.headers)),
-          body: await bytesOf(answer, REQUEST_BYTES_MAX),
-        }
+        const own = Object.entries(headers).filter(([name]) => !OF_THE_MESSAGE.has(name.toLowerCase()))
+        const sent = body.length > 0 && !SAFE_METHODS.has(method) ? { body } : {}
+        const answer = await client.request(url, { method, headers: Object.fromEntries(own), ...sent }, signal)
+        // Its own bytes alone: what is posted to a lane is copied with all of its buffer.
+        return { status: answer.status, headers: headersOf(answer), body: Uint8Array.from(await bytesOf(answer, REQUEST_BYTES_MAX)) }
       } catch (error) {
-        if (signal.aborted) return failed(GATEWAY_TIMEOUT, `no answer within ${REQUEST_MS_MAX} ms`)
+        if (signal.aborted) return failed(GATEWAY_TIMEOUT, `no answer within ${Math.ceil(withinMs)} ms`)
         return failed(BAD_GATEWAY, reasonOf(error))
       }
     },
   }
 }
 
-function fitting(headers: Iterable<[string, string]>): [string, string][] {
+/** The headers of the answer as it is handed on: decoded, and each name once. */
+function headersOf({ headers }: Response): Record<string, string> {
+  const all: Record<string, string> = {}
   let bytes = 0
-  return [...headers].filter(([name, value]) => (bytes += name.length + value.length) <= HEADER_BYTES_MAX)
+  for (const [name, value] of headers) {
+    if (OF_THE_MESSAGE.has(name) || name === 'content-encoding') continue
+    bytes += name.length + value.length
+    if (bytes <= HEADER_BYTES_MAX) all[name] = Object.hasOwn(all, name) ? `${all[name]}, ${value}` : value
+  }
+  return all
 }

@@ -6,7 +6,7 @@
 /** A request as a plug-in asks for it; an empty body is none. */
 export type PlugInRequest = { method: string; url: string; headers: Record<string, string>; body: Uint8Array }
 /** What came back; `problem` says why a request has no answer of its own, with 502 or 504 as a proxy would say it. */
-export type PlugInAnswer = { status: number; headers: Record<string, string>; body: Uint8Array; problem?: string }
+export type PlugInAnswer = { status: number; headers: Record<string, string>; body: Uint8Array<ArrayBuffer>; problem?: string }
 /** Sends a request and returns within `REQUEST_MS_MAX`. */
 export type SendRequest = (request: PlugInRequest) => Promise<PlugInAnswer>
 
@@ -14,6 +14,8 @@ export type SendRequest = (request: PlugInRequest) => Promise<PlugInAnswer>
 export const REQUEST_MS_MAX = 3000
 /** Of the body of a request, and of that of an answer. */
 export const REQUEST_BYTES_MAX = 1 << 20
+/** Of a request without its body, as a plug-in writes it; and of its address and its number of headers alone. */
+export const REQUEST_HEAD = { bytesMax: 65_536, urlMax: 8192, headersMax: 100 }
 /** In one call of a plug-in. */
 export const REQUESTS_MAX = 10
 

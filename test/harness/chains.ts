@@ -61,7 +61,7 @@ export type TestStep = Step & {
 }
 
 /** How all modules of a chain run. */
-export type ModuleKind = Pick<StepSpec, 'kind' | 'extismFunction'> & { allowedHosts?: string[]; send?: SendRequest }
+export type ModuleKind = Pick<StepSpec, 'kind' | 'extismFunction'> & { allowedHosts?: readonly string[]; send?: SendRequest }
 
 const oneOfThree = (index: number): Buffer | null => Buffer.from(`k${index % 3}`)
 
@@ -103,7 +103,7 @@ export async function openTestChain(
           pipeline: 'pl_test',
           step,
           partition: 0,
-          ...(allowedHosts ? { allowed_hosts: allowedHosts } : {}),
+          ...(allowedHosts ? { allowed_hosts: [...allowedHosts] } : {}),
         },
       }
       if (!canary) return spec

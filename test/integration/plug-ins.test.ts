@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { buildGo, buildGoPlugin, compileFixture } from '../harness/compiled-fixtures.ts'
 import { createPipeline, createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
 
@@ -57,7 +57,9 @@ describe('plug-ins of the PDKs of Go, Rust and AssemblyScript', () => {
 
 describe('a plug-in that asks a service', () => {
   const asked: string[] = []
-  const server = createServer((request, response) => {
+  let slowMs = 0
+  const server = createServer(async (request, response) => {
+    await new Promise((resolve) => setTimeout(resolve, slowMs))
     asked.push(`${request.method} ${request.url} ${request.headers['x-asked-by']}`)
     response.writeHead(request.url === '/cities/1' ? 503 : 200, { 'X-Server': 'cities' }).end(`Town ${request.url!.split('/').at(-1)}`)
   })
@@ -102,6 +104,27 @@ describe('a plug-in that asks a service', () => {
       { error: { code: 'module_trapped', message: expect.stringContaining('may not send a request to 127.0.0.1') } },
     ])
     expect(asked.slice(3)).toEqual(['GET /cities/3 enrich'])
+  })
+
+  it('commits every few seconds, however long its service takes', { timeout: 120_000 }, async (context) => {
+    const enrich = await buildGoPlugin('enrich')
+    if (!enrich) return context.skip('there is no Go on this machine, or no way to its modules')
+    const name = await deploy(enrich, { allowed_hosts: ['127.0.0.1'] })
+    const from = await createStream(client, { zip: 'integer' }, { partitions: 1 })
+    const to = await createStream(client, { zip: 'integer', city: 'string', server: 'string' }, { partitions: 1 })
+    // One batch of 25 KB, whose answers take 20 s together.
+    await write(
+      client,
+      from.id,
+      Array.from({ length: 1000 }, (_, i) => ({ zip: 1_000_000 + i })),
+    )
+    slowMs = 20
+    const startedAt = Date.now()
+    await createPipeline(client, from.id, [{ name, config: { url } }], to.id)
+    await eventually('the first of them are there', async () => (await readAll(client, to.id)).length > 0)
+    expect(Date.now() - startedAt).toBeLessThan(15_000)
+    slowMs = 0
+    await waitForTotal(client, to.id, 1000)
   })
 
   it('is the only kind of SmartModule that has hosts', async () => {

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPlugInRequests } from '../../shared/connectors/plug-in-requests.ts'
 import { HOST_PATTERN, isAllowedHost } from '../../shared/model/plug-in-requests.ts'
@@ -19,6 +20,12 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   if (request.url === '/silent') return
   if (request.url === '/large') return void response.end(Buffer.alloc((1 << 20) + 1))
   if (request.url === '/elsewhere') return void response.writeHead(307, { location: 'http://127.0.0.2:1/' }).end()
+  if (request.url === '/packed') {
+    response.setHeaders(new Headers({ 'content-encoding': 'gzip' }))
+    response.removeHeader('date')
+    response.sendDate = false
+    return void response.setHeader('set-cookie', ['a=1', 'b=2']).end(gzipSync('unpacked'))
+  }
   if (request.url === '/teapot') return void response.writeHead(418, { 'x-kind': 'pot' }).end('short and stout')
   response.end(`of ${request.url}`)
 }
@@ -34,7 +41,7 @@ afterAll(() => {
 })
 
 async function openAsking(how: { isTrial?: boolean; hosts?: string[]; addresses?: Parameters<typeof openPlugInRequests>[0] } = {}) {
-  const { send } = openPlugInRequests(how.addresses ?? 'any', how.isTrial ?? false)
+  const { send } = openPlugInRequests(how.addresses ?? 'any', how.isTrial ? 8000 : undefined)
   return openTestChain(
     [{ name: 'ask', config: {} }],
     { ask: await WebAssembly.compile(new Uint8Array(await compileFixture('ask'))) },
@@ -93,6 +100,44 @@ describe('a plug-in', () => {
       [2, expect.stringContaining('no HTTP request')],
       [3, expect.stringContaining('more than 10 requests')],
     ])
+  })
+
+  it('fails the record whose request has too long a head', async () => {
+    const chain = await openAsking()
+    const many = (count: number) => ({ headers: Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${i}`, '1'])) })
+    const { values, failures } = await chain.run([
+      request('/a', many(101)),
+      request(`/${'a'.repeat(8192)}`),
+      request('/a', { headers: { 'x-long': 'x'.repeat(65_536) } }),
+      request('/b', many(90)),
+    ])
+    expect(values).toEqual([expect.stringMatching(/^200 .* of \/b$/)])
+    expect(failures.map(({ delta, message }) => [delta, message])).toMatchObject([
+      [0, expect.stringContaining('at most 100')],
+      [1, expect.stringContaining('8192')],
+      [2, expect.stringContaining('64 KiB')],
+    ])
+  })
+
+  it('is asked with the headers of its message as the client makes them, and answered without those that no longer hold', async () => {
+    const chain = await openAsking()
+    const { values } = await chain.run([
+      `+${request('/b', { method: 'POST', headers: { 'Content-Length': '3', Host: 'elsewhere.example', Connection: 'close' } })}`,
+      request('/packed'),
+      request('/a', { headers: { 'x-broken': `a\n${'b'.repeat(30_000)}` } }),
+    ])
+    expect(values[0]).toMatch(/^200 .* of \/b$/)
+    expect(values[1]).toBe('200 {"set-cookie":"a=1, b=2"} unpacked')
+    expect(values[2]).toBe('502 {} ')
+  })
+
+  it('sends none while it starts', async () => {
+    const early = await WebAssembly.compile(new Uint8Array(await compileFixture('ask-early')))
+    const { send } = openPlugInRequests('any')
+    const how = { kind: 'extism', extismFunction: 'map', allowedHosts: ['127.0.0.1'], send } as const
+    await expect(openTestChain([{ name: 'early', config: {} }], { early }, undefined, how)).rejects.toThrow(
+      'sends a request while it starts',
+    )
   })
 
   it('reaches no address that connectors may not reach', async () => {

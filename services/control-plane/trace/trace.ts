@@ -109,7 +109,7 @@ export async function runTrace(
         headers: headers.map(([name, bytes]) => [name, bytes && new Uint8Array(bytes)]),
       })),
     },
-    DEADLINES,
+    { ...DEADLINES, isWaiting: chain.steps.some(({ allowed_hosts }) => allowed_hosts) },
     trace.onProgress,
   )
   const hanging = 'traced' in answer ? undefined : trace.hanging()

@@ -8,7 +8,6 @@ import { settingsOf } from '../../../shared/smartmodule/settings.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import type { Telemetry } from '../../../shared/smartmodule/call-seed.ts'
 import type { AddressRules } from '../../../shared/connectors/address-guard.ts'
-import type { SendRequest } from '../../../shared/model/plug-in-requests.ts'
 import { openInstance } from '../../../shared/smartmodule/host/open-instance.ts'
 import { checkEndpoint, disposeEndpoint } from './endpoints.ts'
 import { configFaults, parametersFault } from './config-faults.ts'
@@ -66,11 +65,14 @@ async function start(kernelBinary: Uint8Array, steps: JobStep[], isDryRun: boole
   return { started: true }
 }
 
+/** What a trial waits for all requests of its plug-ins. */
+const TRIAL_REQUESTS_MS = 8000
+
 /** For steps that may send requests; loaded only for these. */
-async function senderOf(steps: JobStep[], addresses: AddressRules): Promise<SendRequest | undefined> {
+async function requestsOf(steps: JobStep[], addresses: AddressRules) {
   if (steps.every(({ document }) => !document.allowed_hosts)) return undefined
   const { openPlugInRequests } = await import('../../../shared/connectors/plug-in-requests.ts')
-  return openPlugInRequests(addresses, true).send
+  return openPlugInRequests(addresses, TRIAL_REQUESTS_MS)
 }
 
 async function answerTo(job: Job): Promise<Answer> {
@@ -84,10 +86,15 @@ async function answerTo(job: Job): Promise<Answer> {
     case 'trace': {
       const kernel = await WebAssembly.compile(new Uint8Array(job.kernel))
       const { steps, sinkSchemaId, records, addresses } = job
-      await traceRecords(kernel, { steps, sinkSchemaId, records, send: await senderOf(steps, addresses) }, (progress) => {
-        send({ progress })
-        return parent.flushed()
-      })
+      const requests = await requestsOf(steps, addresses)
+      try {
+        await traceRecords(kernel, { steps, sinkSchemaId, records, send: requests?.send }, (progress) => {
+          send({ progress })
+          return parent.flushed()
+        })
+      } finally {
+        await requests?.close()
+      }
       return { traced: true }
     }
     case 'check':

@@ -92,14 +92,16 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
     const rest: RoundPartition[] = []
     const context = { kernel, buffers, ...open, nowMs, lost, lostMax }
     let outputBytes = 0
+    let isLate = false
     for (const partition of partitions) {
-      if (outputBytes >= outputBytesMax) {
+      if (isLate || outputBytes >= outputBytesMax) {
         rest.push(partition)
         continue
       }
       const ran = await runPartition(context, partition, outputBytesMax - outputBytes)
       outcomes.push(ran.outcome)
       outputBytes += ran.outputBytes
+      isLate ||= ran.isLate
       if (ran.isCut) rest.push({ ...partition, position: ran.outcome.nextOffset })
       if (ran.retries.length > 0) retries.push({ partition: partition.partition, offsets: ran.retries })
     }

@@ -3,6 +3,7 @@
  * a SmartModule does not return. Past the soft deadline the other chains move to another lane and the slow one keeps this lane to itself.
  * Past the hard deadline the lane is terminated and replaced, and the task replays the round with the hanging call cut into parts.
  */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import { lastChain } from '../../../shared/smartmodule/host/call-watch.ts'
 import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-requests.ts'
@@ -86,17 +87,15 @@ export function openLanes(options: LanesOptions): Lanes {
         return chain.opening.reject(chain.failure)
       }
       case 'log': {
-        const chain = lane.chains.get(message.chainId)
+        const chain = chainOf(lane, message.chainId)
         return chain && options.onLog(chain.spec, message.lines, message.dropped)
       }
       case 'request': {
-        const { chainId, requestId, request } = message
-        const chain = lane.chains.get(chainId)
-        if (!chain) return
-        void options.onRequest(chain.spec, request).then((answer) => {
-          if (!lane.closed) post(lane, { type: 'answer', requestId, answer })
+        const chain = chainOf(lane, message.chainId)
+        return void answer(lane, message, async () => {
+          if (!chain) throw new Error('its pipeline is not here any more')
+          return options.onRequest(chain.spec, message.request)
         })
-        return
       }
       default:
         return turns.onAnswer(lane, message)
@@ -178,6 +177,17 @@ export function openLanes(options: LanesOptions): Lanes {
       await threads.close()
     },
   }
+}
+
+/** A chain of the lane; the one that is running there may have been moved to another one meanwhile. */
+const chainOf = (lane: Lane, id: number): Registered | undefined =>
+  lane.chains.get(id) ?? (lane.running?.chain.id === id ? lane.running.chain : undefined)
+
+/** Answers a plug-in's request in any case: its call waits. */
+async function answer(lane: Lane, { requestId }: { requestId: number }, send: () => Promise<PlugInAnswer>): Promise<void> {
+  const failed = (error: unknown): PlugInAnswer => ({ status: 502, headers: {}, body: new Uint8Array(), problem: reasonOf(error) })
+  const found = await new Promise<PlugInAnswer>((resolve) => resolve(send())).catch(failed)
+  if (!lane.closed) post(lane, { type: 'answer', requestId, answer: found }, [found.body.buffer])
 }
 
 type Around = { threads: LaneThreads; turns: Turns; roundId(): number; close(chain: Registered): void }

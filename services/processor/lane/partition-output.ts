@@ -41,7 +41,10 @@ export type RunContext = {
   decode?: SectionDecoder
 }
 
-/** `outputBytes`: bytes produced. `isCut`: the output became too large before all bytes were run; the outcome ends at the cut. */
+/**
+ * `outputBytes`: bytes produced. `isCut`: the output became too large, or its requests took too long, before all bytes were run; the outcome
+ * ends at the cut.
+ */
 export type PartitionRun = { outcome: PartitionOutcome; retries: bigint[]; outputBytes: number; isCut: boolean }
 
 /** Copies the batch that the kernel has built into its own buffer, writes its header, and begins the next one. */

@@ -23,11 +23,21 @@ import { selectRecords, type Selected } from './job-input.ts'
 import type { RoundPartition } from './messages.ts'
 import { openPartitionOutput, type PartitionRun, type RunContext } from './partition-output.ts'
 
+/** Of one call of a chain that sends requests: some hundred records. What traps has fewer others run again. */
+const ASKING_BYTES_MAX = 16 << 10
+/** After which such a run is cut, so that what it has is committed. */
+const ASKING_MS_MAX = 2000
+
 /**
- * Runs the bytes of one partition. Once `outputBytesMax` are made, the remaining bytes are left to another run. Throws CorruptBatch when the
+ * Runs the bytes of one partition. Once `outputBytesMax` are made, the remaining bytes are left to another run, as is everything once its
+ * requests have taken long enough (`isLate`). Throws CorruptBatch when the
  * source's own bytes can't be read.
  */
-export async function runPartition(context: RunContext, input: RoundPartition, outputBytesMax = Infinity): Promise<PartitionRun> {
+export async function runPartition(
+  context: RunContext,
+  input: RoundPartition,
+  outputBytesMax = Infinity,
+): Promise<PartitionRun & { isLate: boolean }> {
   const { kernel, spec, decode } = context
   const bytes = Buffer.from(input.bytes, 0, input.length)
   const output = openPartitionOutput(context, input)
@@ -35,6 +45,13 @@ export async function runPartition(context: RunContext, input: RoundPartition, o
   let position = input.position
   let lastTime = 0n
   let isCut = false
+
+  const isAsking = spec.steps.some(({ document }) => document.allowed_hosts)
+  const callBytesMax = isAsking ? ASKING_BYTES_MAX : SMARTMODULE_LIMITS.call_bytes_max
+  const startedAt = performance.now()
+  const isLate = (): boolean => isAsking && performance.now() - startedAt >= ASKING_MS_MAX
+  /** True once this run has made as much as it may, or its requests have taken long enough. */
+  const isFull = (): boolean => output.bytes() >= outputBytesMax || isLate()
 
   const isBeyond = (offset: bigint): boolean => input.until !== undefined && offset >= input.until
 
@@ -46,12 +63,12 @@ export async function runPartition(context: RunContext, input: RoundPartition, o
     selected: Selected | undefined,
   ): Promise<bigint | undefined> {
     const firstDelta = position > header.baseOffset ? Number(position - header.baseOffset) : 0
-    if (section.length <= SMARTMODULE_LIMITS.call_bytes_max) await output.runSlice(section, count, firstDelta, header, selected)
+    if (section.length <= callBytesMax) await output.runSlice(section, count, firstDelta, header, selected)
     else {
       let isFirst = true
-      for (const slice of readRecords(header, () => [...slicesOf(section, count, SMARTMODULE_LIMITS.call_bytes_max)])) {
+      for (const slice of readRecords(header, () => [...slicesOf(section, count, callBytesMax)])) {
         if (slice.lastDelta < firstDelta) continue
-        if (!isFirst && output.bytes() >= outputBytesMax) return header.baseOffset + BigInt(slice.firstDelta)
+        if (!isFirst && isFull()) return header.baseOffset + BigInt(slice.firstDelta)
         await output.runSlice(slice.section, slice.count, isFirst ? firstDelta : 0, header, selected)
         isFirst = false
       }
@@ -69,8 +86,8 @@ export async function runPartition(context: RunContext, input: RoundPartition, o
     return part.count === 0 ? undefined : runBatch(part.section, part.count, header, selected)
   }
 
-  // No gathering where offsets matter (jobs, replays of failed rounds) or where values are decoded one by one.
-  const gatherer = spec.job || decode || input.hints ? undefined : createGatherer(kernel)
+  // No gathering where offsets matter (jobs, replays of failed rounds), where values are decoded one by one, or where records take long.
+  const gatherer = spec.job || decode || input.hints || isAsking ? undefined : createGatherer(kernel)
   /** The offset after all batches seen so far; the position follows once the gathered batches have run. */
   let reached = position
 
@@ -85,7 +102,7 @@ export async function runPartition(context: RunContext, input: RoundPartition, o
   async function isEnough(at: number): Promise<boolean> {
     if (gatherer?.isFull()) await runGathered()
     if (!gatherer?.isOpen) position = reached
-    isCut = output.bytes() >= outputBytesMax && at < input.length
+    isCut = isFull() && at < input.length
     return isCut
   }
 
@@ -129,7 +146,7 @@ export async function runPartition(context: RunContext, input: RoundPartition, o
     if (await isEnough(at)) break
   }
   if (!isCut) await runGathered()
-  return output.finish(position, isCut, lastTime)
+  return { ...output.finish(position, isCut, lastTime), isLate: isLate() }
 }
 
 function openSection(batch: Buffer, header: BatchHeader): Buffer {

@@ -2,7 +2,7 @@
  * Watches the calls into SmartModules. Past the soft deadline the other chains of a lane move to another lane at once and the slow one keeps
  * this one to itself; past the hard deadline the lane is ended and replaced, and the round is replayed by its task, cut where it hung.
  */
-import { callUnderWay } from '../../../shared/smartmodule/host/call-watch.ts'
+import { callUnderWay, isWaiting } from '../../../shared/smartmodule/host/call-watch.ts'
 import { Interrupted } from '../interruption.ts'
 import type { Lane, Registered } from './lane-record.ts'
 import { isOnlySlow, post, type LaneThreads } from './lane-threads.ts'
@@ -76,6 +76,7 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
   /** Counts ticks, not time: a module must not be blamed for a paused process or an adjusted clock. */
   function watch(lane: Lane): void {
     if (lane.running && ++lane.turnTicks * WATCH_INTERVAL_MS >= SLOW_TURN_MS) setApart(lane, lane.running.chain)
+    if (isWaiting(lane.watch)) return
     const call = callUnderWay(lane.watch)
     if (!call || call.number !== lane.seen) {
       lane.seen = call?.number ?? 0

@@ -7,7 +7,7 @@ export function createPlugInRequests(definitions: Pick<Definitions, 'defaultsOf'
   const senders = new Map<string, ReturnType<typeof openPlugInRequests>>()
   return {
     send({ accountId }: { accountId: string }, request: PlugInRequest): Promise<PlugInAnswer> {
-      const known = senders.get(accountId) ?? openPlugInRequests(definitions.defaultsOf(accountId).addresses, false)
+      const known = senders.get(accountId) ?? openPlugInRequests(definitions.defaultsOf(accountId).addresses)
       senders.set(accountId, known)
       return known.send(request)
     },

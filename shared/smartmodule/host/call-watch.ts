@@ -3,9 +3,11 @@
  * so that the records of a call that never returns are known.
  */
 
+import type { SendRequest } from '../../model/plug-in-requests.ts'
+
 /**
- * Two views of the same memory. `words`: [a counter, odd during a call; step; partition, -1 while starting; chain id]. `offsets`: the
- * call's first and last offset at indexes 2 and 3; the words take the space of 0 and 1.
+ * Two views of the same memory. `words`: [a counter, odd during a call; step; partition, -1 while starting; chain id], and at index 8 whether
+ * the call waits for an answer. `offsets`: the call's first and last offset at indexes 2 and 3; the first words take the space of 0 and 1.
  */
 export type CallWatch = { words: Int32Array; offsets: BigInt64Array }
 
@@ -13,6 +15,7 @@ const CALLS = 0
 const STEP = 1
 const PARTITION = 2
 const CHAIN = 3
+const WAITING = 8
 const FIRST = 2
 const LAST = 3
 /** Size of the shared memory in bytes. */
@@ -53,6 +56,21 @@ export function leaveCall({ words }: CallWatch): void {
 export function stillAlive({ words }: CallWatch): void {
   Atomics.add(words, CALLS, 2)
 }
+
+/** As `send`; while its answer is waited for, the call takes no time of its own. */
+export const watchedSend =
+  (send: SendRequest, { words }: CallWatch): SendRequest =>
+  async (request) => {
+    Atomics.store(words, WAITING, 1)
+    try {
+      return await send(request)
+    } finally {
+      Atomics.store(words, WAITING, 0)
+    }
+  }
+
+/** Whether the current call waits for the answer to a request, which comes within `REQUEST_MS_MAX`. */
+export const isWaiting = ({ words }: CallWatch): boolean => Atomics.load(words, WAITING) === 1
 
 /** Id of the chain whose turn started last. */
 export const lastChain = ({ words }: CallWatch): number => Atomics.load(words, CHAIN)

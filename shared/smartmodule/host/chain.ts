@@ -7,7 +7,7 @@ import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
 import { SmartModuleTrap, recordErrorName } from '../abi.ts'
 import type { Telemetry } from '../call-seed.ts'
 import { CanaryOff, createCanaryRecord, openCanaryStep, type CanaryRecord } from './canary-step.ts'
-import { enterCall, enterStart, leaveCall, stillAlive, type CallWatch } from './call-watch.ts'
+import { enterCall, enterStart, leaveCall, stillAlive, watchedSend, type CallWatch } from './call-watch.ts'
 import type { Kernel } from './kernel.ts'
 import {
   TooManyTraps,
@@ -154,7 +154,7 @@ const canariesOf = ({ steps, on_error }: ChainSpec, telemetry: StepTelemetry) =>
 /** A chain with an instance of every step. Throws SmartModuleTrap naming the step that does not start. */
 export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatch, telemetry: StepTelemetry): Promise<Chain> {
   const canaries = canariesOf(spec, telemetry)
-  const open = openerOf(spec, { watch, kernel: kernel.module, send: spec.send }, telemetry, canaries)
+  const open = openerOf(spec, { watch, kernel: kernel.module, send: spec.send && watchedSend(spec.send, watch) }, telemetry, canaries)
   const instances = await openAll(spec.steps, open)
   const stepCount = instances.length
   const local = new Float64Array(Math.max(1, stepCount) * COUNTER_COUNT)

@@ -6,6 +6,7 @@ import { CallEnded, type HostFunctions } from '../../call-seed.ts'
 import {
   isAllowedHost,
   REQUEST_BYTES_MAX,
+  REQUEST_HEAD,
   REQUESTS_MAX,
   type PlugInAnswer,
   type PlugInRequest,
@@ -15,9 +16,12 @@ import { suspending } from './instantiate.ts'
 
 /** What PDKs write: older ones leave out what is empty. */
 const Asked = z.object({
-  url: z.url({ protocol: /^https?$/ }),
+  url: z.url({ protocol: /^https?$/ }).max(REQUEST_HEAD.urlMax),
   method: z.string().max(20).nullish(),
-  headers: z.record(z.string(), z.string()).nullish(),
+  headers: z
+    .record(z.string(), z.string())
+    .refine((headers) => Object.keys(headers).length <= REQUEST_HEAD.headersMax, `must be at most ${REQUEST_HEAD.headersMax}`)
+    .nullish(),
 })
 
 /** The memory between a plug-in and its host: bytes of a block, and a block of bytes. */
@@ -35,9 +39,15 @@ export function openExtismHttp(
   telemetry: Telemetry,
 ): { functions: HostFunctions[string]; begin(): void } {
   let sent = 0
+  /** Only a call can be suspended, and no start. */
+  let isCall = false
   let answer: PlugInAnswer | undefined
 
-  async function request(asked: bigint, body: bigint): Promise<bigint> {
+  function request(asked: bigint, body: bigint): Promise<bigint> {
+    if (!isCall) throw new CallEnded('sends a request while it starts')
+    return requestInCall(asked, body)
+  }
+  async function requestInCall(asked: bigint, body: bigint): Promise<bigint> {
     if (++sent > REQUESTS_MAX) throw new CallEnded(`sends more than ${REQUESTS_MAX} requests in one call`)
     const wanted = requestOf(read(asked), read(body))
     const { hostname } = new URL(wanted.url)
@@ -55,6 +65,7 @@ export function openExtismHttp(
       http_headers: () => (answer ? give(Buffer.from(JSON.stringify(answer.headers))) : 0n),
     },
     begin() {
+      isCall = true
       sent = 0
       answer = undefined
     },
@@ -64,6 +75,8 @@ export function openExtismHttp(
 /** Throws CallEnded for what is no request. */
 function requestOf(asked: Buffer | undefined, body: Buffer | undefined): PlugInRequest {
   try {
+    if (asked && asked.length > REQUEST_HEAD.bytesMax)
+      throw new Error(`it has more than ${REQUEST_HEAD.bytesMax >> 10} KiB without its body`)
     const { url, method, headers } = Asked.parse(JSON.parse(asked?.toString('utf8') ?? ''))
     if (body && body.length > REQUEST_BYTES_MAX) throw new Error(`its body has more than ${REQUEST_BYTES_MAX >> 20} MiB`)
     // Copied: the call's memory goes on to be used.
