@@ -45,6 +45,8 @@ export function useQuery<T>(path: string | null, everyMs = 0): Query<T> {
         const failure = error instanceof Failure ? error : new Failure(0, 'unknown', String(error))
         away(failure.status === 0 || failure.status >= 500)
         setState((before) => ({ path, data: before.path === path ? before.data : undefined, failure }))
+        // What is not there does not come by asking.
+        if (failure.status === 404) return
       }
       if (everyMs > 0 || isAway.current) timer = setTimeout(ask, isAway.current ? 2000 : everyMs)
     }
@@ -59,6 +61,16 @@ export function useQuery<T>(path: string | null, everyMs = 0): Query<T> {
   const refresh = useCallback(() => setTurn((before) => before + 1), [])
   const isCurrent = state.path === path
   return { data: isCurrent ? state.data : undefined, failure: isCurrent ? state.failure : undefined, refresh }
+}
+
+/** The browser asks before it leaves the page while there is something that was not saved. */
+export function useUnsaved(isUnsaved: boolean): void {
+  useEffect(() => {
+    if (!isUnsaved) return
+    const ask = (event: BeforeUnloadEvent): void => event.preventDefault()
+    addEventListener('beforeunload', ask)
+    return () => removeEventListener('beforeunload', ask)
+  }, [isUnsaved])
 }
 
 /** What a button does: runs once at a time, and keeps why it failed. */

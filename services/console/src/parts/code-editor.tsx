@@ -120,7 +120,7 @@ export function CodeEditor({
           closeBrackets(),
           indentOnInput(),
           lintGutter(),
-          autocompletion({ override: [complete, completeAnyWord] }),
+          autocompletion({ override: [complete, (context) => (context.matchBefore(/\.\w*/) ? null : completeAnyWord(context))] }),
           javascript({ typescript: true }),
           syntaxHighlighting(COLORS),
           THEME,

@@ -7,6 +7,7 @@ import type {
   ListStreamsResponse,
   Pipeline,
 } from '../../../../clients/typescript/src/generated/types.ts'
+import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { post } from '../api.ts'
 import { useAction, useQuery } from '../query.ts'
 import { Field, Refused } from './parts.tsx'
@@ -14,6 +15,8 @@ import { SchemaForm, type Schema } from './schema-form.tsx'
 
 export type Endpoint = Pipeline['source']
 export const STREAM = 'conn_stream'
+/** Connectors may be named instead of given by id. */
+export const isOfStream = ({ connector_id }: Endpoint): boolean => connector_id === STREAM || connector_id === 'stream'
 
 function Check({ side, endpoint }: { side: 'source' | 'sink'; endpoint: Endpoint }) {
   const { run, isBusy, failure } = useAction()
@@ -78,7 +81,8 @@ type EndpointProps = {
 }
 
 export function EndpointForm({ side, value, onChange, streams, connectors, secrets, isFixed }: EndpointProps) {
-  const isStream = value.connector_id === STREAM
+  const isStream = isOfStream(value)
+  const connector = connectors.find(({ id, name }) => id === value.connector_id || name === value.connector_id)
   const streamId = typeof value.config.stream_id === 'string' ? value.config.stream_id : ''
   return (
     <fieldset>
@@ -86,7 +90,7 @@ export function EndpointForm({ side, value, onChange, streams, connectors, secre
       <Field name={side === 'source' ? 'Read from' : 'Write to'}>
         <select
           disabled={isFixed}
-          value={value.connector_id}
+          value={connector?.id ?? value.connector_id}
           onChange={({ currentTarget }) => onChange({ connector_id: currentTarget.value, config: {} })}
         >
           {connectors
@@ -116,7 +120,12 @@ export function EndpointForm({ side, value, onChange, streams, connectors, secre
           </select>
         </Field>
       ) : isFixed && side === 'source' ? (
-        <p class="quiet">A source can’t be changed.</p>
+        <>
+          <p class="quiet">A source can’t be changed.</p>
+          <pre tabIndex={0} aria-label="Config">
+            {writeJson(value.config, 2)}
+          </pre>
+        </>
       ) : (
         <Connected side={side} value={value} secrets={secrets} onChange={onChange} />
       )}

@@ -65,6 +65,9 @@ export function Frame({ children }: { children: ComponentChildren }) {
         <Links />
         <div class="who">
           <GoTo />
+          <a href={new URL('../docs/', HOME).href} target="_blank">
+            Docs
+          </a>
           <a href={`${HOME.pathname}you`}>
             {member?.name ?? 'key'} · {account.name}
           </a>

@@ -1,7 +1,11 @@
 /** Ctrl-K: to any pipeline, stream or screen by a few letters of its name. */
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import type { GetOverviewResponse, ListStreamsResponse } from '../../../../clients/typescript/src/generated/types.ts'
+import type {
+  GetOverviewResponse,
+  ListSmartModulesResponse,
+  ListStreamsResponse,
+} from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME } from '../api.ts'
 import { useQuery } from '../query.ts'
 import { Dialog } from './parts.tsx'
@@ -29,12 +33,19 @@ function Finder({ onClose }: { onClose(): void }) {
   const [at, setAt] = useState(0)
   const pipelines = useQuery<GetOverviewResponse>('/overview').data?.pipelines ?? []
   const streams = useQuery<ListStreamsResponse>('/streams?page_size=100&sort=name').data?.streams ?? []
+  const modules = useQuery<ListSmartModulesResponse>('/smartmodules?page_size=100&sort=name').data?.modules ?? []
   const places: Place[] = [
     ...pipelines.map(({ id, name }) => ({ name, kind: 'pipeline', path: `pipelines/${id}` })),
     ...streams.map(({ id, name }) => ({ name, kind: 'stream', path: `streams/${id}` })),
+    ...modules.map(({ id, name }) => ({ name, kind: 'SmartModule', path: `smartmodules/${id}` })),
     ...SCREENS,
   ]
-  const found = places.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())).slice(0, SHOWN)
+  const wanted = text.toLowerCase()
+  const isExact = ({ name }: Place): number => (name.toLowerCase() === wanted ? 0 : 1)
+  const found = places
+    .filter(({ name }) => name.toLowerCase().includes(wanted))
+    .toSorted((a, b) => isExact(a) - isExact(b))
+    .slice(0, SHOWN)
   const go = (place: Place | undefined): void => {
     if (!place) return
     onClose()
@@ -70,6 +81,7 @@ function Finder({ onClose }: { onClose(): void }) {
           </li>
         ))}
       </ul>
+      {found.length === 0 && <p class="quiet">Nothing has this name.</p>}
     </Dialog>
   )
 }

@@ -47,9 +47,15 @@ export function Replay({ id, revision, entries }: { id: string; revision: number
       ) : total === 0 ? (
         <span class="quiet">the topic holds none of it any more</span>
       ) : (
-        <button type="button" class="danger" disabled={isBusy} onClick={() => void run(start)}>
-          Yes, run {count(total)} offsets again
-        </button>
+        <>
+          <span class="quiet">What comes out of the chain as it is now is delivered once more. </span>
+          <button type="button" class="plain" onClick={() => setRange(undefined)}>
+            no
+          </button>
+          <button type="button" class="danger" disabled={isBusy} onClick={() => void run(start)}>
+            Yes, run {count(total)} offsets again
+          </button>
+        </>
       )}
       <Refused failure={failure} />
       {job !== undefined && <JobProgress key={job} jobId={job} onDone={() => {}} />}

@@ -58,7 +58,7 @@ function Written({ value, isRequired, onChange, schema, id }: FieldProps) {
           onChange(currentTarget.value.trim() === '' ? undefined : parseJson(currentTarget.value))
           currentTarget.setCustomValidity('')
         } catch {
-          currentTarget.setCustomValidity('This is not JSON.')
+          currentTarget.setCustomValidity('This is not JSON, for example {"name": "value"} or ["a", "b"].')
         }
       }}
     />

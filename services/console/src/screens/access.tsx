@@ -9,8 +9,9 @@ import type {
   ListMembersResponse,
   Member,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { HOME, post, remove } from '../api.ts'
+import { HOME, post } from '../api.ts'
 import { Copyable, Dialog, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
+import { Remove } from '../parts/remove.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { may, session } from '../session.ts'
 import { asCurl, needed } from '../same-as.ts'
@@ -112,31 +113,6 @@ function NewMember({ onMade }: { onMade(made: CreateMemberResponse): void }) {
   )
 }
 
-function Remove({ what, path, onDone }: { what: string; path: string; onDone(): void }) {
-  const { run, isBusy, failure } = useAction()
-  const [isSure, setIsSure] = useState(false)
-  if (!may('keys:write')) return null
-  return (
-    <>
-      {isSure ? (
-        <>
-          <button type="button" class="plain" onClick={() => setIsSure(false)}>
-            keep
-          </button>
-          <button type="button" class="danger" disabled={isBusy} onClick={() => void run(() => remove(path).then(onDone))}>
-            Yes, {what}
-          </button>
-        </>
-      ) : (
-        <button type="button" class="plain" onClick={() => setIsSure(true)}>
-          {what}
-        </button>
-      )}
-      <Refused failure={failure} />
-    </>
-  )
-}
-
 export function Access() {
   const keys = useQuery<ListKeysResponse>('/keys?page_size=100')
   const members = useQuery<ListMembersResponse>('/members?page_size=100')
@@ -166,7 +142,7 @@ export function Access() {
                     <Time at={created_at} />
                   </td>
                   <td>
-                    <Remove what="revoke" path={`/keys/${id}`} onDone={keys.refresh} />
+                    <Remove what="revoke" scope="keys:write" path={`/keys/${id}`} onDone={keys.refresh} />
                   </td>
                 </tr>
               ))}
@@ -210,7 +186,7 @@ export function Access() {
                         new link
                       </button>
                     )}{' '}
-                    <Remove what="remove" path={`/members/${member.id}`} onDone={members.refresh} />
+                    <Remove what="remove" scope="keys:write" path={`/members/${member.id}`} onDone={members.refresh} />
                   </td>
                 </tr>
               ))}

@@ -22,7 +22,10 @@ export function DeadLetters({ id }: { id: string }) {
       <Loaded query={groups}>
         {({ groups: found }) =>
           found.length === 0 && query.group === undefined ? (
-            <p class="quiet">No record of this pipeline waits here: each one was delivered, filtered, or redriven.</p>
+            <p class="quiet">
+              No record of this pipeline waits here.
+              {pipeline.data?.status_reason && ` The pipeline is ${pipeline.data.status}: ${pipeline.data.status_reason}`}
+            </p>
           ) : (
             <ul class="groups">
               {found.map((group) => (

@@ -15,6 +15,7 @@ import { HOME, post } from '../api.ts'
 import { CodeEditor } from '../parts/code-editor.tsx'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
+import { Remove } from '../parts/remove.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
@@ -156,7 +157,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
               <input required value={name} readOnly={known !== undefined} onInput={({ currentTarget }) => setName(currentTarget.value)} />
             </label>
             {known?.source && <CodeChange before={known.source.code} after={code} version={known.version} />}
-            <button disabled={isBusy}>{known ? 'Deploy the next version' : 'Deploy'}</button>
+            <button disabled={isBusy || code === known?.source?.code}>{known ? 'Deploy the next version' : 'Deploy'}</button>
           </form>
         )}
         {may('smartmodules:write') && (
@@ -200,6 +201,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
 }
 
 export function Editor({ id }: { id: string }) {
+  const { route } = useLocation()
   const isNew = id === 'new'
   const known = useQuery<GetSmartModuleResponse>(isNew ? null : `/smartmodules/${id}`)
   if (isNew)
@@ -211,7 +213,17 @@ export function Editor({ id }: { id: string }) {
     )
   return (
     <>
-      <Title text={known.data?.name ?? 'SmartModule'}>{known.data && <span class="quiet">version {known.data.version}</span>}</Title>
+      <Title text={known.data?.name ?? 'SmartModule'}>
+        {known.data && <span class="quiet">version {known.data.version}</span>}
+        {known.data?.built_in === false && (
+          <Remove
+            what="delete"
+            scope="smartmodules:write"
+            path={`/smartmodules/${id}`}
+            onDone={() => route(`${HOME.pathname}smartmodules`)}
+          />
+        )}
+      </Title>
       <Refused failure={known.failure} />
       {known.data?.description && <p>{known.data.description}</p>}
       {known.data && (known.data.source === undefined || known.data.built_in) && (

@@ -15,12 +15,12 @@ import type {
   Trace,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { call, HOME, patch, post } from '../api.ts'
-import { EndpointForm, STREAM, type Endpoint } from '../parts/endpoint-form.tsx'
+import { EndpointForm, isOfStream, STREAM, type Endpoint } from '../parts/endpoint-form.tsx'
 import { Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs } from '../parts/same-as.tsx'
 import { StepsForm, stepOf, type Step } from '../parts/steps-form.tsx'
-import { useAction, useQuery } from '../query.ts'
+import { useAction, useQuery, useUnsaved } from '../query.ts'
 import { asCurl, needed } from '../same-as.ts'
 import { may } from '../session.ts'
 
@@ -85,7 +85,7 @@ function Plan({ plan }: { plan: PlanPipelineResponse }) {
 function Trial({ draft, id }: { draft: Draft; id: string | undefined }) {
   const [traces, setTraces] = useState<Trace[]>()
   const { run, isBusy, failure } = useAction()
-  const streamId = draft.source.connector_id === STREAM ? draft.source.config.stream_id : undefined
+  const streamId = isOfStream(draft.source) ? draft.source.config.stream_id : undefined
   async function tryIt(): Promise<void> {
     const processors = draft.processors.map(({ module_id, version, config }) => ({ module_id, config, ...(version ? { version } : {}) }))
     const { records } =
@@ -122,6 +122,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
   const connectors = useQuery<ListConnectorsResponse>('/connectors?page_size=100&sort=name')
   const modules = useQuery<ListSmartModulesResponse>('/smartmodules?page_size=100&sort=name')
   const secrets = useQuery<ListSecretsResponse>(may('secrets:read') ? '/secrets?page_size=100&sort=name' : null)
+  useUnsaved(draft !== first)
   const names = secrets.data?.secrets.map(({ name }) => name) ?? []
   const set = (change: Partial<Draft>): void => {
     setDraft({ ...draft, ...change })
@@ -182,6 +183,14 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
           />
         </Field>
         <Refused failure={failure} />
+        {failure?.status === 412 && (
+          <p>
+            Someone has changed the pipeline meanwhile.{' '}
+            <button type="button" onClick={() => location.reload()}>
+              Load it as it is now
+            </button>
+          </p>
+        )}
         {plan && <Plan plan={plan} />}
         <button disabled={isBusy}>
           {isBusy ? 'Working…' : pipeline ? (plan ? 'Save it' : 'Show what it changes') : 'Make the pipeline'}

@@ -18,6 +18,7 @@ import { compact, count, rate } from '../format.ts'
 import { Badge, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Canary } from '../parts/canary.tsx'
 import { Hour } from '../parts/hour.tsx'
+import { Remove } from '../parts/remove.tsx'
 import { Replay } from '../parts/replay.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
@@ -269,6 +270,7 @@ function Logs({ id }: { id: string }) {
 }
 
 export function Pipeline({ id }: { id: string }) {
+  const { route } = useLocation()
   const definition = useQuery<Definition>(`/pipelines/${id}`)
   const status = useQuery<GetPipelineStatusResponse>(`/pipelines/${id}/status`, REFRESH_MS)
   const accounting = useQuery<GetPipelineAccountingResponse>(`/pipelines/${id}/accounting`, REFRESH_MS)
@@ -285,6 +287,7 @@ export function Pipeline({ id }: { id: string }) {
             {status.data && <Badge text={status.data.status} />}
             {may('pipelines:write') && <a href={`${HOME.pathname}pipelines/${id}/change`}>change</a>}
             {status.data && <Actions id={id} status={status.data.status} onDone={status.refresh} />}
+            <Remove what="delete" scope="pipelines:write" path={`/pipelines/${id}`} onDone={() => route(HOME.pathname)} />
           </Title>
           {pipeline.description && <p>{pipeline.description}</p>}
           {status.data?.status_reason && (
@@ -301,7 +304,7 @@ export function Pipeline({ id }: { id: string }) {
                 </Figure>
                 <Figure name="revision">{revision}</Figure>
                 <Figure name="tasks">
-                  {tasks.filter((task) => task.status === 'running').length} of {pipeline.tasks}
+                  {tasks.filter(({ status, role }) => status === 'running' && role === 'chain').length} of {pipeline.tasks}
                 </Figure>
                 <Figure name="dead letters">
                   <a href={`${HOME.pathname}pipelines/${id}/dead-letters`}>{waiting.data ? count(waiting.data.total) : '…'}</a>
@@ -316,7 +319,7 @@ export function Pipeline({ id }: { id: string }) {
           <Canary key={id} pipeline={pipeline} onPromoted={definition.refresh} />
           <div class="columns">
             <Positions id={id} />
-            <Revisions id={id} />
+            <Revisions key={pipeline.revision} id={id} />
           </div>
           <Logs id={id} />
         </>

@@ -1,7 +1,7 @@
 /** The first pipeline: a few lines of JSON become a stream, an expression becomes its step, and the counter runs. */
 import { useLocation } from 'preact-iso'
-import { useRef, useState } from 'preact/hooks'
-import { HOME, post } from '../api.ts'
+import { useState } from 'preact/hooks'
+import { HOME, post, remove } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
 import { useAction } from '../query.ts'
@@ -13,7 +13,8 @@ const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
 {"id": "a3", "city": "Wien", "amount": 250.75}`
 
 const typeOf = (value: unknown): string | undefined => {
-  if (typeof value === 'bigint') return 'integer'
+  // An integer field holds what every language does, a number any digits.
+  if (typeof value === 'bigint') return 'number'
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
   if (typeof value === 'boolean') return 'boolean'
   if (Array.isArray(value)) return 'array'
@@ -70,26 +71,26 @@ export function Start() {
   const [text, setText] = useState(SAMPLE)
   const [filter, setFilter] = useState('value.amount > 50.0')
   const { run, isBusy, failure } = useAction()
-  /** What an attempt has made, by its name: the next one goes on from there. */
-  const made = useRef(new Map<string, string>())
 
   async function make(): Promise<void> {
     const rows = rowsOf(text)
     const schema = schemaOf(rows)
-    const once = async (what: string, work: () => Promise<string>): Promise<string> => {
-      const known = made.current.get(what) ?? (await work())
-      made.current.set(what, known)
-      return known
+    const made: string[] = []
+    const create = async (own: string): Promise<string> => {
+      const { id } = await post<{ id: string }>('/streams', { name: own, schema })
+      made.push(id)
+      return id
     }
-    const created = (own: string) =>
-      once(`${own} ${JSON.stringify(schema)}`, async () => (await post<{ id: string }>('/streams', { name: own, schema })).id)
-    const [source, sink] = [await created(name), await created(`${name}-filtered`)]
-    await once(`${source} ${text}`, async () => {
+    try {
+      const [source, sink] = [await create(name), await create(`${name}-filtered`)]
       await post(`/streams/${source}/data`, { records: rows })
-      return text
-    })
-    const { pipeline_id } = await post<{ pipeline_id: string }>('/pipelines', pipelineOf(name, filter, source, sink))
-    route(`${HOME.pathname}pipelines/${pipeline_id}`)
+      const { pipeline_id } = await post<{ pipeline_id: string }>('/pipelines', pipelineOf(name, filter, source, sink))
+      route(`${HOME.pathname}pipelines/${pipeline_id}`)
+    } catch (error) {
+      // The next attempt begins anew, perhaps with other fields.
+      await Promise.allSettled(made.map((id) => remove(`/streams/${id}`)))
+      throw error
+    }
   }
 
   return (

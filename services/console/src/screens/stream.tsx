@@ -13,6 +13,7 @@ import type {
 import { HOME, post, urlOf, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { Badge, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
+import { Remove } from '../parts/remove.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { rowsOf } from '../rows.ts'
@@ -21,8 +22,11 @@ import { SameAs } from '../parts/same-as.tsx'
 import { may } from '../session.ts'
 
 const KEPT = 200
+const PAGE = 50
 
 type Placed = Pick<TailRecord, 'partition' | 'offset' | 'record'>
+
+const placeOf = ({ partition, offset }: Pick<Placed, 'partition' | 'offset'>): string => `${partition}:${offset}`
 
 function RecordTable({ label, records }: { label: string; records: Placed[] }) {
   return (
@@ -67,7 +71,11 @@ function Tail({ id }: { id: string }) {
     })
     source.addEventListener('frame', ({ data }: MessageEvent<string>) => {
       const { records: found, sampled, dropped } = JSON.parse(data) as TailFrame
-      setRecords((before) => [...found.toReversed(), ...before].slice(0, KEPT))
+      setRecords((before) => {
+        // A tail that begins again shows the newest records again.
+        const known = new Set(before.map(placeOf))
+        return [...found.filter((each) => !known.has(placeOf(each))).toReversed(), ...before].slice(0, KEPT)
+      })
       setState(sampled ? `sampled: ${count(dropped)} left out` : 'listening')
     })
     return () => {
@@ -102,7 +110,7 @@ function Tail({ id }: { id: string }) {
 function Browse({ id, partitions }: { id: string; partitions: number }) {
   const { query, path, route } = useLocation()
   const { partition, offset, timestamp } = query
-  const records = useQuery<GetStreamRecordsResponse>(withQuery(`/streams/${id}/records`, { partition, offset, timestamp, limit: 50 }))
+  const records = useQuery<GetStreamRecordsResponse>(withQuery(`/streams/${id}/records`, { partition, offset, timestamp, limit: PAGE }))
   const at = (to: number): string => withQuery(path, { partition, offset: Math.max(0, to) })
   return (
     <section aria-labelledby="records">
@@ -114,7 +122,9 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
           event.preventDefault()
           const form = new FormData(event.currentTarget)
           const time = String(form.get('time'))
-          const asked = { partition: String(form.get('partition')), offset: String(form.get('offset')) }
+          const from = String(form.get('offset'))
+          // Each partition has offsets of its own.
+          const asked = { partition: String(form.get('partition')) || (from === '' ? '' : '0'), offset: from }
           route(withQuery(path, { ...asked, timestamp: time === '' ? undefined : new Date(time).toISOString() }))
         }}
       >
@@ -139,8 +149,8 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
         </button>
         {partition !== undefined && offset !== undefined && (
           <>
-            <a href={at(Number(offset) - 50)}>← before</a>
-            <a href={at(Number(offset) + 50)}>after →</a>
+            {Number(offset) > 0 && <a href={at(Number(offset) - PAGE)}>← before</a>}
+            {records.data?.records.length === PAGE && <a href={at(Number(offset) + PAGE)}>after →</a>}
           </>
         )}
       </form>
@@ -214,6 +224,7 @@ function Write({ id, name, onWritten }: { id: string; name: string; onWritten():
 }
 
 export function Stream({ id }: { id: string }) {
+  const { route } = useLocation()
   const [writes, setWrites] = useState(0)
   const stream = useQuery<Definition>(`/streams/${id}`)
   const data = useQuery<GetStreamDataResponse>(`/streams/${id}/data?limit=1`)
@@ -223,6 +234,7 @@ export function Stream({ id }: { id: string }) {
         <>
           <Title text={name}>
             <Badge text={status} />
+            <Remove what="delete" scope="streams:write" path={`/streams/${id}`} onDone={() => route(`${HOME.pathname}streams`)} />
           </Title>
           {description && <p>{description}</p>}
           {status_reason && <p class="refused">{status_reason}</p>}

@@ -1,13 +1,64 @@
-/** All streams of the account. */
+/** All streams of the account, and a new one. */
+import { useLocation } from 'preact-iso'
+import { useState } from 'preact/hooks'
 import type { ListStreamsResponse } from '../../../../clients/typescript/src/generated/types.ts'
-import { HOME, withQuery } from '../api.ts'
+import { parseJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { HOME, post, withQuery } from '../api.ts'
 import { Paged } from '../parts/paged.tsx'
-import { Badge, Time, Title } from '../parts/parts.tsx'
+import { Badge, Field, Refused, Time, Title } from '../parts/parts.tsx'
+import { SameAs } from '../parts/same-as.tsx'
+import { useAction } from '../query.ts'
+import { asCurl, needed } from '../same-as.ts'
+import { may } from '../session.ts'
+
+/** A stream whose values are JSON with these fields. */
+function NewStream() {
+  const { route } = useLocation()
+  const { run, isBusy, failure } = useAction()
+  const [name, setName] = useState('')
+  const [schema, setSchema] = useState('{"id": "string", "amount": "number?"}')
+  const [key, setKey] = useState('')
+  const body = () => ({ name, schema: parseJson(schema), ...(key === '' ? {} : { key }) })
+  return (
+    <details>
+      <summary>New stream</summary>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void run(async () => route(`${HOME.pathname}streams/${(await post<{ id: string }>('/streams', body())).id}`))
+        }}
+      >
+        <Field name="Name">
+          <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+        </Field>
+        <Field
+          name="Fields"
+          hint="JSON: each field’s type (string, integer, number, boolean, datetime, object, array, any); a ? behind it marks what may be missing."
+        >
+          <textarea rows={3} required spellcheck={false} value={schema} onInput={({ currentTarget }) => setSchema(currentTarget.value)} />
+        </Field>
+        <Field name="Key" hint="The field by which records keep their order; none spreads them.">
+          <input value={key} onInput={({ currentTarget }) => setKey(currentTarget.value)} />
+        </Field>
+        <Refused failure={failure} />
+        <button disabled={isBusy}>Make the stream</button>
+        <SameAs
+          of="curl"
+          ways={() => {
+            needed(name)
+            return { curl: asCurl([{ method: 'POST', path: '/streams', body: body() }]) }
+          }}
+        />
+      </form>
+    </details>
+  )
+}
 
 export function Streams() {
   return (
     <>
       <Title text="Streams" />
+      {may('streams:write') && <NewStream />}
       <Paged<ListStreamsResponse, ListStreamsResponse['streams'][number]>
         label="Streams"
         path={(page) => withQuery('/streams', { page, page_size: 50, sort: 'name' })}

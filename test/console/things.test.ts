@@ -1,0 +1,120 @@
+/** Streams and pipelines as things that people make, change and delete in the console, in a real browser. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
+import { eventually, service, unique, type Client } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
+import { createPipeline, createStream, write } from '../harness/pipelines.ts'
+
+let browser: Browser
+let client: Client
+let accountId: string
+beforeAll(async () => {
+  if (!hasBrowser) return
+  browser = await openBrowser()
+  const opened = await openAccount('enterprise')
+  client = opened.client
+  accountId = opened.account.account_id
+})
+afterAll(() => browser?.close())
+
+const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
+const at = (path: string) => `${service().apiUrl}/console/${path}`
+const streamNames = async () =>
+  (await client.call<{ streams: { name: string }[] }>('GET', '/v1/streams?page_size=100')).body.streams.map(({ name }) => name)
+
+describe.skipIf(!hasBrowser)('a stream', () => {
+  it('is made, followed with each record once, and deleted', async () => {
+    const name = unique('made-here')
+    await inConsole(async ({ page }) => {
+      await page.goto(at('streams'))
+      await page.getByText('New stream', { exact: true }).click()
+      await page.getByLabel('Name').fill(name)
+      await page.getByLabel(/^Fields/).fill('{"n": "integer"}')
+      await page.getByRole('button', { name: 'Make the stream' }).click()
+      await page.getByRole('heading', { name }).waitFor()
+      const id = page.url().split('/').at(-1)!
+      await write(client, id, [{ n: 1 }, { n: 2 }, { n: 3 }])
+      const rows = page.getByRole('region', { name: 'Records as they come' }).locator('tbody tr')
+      await page.getByRole('button', { name: 'Follow' }).click()
+      await eventually('all are there', async () => (await rows.count()) === 3)
+      await page.getByRole('button', { name: 'Freeze' }).click()
+      await write(client, id, [{ n: 4 }])
+      await page.getByRole('button', { name: 'Go on' }).click()
+      await eventually('the new one is there too', async () => (await rows.count()) === 4)
+      await page.getByRole('button', { name: 'Stop' }).click()
+      await page.getByRole('button', { name: 'Follow' }).click()
+      await write(client, id, [{ n: 5 }])
+      await eventually('and the next', async () => (await rows.count()) === 5)
+      await page.getByRole('button', { name: 'delete', exact: true }).click()
+      await page.getByRole('button', { name: 'Yes, delete' }).click()
+      await page.getByRole('heading', { name: 'Streams' }).waitFor()
+    })
+    expect(await streamNames()).not.toContain(name)
+  })
+})
+
+describe.skipIf(!hasBrowser)('a first pipeline that can’t be made', () => {
+  it('leaves nothing behind, and is made once its fault is mended', async () => {
+    const name = unique('first')
+    await inConsole(async ({ page }) => {
+      await page.goto(at('start'))
+      await page.getByLabel('Name').fill(name)
+      await page.getByLabel(/^Some records/).fill('{"id": "a", "amount": 99, "big": 9007199254740993123}')
+      await page.getByLabel(/^Keep records/).fill('value.amount >')
+      await page.getByRole('button', { name: /^Make/ }).click()
+      await page.getByRole('alert').waitFor()
+      expect((await streamNames()).filter((each) => each.startsWith(name))).toEqual([])
+      await page.getByLabel(/^Some records/).fill('{"id": "a", "amount": 99.5, "big": 9007199254740993123}')
+      await page.getByLabel(/^Keep records/).fill('value.amount > 50.0')
+      await page.getByRole('button', { name: /^Make/ }).click()
+      await page.getByRole('heading', { name: `${name}-pipeline` }).waitFor()
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('a pipeline whose connectors are named', () => {
+  it('is changed like any other, and deleted', async () => {
+    const [from, to] = [unique('named-from'), unique('named-to')]
+    const source = await createStream(client, { n: 'integer' }, { name: from })
+    const sink = await createStream(client, { n: 'integer' }, { name: to })
+    const id = await createPipeline(client, source.id, [], sink.id)
+    const named = unique('named')
+    const { body } = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
+      name: named,
+      source: { connector_id: 'stream', config: { stream_id: source.id } },
+      processors: [],
+      sink: { connector_id: 'stream', config: { stream_id: sink.id } },
+    })
+    await inConsole(async ({ page }) => {
+      for (const pipeline of [id, body.pipeline_id]) {
+        await page.goto(at(`pipelines/${pipeline}/change`))
+        for (const [side, stream] of [
+          ['Source', from],
+          ['Sink', to],
+        ] as const) {
+          const group = page.getByRole('group', { name: side })
+          await eventually(
+            'the stream is chosen',
+            async () =>
+              (await group
+                .getByLabel(/^Stream/)
+                .locator('option:checked')
+                .innerText()) === stream,
+          )
+          expect(
+            await group
+              .getByLabel(/^(?:Read from|Write to)/)
+              .locator('option:checked')
+              .innerText(),
+          ).toBe('stream')
+        }
+      }
+      await page.goto(at(`pipelines/${body.pipeline_id}`))
+      await page.getByRole('button', { name: 'delete', exact: true }).click()
+      await page.getByRole('button', { name: 'Yes, delete' }).click()
+      await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
+    })
+    await eventually('it is gone', async () => (await client.call('GET', `/v1/pipelines/${body.pipeline_id}`)).status === 404)
+  })
+})
