@@ -199,7 +199,8 @@ describe('a key', () => {
       client.call('DELETE', `/v1/keys/${second.id}`),
       second.client.call('DELETE', `/v1/keys/${account.api_key}`),
     ])
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 409])
+    // The one that comes later is refused, or its own key is gone before it is looked at.
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([204, expect.toSatisfy((status: number) => [401, 409].includes(status))])
   })
 
   it('is refused for a minute after too many wrong secrets, its owner’s other keys are not', async () => {
