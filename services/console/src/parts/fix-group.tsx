@@ -43,7 +43,7 @@ function Tried({ letters, traces }: { letters: DeadLetter[]; traces: Trace[] }) 
           <th scope="col">Record</th>
           <th scope="col">Was</th>
           <th scope="col">Would be</th>
-          <th scope="col">Delivered as</th>
+          <th scope="col">Becomes</th>
         </tr>
       </thead>
       <tbody>

@@ -1,12 +1,15 @@
 /** Redrives and replays, the newest first. */
-import type { ListJobsResponse } from '../../../../clients/typescript/src/generated/types.ts'
+import type { GetOverviewResponse, ListJobsResponse } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { Paged } from '../parts/paged.tsx'
 import { Badge, Time, Title } from '../parts/parts.tsx'
+import { useQuery } from '../query.ts'
 import { may } from '../session.ts'
 
 export function Jobs() {
+  const overview = useQuery<GetOverviewResponse>('/overview')
+  const names = new Map(overview.data?.pipelines.map(({ id, name }) => [id, name]))
   return (
     <>
       <Title text="Jobs" />
@@ -24,7 +27,7 @@ export function Jobs() {
               {status_reason && <small>{status_reason}</small>}
             </th>
             <td>
-              <a href={`${HOME.pathname}pipelines/${pipeline_id}`}>{pipeline_id}</a>
+              <a href={`${HOME.pathname}pipelines/${pipeline_id}`}>{names.get(pipeline_id) ?? pipeline_id}</a>
             </td>
             <td>
               <Badge text={status} />

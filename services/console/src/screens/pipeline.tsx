@@ -306,7 +306,7 @@ export function Pipeline({ id }: { id: string }) {
                 <Figure name="tasks">
                   {tasks.filter(({ status, role }) => status === 'running' && role === 'chain').length} of {pipeline.tasks}
                 </Figure>
-                <Figure name="dead letters">
+                <Figure name="dead letters" note="waiting">
                   <a href={`${HOME.pathname}pipelines/${id}/dead-letters`}>{waiting.data ? count(waiting.data.total) : '…'}</a>
                 </Figure>
               </dl>
