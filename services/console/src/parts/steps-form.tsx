@@ -49,7 +49,7 @@ function StepFields({ step, onChange, secrets }: { step: Step; onChange(next: St
               onChange(value === '' ? { ...others, ...(step.on_error ? { on_error: step.on_error } : {}) } : { ...step, version: value })
             }
           >
-            <option value="">the newest</option>
+            <option value="">the newest, as of now</option>
             {[
               ...new Set([
                 ...(step.version === undefined ? [] : [step.version]),
@@ -74,7 +74,7 @@ function StepFields({ step, onChange, secrets }: { step: Step; onChange(next: St
               )
             }
           >
-            <option value="">as the pipeline says</option>
+            <option value="">the pipeline’s default</option>
             {POLICIES.map((each) => (
               <option key={each} value={each}>
                 {each.replace('_', ' ')}
