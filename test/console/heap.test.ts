@@ -10,7 +10,7 @@ const FOLLOWED_MS = Number(process.env.TAIL_MINUTES ?? '0.5') * 60_000
 /** A page comes to its size first: code is compiled, lists fill up. */
 const WARM_MS = FOLLOWED_MS / 3
 const LOOKS = 6
-/** Of garbage that the browser does not give back at once, and of what it compiles meanwhile. */
+/** Of what the browser compiles meanwhile. */
 const GROWTH_MAX = 1 << 20
 
 let browser: Browser
@@ -68,10 +68,11 @@ describe.skipIf(!hasBrowser)('a page that follows a stream', () => {
       process.stdout.write(
         `followed for ${FOLLOWED_MS / 60_000} min: ${weights.map(({ heapBytes, nodes }) => `${(heapBytes / 2 ** 20).toFixed(1)} MiB, ${nodes} nodes`).join('; ')}\n`,
       )
-      const [first, last] = [weights[0]!, weights.at(-1)!]
-      expect(last.heapBytes - first.heapBytes).toBeLessThan(GROWTH_MAX)
-      // Rows that were replaced are counted until the browser has collected them.
-      expect(last.nodes).toBeLessThan(2 * first.nodes)
+      // What a moment's garbage, or rows that were just replaced, add to one look is not in all of them.
+      const first = weights[0]!
+      const least = (of: keyof Weight) => Math.min(...weights.slice(-3).map((weight) => weight[of]))
+      expect(least('heapBytes') - first.heapBytes).toBeLessThan(GROWTH_MAX)
+      expect(least('nodes')).toBeLessThan(1.5 * first.nodes)
     })
   })
 })
