@@ -73,6 +73,44 @@ describe.skipIf(!hasBrowser)('a first pipeline that can’t be made', () => {
   })
 })
 
+describe.skipIf(!hasBrowser)('the first pipeline', () => {
+  it('takes its records from a file, and is tried on them before it is made', async () => {
+    await inConsole(async ({ page }) => {
+      await page.goto(at('start'))
+      const buffer = Buffer.from('{"city": "Wien", "amount": 1}\n{"city": "Graz", "amount": 2}\n')
+      await page.getByLabel(/^A file instead/).setInputFiles({ name: 'orders.ndjson', mimeType: 'application/x-ndjson', buffer })
+      await eventually('the file is read', async () => (await page.getByLabel(/^Some records/).inputValue()).includes('Graz'))
+      await page.getByRole('button', { name: 'a text that begins so' }).click()
+      await page.getByRole('button', { name: 'Try it on them' }).click()
+      await page.getByText('2 records:').waitFor()
+      expect(await page.getByRole('region', { name: 'What became of the records' }).locator('.badge').allTextContents()).toEqual([
+        'delivered',
+        'filtered',
+      ])
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('a member', () => {
+  it('gets another role, and sees times as they like', async () => {
+    await inConsole(async ({ page }) => {
+      const email = `${unique('viewer')}@example.com`
+      await client.call('POST', '/v1/members', { name: 'Vera', email, role: 'viewer' })
+      await page.goto(at('access'))
+      await page.getByLabel('Role of Vera').selectOption('editor')
+      const roleOf = async () =>
+        (await client.call<{ members: { email: string; role: string }[] }>('GET', '/v1/members?page_size=100')).body.members.find(
+          (member) => member.email === email,
+        )?.role
+      await eventually('the role is changed', async () => (await roleOf()) === 'editor')
+      await page.getByRole('button', { name: 'Times: ago' }).click()
+      await page.getByRole('button', { name: 'Times: UTC' }).waitFor()
+      await page.reload()
+      expect(await page.locator('time').first().innerText()).toMatch(/ UTC$/)
+    })
+  })
+})
+
 describe.skipIf(!hasBrowser)('a pipeline whose connectors are named', () => {
   it('is changed like any other, and deleted', async () => {
     const [from, to] = [unique('named-from'), unique('named-to')]

@@ -66,7 +66,8 @@ export async function call<T>(method: string, path: string, body?: unknown, opti
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> => call<T>('GET', path, undefined, signal ? { signal } : {})
 export const post = <T>(path: string, body?: unknown): Promise<T> => call<T>('POST', path, body)
 /** Changes a resource as long as it is what the tag says. */
-export const patch = <T>(path: string, body: unknown, ifMatch: string): Promise<T> => call<T>('PATCH', path, body, { ifMatch })
+export const patch = <T>(path: string, body: unknown, ifMatch?: string): Promise<T> =>
+  call<T>('PATCH', path, body, ifMatch === undefined ? {} : { ifMatch })
 export const remove = (path: string): Promise<void> => call<void>('DELETE', path)
 
 /** A path with query parameters; those without a value are left out. */

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso'
+import { clock, turnClock } from '../clock.ts'
 import { HOME } from '../api.ts'
 import icon from '../icon.svg'
 import { unanswered } from '../query.ts'
@@ -73,6 +74,9 @@ export function Frame({ children }: { children: ComponentChildren }) {
           </a>
           <button type="button" class="plain" onClick={() => (theme.value = NEXT[theme.value])} title="Light, dark, or as the system">
             Theme: {theme.value}
+          </button>
+          <button type="button" class="plain" onClick={turnClock} title="How long ago, in UTC, or as the clock here shows them">
+            Times: {clock.value}
           </button>
           <button type="button" class="plain" onClick={() => void signOut()}>
             Sign out

@@ -2,6 +2,7 @@
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Failure } from '../api.ts'
+import { clock } from '../clock.ts'
 import { ago, local, utc } from '../format.ts'
 import type { Query } from '../query.ts'
 
@@ -17,11 +18,11 @@ export function Title({ text, children }: { text: string; children?: ComponentCh
   )
 }
 
-/** A time as its distance from now; the time itself in UTC and here is in the tooltip. */
+/** A time as `clock` has it; all of it, in UTC and here, is in the tooltip. */
 export function Time({ at }: { at: string }) {
   return (
     <time dateTime={at} title={`${utc(at)}\n${local(at)} here`}>
-      {ago(at)}
+      {clock.value === 'ago' ? ago(at) : clock.value === 'UTC' ? utc(at) : local(at)}
     </time>
   )
 }

@@ -9,7 +9,7 @@ import type {
   ListMembersResponse,
   Member,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { HOME, post } from '../api.ts'
+import { HOME, patch, post } from '../api.ts'
 import { Copyable, Dialog, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { useAction, useQuery } from '../query.ts'
@@ -113,6 +113,25 @@ function NewMember({ onMade }: { onMade(made: CreateMemberResponse): void }) {
   )
 }
 
+function Role({ member, onDone }: { member: Member; onDone(): void }) {
+  const { run, failure } = useAction()
+  if (!may('keys:write')) return <>{member.role}</>
+  return (
+    <>
+      <select
+        aria-label={`Role of ${member.name}`}
+        value={member.role}
+        onChange={({ currentTarget: { value } }) => void run(() => patch(`/members/${member.id}`, { role: value }).finally(onDone))}
+      >
+        {Object.keys(ROLES).map((role) => (
+          <option key={role}>{role}</option>
+        ))}
+      </select>
+      <Refused failure={failure} />
+    </>
+  )
+}
+
 export function Access() {
   const keys = useQuery<ListKeysResponse>('/keys?page_size=100')
   const members = useQuery<ListMembersResponse>('/members?page_size=100')
@@ -178,7 +197,9 @@ export function Access() {
                     {member.name}
                     <small>{member.email}</small>
                   </th>
-                  <td title={ROLES[member.role]}>{member.role}</td>
+                  <td title={ROLES[member.role]}>
+                    <Role member={member} onDone={members.refresh} />
+                  </td>
                   <td>{member.has_password ? 'has a password' : 'signs in by links'}</td>
                   <td>
                     {may('keys:write') && (

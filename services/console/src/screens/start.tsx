@@ -1,8 +1,10 @@
 /** The first pipeline: a few lines of JSON become a stream, an expression becomes its step, and the counter runs. */
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
+import type { TestSmartModuleResponse, Trace } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post, remove } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
+import { Results } from '../parts/results.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
 import { useAction } from '../query.ts'
 import { rowsOf, type Row } from '../rows.ts'
@@ -35,10 +37,20 @@ function schemaOf(rows: Row[]): Record<string, string> {
   return Object.fromEntries(types)
 }
 
+const TRIED = 20
+/** Expressions to begin with, by what they do. */
+const TEMPLATES = [
+  ['a number above another', 'value.amount > 50.0'],
+  ['a text that begins so', 'value.city.startsWith("W")'],
+  ['a field that is there', 'has(value.amount)'],
+] as const
+
+const stepsOf = (filter: string) => [{ module_id: 'dps/cel', config: { filter: filter.trim() === '' ? 'true' : filter } }]
+
 const pipelineOf = (name: string, filter: string, source: string, sink: string) => ({
   name: `${name}-pipeline`,
   source: { connector_id: 'stream', config: { stream_id: source } },
-  processors: filter.trim() === '' ? [] : [{ module_id: 'dps/cel', config: { filter } }],
+  processors: filter.trim() === '' ? [] : stepsOf(filter),
   sink: { connector_id: 'stream', config: { stream_id: sink } },
 })
 
@@ -70,6 +82,7 @@ export function Start() {
   const [name, setName] = useState('orders')
   const [text, setText] = useState(SAMPLE)
   const [filter, setFilter] = useState('value.amount > 50.0')
+  const [traces, setTraces] = useState<Trace[]>()
   const { run, isBusy, failure } = useAction()
 
   async function make(): Promise<void> {
@@ -93,6 +106,15 @@ export function Start() {
     }
   }
 
+  async function tryIt(): Promise<void> {
+    setTraces(undefined)
+    const records = rowsOf(text)
+      .slice(0, TRIED)
+      .map((value) => ({ value }))
+    const { records: found } = await post<TestSmartModuleResponse>('/smartmodules/test', { processors: stepsOf(filter), records })
+    setTraces(found)
+  }
+
   return (
     <>
       <Title text="New pipeline">
@@ -108,15 +130,36 @@ export function Start() {
         <Field name="Name" hint="The stream’s name; the pipeline and what it delivers are named after it.">
           <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
         </Field>
+        <Field name="A file instead" hint="Lines of JSON, or one array; what it holds comes into the field below.">
+          <input
+            type="file"
+            accept=".json,.jsonl,.ndjson"
+            onChange={({ currentTarget }) => void run(async () => setText((await currentTarget.files?.[0]?.text()) ?? text))}
+          />
+        </Field>
         <Field name="Some records" hint="One JSON object a line, or an array. They make the stream’s schema, and are written to it.">
           <textarea rows={8} required spellcheck={false} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
         </Field>
         <Field name="Keep records for which" hint="An expression (CEL) over value, key, headers and timestamp; empty keeps all.">
           <input spellcheck={false} value={filter} onInput={({ currentTarget }) => setFilter(currentTarget.value)} />
         </Field>
+        <p>
+          For example:{' '}
+          {TEMPLATES.map(([what, expression]) => (
+            <button key={what} type="button" class="plain" onClick={() => setFilter(expression)}>
+              {what}
+            </button>
+          ))}
+        </p>
         <Refused failure={failure} />
-        <button disabled={isBusy}>{isBusy ? 'Making it…' : 'Make the pipeline'}</button>
+        <div class="actions">
+          <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
+            Try it on them
+          </button>
+          <button disabled={isBusy}>{isBusy ? 'Working…' : 'Make the pipeline'}</button>
+        </div>
       </form>
+      {traces && <Results traces={traces} />}
       <SameAs of="curl, dps or YAML" ways={() => waysOf(name, text, filter)} />
     </>
   )
