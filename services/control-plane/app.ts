@@ -37,7 +37,7 @@ import { withIdempotency } from './middleware/idempotency.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
-import { assertDigits, assertNesting, validated } from './middleware/validate.ts'
+import { assertNesting, validated, withDigits } from './middleware/validate.ts'
 import type { Operation } from './routes/operation.ts'
 import { elementsOf, nestedOf, parseDocument, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createToken } from './routes/create-token.ts'
@@ -241,7 +241,8 @@ async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | 
   await parse(ctx as never, async () => {})
   if (!hasBody) ctx.request.body = undefined
   assertNesting(ctx.request.body)
-  if (ctx.is('application/json')) assertDigits(typeof ctx.request.rawBody === 'string' ? ctx.request.rawBody : undefined)
+  if (ctx.is('application/json') && typeof ctx.request.rawBody === 'string')
+    ctx.request.body = withDigits(ctx.request.rawBody, ctx.request.body, contract.exactMembers)
   return undefined
 }
 

@@ -5,7 +5,7 @@ import { LIMITS } from '../model/limits.ts'
 import { Difference, IdParams, JsonObject, Name, Reference } from './common.ts'
 import { contract } from './operation.ts'
 import { Config, PipelineRequest, ProcessorEntry } from './pipelines.ts'
-import { DeployRequest, hasOneForm } from './smartmodules.ts'
+import { DeployRequest, EXACT_IN_TESTS, hasOneForm } from './smartmodules.ts'
 import { refineStream, StreamRequest } from './streams.ts'
 
 const { name: _stream, ...streamShape } = StreamRequest.shape
@@ -129,6 +129,8 @@ const Asked = {
   replace: z.array(Name).max(1000).default([]).describe('Pipelines that may be deleted and made anew, which loses their position'),
 }
 
+const EXACT = EXACT_IN_TESTS.map((member) => `/manifest/smartmodules/*/tests/*${member}`)
+
 /** `POST /manifests/plan`: returns 200 with what applying the manifest would change. */
 export const planManifestContract = contract({
   id: 'planManifest',
@@ -140,6 +142,7 @@ export const planManifestContract = contract({
   alsoScopes: ['streams:read', 'smartmodules:read'],
   isUnaudited: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
+  exactMembers: EXACT,
   request: { body: z.strictObject(Asked) },
   responses: { 200: Plan },
 })
@@ -155,6 +158,7 @@ export const applyManifestContract = contract({
   alsoScopes: ['pipelines:read', 'streams:read', 'streams:write', 'smartmodules:read', 'smartmodules:write'],
   mayConflict: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
+  exactMembers: EXACT,
   request: { body: z.strictObject({ ...Asked, hash: z.string().max(100).optional().describe('Of the plan to apply') }) },
   responses: { 200: Plan },
 })

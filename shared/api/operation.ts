@@ -36,6 +36,8 @@ export type Contract = {
   bodyBytesMax?: number
   /** The records (the body's member `records`, or its lines) are written byte for byte as received. */
   passesRecordsOn?: boolean
+  /** Members of the body whose numbers keep all their digits (`parseExactly`), as paths with `*` for any element. */
+  exactMembers?: readonly string[]
   /** The body's documented schema, where the handler validates the body itself. */
   documentedBody?: z.ZodType
   request: { params?: z.ZodObject; query?: z.ZodObject; body?: z.ZodType }

@@ -117,6 +117,8 @@ export const ModuleTest = z
     failures: z.array(z.string()).max(LIMITS.preview_records_max).default([]).describe('Messages of the records that fail, in order'),
   })
   .meta({ id: 'ModuleTest' })
+/** Members of a test whose numbers keep all their digits. */
+export const EXACT_IN_TESTS = ['/records/*/value', '/out'] as const
 /** A validated test with its defaults filled in. */
 export type ModuleTest = z.output<typeof ModuleTest>
 
@@ -140,6 +142,7 @@ export const testSmartModuleContract = contract({
   scope: 'smartmodules:read',
   isUnaudited: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
+  exactMembers: ['/records/*/value'],
   mayConflict: true,
   request: {
     body: z
@@ -205,6 +208,7 @@ export const deploySmartModuleContract = contract({
   scope: 'smartmodules:write',
   isIdempotent: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
+  exactMembers: EXACT_IN_TESTS.map((member) => `/tests/*${member}`),
   locatedBy: 201,
   request: {
     body: DeployRequest,

@@ -22,6 +22,30 @@ export function parseExactly(text: string): unknown {
 export const exactInteger = (value: bigint): unknown =>
   value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : rawJSON(String(value))
 
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+/** A number's value as one text: 12.5, 12.50 and 125e-1 are the same. */
+function decimalOf(number: string): string {
+  const [, sign, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(number) ?? []
+  const digits = `${whole}${fraction}`.replace(/^0+/, '')
+  const significant = digits.replace(/0+$/, '')
+  if (significant === '') return '0'
+  return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
+}
+
+/** Whether two parsed documents hold the same: members in any order, numbers by their value, with all digits where they are kept. */
+export function isSameJson(a: unknown, b: unknown): boolean {
+  if (typeof a === 'number' || isRawJSON(a)) {
+    if (typeof b !== 'number' && !isRawJSON(b)) return false
+    return decimalOf(JSON.stringify(a)) === decimalOf(JSON.stringify(b))
+  }
+  if (typeof a !== 'object' || a === null || typeof b !== 'object' || b === null || isRawJSON(b)) return a === b
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const names = Object.keys(a)
+  if (names.length !== Object.keys(b).length) return false
+  return names.every((name) => Object.hasOwn(b, name) && isSameJson(a[name as keyof typeof a], b[name as keyof typeof b]))
+}
+
 const INTEGER = /^-?\d+$/
 /** An integer as some serialisers write it, for example 1e16. */
 const WITH_EXPONENT = /^(-?\d+)[eE]\+?(\d{1,2})$/

@@ -217,6 +217,25 @@ describe('the tests of a SmartModule', () => {
     expect((await deploy({ name, source: source(keeps(300)) })).body.version).toBe('1.0.3')
   })
 
+  it('compare numbers by their value, with all digits', async () => {
+    const name = unique('m')
+    const code = RIGHT.replace('> 100', '> 0')
+    const text = JSON.stringify({ name, source: source(code), tests: ['RECORDS'] })
+    const given = (out: string) =>
+      text.replace('"RECORDS"', `{"records": [{"value": {"amount": 12.50}}, {"value": {"amount": 9007199254740993}}], "out": [${out}]}`)
+    const wrong = await client.call<Refused>('POST', '/v1/smartmodules', given('{"amount": 12.5}, {"amount": 9007199254740992}'))
+    expect([wrong.status, wrong.body.error?.details]).toEqual([
+      400,
+      [{ path: '/tests/0/out/1', message: 'is {"amount":9007199254740992}, and the version makes {"amount":9007199254740993}' }],
+    ])
+    const right = given('{"amount": 12.5}, {"amount": 9007199254740993}')
+    expect((await client.call('POST', '/v1/smartmodules', right)).status).toBe(201)
+    // What is kept has all digits too.
+    const next = await deploy({ name, source: source(code.replace('return slice.kind', 'return false && slice.kind')) })
+    expect(next.body.error?.details).toEqual([{ path: '/tests/0/out/0', message: 'is {"amount":12.5}, and the version makes nothing' }])
+    expect((await deploy({ name, source: source(code.replace('> 0', '> 1')) })).status).toBe(201)
+  })
+
   it('name what fails otherwise than expected, and leave nothing behind', async () => {
     const name = unique('m')
     const fails = RIGHT.replace('return slice.kind', "if (slice.kind == Kind.String) record.fail('a text')\n  return slice.kind")

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
+import { FRAMING_BYTES } from '../../shared/model/framing.ts'
 import { createStream, write, type Page } from '../harness/pipelines.ts'
 
 let client: Client
@@ -24,7 +25,7 @@ type Traced = {
   records: {
     outcome: string
     reason: string
-    input: { value: { json: unknown } }
+    input: { value: { json: unknown; base64: string } }
     outputs: { key: unknown; value: { json: unknown } | null }[]
     steps: Step[]
   }[]
@@ -50,6 +51,20 @@ describe('a trial', () => {
     ])
     expect(body.records[2]!.steps[0]!.error!.message).toBe('the field n is not an integer: "x"')
     expect(body.records[4]!.steps[1]!.error!.message).toBe('n is no number')
+  })
+
+  it('runs given records with all digits of their numbers, and refuses other numbers that would lose theirs', async () => {
+    const processors = [{ module_id: 'dps/filter', config: { field: 'n', operator: 'eq', value: 9007199254740992 } }]
+    const value = '{"n":9007199254740993,"price":12.50,"list":[1e400]}'
+    const given = (record: string) => JSON.stringify({ processors, records: ['RECORD'] }).replace('"RECORD"', record)
+    const { body } = await client.call<Traced>('POST', '/v1/smartmodules/test', given(`{"value": ${value}}`))
+    expect(body.records[0]!.outcome).toBe('filtered')
+    expect(Buffer.from(body.records[0]!.input.value.base64, 'base64').subarray(FRAMING_BYTES).toString()).toBe(value)
+    const limit = await client.call('POST', '/v1/smartmodules/test', given(`{"value": 1, "key": 9007199254740993}`))
+    expect([limit.status, limit.body.error!.details]).toEqual([
+      400,
+      [{ path: '/records/0/key', message: 'is a number that would lose digits' }],
+    ])
   })
 
   it('shows what a SmartModule logged for each record, and how long it took', async () => {

@@ -41,19 +41,32 @@ export function validated<T extends z.ZodType>(schema: T, value: unknown, root =
 
 const LONG_INTEGER = /\d{16}/
 
-/** Throws 400 naming every integer of a JSON body that JavaScript rounds: a different number would be stored. */
-export function assertDigits(text: string | undefined): void {
-  if (text === undefined || !LONG_INTEGER.test(text)) return
+/** Whether the path is at or below a member that the pattern names. */
+const isBelow = (at: readonly PropertyKey[], pattern: readonly string[]): boolean =>
+  at.length >= pattern.length && pattern.every((part, index) => part === '*' || part === at[index])
+
+/**
+ * The body with its numbers as JavaScript's own, but for those of the `exactMembers`, which keep all digits. Throws 400 naming every other
+ * integer that JavaScript rounds: a different number would be stored.
+ */
+export function withDigits(text: string, body: unknown, exactMembers: readonly string[] = []): unknown {
+  if (exactMembers.length === 0 && !LONG_INTEGER.test(text)) return body
+  const exact = exactMembers.map((path) => path.slice(1).split('/'))
   const details: Detail[] = []
-  const open: [value: unknown, at: PropertyKey[]][] = [[parseExactly(text), []]]
-  for (let next = open.pop(); next; next = open.pop()) {
-    const [value, at] = next
+  const plain = (value: unknown, at: readonly PropertyKey[]): unknown => {
+    if (exact.some((pattern) => isBelow(at, pattern))) return value
     if (isRawJSON(value)) {
-      if (doubleOf(value) === undefined) details.push({ path: pointer(at), message: 'is a number that would lose digits' })
-    } else if (typeof value === 'object' && value !== null)
-      for (const [name, inner] of Object.entries(value)) open.push([inner, [...at, name]])
+      const number = doubleOf(value)
+      if (number === undefined) details.push({ path: pointer(at), message: 'is a number that would lose digits' })
+      return number
+    }
+    if (Array.isArray(value)) return value.map((each, index) => plain(each, [...at, index]))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plain(each, [...at, name])]))
   }
+  const read = plain(parseExactly(text), [])
   if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
+  return read
 }
 
 /** Throws when a body nests deeper than the limit. Iterative, so that no body can exhaust the stack. */

@@ -2,7 +2,7 @@
 import type { MemberKind } from '../../../shared/api/manifests.ts'
 import type { Queryable } from './database.ts'
 import { readable, type PipelineRow } from './pipelines.ts'
-import { visibleSmartModules, type CurrentSmartModule, type VersionRow } from './smartmodules.ts'
+import { versionOf, versionsWithTests, visibleSmartModules, type CurrentSmartModule, type VersionRow } from './smartmodules.ts'
 import type { StreamRow } from './streams.ts'
 
 /** A row of `manifest_members`. */
@@ -68,9 +68,9 @@ export async function listUsersOf(db: Queryable, ids: readonly string[]): Promis
 
 /** The versions of SmartModules, by the SmartModule's id. */
 export async function listVersionsOf(db: Queryable, modules: readonly CurrentSmartModule[]): Promise<Map<string, VersionRow>> {
-  const rows: VersionRow[] = await db('smartmodule_versions').whereIn(
+  const rows = await versionsWithTests(db).whereIn(
     ['smartmodule_id', 'version'],
     modules.map(({ id, version }) => [id, version]),
   )
-  return new Map(rows.map((row) => [row.smartmodule_id, row]))
+  return new Map(rows.map((row) => [row.smartmodule_id, versionOf(row)]))
 }

@@ -1,4 +1,5 @@
 /** SmartModules, their immutable versions, and the content-addressed binaries. */
+import { parseExactly } from '../../../shared/model/exact-json.ts'
 import { definitionKeys } from '../../../shared/model/definition.ts'
 import { createHash } from 'node:crypto'
 import type { ModuleTest } from '../../../shared/api/smartmodules.ts'
@@ -64,9 +65,21 @@ export async function findSmartModuleByName(db: Queryable, accountId: string, na
   return visibleSmartModules(db, accountId).where('name', name).first()
 }
 
-/** One version of a SmartModule; undefined if it does not exist. */
+type RowWithTests = VersionRow & { tests_text: string | null }
+/** The versions with their tests as text: parsed by the driver, their numbers would lose digits. */
+export const versionsWithTests = (db: Queryable) =>
+  db<RowWithTests>('smartmodule_versions').select<RowWithTests[]>('*', db.raw('tests::text AS tests_text'))
+
+/** A version with all digits of its tests. */
+export const versionOf = ({ tests_text, ...row }: RowWithTests): VersionRow => ({
+  ...row,
+  tests: tests_text === null ? null : (parseExactly(tests_text) as ModuleTest[]),
+})
+
+/** One version of a SmartModule, with all digits of its tests; undefined if it does not exist. */
 export async function findVersion(db: Queryable, smartModuleId: string, version: string): Promise<VersionRow | undefined> {
-  return db('smartmodule_versions').where({ smartmodule_id: smartModuleId, version }).first()
+  const [row] = await versionsWithTests(db).where({ smartmodule_id: smartModuleId, version })
+  return row && versionOf(row)
 }
 
 /** The SmartModule by name, locked until the transaction ends, so that two uploads can't both become its next version. */

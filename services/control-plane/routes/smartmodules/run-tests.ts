@@ -1,7 +1,7 @@
 /** Runs the tests that are kept with a SmartModule over a version that is not deployed yet. */
-import { isDeepStrictEqual } from 'node:util'
 import type { ModuleTest } from '../../../../shared/api/smartmodules.ts'
 import type { Trace } from '../../../../shared/api/operate.ts'
+import { isSameJson } from '../../../../shared/model/exact-json.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { ServiceError, type Detail } from '../../service-error.ts'
 import { JSON_ENDS, traceThrough, type TraceDeps } from '../../trace/trace.ts'
@@ -24,7 +24,9 @@ const valuesOf = (traces: Trace[]): unknown[] =>
 
 /** The first difference between what is made and what is expected. */
 function difference(path: string, made: unknown[], expected: unknown[]): Detail[] {
-  const at = Array.from({ length: Math.max(made.length, expected.length) }).findIndex((_, i) => !isDeepStrictEqual(made[i], expected[i]))
+  const at = Array.from({ length: Math.max(made.length, expected.length) }).findIndex(
+    (_, i) => made.length <= i || expected.length <= i || !isSameJson(made[i], expected[i]),
+  )
   return at < 0 ? [] : [{ path: `${path}/${at}`, message: `is ${shown(expected[at])}, and the version makes ${shown(made[at])}` }]
 }
 
