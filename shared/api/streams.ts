@@ -199,6 +199,63 @@ export const updateStreamContract = contract({
   },
   responses: { 200: Stream },
 })
+/** `GET /streams/:id/schemas`: returns 200 with the schemas that the stream has had, the newest first. */
+export const listStreamSchemasContract = contract({
+  id: 'listStreamSchemas',
+  method: 'GET',
+  path: '/streams/:id/schemas',
+  summary: 'List the schemas that a stream has had, the newest first',
+  tag: 'Streams',
+  scope: 'streams:read',
+  request: { params: IdParams },
+  responses: {
+    200: z.object({
+      schemas: z.array(
+        z
+          .object({ schema_id: z.number().int(), schema: z.record(z.string(), z.string()), is_current: z.boolean() })
+          .meta({ id: 'StreamSchemaVersion' }),
+      ),
+    }),
+  },
+})
+
+/** `POST /streams/:id/schemas/check`: returns 200 with what changing to a schema would break; changes nothing. */
+export const checkStreamSchemaContract = contract({
+  id: 'checkStreamSchema',
+  method: 'POST',
+  path: '/streams/:id/schemas/check',
+  summary: 'What changing to a schema would break: its compatibility, and the pipelines whose configs name changed fields',
+  tag: 'Streams',
+  scope: 'streams:read',
+  alsoScopes: ['pipelines:read'],
+  isUnaudited: true,
+  request: {
+    params: IdParams,
+    body: z
+      .strictObject({ schema: StreamSchema.optional(), schema_id: SchemaId.optional() })
+      .refine(({ schema, schema_id }) => (schema === undefined) !== (schema_id === undefined), {
+        path: ['schema'],
+        message: 'either this or schema_id is required, and not both',
+      }),
+  },
+  responses: {
+    200: z.object({
+      compatible: z.boolean().describe('Whether a change to it is allowed'),
+      details: z.array(z.object({ path: z.string(), message: z.string() })).describe('Why it is not'),
+      pipelines: z.array(
+        z
+          .object({
+            id: Id,
+            name: z.string(),
+            reads: z.boolean().describe('False where it only writes the stream'),
+            mentions: z.array(z.object({ path: z.string().describe('Of the config, in the pipeline'), fields: z.array(z.string()) })),
+          })
+          .meta({ id: 'SchemaUser' }),
+      ),
+    }),
+  },
+})
+
 /** `DELETE /streams/:id`: returns 204 once clients no longer see the stream. */
 export const deleteStreamContract = contract({
   id: 'deleteStream',
@@ -269,6 +326,11 @@ export const getStreamRecordsContract = contract({
       timestamp: z.iso.datetime({ offset: true }).optional().describe('Start with the first record that is not older'),
       partition: queryInteger(0, LIMITS.adopted_partitions_max - 1).optional(),
       offset: queryInteger(0, Number.MAX_SAFE_INTEGER).optional().describe('Start at this offset of the partition'),
+      key: z
+        .string()
+        .max(LIMITS.key_query_characters_max, 'is too long')
+        .optional()
+        .describe('Only records with exactly this key, as text: the newest, or the first from the place that is asked for'),
       limit: queryInteger(1, LIMITS.stream_records_max).default(LIMITS.stream_records_default),
     }),
   },
@@ -276,6 +338,10 @@ export const getStreamRecordsContract = contract({
     200: z.object({
       records: z.array(z.object({ partition: z.number().int(), offset: z.number().int(), record: TraceRecord })),
       truncated: z.literal(true).optional().describe('There are fewer records than requested, because they reached a size limit'),
+      incomplete: z
+        .literal(true)
+        .optional()
+        .describe('The search for the key took too long and was ended: give a partition, an offset or a time to search elsewhere'),
     }),
   },
 })

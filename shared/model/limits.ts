@@ -31,6 +31,7 @@ export const LIMITS = {
   /** Records of a stream with their keys, headers and bytes. */
   stream_records_default: 20,
   stream_records_max: 100,
+  key_query_characters_max: 1024,
   /** Records of one write. */
   write_records_max: 100_000,
   topic_batch_bytes_max: 8 << 20,

@@ -9,6 +9,7 @@ export type Room = Record<string, string>
 
 /** Bodies that are right in themselves, by operation. */
 export const BODIES: Record<string, unknown> = {
+  checkStreamSchema: { schema: { a: 'string' } },
   changePassword: { password: 'correct horse battery' },
   checkConnector: { side: 'sink', config: {} },
   compareSmartModuleVersions: { stream_id: 'st_none', before: {}, after: { version: '1.0.0' } },

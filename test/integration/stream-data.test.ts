@@ -1,6 +1,8 @@
 /** Pages of streams written by clients, by Kafka producers and by pipelines: every record once, full pages, exact totals. */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { openSourceReader } from '../../services/control-plane/trace/source-records.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/model/framing.ts'
 import { loggedIn, service, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, readAll, waitForTotal, write, type Page } from '../harness/pipelines.ts'
@@ -113,6 +115,7 @@ describe('stream records', () => {
       offset: number
       record: { timestamp: string; key: { text: string } | null; value: { base64: string }; headers: { key: string }[] }
     }[]
+    incomplete?: true
   }
 
   it('are shown as they are in the topic, from any place', async () => {
@@ -145,5 +148,40 @@ describe('stream records', () => {
     expect(Buffer.from(first!.record.value.base64, 'base64').equals(messages[7]!.value)).toBe(true)
     expect((await read('?timestamp=2026-01-01T00:00:28Z')).map(({ record }) => record.key?.text)).toEqual(['k28', 'k29'])
     expect((await read('?from=earliest&limit=1'))[0]?.record.key?.text).toBe('k0')
+  })
+
+  it('are found by their key: the newest, or the first from a place on', async () => {
+    const stream = await createStream(client, { user: 'string', n: 'integer' }, { key: 'user', partitions: 3 })
+    // More than one look back from the end covers.
+    const rows = Array.from({ length: 60_000 }, (_, n) => ({ user: n % 20_000 === 7 ? 'rare ✓' : `u${n % 10}`, n }))
+    for (let from = 0; from < rows.length; from += 15_000) await write(client, stream.id, rows.slice(from, from + 15_000))
+    const read = async (query: string) => (await client.call<Shown>('GET', `/v1/streams/${stream.id}/records?${query}`)).body
+    const numbers = ({ records }: Shown) =>
+      records.map(({ record }) => JSON.parse(Buffer.from(record.value.base64, 'base64').subarray(5).toString()).n)
+    const rare = `key=${encodeURIComponent('rare ✓')}`
+    expect(numbers(await read(rare))).toEqual([7, 20_007, 40_007])
+    expect(numbers(await read(`${rare}&limit=2`))).toEqual([20_007, 40_007])
+    expect(numbers(await read(`${rare}&limit=2&from=earliest`))).toEqual([7, 20_007])
+    const none = await read('key=none')
+    expect([none.records, none.incomplete]).toEqual([[], undefined])
+    const { partition, offset } = (await read(`${rare}&limit=1`)).records[0]!
+    expect(numbers(await read(`${rare}&partition=${partition}&offset=${offset}`))).toEqual([40_007])
+    expect(numbers(await read(`${rare}&partition=${(partition + 1) % 3}`))).toEqual([])
+  })
+
+  it('are searched for a key for a while, and the answer says where that was not enough', async () => {
+    const stream = await createStream(client, { user: 'string' }, { key: 'user' })
+    await write(client, stream.id, [{ user: 'a' }, { user: 'b' }])
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'search', now: () => Date.now() })
+    const reader = openSourceReader(cluster)
+    const layout = (await cluster.describeTopic(stream.topic))!
+    const search = (start: bigint | undefined, isSpent: boolean) =>
+      reader.withKey(layout, 0, { key: Buffer.from('a'), start, limit: 5, isSpent: () => isSpent })
+    for (const start of [0n, undefined]) {
+      expect(await search(start, true)).toEqual({ records: [], isCut: false, isWhole: false })
+      expect(await search(start, false)).toMatchObject({ records: [{ offset: 0n }], isWhole: true })
+    }
+    await reader.close()
+    await cluster.close()
   })
 })

@@ -32,6 +32,8 @@ export type Registry = {
   /** Returns the schema id of a subject's newest version; undefined if the subject does not exist. */
   newestOf(subject: string): Promise<number | undefined>
   compatibilityOf(subject: string): Promise<string>
+  /** What is wrong with a schema as the subject's next version; empty where it could be registered. */
+  faultsOf(subject: string, format: StreamFormat, schema: SchemaText): Promise<string[]>
   /** Removes a subject that may already be gone. */
   remove(subject: string): Promise<void>
   /** Resolves when the registry answers. */
@@ -47,6 +49,19 @@ const Registered = z.object({ id: z.number().int() })
 
 const TYPES = { json: SchemaType.JSON, avro: SchemaType.AVRO, protobuf: SchemaType.PROTOBUF } as const
 const TIMEOUT_MS = 8000
+
+const Compared = z.object({
+  is_compatible: z.boolean(),
+  messages: z
+    .array(z.string())
+    .nullish()
+    .transform((found) => found ?? []),
+})
+
+const bodyOf = (format: StreamFormat, { text, references }: SchemaText) => {
+  const named = references.map(({ name, subject, version }) => ({ name, subject, version }))
+  return { schemaType: TYPES[format], schema: text, ...(named.length > 0 ? { references: named } : {}) }
+}
 
 /** Returns the registry's subject for the values of a topic. */
 export const subjectOf = (topic: string): string => `${topic}-value`
@@ -103,9 +118,18 @@ export function openRegistry(url: string): Registry {
     async registerAsIs(subject, format, { text, references }, compatibility) {
       const config = `/config/${encodeURIComponent(subject)}`
       if (!(await read(config, z.unknown()))) await send('PUT', config, { compatibility })
-      const named = references.map(({ name, subject: of, version }) => ({ name, subject: of, version }))
-      const body = { schemaType: TYPES[format], schema: text, ...(named.length > 0 ? { references: named } : {}) }
+      const body = bodyOf(format, { text, references })
       return Registered.parse(await send('POST', `/subjects/${encodeURIComponent(subject)}/versions`, body)).id
+    },
+    async faultsOf(subject, format, schema) {
+      try {
+        const path = `/compatibility/subjects/${encodeURIComponent(subject)}/versions?verbose=true`
+        const { is_compatible, messages } = Compared.parse(await send('POST', path, bodyOf(format, schema)))
+        return is_compatible ? [] : messages.length > 0 ? messages : ['is not compatible with the versions before it']
+      } catch (error) {
+        if (!(error instanceof SchemaRefused)) throw error
+        return [error.message]
+      }
     },
     async find(id) {
       const found = await readSchema(read, id)

@@ -53,6 +53,7 @@ import { createStream } from './streams/create-stream.ts'
 import { updateStreamOperation } from './streams/update-stream.ts'
 import { tailStream } from './streams/tail.ts'
 import { getStreamData, writeStreamData } from './streams/stream-data.ts'
+import { checkStreamSchema, listStreamSchemas } from './streams/schemas.ts'
 import { getStreamRecords } from './streams/stream-records.ts'
 import { deleteStreamOperation, getStreamOperation, listStreamsOperation } from './streams/streams.ts'
 
@@ -128,6 +129,8 @@ export const OPERATIONS: readonly Operation[] = [
   createStream,
   getStreamOperation,
   updateStreamOperation,
+  listStreamSchemas,
+  checkStreamSchema,
   deleteStreamOperation,
   getStreamData,
   getStreamRecords,

@@ -109,6 +109,16 @@ export async function listPipelinesReading(db: Queryable, streamId: string): Pro
   return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)
 }
 
+/** The pipelines that use a stream, as source or sink, as their clients asked for them. */
+export async function listPipelinesOf(db: Queryable, streamId: string): Promise<Pick<PipelineRow, 'id' | 'name' | 'request'>[]> {
+  return db('pipelines as p')
+    .join('pipeline_uses as u', 'u.pipeline_id', 'p.id')
+    .where({ 'u.kind': 'stream', 'u.used_id': streamId })
+    .whereNot('p.status', 'deleting')
+    .select('p.id', 'p.name', 'p.request')
+    .orderBy('p.name')
+}
+
 /** The pipeline, of any account and in any status: for requests that carry a signature instead of a token. */
 export async function findAnyPipeline(db: Queryable, id: string): Promise<PipelineRow | undefined> {
   return withDefaults(await db('pipelines').where({ id }).first())

@@ -10,6 +10,9 @@ const BACK_MAX = 100_000n
 /** Most bytes of keys, values and headers that one read keeps; one record is kept however large it is. */
 const KEPT_BYTES_MAX = 16 << 20
 
+/** How many offsets a search from the end looks at before it looks further back. */
+const SEARCH_WINDOW = 16_384n
+
 /** `isCut`: some of the requested records were left out for lack of room. */
 export type ReadRecords = { records: SourceRecord[]; isCut: boolean }
 
@@ -20,8 +23,16 @@ export type SourceReader = {
   from(layout: TopicLayout, partition: number, offset: bigint, limit: number): Promise<ReadRecords>
   /** The newest `limit` records of a partition, as many as fit. */
   newest(layout: TopicLayout, partition: number, limit: number): Promise<ReadRecords>
+  /**
+   * Up to `limit` records with this key: the first from `start` on, or without it the newest. `isWhole` is false where `isSpent` ended the
+   * search before as many were found.
+   */
+  withKey(layout: TopicLayout, partition: number, search: KeySearch): Promise<ReadRecords & { isWhole: boolean }>
   close(): Promise<void>
 }
+
+/** A search for a key; it ends early once `isSpent` says so. */
+export type KeySearch = { key: Buffer; start: bigint | undefined; limit: number; isSpent(): boolean }
 
 export const bytesOf = ({ record: { key, value, headers } }: SourceRecord): number =>
   headers.reduce((sum, [name, bytes]) => sum + name.length + (bytes?.length ?? 0), (key?.length ?? 0) + (value?.length ?? 0))
@@ -57,13 +68,19 @@ export function openSourceReader(cluster: Cluster): SourceReader {
     [offset, until]: readonly [bigint, bigint | undefined],
     limit: number,
     side: 'first' | 'last',
+    key?: Buffer,
+    isSpent = () => false,
   ): Promise<ReadRecords> {
     let records: SourceRecord[] = []
     let isCut = false
-    for (let position = offset; until === undefined || position < until;) {
+    const isWanted = ({ offset: at, record }: Omit<SourceRecord, 'partition'>): boolean =>
+      (until === undefined || at < until) && (key === undefined || (record.key !== null && key.equals(record.key)))
+    for (let position = offset; (until === undefined || position < until) && !isSpent();) {
       const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
       for (const batch of batches) {
-        const found = wholeRecordsOf(batch, position).map((each) => ({ ...each, partition }))
+        const found = wholeRecordsOf(batch, position)
+          .filter(isWanted)
+          .map((each) => ({ ...each, partition }))
         const some = side === 'first' ? found.slice(0, limit - records.length) : found.slice(-limit)
         const kept = [...records, ...some.map(detached)].slice(side === 'first' ? 0 : -limit)
         records = fitting(kept, KEPT_BYTES_MAX, side)
@@ -99,6 +116,23 @@ export function openSourceReader(cluster: Cluster): SourceReader {
         const isFull = found.records.length >= limit || found.isCut
         if (isFull || start === first || back > BACK_MAX) return found
       }
+    },
+    async withKey(layout, partition, { key, start, limit, isSpent }) {
+      if (start !== undefined) {
+        const found = await read(layout, partition, [start, undefined], limit, 'first', key, isSpent)
+        return { ...found, isWhole: found.records.length >= limit || found.isCut || !isSpent() }
+      }
+      const [first, end] = await bounds(layout, partition)
+      let [records, isCut, until]: [SourceRecord[], boolean, bigint] = [[], false, end]
+      while (until > first && records.length < limit && !isCut && !isSpent()) {
+        const from = until - SEARCH_WINDOW > first ? until - SEARCH_WINDOW : first
+        const found = await read(layout, partition, [from, until], limit - records.length, 'last', key)
+        const kept = fitting([...found.records, ...records], KEPT_BYTES_MAX, 'last')
+        isCut = found.isCut || kept.length < found.records.length + records.length
+        records = kept
+        until = from
+      }
+      return { records, isCut, isWhole: until === first || records.length >= limit || isCut }
     },
     close: () => connections.close(),
   }

@@ -4,9 +4,9 @@ import { streamCodecOf } from '../definitions/resolve-endpoint.ts'
 import type { Caller, Deps } from '../deps.ts'
 import { invalidRequest, unavailable } from '../service-error.ts'
 import { findStream, schemasOf, type StreamRow } from '../store/streams.ts'
-import { chooseRecords, partitionsAsked } from './choose-records.ts'
+import { chooseRecords, findByKey, partitionsAsked } from './choose-records.ts'
 
-type Asked = { from: StreamPlace; partition?: number | undefined; limit: number }
+type Asked = { from: StreamPlace; partition?: number | undefined; limit: number; key?: Buffer | undefined }
 
 /** The records that are asked for, and how their values are decoded. Throws 400 for a stream or partition that does not exist. */
 export async function streamRecords(
@@ -21,16 +21,21 @@ export async function streamRecords(
   return recordsOf(deps, stream, asked, steps)
 }
 
-/** Records of the stream, and how their values are decoded. Throws 400 for a partition that it does not have. */
+/**
+ * Records of the stream, and how their values are decoded. `isWhole` is false where a search for a key was ended early. Throws 400 for a
+ * partition that it does not have.
+ */
 export async function recordsOf(
   deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>,
   stream: StreamRow,
-  { from, partition, limit }: Asked,
+  { from, partition, limit, key }: Asked,
   steps: number,
 ) {
   const layout = await deps.cluster.describeTopic(stream.topic)
   if (!layout) throw unavailable('the stream’s topic')
   const partitions = partitionsAsked(layout, from, partition, 'stream')
-  const chosen = await chooseRecords(deps, layout, partitions, from, limit, steps)
+  const chosen = key
+    ? await findByKey(deps, layout, stream.account_id, { key, partitions, from, limit })
+    : { ...(await chooseRecords(deps, layout, partitions, from, limit, steps)), isWhole: true }
   return { ...chosen, codec: streamCodecOf(stream, await schemasOf(deps.db, stream.id)) }
 }

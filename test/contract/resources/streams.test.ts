@@ -47,6 +47,11 @@ describeAnswers(contractsOf(streamsApi), {
         },
       ],
     ],
+    listStreamSchemas: [[200, 'with the current one', () => client.call('GET', at('/schemas'))]],
+    checkStreamSchema: [
+      [200, 'with what it would break', () => client.call('POST', at('/schemas/check'), { schema: { b: 'string' } })],
+      [400, 'to a schema and a schema’s id', () => client.call('POST', at('/schemas/check'), { schema: { b: 'string' }, schema_id: 1 })],
+    ],
     deleteStream: [
       [204, 'for one without use', async () => client.call('DELETE', `/v1/streams/${(await createStream(client, { a: 'string' })).id}`)],
       [409, 'for one that a pipeline uses', () => client.call('DELETE', at())],

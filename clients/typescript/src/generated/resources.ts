@@ -86,6 +86,7 @@ export type StreamsGetRecordsQuery = {
   timestamp?: string
   partition?: number
   offset?: number
+  key?: string
   limit?: number
 }
 
@@ -338,6 +339,12 @@ export function createResources(transport: Transport) {
       /** Change a stream’s description, or its schema as its compatibility mode allows; 409 names every conflicting field. */
       update: (id: string, body: T.UpdateStreamRequest, options: RequestOptions = {}) =>
         call<T.Stream>('PATCH', `/streams/${segment(id)}`, { body, ...options }),
+      /** List the schemas that a stream has had, the newest first. */
+      listSchemas: (id: string, options: RequestOptions = {}) =>
+        call<T.ListStreamSchemasResponse>('GET', `/streams/${segment(id)}/schemas`, { ...options }),
+      /** What changing to a schema would break: its compatibility, and the pipelines whose configs name changed fields. */
+      checkSchema: (id: string, body: T.CheckStreamSchemaRequest, options: RequestOptions = {}) =>
+        call<T.CheckStreamSchemaResponse>('POST', `/streams/${segment(id)}/schemas/check`, { body, ...options }),
       /** Delete a stream that no pipeline uses, with its data; an adopted topic and its schemas are kept. */
       delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/streams/${segment(id)}`, { ...options }),
       /** Read a page of a stream’s records, oldest first by default. */

@@ -78,6 +78,14 @@ export type ChangePasswordRequest = { password: string; /** Needed where there i
 
 export type CheckConnectorResponse = { ok: boolean; details: ConfigFault[]; took_ms: number }
 
+export type CheckStreamSchemaRequest = { schema?: StreamFieldsRequest; schema_id?: number }
+
+export type CheckStreamSchemaResponse = {
+  /** Whether a change to it is allowed */ compatible: boolean
+  /** Why it is not */ details: { path: string; message: string }[]
+  pipelines: SchemaUser[]
+}
+
 export type CompareSmartModuleVersionsRequest = {
   before: ComparedVersion
   after: ComparedVersion
@@ -478,6 +486,7 @@ export type GetStreamDataResponse = {
 export type GetStreamRecordsResponse = {
   records: { partition: number; offset: number; record: TraceRecord }[]
   /** There are fewer records than requested, because they reached a size limit */ truncated?: true
+  /** The search for the key took too long and was ended: give a partition, an offset or a time to search elsewhere */ incomplete?: true
 }
 
 export type HeaderBytes = {
@@ -565,6 +574,8 @@ export type ListSmartModuleVersionsResponse = {
 export type ListSmartModulesResponse = { modules: SmartModuleItem[]; total: number; page: number; page_size: number; next_cursor?: string }
 
 export type ListSort = 'created_at' | '-created_at' | 'name' | '-name'
+
+export type ListStreamSchemasResponse = { schemas: StreamSchemaVersion[] }
 
 export type ListStreamsResponse = { streams: StreamItem[]; total: number; page: number; page_size: number; next_cursor?: string }
 
@@ -894,6 +905,13 @@ export type ResetOffsetsRequest = { start: StreamPlace }
 
 export type ResetOffsetsResponse = { /** Opaque id */ pipeline_id: string; revision: number; offsets: Record<string, string> }
 
+export type SchemaUser = {
+  /** Opaque id */ id: string
+  name: string
+  /** False where it only writes the stream */ reads: boolean
+  mentions: { /** Of the config, in the pipeline */ path: string; fields: string[] }[]
+}
+
 export type Scope =
   | 'pipelines:read'
   | 'pipelines:write'
@@ -1029,6 +1047,8 @@ export type StreamRequest = {
   /** json by default; with `schema_id`, the format of that schema */ format?: StreamFormat
   key?: string
 }
+
+export type StreamSchemaVersion = { schema_id: number; schema: Record<string, string>; is_current: boolean }
 
 export type StreamStatus = 'creating' | 'active' | 'failed' | 'deleting'
 

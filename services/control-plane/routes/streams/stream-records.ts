@@ -12,7 +12,7 @@ import { activeStream } from './stream-data.ts'
 
 export const getStreamRecords = operation(getStreamRecordsContract, async (deps, caller, { params, query }) => {
   const stream = await activeStream(deps.db, caller.accountId, params.id)
-  const { partition, offset, timestamp, limit } = query
+  const { partition, offset, timestamp, limit, key } = query
   if (offset !== undefined && partition === undefined)
     throw invalidRequest([{ path: '/query/partition', message: 'is required with an offset' }])
   if (offset !== undefined && timestamp !== undefined)
@@ -21,8 +21,8 @@ export const getStreamRecords = operation(getStreamRecordsContract, async (deps,
     throw invalidRequest([{ path: '/query/partition', message: `must be below ${stream.partitions}` }])
   const from: StreamPlace =
     offset !== undefined ? { offsets: { [partition!]: offset } } : timestamp !== undefined ? { timestamp } : query.from
-  const asked = { from, limit, ...(partition === undefined ? {} : { partition }) }
-  const { records, codec, isCut } = await withDeadline(recordsOf(deps, stream, asked, 0), 'reading the stream')
+  const asked = { from, limit, partition, key: key === undefined ? undefined : Buffer.from(key) }
+  const { records, codec, isCut, isWhole } = await withDeadline(recordsOf(deps, stream, asked, 0), 'reading the stream')
   const room = shownBytes()
   const decode = codec && openValueDecoder(codec)
   return {
@@ -30,6 +30,7 @@ export const getStreamRecords = operation(getStreamRecordsContract, async (deps,
     body: {
       records: records.map((source) => showPlaced(asJson(source, decode), room)),
       ...(isCut ? { truncated: true as const } : {}),
+      ...(isWhole ? {} : { incomplete: true as const }),
     },
   }
 })

@@ -42,10 +42,11 @@ function assertCompatible(stream: StreamRow, schema: Record<string, string>): vo
     )
 }
 
-type Change = { format: StreamFormat; schema: Record<string, string>; schema_text: SchemaText | null; schema_id?: number }
+/** A schema that a request asks for. */
+export type SchemaChange = { format: StreamFormat; schema: Record<string, string>; schema_text: SchemaText | null; schema_id?: number }
 
 /** The schema that the body asks for, undefined if it asks for none. Throws 400 or 409 naming what prevents the change. */
-async function changeOf(
+export async function changeOf(
   deps: Pick<Deps, 'adoption' | 'registry'>,
   stream: StreamRow,
   { schema, schema_id }: { schema?: Record<string, string>; schema_id?: number },
@@ -56,18 +57,18 @@ async function changeOf(
         { path: '/schema', message: 'must not be given: the schema came from the registry; give the schema_id of the next one instead' },
       ])
     assertCompatible(stream, schema)
-    return { format: stream.format, schema, schema_text: null } satisfies Change
+    return { format: stream.format, schema, schema_text: null } satisfies SchemaChange
   }
   if (schema_id === undefined) return undefined
   const found = await resolveSchemaId(deps, stream.account_id, schema_id, stream.is_adopted ? stream.topic : undefined)
   if (found.format !== stream.format)
     throw invalidRequest([{ path: '/schema_id', message: `is a schema in ${found.format}, the stream is in ${stream.format}` }])
   assertKeepsKey(stream, found.schema, '/schema_id')
-  return { ...found, schema_id } satisfies Change
+  return { ...found, schema_id } satisfies SchemaChange
 }
 
 /** The registry decides: it knows every version, and modes that compare with all of them. Returns the schema's id. */
-async function register({ registry }: Pick<Deps, 'registry'>, stream: StreamRow, change: Change): Promise<number> {
+async function register({ registry }: Pick<Deps, 'registry'>, stream: StreamRow, change: SchemaChange): Promise<number> {
   if (stream.is_adopted && change.schema_id !== undefined) return change.schema_id
   return withDeadline(registerSchema(registry, stream, change), 'registering the schema').catch((error: unknown) => {
     if (!(error instanceof SchemaRefused)) throw error

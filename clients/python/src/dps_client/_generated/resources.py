@@ -384,6 +384,14 @@ class Streams:
         """Change a stream’s description, or its schema as its compatibility mode allows; 409 names every conflicting field."""
         return cast("types.Stream", self._transport.call("PATCH", f"/streams/{segment(id_)}", body=body))
 
+    def list_schemas(self, id_: str) -> types.ListStreamSchemasResponse:
+        """List the schemas that a stream has had, the newest first."""
+        return cast("types.ListStreamSchemasResponse", self._transport.call("GET", f"/streams/{segment(id_)}/schemas"))
+
+    def check_schema(self, id_: str, body: types.CheckStreamSchemaRequest) -> types.CheckStreamSchemaResponse:
+        """What changing to a schema would break: its compatibility, and the pipelines whose configs name changed fields."""
+        return cast("types.CheckStreamSchemaResponse", self._transport.call("POST", f"/streams/{segment(id_)}/schemas/check", body=body))
+
     def delete(self, id_: str) -> None:
         """Delete a stream that no pipeline uses, with its data; an adopted topic and its schemas are kept."""
         self._transport.call("DELETE", f"/streams/{segment(id_)}")
@@ -392,9 +400,9 @@ class Streams:
         """Read a page of a stream’s records, oldest first by default."""
         return cast("types.GetStreamDataResponse", self._transport.call("GET", f"/streams/{segment(id_)}/data", query={"limit": limit, "page": page, "cursor": cursor, "partition": partition, "order": order}))
 
-    def get_records(self, id_: str, *, from_: Union[Literal["earliest", "latest"], None] = None, timestamp: Union[str, None] = None, partition: Union[int, None] = None, offset: Union[int, None] = None, limit: Union[int, None] = None) -> types.GetStreamRecordsResponse:
+    def get_records(self, id_: str, *, from_: Union[Literal["earliest", "latest"], None] = None, timestamp: Union[str, None] = None, partition: Union[int, None] = None, offset: Union[int, None] = None, key: Union[str, None] = None, limit: Union[int, None] = None) -> types.GetStreamRecordsResponse:
         """Read records with partition, offset, time, key, headers and the bytes of the value; the newest by default, oldest first."""
-        return cast("types.GetStreamRecordsResponse", self._transport.call("GET", f"/streams/{segment(id_)}/records", query={"from": from_, "timestamp": timestamp, "partition": partition, "offset": offset, "limit": limit}))
+        return cast("types.GetStreamRecordsResponse", self._transport.call("GET", f"/streams/{segment(id_)}/records", query={"from": from_, "timestamp": timestamp, "partition": partition, "offset": offset, "key": key, "limit": limit}))
 
     def tail(self, id_: str, *, filter: Union[str, None] = None, last: Union[int, None] = None, last_event_id: str | None = None) -> Iterator[Event]:
         """A stream’s records as they are written, as server-sent events: sampled where they are many, resumable by Last-Event-ID."""

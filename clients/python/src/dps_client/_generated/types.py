@@ -73,6 +73,17 @@ CheckConnectorResponse = TypedDict("CheckConnectorResponse", {
     "took_ms": "int",
 })
 
+CheckStreamSchemaRequest = TypedDict("CheckStreamSchemaRequest", {
+    "schema": "NotRequired[StreamFieldsRequest]",
+    "schema_id": "NotRequired[int]",
+})
+
+CheckStreamSchemaResponse = TypedDict("CheckStreamSchemaResponse", {
+    "compatible": "bool",
+    "details": "List[dict[str, Any]]",
+    "pipelines": "List[SchemaUser]",
+})
+
 CompareSmartModuleVersionsRequest = TypedDict("CompareSmartModuleVersionsRequest", {
     "before": "ComparedVersion",
     "after": "ComparedVersion",
@@ -436,6 +447,7 @@ GetStreamDataResponse = TypedDict("GetStreamDataResponse", {
 GetStreamRecordsResponse = TypedDict("GetStreamRecordsResponse", {
     "records": "List[dict[str, Any]]",
     "truncated": "NotRequired[Literal[True]]",
+    "incomplete": "NotRequired[Literal[True]]",
 })
 
 HeaderBytes = TypedDict("HeaderBytes", {
@@ -574,6 +586,10 @@ ListSmartModulesResponse = TypedDict("ListSmartModulesResponse", {
 })
 
 ListSort = Literal["created_at", "-created_at", "name", "-name"]
+
+ListStreamSchemasResponse = TypedDict("ListStreamSchemasResponse", {
+    "schemas": "List[StreamSchemaVersion]",
+})
 
 ListStreamsResponse = TypedDict("ListStreamsResponse", {
     "streams": "List[StreamItem]",
@@ -940,6 +956,13 @@ ResetOffsetsResponse = TypedDict("ResetOffsetsResponse", {
     "offsets": "dict[str, Any]",
 })
 
+SchemaUser = TypedDict("SchemaUser", {
+    "id": "str",
+    "name": "str",
+    "reads": "bool",
+    "mentions": "List[dict[str, Any]]",
+})
+
 Scope = Literal["pipelines:read", "pipelines:write", "smartmodules:read", "smartmodules:write", "streams:read", "streams:write", "connectors:read", "connectors:write", "secrets:read", "secrets:write", "secrets:use", "keys:read", "keys:write", "audit:read"]
 
 Secret = TypedDict("Secret", {
@@ -1061,6 +1084,12 @@ StreamRequest = TypedDict("StreamRequest", {
     "compatibility": "NotRequired[StreamCompatibility]",
     "format": "NotRequired[StreamFormat]",
     "key": "NotRequired[str]",
+})
+
+StreamSchemaVersion = TypedDict("StreamSchemaVersion", {
+    "schema_id": "int",
+    "schema": "dict[str, Any]",
+    "is_current": "bool",
 })
 
 StreamStatus = Literal["creating", "active", "failed", "deleting"]

@@ -1,0 +1,63 @@
+/** The schemas that a stream has had, and what another one would break. */
+import { checkStreamSchemaContract, listStreamSchemasContract } from '../../../../shared/api/streams.ts'
+import { Endpoints } from '../../../../shared/api/pipelines.ts'
+import { z } from 'zod'
+import { mentionedFields } from '../../definitions/mentions.ts'
+import { schemaTextOf } from '../../../../shared/model/schema-text.ts'
+import { subjectOf } from '../../registry/registry.ts'
+import { notFound, ServiceError, type Detail } from '../../service-error.ts'
+import { listPipelinesOf } from '../../store/pipelines.ts'
+import { findStream, schemasOf, type StreamRow } from '../../store/streams.ts'
+import type { Deps } from '../../deps.ts'
+import { withDeadline } from '../../with-deadline.ts'
+import { operation } from '../operation.ts'
+import { changeOf, type SchemaChange } from './update-stream.ts'
+
+export const listStreamSchemas = operation(listStreamSchemasContract, async ({ db }, caller, { params }) => {
+  const stream = await findStream(db, caller.accountId, params.id)
+  if (!stream) throw notFound('the stream')
+  const found = [...(await schemasOf(db, stream.id))].toSorted(([a], [b]) => b - a)
+  const schemas = found.map(([schema_id, { schema }]) => ({ schema_id, schema, is_current: schema_id === stream.schema_id }))
+  return { status: 200, body: { schemas } }
+})
+
+const Request = Endpoints.extend({ processors: z.array(z.object({ config: z.record(z.string(), z.unknown()) })) })
+
+/** What the registry, which knows every version, has against the schema. */
+async function registryFaults({ registry }: Pick<Deps, 'registry'>, stream: StreamRow, change: SchemaChange): Promise<Detail[]> {
+  // An adopted topic's own schemas are in the registry already.
+  if (stream.is_adopted && change.schema_id !== undefined) return []
+  const text = schemaTextOf({ ...change, name: stream.name })
+  const faults = await withDeadline(registry.faultsOf(subjectOf(stream.topic), change.format, text), 'asking the schema registry')
+  return faults.map((message) => ({ path: change.schema_id === undefined ? '/schema' : '/schema_id', message }))
+}
+
+export const checkStreamSchema = operation(checkStreamSchemaContract, async (deps, caller, { params, body }) => {
+  const stream = await findStream(deps.db, caller.accountId, params.id)
+  if (!stream) throw notFound('the stream')
+  let details: Detail[] = []
+  let after = body.schema
+  try {
+    const change = await changeOf(deps, stream, body)
+    after = change?.schema
+    if (change) details = await registryFaults(deps, stream, change)
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'conflict') throw error
+    details = error.details ?? [{ path: '', message: error.message }]
+  }
+  const changed = after ? Object.keys(stream.schema).filter((field) => after[field] !== stream.schema[field]) : []
+  const users = changed.length === 0 ? [] : await listPipelinesOf(deps.db, stream.id)
+  const pipelines = users.flatMap(({ id, name, request }) => {
+    const { source, processors, sink } = Request.parse(request)
+    const configs: [path: string, config: unknown][] = [
+      ...processors.map(({ config }, index): [string, unknown] => [`/processors/${index}/config`, config]),
+      ['/sink/config', sink.config],
+    ]
+    const mentions = configs
+      .map(([path, config]) => ({ path, fields: mentionedFields(config, changed) }))
+      .filter(({ fields }) => fields.length > 0)
+    const reads = source.config.stream_id === stream.id
+    return mentions.length === 0 ? [] : [{ id, name, reads, mentions }]
+  })
+  return { status: 200, body: { compatible: details.length === 0, details, pipelines } }
+})

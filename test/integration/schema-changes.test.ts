@@ -1,0 +1,72 @@
+/** A stream's schema that is to change: what would break is said before, by the registry's own rules and by the pipelines' configs. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { createPipeline, createStream } from '../harness/pipelines.ts'
+
+type Fault = { path: string; message: string }
+type Checked = {
+  compatible: boolean
+  details: Fault[]
+  pipelines: { id: string; name: string; reads: boolean; mentions: { path: string; fields: string[] }[] }[]
+}
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+const check = async (id: string, schema: object) => (await client.call<Checked>('POST', `/v1/streams/${id}/schemas/check`, { schema })).body
+
+describe('a change of a stream’s schema', () => {
+  it('is checked as the change itself would be, and changes nothing', async () => {
+    const { id } = await createStream(client, { a: 'string', n: 'integer' }, { key: 'a' })
+    expect(await check(id, { a: 'string', n: 'number', more: 'string?' })).toEqual({ compatible: true, details: [], pipelines: [] })
+    for (const schema of [{ a: 'string', n: 'string' }, { a: 'string', n: 'integer', more: 'string' }, { n: 'integer' }]) {
+      const { compatible, details } = await check(id, schema)
+      const refused = await client.call('PATCH', `/v1/streams/${id}`, { schema })
+      expect([compatible, refused.status, refused.body.error?.details]).toEqual([false, 409, details])
+    }
+    const kept = await client.call<{ schemas: { schema: object; is_current: boolean }[] }>('GET', `/v1/streams/${id}/schemas`)
+    expect(kept.body.schemas).toMatchObject([{ schema: { a: 'string', n: 'integer' }, is_current: true }])
+  })
+
+  it('is compared with all versions where the mode says so, and the versions are listed', async () => {
+    const { id } = await createStream(client, { a: 'string?', n: 'integer' }, { compatibility: 'BACKWARD_TRANSITIVE' })
+    const second = { a: 'string?', n: 'number' }
+    expect((await client.call('PATCH', `/v1/streams/${id}`, { schema: second })).status).toBe(200)
+    const { body } = await client.call<{ schemas: { schema: object; is_current: boolean }[] }>('GET', `/v1/streams/${id}/schemas`)
+    expect(body.schemas.map(({ schema, is_current }) => [schema, is_current])).toEqual([
+      [second, true],
+      [{ a: 'string?', n: 'integer' }, false],
+    ])
+    expect(await check(id, { ...second, more: 'any?' })).toMatchObject({ compatible: true })
+  })
+
+  it('names the pipelines whose configs name a field that is dropped or changes its type', async () => {
+    const fields = { id: 'string', amount: 'number', city: 'string?', total: 'number?' }
+    const [source, sink] = [await createStream(client, fields, { compatibility: 'NONE' }), await createStream(client, fields)]
+    const name = unique('reader')
+    const steps = [
+      { name: 'dps/filter', config: { field: 'amount', operator: 'gt', value: 1 } },
+      { name: 'dps/cel', config: { filter: 'has(value.city) && value.city != "total"' } },
+    ]
+    const pipelineId = await createPipeline(client, source.id, steps, sink.id, { name })
+    const { compatible, pipelines } = await check(source.id, { id: 'string', amount: 'string', total: 'number?' })
+    expect([compatible, pipelines]).toEqual([
+      true,
+      [
+        {
+          id: pipelineId,
+          name,
+          reads: true,
+          mentions: [
+            { path: '/processors/0/config', fields: ['amount'] },
+            { path: '/processors/1/config', fields: ['city'] },
+          ],
+        },
+      ],
+    ])
+    const other = await check(source.id, { ...fields, id: 'string?' })
+    expect(other.pipelines).toEqual([])
+    expect((await check(sink.id, { ...fields, amount: 'any' })).pipelines.map(({ reads }) => reads)).toEqual([false])
+  })
+})
