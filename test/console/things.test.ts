@@ -56,6 +56,70 @@ describe.skipIf(!hasBrowser)('a stream', () => {
   })
 })
 
+describe.skipIf(!hasBrowser)('a stream’s records and schema', () => {
+  it('are found by key, and what another schema would break is said before it is changed', async () => {
+    const fields = { user: 'string', amount: 'number' }
+    const stream = await createStream(client, fields, { key: 'user', compatibility: 'NONE' })
+    const sink = await createStream(client, { user: 'string', amount: 'any' })
+    await write(client, stream.id, [
+      { user: 'ada', amount: 1 },
+      { user: 'bob', amount: 2 },
+      { user: 'ada', amount: 3 },
+    ])
+    const reader = unique('reader')
+    const step = { name: 'dps/filter', config: { field: 'amount', operator: 'gt', value: 1 } }
+    await createPipeline(client, stream.id, [step], sink.id, { name: reader })
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`streams/${stream.id}`))
+      await page.getByLabel('with the key').fill('ada')
+      await page.getByRole('button', { name: 'Read' }).click()
+      const rows = page.getByRole('region', { name: 'Records', exact: true }).locator('tbody tr')
+      await eventually('those of the key alone', async () => (await rows.count()) === 2)
+      expect(await rows.first().innerText()).toContain('"amount":3')
+      await page.getByText('Change the schema', { exact: true }).click()
+      await page.getByLabel(/^Fields of the next schema/).fill('{"user": "string", "amount": "string"}')
+      expect(await page.getByRole('button', { name: 'Change', exact: true }).isEnabled()).toBe(false)
+      await page.getByRole('button', { name: 'What would break' }).click()
+      await page.getByText('The change is allowed.').waitFor()
+      expect(await page.locator('li', { hasText: reader }).first().innerText()).toContain('its config names amount (step 0)')
+      await page.getByRole('button', { name: 'Change', exact: true }).click()
+      await page.getByText('1 earlier schema').waitFor()
+    })
+    expect((await client.call('GET', `/v1/streams/${stream.id}`)).body.schema).toEqual({ user: 'string', amount: 'string' })
+  })
+})
+
+describe.skipIf(!hasBrowser)('a SmartModule’s versions', () => {
+  it('are listed with their code and tests, and an earlier one is taken up again', async () => {
+    const name = unique('versions')
+    const code = (least: number) => `import { Path, Record } from 'dps'
+const amount = new Path('amount')
+export function filter(record: Record): bool { return record.number(amount) > ${least} }
+`
+    const tests = [{ title: 'keeps large ones', records: [{ value: { amount: 12.5 } }], out: [{ amount: 12.5 }] }]
+    let id = ''
+    for (const least of [5, 7]) {
+      const { body } = await client.call<{ id: string }>('POST', '/v1/smartmodules', {
+        name,
+        source: { language: 'typescript', code: code(least) },
+        tests,
+      })
+      id = body.id
+    }
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`smartmodules/${id}`))
+      await page.getByText('Versions and tests', { exact: true }).click()
+      await page.getByRole('button', { name: 'Show version 1.0.0' }).click()
+      const shown = page.getByRole('region', { name: 'Version 1.0.0' })
+      await shown.getByText('> 5').waitFor()
+      await shown.getByText('keeps large ones').click()
+      expect(await shown.locator('details pre').innerText()).toBe('in   {"amount":12.5}\nout  {"amount":12.5}')
+      await shown.getByRole('button', { name: 'Take this code into the editor' }).click()
+      await page.getByText('What differs from version 1.0.1').waitFor()
+    })
+  })
+})
+
 describe.skipIf(!hasBrowser)('a first pipeline that can’t be made', () => {
   it('leaves nothing behind, and is made once its fault is mended', async () => {
     const name = unique('first')
@@ -76,6 +140,22 @@ describe.skipIf(!hasBrowser)('a first pipeline that can’t be made', () => {
 })
 
 describe.skipIf(!hasBrowser)('the first pipeline', () => {
+  it('is fed by a generator where one asks for it', async () => {
+    const name = unique('fed')
+    await inConsole(async ({ page }) => {
+      await page.goto(at('start'))
+      await page.getByLabel('Name').fill(name)
+      await page.getByLabel(/10 more a second/).check()
+      await page.getByRole('button', { name: 'Make the pipeline' }).click()
+      const shown = async () => Number(/(\d+) in/.exec((await page.locator('.equation').textContent()) ?? '')?.[1] ?? 0)
+      await eventually('it counts', async () => (await shown()) > 10)
+    })
+    const { body } = await client.call<{ pipelines: { id: string; name: string }[] }>('GET', '/v1/pipelines?page_size=100')
+    const made = body.pipelines.filter((each) => each.name.startsWith(name))
+    expect(made.map((each) => each.name).toSorted()).toEqual([`${name}-generator`, `${name}-pipeline`])
+    for (const { id } of made) await client.call('DELETE', `/v1/pipelines/${id}`)
+  })
+
   it('takes its records from a file, and is tried on them before it is made', async () => {
     await inConsole(async ({ page }) => {
       await page.goto(at('start'))

@@ -69,7 +69,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
           <a href={new URL('../docs/', HOME).href} target="_blank">
             Docs
           </a>
-          <a href={`${HOME.pathname}you`}>
+          <a class="you" href={`${HOME.pathname}you`} title={account.name}>
             {member?.name ?? 'key'} · {account.name}
           </a>
           <button type="button" class="plain" onClick={() => (theme.value = NEXT[theme.value])} title="Light, dark, or as the system">

@@ -20,6 +20,7 @@ import { useAction, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
+import { Versions } from '../parts/versions.tsx'
 
 const FIRST = `import { Path, Record } from 'dps'
 
@@ -176,6 +177,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
             }}
           />
         )}
+        {known && <Versions id={known.id} onCode={setCode} />}
       </section>
       <section aria-label="Real records">
         <div class="line">
@@ -231,6 +233,7 @@ export function Editor({ id }: { id: string }) {
           {known.data.built_in ? 'It is built in: its code can’t be changed.' : 'It was deployed as a binary: its code is not here.'}
         </p>
       )}
+      {known.data && (known.data.source === undefined || known.data.built_in) && <Versions id={id} onCode={undefined} />}
       {known.data?.source && !known.data.built_in && <Workbench key={known.data.version} known={known.data} onDeployed={known.refresh} />}
     </>
   )

@@ -54,8 +54,18 @@ const pipelineOf = (name: string, filter: string, source: string, sink: string) 
   sink: { connector_id: 'stream', config: { stream_id: sink } },
 })
 
+/** More records with the same fields, so that there is something to watch. */
+const RATE = 10
+const generated = (schema: Record<string, string>) => ({ records_per_second: RATE, schema })
+
+const feederOf = (name: string, schema: Record<string, string>, source: string) => ({
+  name: `${name}-generator`,
+  source: { connector_id: 'generator', config: generated(schema) },
+  sink: { connector_id: 'stream', config: { stream_id: source } },
+})
+
 /** The whole form by other ways. Throws for records that are none. */
-function waysOf(name: string, text: string, filter: string): Ways {
+function waysOf(name: string, text: string, filter: string, isFed: boolean): Ways {
   const records = rowsOf(text)
   needed(name, records)
   const schema = schemaOf(records)
@@ -63,13 +73,17 @@ function waysOf(name: string, text: string, filter: string): Ways {
   const steps = filter.trim() === '' ? [] : [{ module: 'dps/cel', with: { filter } }]
   const yaml = asYaml(name, {
     streams: { [name]: { schema }, [`${name}-filtered`]: { schema } },
-    pipelines: { [`${name}-pipeline`]: { source: { stream: name }, steps, sink: { stream: `${name}-filtered` } } },
+    pipelines: {
+      [`${name}-pipeline`]: { source: { stream: name }, steps, sink: { stream: `${name}-filtered` } },
+      ...(isFed ? { [`${name}-generator`]: { source: { connector: 'generator', with: generated(schema) }, sink: { stream: name } } } : {}),
+    },
   })
   return {
     curl: asCurl([
       { method: 'POST', path: '/streams', body: { name, schema }, into: 'SOURCE', take: 'id' },
       { method: 'POST', path: '/streams', body: { name: `${name}-filtered`, schema }, into: 'SINK', take: 'id' },
       { method: 'POST', path: `/streams/${source}/data`, body: { records } },
+      ...(isFed ? [{ method: 'POST', path: '/pipelines', body: feederOf(name, schema, source) }] : []),
       { method: 'POST', path: '/pipelines', body: pipelineOf(name, filter, source, sink) },
     ]),
     dps: `# what YAML shows, as ${name}.yaml; the records, one a line, as ${name}.ndjson\ndps apply ${operand(`${name}.yaml`)}\ndps produce ${operand(name)} ${quoted(`${name}.ndjson`)}`,
@@ -82,6 +96,7 @@ export function Start() {
   const [name, setName] = useState('orders')
   const [text, setText] = useState(SAMPLE)
   const [filter, setFilter] = useState('value.amount > 50.0')
+  const [isFed, setIsFed] = useState(false)
   const [traces, setTraces] = useState<Trace[]>()
   const { run, isBusy, failure } = useAction()
 
@@ -91,17 +106,22 @@ export function Start() {
     const made: string[] = []
     const create = async (own: string): Promise<string> => {
       const { id } = await post<{ id: string }>('/streams', { name: own, schema })
-      made.push(id)
+      made.push(`/streams/${id}`)
       return id
     }
     try {
       const [source, sink] = [await create(name), await create(`${name}-filtered`)]
       await post(`/streams/${source}/data`, { records: rows })
+      if (isFed) {
+        const feeder = await post<{ pipeline_id: string }>('/pipelines', feederOf(name, schema, source))
+        // Before the stream that it writes.
+        made.unshift(`/pipelines/${feeder.pipeline_id}`)
+      }
       const { pipeline_id } = await post<{ pipeline_id: string }>('/pipelines', pipelineOf(name, filter, source, sink))
       route(`${HOME.pathname}pipelines/${pipeline_id}`)
     } catch (error) {
       // The next attempt begins anew, perhaps with other fields.
-      await Promise.allSettled(made.map((id) => remove(`/streams/${id}`)))
+      for (const path of made) await remove(path).catch(() => {})
       throw error
     }
   }
@@ -151,6 +171,10 @@ export function Start() {
             </button>
           ))}
         </p>
+        <label>
+          <input type="checkbox" checked={isFed} onChange={({ currentTarget }) => setIsFed(currentTarget.checked)} /> and {RATE} more a
+          second from a generator, with the same fields, so that there is something to watch
+        </label>
         <Refused failure={failure} />
         <div class="actions">
           <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
@@ -160,7 +184,7 @@ export function Start() {
         </div>
       </form>
       {traces && <Results traces={traces} />}
-      <SameAs of="curl, dps or YAML" ways={() => waysOf(name, text, filter)} />
+      <SameAs of="curl, dps or YAML" ways={() => waysOf(name, text, filter, isFed)} />
     </>
   )
 }

@@ -15,6 +15,7 @@ import { HOME, post, urlOf, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { Badge, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Remove } from '../parts/remove.tsx'
+import { StreamSchema } from '../parts/stream-schema.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { rowsOf } from '../rows.ts'
@@ -110,23 +111,25 @@ function Tail({ id }: { id: string }) {
 /** Records of any place, the newest without one; where is in the address. */
 function Browse({ id, partitions }: { id: string; partitions: number }) {
   const { query, path, route } = useLocation()
-  const { partition, offset, timestamp } = query
-  const records = useQuery<GetStreamRecordsResponse>(withQuery(`/streams/${id}/records`, { partition, offset, timestamp, limit: PAGE }))
+  const { partition, offset, timestamp, key } = query
+  const asked = { partition, offset, timestamp, key }
+  const records = useQuery<GetStreamRecordsResponse>(withQuery(`/streams/${id}/records`, { ...asked, limit: PAGE }))
   const at = (to: number): string => withQuery(path, { partition, offset: Math.max(0, to) })
+  const isPlaced = Object.values(asked).some((each) => each !== undefined)
   return (
     <section aria-labelledby="records">
       <h2 id="records">Records</h2>
       <form
         class="line"
-        key={`${partition}/${offset}/${timestamp}`}
+        key={Object.values(asked).join()}
         onSubmit={(event) => {
           event.preventDefault()
           const form = new FormData(event.currentTarget)
           const time = String(form.get('time'))
           const from = String(form.get('offset'))
           // Each partition has offsets of its own.
-          const asked = { partition: String(form.get('partition')) || (from === '' ? '' : '0'), offset: from }
-          route(withQuery(path, { ...asked, timestamp: time === '' ? undefined : new Date(time).toISOString() }))
+          const place = { partition: String(form.get('partition')) || (from === '' ? '' : '0'), offset: from, key: String(form.get('key')) }
+          route(withQuery(path, { ...place, timestamp: time === '' ? undefined : new Date(time).toISOString() }))
         }}
       >
         <label>
@@ -144,11 +147,14 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
         <label>
           or from <input name="time" type="datetime-local" step="1" />
         </label>
+        <label>
+          with the key <input name="key" size={12} spellcheck={false} defaultValue={key ?? ''} />
+        </label>
         <button>Read</button>
-        <button type="button" onClick={() => (offset === undefined && timestamp === undefined ? records.refresh() : route(path))}>
+        <button type="button" onClick={() => (isPlaced ? route(path) : records.refresh())}>
           Newest
         </button>
-        {partition !== undefined && offset !== undefined && (
+        {partition !== undefined && offset !== undefined && key === undefined && (
           <>
             {Number(offset) > 0 && <a href={at(Number(offset) - PAGE)}>← before</a>}
             {records.data?.records.length === PAGE && <a href={at(Number(offset) + PAGE)}>after →</a>}
@@ -156,10 +162,13 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
         )}
       </form>
       <Loaded query={records}>
-        {({ records: found, truncated }) => (
+        {({ records: found, truncated, incomplete }) => (
           <>
-            {found.length === 0 && <p class="quiet">There are no records at this place.</p>}
+            {found.length === 0 && !incomplete && <p class="quiet">There are no records at this place.</p>}
             {found.length > 0 && <RecordTable label="Records" records={offset === undefined ? found.toReversed() : found} />}
+            {incomplete && (
+              <p class="quiet">The search was ended before all records were looked at: give a partition, an offset or a time.</p>
+            )}
             {truncated && <p class="quiet">Fewer than asked for: they are large.</p>}
           </>
         )}
@@ -231,56 +240,45 @@ export function Stream({ id }: { id: string }) {
   const data = useQuery<GetStreamDataResponse>(`/streams/${id}/data?limit=1`)
   return (
     <Loaded query={stream}>
-      {({ name, status, status_reason, description, schema, topic, partitions, format, key }) => (
-        <>
-          <Title text={name}>
-            <Badge text={status} />
-            <Remove what="delete" scope="streams:write" path={`/streams/${id}`} onDone={() => route(`${HOME.pathname}streams`)} />
-          </Title>
-          {description && <p>{description}</p>}
-          {status_reason && <p class="refused">{status_reason}</p>}
-          <dl class="figures">
-            <Figure name="records">{data.data ? count(data.data.pagination.total) : '…'}</Figure>
-            <Figure name="partitions">{partitions}</Figure>
-            <Figure name="format">{format}</Figure>
-            <Figure name="key">{key ?? 'none'}</Figure>
-          </dl>
-          <p class="quiet">
-            topic <code>{topic}</code>
-          </p>
-          <div>
-            <section aria-labelledby="schema">
-              <h2 id="schema">Schema</h2>
-              <table>
-                <tbody>
-                  {Object.entries(schema).map(([field, type]) => (
-                    <tr key={field}>
-                      <th scope="row">{field}</th>
-                      <td>{type}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </section>
-          </div>
-          <Users id={id} />
-          <Browse key={`${id}/${writes}`} id={id} partitions={partitions} />
-          {may('streams:write') && (
-            <details>
-              <summary>Write records</summary>
-              <Write
-                id={id}
-                name={name}
-                onWritten={() => {
-                  data.refresh()
-                  setWrites(writes + 1)
-                }}
-              />
-            </details>
-          )}
-          <Tail id={id} />
-        </>
-      )}
+      {(found) => {
+        const { name, status, status_reason, description, topic, partitions, format, key } = found
+        return (
+          <>
+            <Title text={name}>
+              <Badge text={status} />
+              <Remove what="delete" scope="streams:write" path={`/streams/${id}`} onDone={() => route(`${HOME.pathname}streams`)} />
+            </Title>
+            {description && <p>{description}</p>}
+            {status_reason && <p class="refused">{status_reason}</p>}
+            <dl class="figures">
+              <Figure name="records">{data.data ? count(data.data.pagination.total) : '…'}</Figure>
+              <Figure name="partitions">{partitions}</Figure>
+              <Figure name="format">{format}</Figure>
+              <Figure name="key">{key ?? 'none'}</Figure>
+            </dl>
+            <p class="quiet">
+              topic <code>{topic}</code>
+            </p>
+            <StreamSchema key={found.schema_id} stream={found} onChanged={stream.refresh} />
+            <Users id={id} />
+            <Browse key={`${id}/${writes}`} id={id} partitions={partitions} />
+            {may('streams:write') && (
+              <details>
+                <summary>Write records</summary>
+                <Write
+                  id={id}
+                  name={name}
+                  onWritten={() => {
+                    data.refresh()
+                    setWrites(writes + 1)
+                  }}
+                />
+              </details>
+            )}
+            <Tail id={id} />
+          </>
+        )
+      }}
     </Loaded>
   )
 }
