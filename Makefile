@@ -20,13 +20,14 @@ test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and r
 	@$(NODE) test/run.ts $(ONLY)
 
 check: node_modules/.installed ## check format, lint, types, generated pages and the rules of the house
-	@oxfmt --check .
-	@oxlint --deny-warnings
-	@tsc --noEmit
-	@tsc --noEmit -p services/console
+	@echo '— format'; oxfmt --check .
+	@echo '— lint'; oxlint --deny-warnings
+	@echo '— types'; tsc --noEmit
+	@echo '— types of the console'; tsc --noEmit -p services/console
+	@echo '— generated pages and clients'
 	@for page in connectors errors settings status-table; do $(NODE) docs/write-$$page.ts --check || exit 1; done
 	@$(NODE) clients/generate/main.ts --check
-	@$(NODE) test/run.ts test/house
+	@echo '— rules of the house'; $(NODE) test/run.ts test/house
 
 build: node_modules/.installed ## build the console and the documentation
 	@$(NODE) deploy/local/web-pages.ts
