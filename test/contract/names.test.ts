@@ -25,6 +25,19 @@ it.each([
   expect((await client.call('GET', `/v1/connectors/${connector}`)).status).toBe(200)
 })
 
+it('a SmartModule and its versions are read by its name as by its id', async () => {
+  const [id, name] = [await moduleId(client, 'dps/filter'), encodeURIComponent('dps/filter')]
+  for (const rest of ['', '/versions', '/versions/1.0.0']) {
+    const [byId, byName] = [
+      await client.call('GET', `/v1/smartmodules/${id}${rest}`),
+      await client.call('GET', `/v1/smartmodules/${name}${rest}`),
+    ]
+    expect([byName.status, byName.body]).toEqual([200, byId.body])
+  }
+  // What is deleted is named by what no other thing will be called.
+  expect((await client.call('DELETE', `/v1/smartmodules/${name}`)).status).toBe(404)
+})
+
 it('a pipeline with an unknown connector name is refused, naming the member', async () => {
   const stream = await createStream(client, { n: 'integer' })
   const refused = await client.call('POST', '/v1/pipelines', {

@@ -8,7 +8,7 @@ import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
 import type { Deps } from '../deps.ts'
 import type { Queryable } from '../store/database.ts'
 import {
-  findSmartModule,
+  findSmartModuleReferred,
   findSmartModuleByName,
   findVersion,
   getBinary,
@@ -75,7 +75,7 @@ async function findByIdOrName(
   accountId: string,
   text: string,
 ): Promise<{ current: CurrentSmartModule | undefined; version?: string }> {
-  const current = (await findSmartModule(db, accountId, text)) ?? (await findSmartModuleByName(db, accountId, text))
+  const current = await findSmartModuleReferred(db, accountId, text)
   const at = text.lastIndexOf('@')
   if (current || at < 1) return { current }
   return { current: await findSmartModuleByName(db, accountId, text.slice(0, at)), version: text.slice(at + 1) }

@@ -65,6 +65,11 @@ export async function findSmartModuleByName(db: Queryable, accountId: string, na
   return visibleSmartModules(db, accountId).where('name', name).first()
 }
 
+/** The SmartModule that a request refers to, by its id or its name. */
+export async function findSmartModuleReferred(db: Queryable, accountId: string, text: string): Promise<CurrentSmartModule | undefined> {
+  return (await findSmartModule(db, accountId, text)) ?? (await findSmartModuleByName(db, accountId, text))
+}
+
 type RowWithTests = VersionRow & { tests_text: string | null }
 /** The versions with their tests as text: parsed by the driver, their numbers would lose digits. */
 export const versionsWithTests = (db: Queryable) =>

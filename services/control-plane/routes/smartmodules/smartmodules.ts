@@ -10,6 +10,7 @@ import { notFound, ServiceError } from '../../service-error.ts'
 import {
   deleteSmartModuleRow,
   findSmartModule,
+  findSmartModuleReferred,
   findVersion,
   getBinary,
   listVersionsPage,
@@ -29,7 +30,7 @@ export const listSmartModulesOperation = operation(listSmartModulesContract, asy
 )
 
 export const getSmartModuleOperation = operation(getSmartModuleContract, async ({ db }, caller, { params }) => {
-  const row = await findSmartModule(db, caller.accountId, params.id)
+  const row = await findSmartModuleReferred(db, caller.accountId, params.id)
   if (!row) throw notFound('the SmartModule')
   const { status, kind, sha256, bytes, account_id, config, input_format, output_format } = row
   const source = (await findVersion(db, row.id, row.version))?.source
@@ -52,13 +53,13 @@ export const getSmartModuleOperation = operation(getSmartModuleContract, async (
 const showVersion = ({ version, kind, sha256, bytes, created_at }: VersionRow) => ({ version, kind, sha256, bytes, created_at })
 
 export const listVersionsOperation = operation(listVersionsContract, async ({ db }, caller, { params, query }) => {
-  const row = await findSmartModule(db, caller.accountId, params.id)
+  const row = await findSmartModuleReferred(db, caller.accountId, params.id)
   if (!row) throw notFound('the SmartModule')
   return listReply('versions', await listVersionsPage(db, row.id, query), query, showVersion)
 })
 
 export const getVersionOperation = operation(getVersionContract, async ({ db }, caller, { params, query }) => {
-  const row = await findSmartModule(db, caller.accountId, params.id)
+  const row = await findSmartModuleReferred(db, caller.accountId, params.id)
   const version = row && (await findVersion(db, row.id, params.version))
   if (!version) throw notFound('the version')
   const { config, input_format, output_format, source, tests } = version
