@@ -13,6 +13,7 @@ export default defineConfig({
   root: import.meta.dirname,
   base: './',
   plugins: [SDK_WORDS],
-  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  // Without `development: false` the size would depend on NODE_ENV, which tests set: each element would bring its file's name.
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
   build: { outDir: 'dist', emptyOutDir: true, assetsInlineLimit: 0, modulePreload: { polyfill: false }, target: 'es2022' },
 })
