@@ -1,5 +1,4 @@
-/** Records to and from web services that misbehave on purpose, from webhooks, and from the generator. */
-import { createHmac } from 'node:crypto'
+/** Records to and from web services that misbehave on purpose. */
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
@@ -7,13 +6,9 @@ import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { trimIntake } from '../../services/control-plane/reconciler/trim-intakes.ts'
-import { createKafka } from '../../shared/kafka/admin/admin.ts'
-import { openCluster } from '../../shared/kafka/cluster.ts'
-import { serviceNames } from '../../shared/model/definition.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
-import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -233,168 +228,5 @@ describe('a web service as a source', () => {
     expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 6])
     await client.call('DELETE', `/v1/pipelines/${id}`)
     web.close()
-  })
-})
-
-describe('a webhook', () => {
-  const sign = (body: string, secret: string) => `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
-  const push = (id: string, body: string, headers: Record<string, string>) =>
-    fetch(`${service().apiUrl}/api/v1/ingest/${id}`, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } })
-
-  it('accepts signed records without a token, and answers all others with the same 401', async () => {
-    const secretName = name('hook')
-    await client.call('POST', '/v1/secrets', { name: secretName, value: 'a key of theirs' })
-    const to = await createStream(client, { n: 'integer' })
-    const other = await connect(client, { connector_id: 'conn_generator', config: { records_max: 1 } }, [], {
-      connector_id: 'conn_blackhole',
-      config: {},
-    })
-    const id = await connect(
-      client,
-      { connector_id: 'conn_webhook', config: { secret: { $secret: secretName }, header: 'X-Hub-Signature-256' } },
-      [],
-      stream(to.id),
-    )
-    const body = JSON.stringify(numbers(0, 3))
-    const good = { 'X-Hub-Signature-256': sign(body, 'a key of theirs') }
-    const answer = await push(id, body, good)
-    expect([answer.status, await answer.json()]).toEqual([202, { records: 3 }])
-    expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
-    expect((await push(id, '{"n":3}', { 'X-Hub-Signature-256': sign('{"n":3}', 'a key of theirs').slice(7) })).status).toBe(202)
-    // Repeated under the same key: taken once.
-    const repeated = { 'X-Hub-Signature-256': sign('{"n":4}', 'a key of theirs'), 'Idempotency-Key': unique('key') }
-    for (let i = 0; i < 3; i++) expect((await push(id, '{"n":4}', repeated)).status).toBe(202)
-    const refusals = await Promise.all([
-      push(id, body, {}),
-      push(id, body, { 'X-Hub-Signature-256': sign(body, 'another key') }),
-      push(id, `${body} `, good),
-      push(other, body, good),
-      push('pl_00000000000000000000000000', body, good),
-    ])
-    const words = await Promise.all(refusals.map(async (each) => ((await each.json()) as { error: { message: string } }).error.message))
-    expect(refusals.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
-    expect(new Set(words).size).toBe(1)
-    await waitForTotal(client, to.id, 5)
-    const bad = '{"n":'
-    expect((await push(id, bad, { 'X-Hub-Signature-256': sign(bad, 'a key of theirs') })).status).toBe(400)
-    await client.call('DELETE', `/v1/pipelines/${id}`)
-    expect((await push(id, body, good)).status).toBe(401)
-  })
-
-  const hex = (secret: string, ...parts: string[]) => createHmac('sha256', secret).update(parts.join('')).digest('hex')
-  const seconds = (ago = 0) => String(Math.floor(Date.now() / 1000) - ago)
-  it.each([
-    ['github', (body: string, secret: string) => ({ 'X-Hub-Signature-256': `sha256=${hex(secret, body)}` }), undefined],
-    [
-      'stripe',
-      (body: string, secret: string, at = seconds()) => ({
-        'Stripe-Signature': `t=${at},v1=${'0'.repeat(64)},v1=${hex(secret, `${at}.`, body)},v0=x`,
-      }),
-      seconds(400),
-    ],
-    [
-      'slack',
-      (body: string, secret: string, at = seconds()) => ({
-        'X-Slack-Request-Timestamp': at,
-        'X-Slack-Signature': `v0=${hex(secret, `v0:${at}:`, body)}`,
-      }),
-      seconds(-400),
-    ],
-  ] as const)('accepts %s signatures by the current or previous secret, and keeps chosen headers', async (scheme, headersOf, late) => {
-    const [current, previous] = [name('current'), name('previous')]
-    await client.call('POST', '/v1/secrets', { name: current, value: 'the new key' })
-    await client.call('POST', '/v1/secrets', { name: previous, value: 'the old key' })
-    const to = await createStream(client, { n: 'integer' })
-    const config = { scheme, secret: { $secret: current }, previous_secret: { $secret: previous }, keep_headers: ['X-Event', 'X-None'] }
-    const id = await connect(client, { connector_id: 'conn_webhook', config }, [], stream(to.id))
-    const body = '{"n":1}'
-    for (const secret of ['the new key', 'the old key'])
-      expect((await push(id, body, { ...headersOf(body, secret), 'X-Event': 'push' })).status).toBe(202)
-    expect((await push(id, body, headersOf(body, 'another key'))).status).toBe(401)
-    const challenge = '{"type":"url_verification","challenge":"are you there?"}'
-    if (scheme === 'slack') {
-      const answer = await push(id, challenge, headersOf(challenge, 'the new key'))
-      expect([answer.status, await answer.json()]).toEqual([200, { challenge: 'are you there?' }])
-      expect((await push(id, challenge, headersOf(challenge, 'another key'))).status).toBe(401)
-    }
-    expect((await push(id, '{"n":2}', headersOf(body, 'the new key'))).status).toBe(401)
-    if (late !== undefined) expect((await push(id, body, headersOf(body, 'the new key', late))).status).toBe(401)
-    await waitForTotal(client, to.id, 2)
-    const found: unknown[] = []
-    const consumer = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).consumer({
-      groupId: unique('headers'),
-    })
-    await consumer.connect()
-    await consumer.subscribe({ topics: [to.topic], fromBeginning: true })
-    await consumer.run({
-      eachMessage: async ({ message }) =>
-        void found.push(Object.entries(message.headers ?? {}).map(([key, value]) => [key, String(value)])),
-    })
-    await eventually('both are read', async () => found.length === 2)
-    await consumer.disconnect()
-    expect(found).toEqual([[['x-event', 'push']], [['x-event', 'push']]])
-  })
-})
-
-describe('the generator', () => {
-  it('makes exactly records_max records, each once, even when it is paused and resumed', async () => {
-    const to = await createStream(client, { n: 'integer', text: 'string' })
-    const id = await connect(
-      client,
-      { connector_id: 'conn_generator', config: { records_per_second: 2000, records_max: 5000, seed: 7 } },
-      [],
-      stream(to.id),
-    )
-    await waitForTotal(client, to.id, 500)
-    expect((await client.call('POST', `/v1/pipelines/${id}/pause`)).status).toBe(200)
-    await waitForStatus(client, id, 'paused')
-    expect((await client.call('POST', `/v1/pipelines/${id}/resume`)).status).toBe(200)
-    await waitForTotal(client, to.id, 5000)
-    const all = (await readAll(client, to.id)).map(({ n }) => n as number).sort((a, b) => a - b)
-    expect(all).toEqual(numbers(0, 5000).map(({ n }) => n))
-  })
-
-  it('feeds a blackhole, and every record is accounted for', async () => {
-    const id = await connect(client, { connector_id: 'conn_generator', config: { records_per_second: 5000, records_max: 2000 } }, [], {
-      connector_id: 'conn_blackhole',
-      config: {},
-    })
-    await eventually('every record is accounted for', async () => {
-      const { body } = await client.call<{ totals: { out: number } }>('GET', `/v1/pipelines/${id}/accounting`)
-      return body.totals?.out === 2000
-    })
-  })
-})
-
-describe('an intake topic', () => {
-  it('is trimmed only of records that are both handled and old', async () => {
-    const id = await connect(client, { connector_id: 'conn_generator', config: { records_per_second: 5000, records_max: 400 } }, [], {
-      connector_id: 'conn_blackhole',
-      config: {},
-    })
-    await eventually('everything was handled', async () => {
-      const { body } = await client.call<{ totals: { out: number } }>('GET', `/v1/pipelines/${id}/accounting`)
-      return body.totals?.out === 400
-    })
-    const names = serviceNames(service().env.DPS_PREFIX!)
-    const [groupId, topic] = [names.pipelineGroup(id), names.intakeTopic(service().accounts.other.account_id, id)]
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'trim', now: () => Date.now() })
-    const admin = createKafka(service().brokers, 'trim').admin()
-    await admin.connect()
-    const withAdmin = async <T>(work: (client: typeof admin) => Promise<T>) => work(admin)
-    const layout = (await cluster.describeTopic(topic))!
-    const partitions = [...layout.leaders.keys()]
-    const left = async () => {
-      const [starts, ends] = [await cluster.offsets(layout, partitions, 'earliest'), await cluster.offsets(layout, partitions, 'latest')]
-      return partitions.reduce((sum, each) => sum + Number(ends.get(each)! - starts.get(each)!), 0)
-    }
-    const before = await left()
-    await trimIntake({ cluster, withAdmin }, groupId, topic, Date.now() - 3_600_000)
-    expect(await left()).toBe(before)
-    await trimIntake({ cluster, withAdmin }, groupId, topic, Date.now() + 3_600_000)
-    // Transaction markers after the last committed offset may stay.
-    expect(await left()).toBeLessThanOrEqual(partitions.length)
-    await admin.disconnect()
-    await cluster.close()
   })
 })

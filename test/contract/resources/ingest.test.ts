@@ -49,5 +49,5 @@ describeAnswers(contractsOf(ingestApi), {
       [415, 'to a body of another type', () => push('x', { 'Content-Type': 'image/png' })],
     ],
   },
-  unshown: { ingest: [200, 'Slack asks for its challenge (test/integration/web-services.test.ts)'] },
+  unshown: { ingest: [200, 'Slack asks for its challenge (test/integration/webhook.test.ts)'] },
 })
