@@ -25,6 +25,8 @@ export type Delivery = {
   resetAt: number
   /** Opaque text, stored with the position by sinks that keep one. */
   note: string
+  /** Offsets of the range whose records have become dead letters, or are about to: they are not among the rows. */
+  deadLettered: readonly bigint[]
 }
 
 /** Returns the run's part of a delivery's name, for systems that identify deliveries by name. It changes with every reset. */

@@ -84,6 +84,7 @@ export function deliveryOf(context: ConnectorContext, from: number, to: number, 
     revision: 1,
     resetAt: 0,
     note: `${to}`,
+    deadLettered: [],
   }
 }
 

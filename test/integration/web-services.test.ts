@@ -161,6 +161,31 @@ describe('a web service as a sink', () => {
     web.close()
   })
 
+  it('gets no record twice under two keys when it fails now and then, and refuses some records', async () => {
+    const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    const accepted = new Map<number, Set<string>>()
+    let others = 0
+    const web = await openWebService(({ body, headers }) => {
+      if (/"n":(77|612)\b/.test(body)) return { status: 422 }
+      others++
+      // What a proxy answers whose service has taken the request.
+      if (others % 7 === 3) return { status: 503, headers: { 'retry-after': '0' } }
+      for (const line of body.trimEnd().split('\n').filter(Boolean)) {
+        const { n } = JSON.parse(line) as { n: number }
+        accepted.set(n, (accepted.get(n) ?? new Set()).add(String(headers['idempotency-key'])))
+      }
+      return { status: others % 7 === 5 ? 500 : 200 }
+    })
+    const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url, batch_size: 50 } })
+    await write(client, from.id, numbers(0, 1000))
+    await eventually('two dead letters, and the others are there', async () => (await letters(id)).total === 2 && accepted.size === 998)
+    expect([...accepted].filter(([, keys]) => keys.size > 1)).toEqual([])
+    // The refused records were searched for once each, though some requests failed meanwhile.
+    expect(web.bodies.filter(({ status }) => status === 422).length).toBeLessThan(20)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    web.close()
+  })
+
   it('gets an account’s secret as bearer token, and the secret appears in no answer, log, metric, table or topic', async () => {
     const planted = `planted-${unique('secret')}-value`
     const secret = await client.call<{ id: string }>('POST', '/v1/secrets', { name: name('token'), value: planted })

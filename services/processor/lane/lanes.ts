@@ -26,6 +26,8 @@ export type OpenChain = {
   refuse(partition: number, records: readonly RefusedRecord[]): void
   /** These records already have dead letters. */
   addDeadLettered(partition: number, offsets: readonly bigint[]): void
+  /** Records of the range `from` to before `to` that the sink refused or that have dead letters. */
+  failedIn(partition: number, from: bigint, to: bigint): bigint[]
   /**
    * Runs one round, until about `outputBytesMax` were made of it; rejects with `round_lost`, `retry_later` or `failed`. The buffers of
    * `partitions` are gone afterwards.
@@ -219,6 +221,7 @@ function handleOf(chain: Registered, { threads, turns, roundId, close }: Around)
     },
     refuse: (partition, records) => chain.replayBook.refuse(partition, records),
     addDeadLettered: (partition, offsets) => chain.replayBook.addDeadLettered(partition, offsets),
+    failedIn: (partition, from, to) => chain.replayBook.failedIn(partition, from, to),
     close: () => close(chain),
   }
 }

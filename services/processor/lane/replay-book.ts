@@ -19,6 +19,8 @@ export type ReplayBook = {
   refuse(partition: number, records: readonly RefusedRecord[]): void
   /** These records already have dead letters: they fail in any case, and no second dead letter is written. */
   addDeadLettered(partition: number, offsets: readonly bigint[]): void
+  /** Records of the range `from` to before `to` that the sink refused or that have dead letters. */
+  failedIn(partition: number, from: bigint, to: bigint): bigint[]
   /** Forgets everything before the end of a committed round. */
   settle(outcomes: readonly PartitionOutcome[]): void
 }
@@ -69,6 +71,11 @@ export function createReplayBook(): ReplayBook {
     addDeadLettered(partition, offsets) {
       const { deadLettered } = pageOf(partition)
       for (const offset of offsets) deadLettered.add(offset)
+    },
+    failedIn(partition, from, to) {
+      const page = pages.get(partition)
+      if (!page) return []
+      return [...new Set([...page.refused.keys(), ...page.deadLettered])].filter((offset) => offset >= from && offset < to)
     },
     settle(outcomes) {
       for (const { partition, nextOffset } of outcomes) {

@@ -1,7 +1,8 @@
 /**
  * Sends batches of records as requests. A range is planned before it is sent, and every process cuts it into the same requests, so that a
- * request's idempotency key stays the same across retries and crashes. If a range fails in the middle, this process remembers what was
- * accepted and does not resend it. After a crash it is sent again, under the same keys: at least once.
+ * request's idempotency key stays the same across retries and crashes. If a range fails in the middle, this process remembers what has become
+ * of each request: what was accepted is not resent, and a refused record is not searched for again. After a crash the range is sent again,
+ * under the same keys: at least once.
  */
 import { reasonOf } from '../../errors/reason-of.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
@@ -10,6 +11,7 @@ import { deliveryNameOf, type Delivery, type OpenSink, type RefusedRecord, type 
 import type { HttpSinkConfig } from './connector.ts'
 import { openHttpClient, textOf } from '../http-client.ts'
 import { createBreaker } from './breaker.ts'
+import { cutRange, halve, reopenRefused, type Request } from './requests.ts'
 
 const RANGE_BYTES = 4 << 20
 const RANGE_RECORDS = 10_000
@@ -27,6 +29,19 @@ function rowsOf(pieces: readonly Rows[]): Row[] {
   return pieces.flatMap(({ bytes, ends, offsets, count }) =>
     Array.from({ length: count }, (_, row) => ({ bytes, start: row === 0 ? 0 : ends[row - 1]!, end: ends[row]!, offset: offsets[row]! })),
   )
+}
+
+/** The request's rows among all, which are in the order of their offsets. */
+function within(rows: readonly Row[], { first, last }: Request): readonly Row[] {
+  let [low, high] = [0, rows.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (rows[middle]!.offset < first) low = middle + 1
+    else high = middle
+  }
+  let end = low
+  while (end < rows.length && rows[end]!.offset <= last) end++
+  return rows.slice(low, end)
 }
 
 /** Rows end with a line break, which separates them in ndjson; an array has commas instead. */
@@ -48,8 +63,8 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
   const client = openHttpClient(config, context)
   const breaker = createBreaker(context.now)
   const headers = { 'content-type': config.format === 'ndjson' ? 'application/x-ndjson' : 'application/json' }
-  /** By partition: the current range, and its offsets that were accepted already. */
-  const sent = new Map<number, { name: string; offsets: Set<number> }>()
+  /** By partition: the current range and its requests. */
+  const sent = new Map<number, { name: string; requests: Request[] }>()
 
   type Answer =
     | { kind: 'taken' }
@@ -83,35 +98,43 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
       return { kind: 'retry', afterMs: retryAfterMs(answer.headers.get('retry-after'), context.now()), reason: message }
     }
     if (CONFIG.has(status) || status < 400) return { kind: 'permanent', reason: message }
+    // It works: only the records are wrong.
+    breaker.succeeded()
     return { kind: 'refused', code: `http_${status}`, message }
   }
 
-  /** Sends the rows. If they are refused, sends each half, until the records at fault are alone. */
+  /** Sends what is left of a request. If it is refused, sends each half, until the records at fault are alone. */
   async function deliver(
     range: string,
+    request: Request,
     rows: readonly Row[],
-    taken: Set<number>,
     faults: RefusedRecord[],
     signal: AbortSignal,
   ): Promise<Exclude<Answer, { kind: 'taken' | 'refused' }> | undefined> {
-    const [first, last] = [rows[0]!, rows.at(-1)!]
-    const answer = await post(`${range}/${first.offset}-${last.offset}/${rows.length}`, rows, signal)
-    if (answer.kind === 'taken') {
-      for (const { offset } of rows) taken.add(offset)
+    if (request.isTaken) return undefined
+    if (request.refused) {
+      faults.push(request.refused)
       return undefined
     }
-    if (answer.kind !== 'refused') return answer
-    if (first.offset === last.offset) {
-      faults.push({ offset: BigInt(first.offset), code: answer.code, message: answer.message })
-      return undefined
+    const own = within(rows, request)
+    const [first, last] = [own[0], own.at(-1)]
+    if (!first || !last) return undefined
+    if (!request.halves) {
+      const answer = await post(`${range}/${first.offset}-${last.offset}/${own.length}`, own, signal)
+      if (answer.kind === 'taken') {
+        request.isTaken = true
+        return undefined
+      }
+      if (answer.kind !== 'refused') return answer
+      if (first.offset === last.offset) {
+        request.refused = { offset: BigInt(first.offset), code: answer.code, message: answer.message }
+        faults.push(request.refused)
+        return undefined
+      }
     }
-    const middle = rows[rows.length >> 1]!.offset
-    // All rows of a record go together: it must not arrive in part when the rest is refused.
-    const cut =
-      middle === first.offset ? rows.findIndex(({ offset }) => offset !== middle) : rows.findIndex(({ offset }) => offset === middle)
-    return (
-      (await deliver(range, rows.slice(0, cut), taken, faults, signal)) ?? (await deliver(range, rows.slice(cut), taken, faults, signal))
-    )
+    const offsets = own.map(({ offset }) => offset)
+    const [left, right] = request.halves ?? halve(request, offsets)
+    return (await deliver(range, left, own, faults, signal)) ?? (await deliver(range, right, own, faults, signal))
   }
 
   return {
@@ -126,19 +149,22 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
           reason: `the web service has failed too often; the next try is in ${Math.ceil(waitMs / 1000)} s`,
         }
       const range = `${deliveryNameOf(delivery)}/${delivery.topicId}/${delivery.partition}/${delivery.from}-${delivery.to}`
+      const rows = rowsOf(pieces)
       let known = sent.get(delivery.partition)
-      if (known?.name !== range) sent.set(delivery.partition, (known = { name: range, offsets: new Set() }))
-      const { offsets: taken } = known
-      const rows = rowsOf(pieces).filter(({ offset }) => !taken.has(offset))
-      const faults: RefusedRecord[] = []
-      for (let at = 0; at < rows.length;) {
-        let end = Math.min(at + config.batch_size, rows.length)
-        while (end < rows.length && rows[end]!.offset === rows[end - 1]!.offset) end++
-        const failure = await deliver(range, rows.slice(at, end), taken, faults, signal)
-        if (failure) return failure
-        at = end
+      if (known?.name !== range) {
+        const offsets = rows.map(({ offset }) => offset)
+        const requests = cutRange(offsets, delivery.deadLettered.map(Number), config.batch_size)
+        sent.set(delivery.partition, (known = { name: range, requests }))
       }
-      if (faults.length > 0) return { kind: 'at_fault', records: faults }
+      const faults: RefusedRecord[] = []
+      for (const request of known.requests) {
+        const failure = await deliver(range, request, rows, faults, signal)
+        if (failure) return failure
+      }
+      if (faults.length > 0) {
+        reopenRefused(known.requests)
+        return { kind: 'at_fault', records: faults }
+      }
       sent.delete(delivery.partition)
       return { kind: 'delivered' }
     },

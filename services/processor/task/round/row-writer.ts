@@ -188,15 +188,17 @@ async function writeRange(options: RowWriterOptions, delivery: Delivery, { rows,
 }
 
 function deliveryOf({ topicId, positions }: RowWriterOptions, running: Running, partition: number, { to, counts }: Held): Delivery {
+  const from = positions.get(partition) ?? 0n
   return {
     runId: runIdOf(running.definition),
     topicId,
     partition,
-    from: positions.get(partition) ?? 0n,
+    from,
     to,
     revision: running.definition.revision,
     resetAt: running.definition.reset_revision,
     note: running.accounting.metadataWith(partition, counts),
+    deadLettered: running.chain.failedIn(partition, from, to),
   }
 }
 
