@@ -64,6 +64,24 @@ function commonDescriptors(protobuf: Protobuf, files: Descriptor[]): Descriptor[
   return common.nestedArray.length === 0 ? [] : common.toDescriptor('proto3').file
 }
 
+/** Descriptors describe a map as a list of entries (descriptor.proto, `map_entry`), and the library leaves it at that. */
+function restoreMaps(protobuf: Protobuf, space: NamespaceBase): void {
+  for (const each of space.nestedArray) {
+    if (!(each instanceof protobuf.Namespace)) continue
+    restoreMaps(protobuf, each)
+    if (!(each instanceof protobuf.Type)) continue
+    for (const field of each.fieldsArray.filter(({ repeated }) => repeated)) {
+      const entry = each.get(field.type.split('.').at(-1) ?? '')
+      if (!(entry instanceof protobuf.Type) || entry.options?.map_entry !== true) continue
+      const { key, value } = entry.fields
+      if (!key || !value) continue
+      each.remove(field)
+      each.add(new protobuf.MapField(field.name, field.id, key.type, value.type))
+      each.remove(entry)
+    }
+  }
+}
+
 /** The root and the schema's own file, whose descriptor is the last of `texts`. */
 function fromDescriptors(protobuf: Protobuf, texts: string[]): [Root, File] {
   const { FileDescriptorProto } = load('protobufjs/ext/descriptor/index.js') as typeof import('protobufjs/ext/descriptor/index.js')
@@ -77,6 +95,7 @@ function fromDescriptors(protobuf: Protobuf, texts: string[]): [Root, File] {
   const own = files.at(-1)!
   const { Root } = protobuf as unknown as { Root: DescribedRoot }
   const root = Root.fromDescriptor({ file: [...commonDescriptors(protobuf, files), ...files] })
+  restoreMaps(protobuf, root)
   return [
     root,
     {

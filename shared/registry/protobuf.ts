@@ -210,8 +210,9 @@ function shaped(protobuf: Protobuf, type: Type, value: unknown, path: string): R
       return field.type === 'bytes' && typeof item === 'string' ? fromBase64(item) : item
     }
     if (field.repeated) members[name] = Array.isArray(member) ? member.map(one) : member
-    else if (field.map && typeof member === 'object' && !isRawJSON(member))
-      members[name] = Object.fromEntries(Object.entries(member).map(([key, item]) => [key, one(item)]))
+    else if (field.map && (typeof member !== 'object' || Array.isArray(member) || isRawJSON(member)))
+      throw new Error(`the member "${at}" is not an object`)
+    else if (field.map) members[name] = Object.fromEntries(Object.entries(member).map(([key, item]) => [key, one(item)]))
     else members[name] = one(member)
   }
   return members

@@ -1,4 +1,6 @@
 /** Schemas written by others: values that can't be kept exactly are refused, and no schema causes endless work. */
+import protobufjs from 'protobufjs'
+import descriptor from 'protobufjs/ext/descriptor/index.js'
 import { describe, expect, it } from 'vitest'
 import { openCodec } from '../../shared/registry/codecs.ts'
 import { fieldsOf } from '../../services/control-plane/registry/fields.ts'
@@ -189,6 +191,24 @@ describe('a Protobuf schema', () => {
     const json = '{"id":9007199254740993,"note":"hé","at":"2026-01-02T03:04:05.123456Z","kind":"OLD"}'
     expect(codec.toJson(value)).toBe(json)
     expect(codec.fromJson(json)).toEqual(value)
+  })
+
+  it('has the same maps as a descriptor and as text', () => {
+    const text = `syntax = "proto3"; package p;
+      message Order { int64 id = 1; map<string, int64> counts = 2; map<string, Item> items = 3; repeated Item list = 4; }
+      message Item { int64 n = 1; }`
+    const { root } = protobufjs.parse(text, new protobufjs.Root(), { keepCase: true })
+    root.resolveAll()
+    const described = root as protobufjs.Root & { toDescriptor(syntax: string): { file: object[] } }
+    const [file] = described.toDescriptor('proto3').file
+    const bytes = descriptor.FileDescriptorProto.encode(file!).finish()
+    const fromDescriptor = openCodec('protobuf', { text: Buffer.from(bytes).toString('base64'), references: [] })
+    expect(fromDescriptor.fields).toEqual({ id: 'integer?', counts: 'object?', items: 'object?', list: 'array<object>?' })
+    const json = '{"id":1,"counts":{"a":9007199254740993},"items":{"b":{"n":2}},"list":[{"n":3}]}'
+    const value = fromDescriptor.fromJson(json)
+    expect(JSON.parse(fromDescriptor.toJson(value))).toEqual(JSON.parse(json))
+    expect(openCodec('protobuf', { text, references: [] }).fromJson(json)).toEqual(value)
+    expect(() => fromDescriptor.fromJson('{"id":1,"counts":[{"key":"a","value":1}]}')).toThrow('the member "counts" is not an object')
   })
 
   it('is refused for maps with 64-bit keys', () => expect(() => protobuf('map<int64, string> v = 1;')).toThrow('64 bits'))
