@@ -1,6 +1,7 @@
 /** A stream's schema as users write it ({field: type}) and as it is registered (JSON Schema draft-07). Pure. */
 
-const SCALARS: Record<string, Record<string, unknown>> = {
+type Scalars = Readonly<Record<string, Record<string, unknown>>>
+const SCALARS: Scalars = {
   string: { type: 'string' },
   // JavaScript and many JSON readers lose digits beyond 2^53 − 1: larger values need the type `decimal`, a string.
   integer: { type: 'integer', minimum: -9007199254740991, maximum: 9007199254740991 },
@@ -23,26 +24,30 @@ const ARRAY_DEPTH_MAX = 8
 export const TYPE_NAMES = [...Object.keys(SCALARS), 'array<T>']
 
 /** The JSON Schema of a type name without its `?`; undefined for an unknown name. */
-function schemaOfType(name: string, depth = 0): Record<string, unknown> | undefined {
-  if (Object.hasOwn(SCALARS, name)) return SCALARS[name]
+function schemaOfType(name: string, scalars: Scalars, depth = 0): Record<string, unknown> | undefined {
+  if (Object.hasOwn(scalars, name)) return scalars[name]
   const array = /^array<(.+)>$/.exec(name)
   if (!array || depth >= ARRAY_DEPTH_MAX) return undefined
-  const items = schemaOfType(array[1]!, depth + 1)
+  const items = schemaOfType(array[1]!, scalars, depth + 1)
   return items && { type: 'array', items }
 }
 
 /** True for a type name that a field may have; a trailing `?` makes the field optional. */
 export function isTypeName(name: string): boolean {
-  return schemaOfType(name.endsWith('?') ? name.slice(0, -1) : name) !== undefined
+  return schemaOfType(name.endsWith('?') ? name.slice(0, -1) : name, SCALARS) !== undefined
 }
 
-/** The JSON Schema of a stream, without additional properties. Field names and types must have been checked before. */
-export function jsonSchemaOf(name: string, fields: Record<string, string>): Record<string, unknown> {
+/**
+ * The JSON Schema of a stream, without additional properties; `other`: schemas of types that differ from those of JSON streams. Field names
+ * and types must have been checked before.
+ */
+export function jsonSchemaOf(name: string, fields: Record<string, string>, other: Scalars = {}): Record<string, unknown> {
+  const scalars = { ...SCALARS, ...other }
   const properties: Record<string, unknown> = {}
   const required: string[] = []
   for (const [field, type] of Object.entries(fields)) {
     const isOptional = type.endsWith('?')
-    properties[field] = schemaOfType(isOptional ? type.slice(0, -1) : type)
+    properties[field] = schemaOfType(isOptional ? type.slice(0, -1) : type, scalars)
     if (!isOptional) required.push(field)
   }
   return {

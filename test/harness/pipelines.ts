@@ -1,7 +1,7 @@
 /** Streams and pipelines for tests, created over HTTP as a client would. */
 import { afterAll } from 'vitest'
 import { reasonOf } from '../../shared/errors/reason-of.ts'
-import { eventually, unique, type Client } from './client.ts'
+import { eventually, service, unique, type Client } from './client.ts'
 
 const made: { client: Client; id: string }[] = []
 // What a file leaves running would take the processors' time from all files after it.
@@ -107,6 +107,12 @@ export async function readAll(client: Client, streamId: string): Promise<Record<
     if (!body.pagination.has_more) return records
     cursor = `&cursor=${body.pagination.next_cursor}`
   }
+}
+
+/** A page of records as the service writes it, with all digits of its numbers. */
+export async function dataText(client: Client, streamId: string): Promise<string> {
+  const headers = { authorization: `Bearer ${client.token}` }
+  return (await fetch(`${service().apiUrl}/v1/streams/${streamId}/data?limit=1000`, { headers })).text()
 }
 
 /** The values of n in one partition, oldest first. In a stream that only the API writes there are no gaps, so the index is the offset. */

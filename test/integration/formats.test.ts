@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
-import { createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
+import { createStream, dataText, readAll, waitForTotal, write } from '../harness/pipelines.ts'
 
 const { SchemaRegistry } = registryPackage
 let client: Client
@@ -59,6 +59,8 @@ async function witness(topic: string, count: number): Promise<{ id: number | { t
   return found
 }
 
+type Shown = { records: { record: { value: { base64: string; json: { s: string } } } }[] }
+
 describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
   it('takes and gives JSON over HTTP, and any client of the registry can read its topic', async () => {
     const made = await createStream(client, SCHEMA, { format })
@@ -70,6 +72,15 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     )
     const refused = await client.call('POST', `/v1/streams/${made.id}/data`, { records: [{ ...record(1), s: 5 }] })
     expect(refused.body.error?.details?.[0]?.path).toBe('/records/0/s')
+    // Integers have 64 bits in these formats, and what is shown are the topic's own bytes.
+    const large = JSON.stringify({ records: [record(21)] }).replace('"id":21', '"id":9223372036854775807')
+    expect((await client.call('POST', `/v1/streams/${made.id}/data`, large)).status).toBe(201)
+    expect(await dataText(client, made.id)).toContain('"id":9223372036854775807,')
+    const beyond = await client.call('POST', `/v1/streams/${made.id}/data`, large.replace('807', '808'))
+    expect([beyond.status, beyond.body.error?.details?.[0]?.path]).toEqual([400, '/records/0/id'])
+    const [shown] = (await client.call<Shown>('GET', `/v1/streams/${made.id}/records?from=earliest&limit=1`)).body.records
+    const decoded = await new SchemaRegistry({ host: service().registryUrl }).decode(Buffer.from(shown!.record.value.base64, 'base64'))
+    expect([decoded.s, shown!.record.value.json.s]).toEqual([shown!.record.value.json.s, record(Number(decoded.id)).s])
   })
 
   it('passes through steps as JSON, and arrives in another format and in a table', async () => {

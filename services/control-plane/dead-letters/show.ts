@@ -62,7 +62,7 @@ export function showValue(value: Buffer | null, room?: ShownBytes, decode?: Deco
 }
 
 /** Makes JSON of a value of an Avro or Protobuf stream. Throws for one that it can't read. */
-type Decode = (value: Buffer) => Buffer
+export type Decode = (value: Buffer) => Buffer
 
 function decoded(value: Buffer, decode: Decode | undefined): Buffer {
   try {

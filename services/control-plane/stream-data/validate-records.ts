@@ -3,7 +3,8 @@ import type { ErrorObject, ValidateFunction } from 'ajv'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { pointer } from '../middleware/validate.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
+import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
+import type { Schemed } from '../../../shared/model/schema-text.ts'
 import { turns } from '../turns.ts'
 import { openJsonSchema } from '../registry/json-schema.ts'
 
@@ -24,11 +25,16 @@ const OPEN_TYPE = /^(array<)*(object|any)>*\??$/
 const openFieldsOf = ({ schema, schema_text }: Validated): string[] | undefined =>
   schema_text ? undefined : Object.keys(schema).filter((name) => OPEN_TYPE.test(schema[name]!))
 
-/** Numbers in the `open` fields that JSON readers would change: integers beyond ±(2^53 − 1), or not finite. */
+/**
+ * Numbers in the `open` fields that JSON readers would change: beyond a double, or integers beyond ±(2^53 − 1). A schema that the stream did
+ * not make says itself which integers it takes.
+ */
 function lossyNumbers(record: unknown, open: string[] | undefined, root: string): Detail[] {
   const details: Detail[] = []
+  const isLossy = (value: number): boolean =>
+    !Number.isFinite(value) || (open !== undefined && Number.isInteger(value) && !Number.isSafeInteger(value))
   const visit = (value: unknown, path: string): void => {
-    if (typeof value === 'number' && (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))) {
+    if (typeof value === 'number' && isLossy(value)) {
       details.push({
         path,
         message: 'is a number that JSON readers would round; use a field of type string or decimal to keep all digits',
@@ -43,6 +49,10 @@ function lossyNumbers(record: unknown, open: string[] | undefined, root: string)
 
 type Validated = Schemed & { id: string; schema_id: number | null }
 
+/** What a record must be. In other formats than JSON integers have 64 bits, and the encoder checks their digits. */
+const recordSchemaOf = ({ name, format, schema }: Validated) =>
+  jsonSchemaOf(name, schema, format === 'json' ? undefined : { integer: { type: 'integer', minimum: -(2 ** 63), maximum: 2 ** 63 } })
+
 export function createRecordValidator() {
   const compiled = new Map<string, ValidateFunction>()
   function validatorOf(stream: Validated): ValidateFunction {
@@ -53,7 +63,7 @@ export function createRecordValidator() {
     if (compiled.size >= COMPILED_MAX) compiled.clear()
     // For other formats the registry has no JSON Schema: derive one from the fields.
     const schema_text = stream.format === 'json' ? stream.schema_text : null
-    const validate = openJsonSchema(schemaTextOf({ ...stream, format: 'json', schema_text }))
+    const validate = openJsonSchema(schema_text ?? { text: JSON.stringify(recordSchemaOf(stream)), references: [] })
     compiled.set(key, validate)
     return validate
   }

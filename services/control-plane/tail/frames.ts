@@ -3,18 +3,8 @@ import type { TailRecord } from '../../../shared/api/tail.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { parseDeadLetter } from '../dead-letters/projection.ts'
-import type { ShownBytes } from '../dead-letters/show.ts'
-import {
-  asJson,
-  runTrace,
-  showPlaced,
-  showRecord,
-  showStep,
-  type Binaries,
-  type Chain,
-  type SourceRecord,
-  type TraceDeps,
-} from '../trace/trace.ts'
+import type { Decode, ShownBytes } from '../dead-letters/show.ts'
+import { runTrace, showPlaced, showRecord, showStep, type Binaries, type Chain, type SourceRecord, type TraceDeps } from '../trace/trace.ts'
 import type { Traced } from '../workshop/jobs.ts'
 import type { Place } from './places.ts'
 
@@ -30,7 +20,7 @@ export type Shown = { records: TailRecord[]; left: number }
 export function topicFrame(place: Place, records: SourceRecord[]): Shown {
   const room: ShownBytes = { left: FRAME_BYTES_MAX }
   const decode = place.codec && openValueDecoder(place.codec)
-  return { records: records.map((record) => shown(place, asJson(record, decode), room)), left: 0 }
+  return { records: records.map((record) => shown(place, record, room, decode)), left: 0 }
 }
 
 /**
@@ -50,16 +40,17 @@ export async function runFrame(
   const source = { kind: 'topic', codec: place.codec } as const
   // External sinks take values without a frame.
   const chain: Chain = { account_id: accountId, pipeline_id: place.pipelineId, steps, source, sink: { kind: 'connector' } }
-  const { records: read, traced, hanging } = await runTrace(deps, chain, records, binaries)
+  const decode = place.codec && openValueDecoder(place.codec)
+  const { traced, hanging } = await runTrace(deps, chain, records, binaries)
   const ran = [...traced, ...(hanging ? [hanging] : [])]
   const isWanted = (each: Traced) => !filter || (each.steps[steps.length - 1]?.outCount ?? 0) > 0
   const at = place.steps.length - 1
   return {
     left: records.length - ran.length,
     records: ran.flatMap((each, index): TailRecord[] => {
-      const source = read[index]!
+      const source = records[index]!
       if (!isWanted(each)) return []
-      if (at < 0) return [shown(place, source, room)]
+      if (at < 0) return [shown(place, source, room, decode)]
       const made = each.steps[at]
       if (!made) return []
       const { config: _, ...step } = showStep(place.steps[at]!, at, made, room)
@@ -68,15 +59,15 @@ export async function runFrame(
   }
 }
 
-function shown({ isDeadLetters }: Place, source: SourceRecord, room: ShownBytes): TailRecord {
-  if (!isDeadLetters) return showPlaced(source, room)
+function shown({ isDeadLetters }: Place, source: SourceRecord, room: ShownBytes, decode: Decode | undefined): TailRecord {
+  if (!isDeadLetters) return showPlaced(source, room, decode)
   const { partition, offset, timestamp, record } = source
   const deadLetter = parseDeadLetter('', partition, offset, record)
   const headers = record.headers.slice(0, deadLetter.headers.length)
   return {
     partition: deadLetter.partition,
     offset: Number(deadLetter.record_offset),
-    record: showRecord({ ...record, headers, timestamp }, room),
+    record: showRecord({ ...record, headers, timestamp }, room, decode),
     error: { step: deadLetter.step, module: deadLetter.module, code: deadLetter.error_code, message: deadLetter.error_message },
   }
 }

@@ -12,7 +12,7 @@ import type { JobStep, Progress, Traced, TracedRecord, TracedStep } from '../wor
 import type { Deps } from '../deps.ts'
 import type { Queryable } from '../store/database.ts'
 import { getBinary } from '../store/smartmodules.ts'
-import { showHeader, showKey, showValue, shownBytes, type ShownBytes } from '../dead-letters/show.ts'
+import { showHeader, showKey, showValue, shownBytes, type Decode, type ShownBytes } from '../dead-letters/show.ts'
 
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
 export type Chain = Pick<PipelineDefinition, 'account_id' | 'pipeline_id' | 'steps'> & {
@@ -52,7 +52,7 @@ async function jobSteps(db: Queryable, chain: Chain, binaries: Binaries): Promis
 }
 
 /** The record with its value as the chain sees it: values of non-JSON streams are decoded to JSON. */
-export function asJson(source: SourceRecord, decode: ((value: Buffer) => Buffer) | undefined): SourceRecord {
+function asJson(source: SourceRecord, decode: Decode | undefined): SourceRecord {
   const { value } = source.record
   if (!decode || !value) return source
   try {
@@ -118,20 +118,20 @@ export async function runTrace(
   return { records, traced: trace.whole(), hanging }
 }
 
-/** A record as responses show it. */
-export const showRecord = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes) => ({
+/** A record as responses show it; `decode` makes JSON of values that are in another format. */
+export const showRecord = ({ timestamp, key, value, headers }: TracedRecord, room: ShownBytes, decode?: Decode) => ({
   // Producers may write any 64-bit number as a timestamp.
   timestamp: new Date(Math.min(Math.max(Number(timestamp), -TIME_MAX_MS), TIME_MAX_MS)).toISOString(),
   key: showKey(key && Buffer.from(key), room),
-  value: showValue(value && Buffer.from(value), room),
+  value: showValue(value && Buffer.from(value), room, decode),
   headers: headers.map(([name, bytes]) => showHeader([name, bytes && Buffer.from(bytes)], room)),
 })
 
 /** A record and its place as responses show them. */
-export const showPlaced = ({ partition, offset, timestamp, record }: SourceRecord, room: ShownBytes) => ({
+export const showPlaced = ({ partition, offset, timestamp, record }: SourceRecord, room: ShownBytes, decode?: Decode) => ({
   partition,
   offset: Number(offset),
-  record: showRecord({ ...record, timestamp }, room),
+  record: showRecord({ ...record, timestamp }, room, decode),
 })
 
 /** Puts a trace together from its progress. */

@@ -5,7 +5,7 @@ import { openValueDecoder } from '../../../../shared/registry/codecs.ts'
 import { shownBytes } from '../../dead-letters/show.ts'
 import { invalidRequest } from '../../service-error.ts'
 import { recordsOf } from '../../trace/stream-records.ts'
-import { asJson, showPlaced } from '../../trace/trace.ts'
+import { showPlaced } from '../../trace/trace.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 import { activeStream } from './stream-data.ts'
@@ -28,7 +28,7 @@ export const getStreamRecords = operation(getStreamRecordsContract, async (deps,
   return {
     status: 200,
     body: {
-      records: records.map((source) => showPlaced(asJson(source, decode), room)),
+      records: records.map((source) => showPlaced(source, room, decode)),
       ...(isCut ? { truncated: true as const } : {}),
       ...(isWhole ? {} : { incomplete: true as const }),
     },
