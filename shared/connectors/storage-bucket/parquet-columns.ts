@@ -24,7 +24,11 @@ function asInteger(value: unknown): bigint | undefined {
   return integer >= INT64_MIN && integer <= INT64_MAX ? integer : undefined
 }
 
-const asDouble = (value: unknown): number | undefined => (isNumber(value) ? Number(sourceOf(value)) : undefined)
+/** JSON has no form for these, so they come as texts. */
+const NOT_FINITE = new Set(['NaN', 'Infinity', '-Infinity'])
+
+const asDouble = (value: unknown): number | undefined =>
+  isNumber(value) ? Number(sourceOf(value)) : typeof value === 'string' && NOT_FINITE.has(value) ? Number(value) : undefined
 
 /** Whether a double prints the number as it was written, so that nothing is lost. */
 const isDouble = (value: unknown): boolean =>
