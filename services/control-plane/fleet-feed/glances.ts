@@ -1,5 +1,6 @@
 /** Pipelines at a glance, those that need attention first. */
 import type { PipelineGlance } from '../../../shared/api/overview.ts'
+import { READ_TO_END } from '../../../shared/model/pipeline-status.ts'
 import { chainRate } from '../../../shared/model/observed.ts'
 import { listFleet, type FleetRow } from '../store/fleet.ts'
 import type { Queryable } from '../store/database.ts'
@@ -9,7 +10,7 @@ function attentionOf({ status, status_reason, desired, tasks, dead_letters }: Fl
   if (status === 'failed') return { rank: 0, text: status_reason ?? 'it has failed' }
   // It has paused itself.
   if (status === 'paused' && status_reason !== null) return { rank: 1, text: status_reason }
-  const troubled = tasks.find(({ reason }) => reason !== null)
+  const troubled = tasks.find(({ reason }) => reason !== null && reason !== READ_TO_END)
   if (desired === 'running' && troubled) return { rank: 2, text: troubled.reason ?? '' }
   if (desired === 'running' && tasks.length === 0) return { rank: 3, text: 'no task has reported yet' }
   return dead_letters > 0 ? { rank: 4, text: dead_letters === 1 ? 'a dead letter waits' : `${dead_letters} dead letters wait` } : undefined
