@@ -46,7 +46,9 @@ export async function createTable(
     return `${quoted(name)} ${sqlType}`
   })
   if (key && !key.every((name) => fields && Object.hasOwn(fields, name)))
-    throw new ConfigRefused(`the table ${table} can't be created: its key ${key.join(', ')} is not among the known fields of the records`)
+    throw new ConfigRefused(
+      `the table ${table} can't be created: its key ${key.join(', ')} is not among the known fields of the records; make the table yourself`,
+    )
   const primary = key ? `, PRIMARY KEY (${key.map(quoted).join(', ')})` : ''
   const text = `CREATE TABLE IF NOT EXISTS ${quotedTable(table)} (${columns.length > 0 ? columns.join(', ') : `${RECORD_COLUMN} jsonb`}${primary})`
   // Two tasks may create it at once; one of them then gets a conflict with the other's catalogue row.
