@@ -39,8 +39,11 @@ export type RefusedRecord = { offset: bigint; code: string; message: string }
 /** The outcome of a delivery. */
 export type Written =
   | { kind: 'delivered' }
-  /** Nothing was written, or nothing that a retry under the same name would duplicate. */
-  | { kind: 'retry'; afterMs: number; reason: string }
+  /**
+   * Nothing was written, or nothing that a retry under the same name would duplicate. `hasProgressed`: a part was, which the next try leaves
+   * out, so that it need not wait as long as after failures in a row.
+   */
+  | { kind: 'retry'; afterMs: number; reason: string; hasProgressed?: boolean }
   /** Nothing was written, because of these records. The delivery can succeed without them. */
   | { kind: 'at_fault'; records: RefusedRecord[] }
   /** The sink's own position differs from `from`: continue from the sink's position. */

@@ -31,6 +31,9 @@ function rowsOf(pieces: readonly Rows[]): Row[] {
   )
 }
 
+/** A planned range and its requests; how many of them were accepted, or refused for their records. */
+type Range = { name: string; requests: Request[]; answered: number }
+
 /** The request's rows among all, which are in the order of their offsets. */
 function within(rows: readonly Row[], { first, last }: Request): readonly Row[] {
   let [low, high] = [0, rows.length]
@@ -63,8 +66,8 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
   const client = openHttpClient(config, context)
   const breaker = createBreaker(context.now)
   const headers = { 'content-type': config.format === 'ndjson' ? 'application/x-ndjson' : 'application/json' }
-  /** By partition: the current range and its requests. */
-  const sent = new Map<number, { name: string; requests: Request[] }>()
+  /** By partition. */
+  const sent = new Map<number, Range>()
 
   type Answer =
     | { kind: 'taken' }
@@ -105,7 +108,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
 
   /** Sends what is left of a request. If it is refused, sends each half, until the records at fault are alone. */
   async function deliver(
-    range: string,
+    range: Range,
     request: Request,
     rows: readonly Row[],
     faults: RefusedRecord[],
@@ -120,12 +123,13 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
     const [first, last] = [own[0], own.at(-1)]
     if (!first || !last) return undefined
     if (!request.halves) {
-      const answer = await post(`${range}/${first.offset}-${last.offset}/${own.length}`, own, signal)
+      const answer = await post(`${range.name}/${first.offset}-${last.offset}/${own.length}`, own, signal)
+      if (answer.kind !== 'taken' && answer.kind !== 'refused') return answer
+      range.answered++
       if (answer.kind === 'taken') {
         request.isTaken = true
         return undefined
       }
-      if (answer.kind !== 'refused') return answer
       if (first.offset === last.offset) {
         request.refused = { offset: BigInt(first.offset), code: answer.code, message: answer.message }
         faults.push(request.refused)
@@ -148,21 +152,22 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
           afterMs: waitMs,
           reason: `the web service has failed too often; the next try is in ${Math.ceil(waitMs / 1000)} s`,
         }
-      const range = `${deliveryNameOf(delivery)}/${delivery.topicId}/${delivery.partition}/${delivery.from}-${delivery.to}`
+      const name = `${deliveryNameOf(delivery)}/${delivery.topicId}/${delivery.partition}/${delivery.from}-${delivery.to}`
       const rows = rowsOf(pieces)
-      let known = sent.get(delivery.partition)
-      if (known?.name !== range) {
+      let range = sent.get(delivery.partition)
+      if (range?.name !== name) {
         const offsets = rows.map(({ offset }) => offset)
         const requests = cutRange(offsets, delivery.deadLettered.map(Number), config.batch_size)
-        sent.set(delivery.partition, (known = { name: range, requests }))
+        sent.set(delivery.partition, (range = { name, requests, answered: 0 }))
       }
       const faults: RefusedRecord[] = []
-      for (const request of known.requests) {
+      const before = range.answered
+      for (const request of range.requests) {
         const failure = await deliver(range, request, rows, faults, signal)
-        if (failure) return failure
+        if (failure) return failure.kind === 'retry' ? { ...failure, hasProgressed: range.answered > before } : failure
       }
       if (faults.length > 0) {
-        reopenRefused(known.requests)
+        reopenRefused(range.requests)
         return { kind: 'at_fault', records: faults }
       }
       sent.delete(delivery.partition)

@@ -177,6 +177,7 @@ async function writeRange(options: RowWriterOptions, delivery: Delivery, { rows,
   for (let backoffMs = RETRY_MIN_MS; ; backoffMs = Math.min(backoffMs * 2, RETRY_MAX_MS)) {
     const written = await sink.write(delivery, rows, options.signal)
     if (written.kind !== 'retry' || !options.isPatient()) return written
+    if (written.hasProgressed) backoffMs = RETRY_MIN_MS
     options.onWaiting(written.reason)
     // The task's own backoff applies unless the sink asks for a longer one.
     for (const until = now() + Math.max(backoffMs, written.afterMs); now() < until;) {
