@@ -9,6 +9,7 @@ import { assertWellFormed, doubleOf, exactDouble, FLOAT_MAX, integerOf, isRawJSO
 import { exactLong, logicalTypes } from './avro-types.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
+import { MemberRefused } from './member-refused.ts'
 
 // Loaded by the first stream that needs it, so that lanes of JSON streams start without it.
 const load = createRequire(import.meta.url)
@@ -65,10 +66,10 @@ export function openAvro({ text, references }: SchemaText): Codec {
     fromJson(json) {
       const given = parseExactly(json)
       assertWellFormed(json, given)
-      const record = shaped(type, given)
-      let wrong: string | undefined
-      if (!type.isValid(record, { errorHook: (path) => void (wrong ??= path.join('.')) }))
-        throw new Error(`the member "${wrong ?? ''}" does not fit the stream's Avro schema`)
+      const record = shaped(type, given, [])
+      let wrong: string[] | undefined
+      if (!type.isValid(record, { errorHook: (path) => void (wrong ??= [...path]) }))
+        throw new MemberRefused(wrong ?? [], "does not fit the stream's Avro schema")
       return type.toBuffer(record)
     },
   }
@@ -134,10 +135,10 @@ function floatFor(value: unknown): unknown {
 }
 
 /**
- * Converts a JSON value to what avsc accepts: bytes as buffers, null for a missing member without a default. Throws naming an unknown
- * member.
+ * Converts a JSON value to what avsc accepts: bytes as buffers, null for a missing member without a default. Throws MemberRefused for an
+ * unknown member; `path` leads to the value.
  */
-function shaped(type: Shape, value: unknown): unknown {
+function shaped(type: Shape, value: unknown, path: readonly string[]): unknown {
   if (isRawJSON(value) && !type.types) {
     const number = numberFor(type, value)
     return type.typeName === 'float' ? floatFor(number) : number
@@ -147,18 +148,18 @@ function shaped(type: Shape, value: unknown): unknown {
       return floatFor(value)
     case 'bytes':
     case 'fixed':
-      return typeof value === 'string' ? fromBase64(value) : value
+      return typeof value === 'string' ? bytesOf(value, path) : value
     case 'array':
-      return Array.isArray(value) ? value.map((item) => shaped(type.itemsType!, item)) : value
+      return Array.isArray(value) ? value.map((item, index) => shaped(type.itemsType!, item, [...path, String(index)])) : value
     case 'map':
-      return isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shaped(type.valuesType!, item)])) : value
+      return isObject(value) ? mapped(value, (key, item) => shaped(type.valuesType!, item, [...path, key])) : value
     case 'record': {
       if (!isObject(value)) return value
       const members: Record<string, unknown> = { ...value }
       const unknown = Object.keys(members).find((name) => !type.fields!.some((field) => field.name === name))
-      if (unknown !== undefined) throw new Error(`the member "${unknown}" is not in the stream's Avro schema`)
+      if (unknown !== undefined) throw new MemberRefused([...path, unknown], "is not in the stream's Avro schema")
       for (const field of type.fields!) {
-        if (members[field.name] !== undefined) members[field.name] = shaped(field.type, members[field.name])
+        if (members[field.name] !== undefined) members[field.name] = shaped(field.type, members[field.name], [...path, field.name])
         else if (field.defaultValue() === undefined) members[field.name] = null
       }
       return members
@@ -166,17 +167,26 @@ function shaped(type: Shape, value: unknown): unknown {
     case 'union:unwrapped': {
       if (value === null) return value
       const fitting = type.types!.filter((each) => canHold(each, value))
-      if (fitting.length === 1) return shaped(fitting[0]!, value)
+      if (fitting.length === 1) return shaped(fitting[0]!, value, path)
       return isRawJSON(value) ? Number(value.rawJSON) : value
     }
     case 'union:wrapped': {
       if (!isObject(value)) return isRawJSON(value) ? Number(value.rawJSON) : value
       const named = (name: string) => type.types!.find((each) => each.branchName === name)
-      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, named(name) ? shaped(named(name)!, item) : item]))
+      return mapped(value, (name, item) => (named(name) ? shaped(named(name)!, item, [...path, name]) : item))
     }
     default:
       return value
   }
+}
+
+const mapped = (value: Record<string, unknown>, change: (name: string, item: unknown) => unknown): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(value).map(([name, item]) => [name, change(name, item)]))
+
+function bytesOf(text: string, path: readonly string[]): Buffer {
+  const bytes = fromBase64(text)
+  if (!bytes) throw new MemberRefused(path, 'is not base64')
+  return bytes
 }
 
 /** Whether a JSON value may belong to this branch of a union. Unions whose branches JSON can't tell apart are wrapped instead. */

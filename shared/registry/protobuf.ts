@@ -17,6 +17,7 @@ import {
 } from '../model/exact-json.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
+import { MemberRefused } from './member-refused.ts'
 import { firstTypeOf, type Protobuf } from './protobuf-files.ts'
 import { instantOf, unitsOf } from '../model/times.ts'
 
@@ -25,6 +26,9 @@ const load = createRequire(import.meta.url)
 
 /** Message index of the first message of a file, written as a single zero. */
 const FIRST_MESSAGE = 0
+/** The names of members, and indices of lists, that lead to a value. */
+type Path = readonly string[]
+
 const LONGS = new Set(['int64', 'uint64', 'sint64', 'fixed64', 'sfixed64'])
 
 /** Returns the codec of the schema's first message. Throws an Error that says why the schema can't be used. */
@@ -45,7 +49,7 @@ export function openProtobuf({ text, references }: SchemaText): Codec {
     fromJson(json) {
       const given = parseExactly(json)
       assertWellFormed(json, given)
-      const members = shaped(protobuf, type, given, '')
+      const members = shaped(protobuf, type, given, [])
       const wrong = type.verify(members)
       if (wrong !== null) throw new Error(`the value does not fit the stream's Protobuf schema: ${wrong}`)
       return Buffer.concat([Buffer.from([FIRST_MESSAGE]), type.encode(type.fromObject(members)).finish()])
@@ -102,9 +106,9 @@ const RANGES: Record<string, [min: number, max: number]> = {
 }
 
 /** Throws, naming the member, for a number out of range, which protobufjs would truncate. */
-function assertFits(type: string, value: number, at: string): void {
+function assertFits(type: string, value: number, at: Path): void {
   const range = RANGES[type]
-  if (range && !(value >= range[0] && value <= range[1])) throw new Error(`the member "${at}" is out of the range of ${type}`)
+  if (range && !(value >= range[0] && value <= range[1])) throw new MemberRefused(at, `is out of the range of ${type}`)
 }
 
 const LONG_RANGE = { signed: [-(2n ** 63n), 2n ** 63n - 1n], unsigned: [0n, 2n ** 64n - 1n] } as const
@@ -117,11 +121,11 @@ const halvesOf = (value: bigint, unsigned: boolean) => ({
 })
 
 /** A 64-bit integer as protobufjs accepts it. Throws, naming the member, for anything else. */
-function longOf(type: string, value: unknown, at: string): unknown {
+function longOf(type: string, value: unknown, at: Path): unknown {
   const integer = integerOf(value)
   const isUnsigned = type === 'uint64' || type === 'fixed64'
   const [min, max] = isUnsigned ? LONG_RANGE.unsigned : LONG_RANGE.signed
-  if (integer === undefined || integer < min || integer > max) throw new Error(`the member "${at}" is out of the range of ${type}`)
+  if (integer === undefined || integer < min || integer > max) throw new MemberRefused(at, `is out of the range of ${type}`)
   return halvesOf(integer, isUnsigned)
 }
 
@@ -172,48 +176,52 @@ function shown(type: Type, record: Record<string, unknown>, exact: ReadonlySet<T
 }
 
 /** The Timestamp of a text. Throws, naming the member, when it is not a time. */
-function timestampOf(text: string, at: string): Record<string, unknown> {
+function timestampOf(text: string, at: Path): Record<string, unknown> {
   const nanos = unitsOf(text, 9)
-  if (nanos === undefined) throw new Error(`the member "${at}" is not a time (RFC 3339, at most nine digits of a second)`)
+  if (nanos === undefined) throw new MemberRefused(at, 'is not a time (RFC 3339, at most nine digits of a second)')
   const fraction = ((nanos % NANOS_PER_SECOND) + NANOS_PER_SECOND) % NANOS_PER_SECOND
   return { seconds: halvesOf((nanos - fraction) / NANOS_PER_SECOND, false), nanos: Number(fraction) }
 }
 
 /**
- * Converts a JSON value to what protobufjs accepts: bytes as buffers, enums as numbers, nulls left out. Throws naming an unknown member.
+ * Converts a JSON value to what protobufjs accepts: bytes as buffers, enums as numbers, nulls left out. Throws MemberRefused for what
+ * does not fit; `path` leads to the value.
  */
-function shaped(protobuf: Protobuf, type: Type, value: unknown, path: string): Record<string, unknown> {
+function shaped(protobuf: Protobuf, type: Type, value: unknown, path: Path): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawJSON(value))
-    throw new Error(path === '' ? 'the value is not a JSON object' : `the member "${path}" is not an object`)
+    throw path.length === 0 ? new Error('the value is not a JSON object') : new MemberRefused(path, 'is not an object')
   const members: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(value)) {
     if (member === null) continue
-    const at = path === '' ? name : `${path}.${name}`
+    const at = [...path, name]
     const field = Object.hasOwn(type.fields, name) ? type.fields[name] : undefined
-    if (!field) throw new Error(`the member "${at}" is not in the stream's Protobuf schema`)
-    const one = (item: unknown): unknown => {
+    if (!field) throw new MemberRefused(at, "is not in the stream's Protobuf schema")
+    const one = (item: unknown, at: Path): unknown => {
       const message = messageOf(protobuf, field)
       if (message?.fullName === TIMESTAMP && typeof item === 'string') return timestampOf(item, at)
       if (message) return shaped(protobuf, message, item, at)
       if (LONGS.has(field.type)) return longOf(field.type, item, at)
       if (field.resolvedType instanceof protobuf.Enum && typeof item === 'string') {
         const number = field.resolvedType.values[item]
-        if (number === undefined) throw new Error(`the member "${at}" is not a name in its enum`)
+        if (number === undefined) throw new MemberRefused(at, 'is not a name in its enum')
         return number
       }
       if (typeof item === 'number' || isRawJSON(item)) {
         const number = doubleOf(item)
-        if (number === undefined) throw new Error(`the member "${at}" is a number that would lose digits`)
+        if (number === undefined) throw new MemberRefused(at, 'is a number that would lose digits')
         assertFits(field.type, number, at)
         return number
       }
-      return field.type === 'bytes' && typeof item === 'string' ? fromBase64(item) : item
+      if (field.type !== 'bytes' || typeof item !== 'string') return item
+      const bytes = fromBase64(item)
+      if (!bytes) throw new MemberRefused(at, 'is not base64')
+      return bytes
     }
-    if (field.repeated) members[name] = Array.isArray(member) ? member.map(one) : member
+    if (field.repeated) members[name] = Array.isArray(member) ? member.map((item, index) => one(item, [...at, String(index)])) : member
     else if (field.map && (typeof member !== 'object' || Array.isArray(member) || isRawJSON(member)))
-      throw new Error(`the member "${at}" is not an object`)
-    else if (field.map) members[name] = Object.fromEntries(Object.entries(member).map(([key, item]) => [key, one(item)]))
-    else members[name] = one(member)
+      throw new MemberRefused(at, 'is not an object')
+    else if (field.map) members[name] = Object.fromEntries(Object.entries(member).map(([key, item]) => [key, one(item, [...at, key])]))
+    else members[name] = one(member, at)
   }
   return members
 }

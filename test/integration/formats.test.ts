@@ -81,6 +81,10 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     const [shown] = (await client.call<Shown>('GET', `/v1/streams/${made.id}/records?from=earliest&limit=1`)).body.records
     const decoded = await new SchemaRegistry({ host: service().registryUrl }).decode(Buffer.from(shown!.record.value.base64, 'base64'))
     expect([decoded.s, shown!.record.value.json.s]).toEqual([shown!.record.value.json.s, record(Number(decoded.id)).s])
+    const keyed = await createStream(client, { id: 'integer' }, { format, key: 'id' })
+    await client.call('POST', `/v1/streams/${keyed.id}/data`, '{"records": [{"id": 9223372036854775807}]}')
+    const byKey = await client.call<Shown>('GET', `/v1/streams/${keyed.id}/records?key=9223372036854775807`)
+    expect(byKey.body.records.length).toBe(1)
   })
 
   it('passes through steps as JSON, and arrives in another format and in a table', async () => {

@@ -274,3 +274,19 @@ describe('a Protobuf value of many empty messages', () => {
     expect(performance.now() - from).toBeLessThan(1000)
   })
 })
+
+describe('a value that does not fit its schema', () => {
+  const item = { type: 'record', name: 'I', fields: [{ name: 'photo', type: ['null', 'bytes'], default: null }] }
+  const list = { name: 'items', type: { type: 'array', items: item } }
+  const counts = { name: 'counts', type: { type: 'map', values: 'long' } }
+  const own = avro(list, counts)
+  const other = protobuf('repeated I items = 1; map<string, int64> counts = 2; } message I { bytes photo = 1; ')
+  it.each([
+    [{ items: [{}, { photo: 'not base64' }], counts: {} }, ['items', '1', 'photo']],
+    [{ items: [], counts: { 'a.b': 1.5 } }, ['counts', 'a.b']],
+    [{ items: [{ other: 1 }], counts: {} }, ['items', '0', 'other']],
+  ])('names the member at fault: %j', (value, path) => {
+    for (const codec of [own, other])
+      expect(() => codec.fromJson(JSON.stringify(value))).toThrow(expect.objectContaining({ path }) as Error)
+  })
+})

@@ -1,9 +1,12 @@
 /** A stream's records over HTTP: pages by number or by cursor, and writes. */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { parseExactly } from '../../../shared/model/exact-json.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { hasMoved } from '../../../shared/kafka/wire/error-codes.ts'
+import { MemberRefused } from '../../../shared/registry/member-refused.ts'
+import { pointer } from '../middleware/validate.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import type { Database } from '../store/database.ts'
 import type { StreamRow } from '../store/streams.ts'
@@ -69,13 +72,13 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
       await turns(raw.values.length, (at) => {
         try {
           coded?.push(codec.encode(stream, bytesOf(raw, at)))
-          const key = keyIn(raw.values[at], key_field)
+          const key = keyIn(raw, at, key_field)
           const size =
             (coded ? coded[at]!.length : raw.spans[2 * at + 1]! - raw.spans[2 * at]!) + (key === null ? 0 : Buffer.byteLength(key))
           if (size + AROUND_BYTES > bytesMax)
             details.push({ path: `/records/${at}`, message: `is larger than the ${bytesMax - AROUND_BYTES} bytes that the topic accepts` })
         } catch (error) {
-          details.push({ path: `/records/${at}`, message: reasonOf(error) })
+          details.push({ path: pointer(error instanceof MemberRefused ? error.path : [], `/records/${at}`), message: reasonOf(error) })
         }
         return details.length < LIMITS.details_max
       })
@@ -98,16 +101,19 @@ function valuesOf(raw: RawRecords, schemaId: number, keyField: string | null, co
     schemaId,
     count: raw.values.length,
     add(into, at) {
-      const key = keyIn(raw.values[at], keyField)
+      const key = keyIn(raw, at, keyField)
       if (key === null && !coded && !headers) into.addValue(raw.bytes, raw.spans[2 * at]!, raw.spans[2 * at + 1]!)
       else into.add(key === null ? null : Buffer.from(key), coded ? coded[at]! : bytesOf(raw, at), headers)
     },
   }
 }
 
-/** The record's key: a string as it is, anything else as JSON; null if there is none. */
-function keyIn(record: unknown, field: string | null): string | null {
+/** The record's key: a string as it is, anything else as JSON, integers with all their digits; null if there is none. */
+function keyIn(raw: RawRecords, at: number, field: string | null): string | null {
+  const record = raw.values[at]
   const value = field === null || typeof record !== 'object' || record === null ? undefined : (record as Record<string, unknown>)[field]
   if (value === undefined || value === null) return null
+  if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
+    return JSON.stringify((parseExactly(bytesOf(raw, at).toString('utf8')) as Record<string, unknown>)[field!])
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
