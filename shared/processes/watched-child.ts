@@ -40,6 +40,8 @@ export type WatchedChildOptions = {
   fds: readonly number[]
   /** It is killed once it takes more resident memory; half of it is its heap. */
   memoryBytesMax: number
+  /** MiB of each half of the space for new objects, of each of its threads; V8 decides if left out. */
+  semiSpaceMib?: number
   /** Its share of the processors' time when others want them too: 0 (as its parent) to 19 (what they leave over), see setpriority(2). */
   nice: number
 }
@@ -98,10 +100,11 @@ function applyToThreads(pid: number, before: number, nice: number): void {
 }
 
 /** Starts the child. A child that can't be started ends at once, with that cause. */
-export function startWatchedChild({ main, env, fds, memoryBytesMax, nice }: WatchedChildOptions): WatchedChild {
+export function startWatchedChild({ main, env, fds, memoryBytesMax, semiSpaceMib, nice }: WatchedChildOptions): WatchedChild {
   let oomBefore = oomKills()
-  const heapMib = Math.floor(memoryBytesMax / 2 / 2 ** 20)
-  const child = spawn(process.execPath, [...process.execArgv, `--max-old-space-size=${heapMib}`, main], {
+  const heap = [`--max-old-space-size=${Math.floor(memoryBytesMax / 2 / 2 ** 20)}`]
+  if (semiSpaceMib !== undefined) heap.push(`--max-semi-space-size=${semiSpaceMib}`)
+  const child = spawn(process.execPath, [...process.execArgv, ...heap, main], {
     env,
     // A session of its own: the kernel shares the processors among sessions (sched(7), autogroup), however many threads each has.
     detached: true,

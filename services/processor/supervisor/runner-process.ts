@@ -41,6 +41,8 @@ const START_MAX_S = 60
 /** Below the ten seconds that an operator's stop waits before it kills. */
 const DRAIN_MAX_MS = 8000
 
+/** Loading its modules would make it 16, which stay; its work makes few objects, since records are bytes. */
+const SEMI_SPACE_MIB = 2
 /** Of one that starts: it takes nothing from those that run. */
 const NICE_MAX = 19
 
@@ -93,7 +95,8 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
 
 function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerProcessOptions): RunnerProcess {
   const notesFd = openNotesFile()
-  const child = withFile(notesFd, () => startWatchedChild({ main: MAIN, env, fds: [notesFd], memoryBytesMax, nice: NICE_MAX }))
+  const own = { main: MAIN, env, fds: [notesFd], memoryBytesMax, semiSpaceMib: SEMI_SPACE_MIB, nice: NICE_MAX }
+  const child = withFile(notesFd, () => startWatchedChild(own))
   let ready = false
   let missed = 0
   let seconds = 0
