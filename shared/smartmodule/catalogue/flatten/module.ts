@@ -54,5 +54,5 @@ export function map(record: Record): void {
   members(out, skipSpace(record.start, record.end), 0)
   out.byte(125)
   record.commit(out)
-  if (record.parse() && hasTwins()) record.fail('two members would have the same name')
+  if (record.parse() && hasTwins()) record.fail('two members have the same name')
 }

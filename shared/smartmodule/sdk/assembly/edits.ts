@@ -1,6 +1,6 @@
 /** Several changes of one record, written in one pass: everything between the changed values stays byte for byte. */
-import { keyEnd, keyEscaped, keyStart, memberCount, valueEnd } from './known-members'
-import { unescape } from './text'
+import { keyStart, memberCount, valueEnd } from './known-members'
+import { isSameName } from './path'
 import { Record, Writer } from './record'
 
 /** Per edit of the record: where its value starts and ends, where the new one is in `values`, its length, and the member to leave out. */
@@ -42,20 +42,6 @@ function splice(writer: Writer, copied: usize, stop: usize, next: i32): i32 {
   }
   writer.bytes(copied, stop - copied)
   return next
-}
-
-function isSameName(a: i32, b: i32): bool {
-  if (keyEscaped(a) || keyEscaped(b)) {
-    const first = heap.alloc(keyEnd(a) - keyStart(a) + 8)
-    const second = heap.alloc(keyEnd(b) - keyStart(b) + 8)
-    const size = unescape(keyStart(a), keyEnd(a), first) - first
-    const isSame = unescape(keyStart(b), keyEnd(b), second) - second == size && memory.compare(first, second, size) == 0
-    heap.free(first)
-    heap.free(second)
-    return isSame
-  }
-  const length = keyEnd(a) - keyStart(a)
-  return keyEnd(b) - keyStart(b) == length && memory.compare(keyStart(a), keyStart(b), length) == 0
 }
 
 function isLeftOut(member: i32): bool {

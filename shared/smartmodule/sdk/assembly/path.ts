@@ -69,12 +69,24 @@ export function findMember(segment: Segment): i32 {
   return -1
 }
 
-/** Whether two members of the last parsed object have the same name as it is written. */
-export function hasTwins(): bool {
-  for (let i = 1; i < memberCount; i++) {
-    const length = keyEnd(i) - keyStart(i)
-    for (let k = 0; k < i; k++) if (keyEnd(k) - keyStart(k) == length && memory.compare(keyStart(k), keyStart(i), length) == 0) return true
+/** Whether two members of the last parsed object have the same name, however it is written: escapes count as what they stand for. */
+export function isSameName(a: i32, b: i32): bool {
+  if (keyEscaped(a) || keyEscaped(b)) {
+    const first = heap.alloc(keyEnd(a) - keyStart(a) + 8)
+    const second = heap.alloc(keyEnd(b) - keyStart(b) + 8)
+    const size = unescape(keyStart(a), keyEnd(a), first) - first
+    const isSame = unescape(keyStart(b), keyEnd(b), second) - second == size && memory.compare(first, second, size) == 0
+    heap.free(first)
+    heap.free(second)
+    return isSame
   }
+  const length = keyEnd(a) - keyStart(a)
+  return keyEnd(b) - keyStart(b) == length && memory.compare(keyStart(a), keyStart(b), length) == 0
+}
+
+/** Whether any two members of the last parsed object have the same name. */
+export function hasTwins(): bool {
+  for (let i = 1; i < memberCount; i++) for (let k = 0; k < i; k++) if (isSameName(k, i)) return true
   return false
 }
 
