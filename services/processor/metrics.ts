@@ -87,12 +87,12 @@ export function registerMeasures(registry: Registry, observed: () => ObservedTas
 export function registerFleetMetrics(registry: Registry, members: () => number, usage: Runners['usage']): void {
   const gauge = gaugesIn(registry)
   gauge('dps_fleet_members', 'Processors in the last stable view of the fleet', [], (set) => set({}, members()))
-  gauge('dps_lanes', 'Lanes at work; more than configured while slow SmartModules have lanes to themselves', [], (set) =>
-    set(
-      {},
-      usage().reduce((sum, { lanes }) => sum + lanes, 0),
-    ),
-  )
+  gauge('dps_lanes', 'Lanes at work in each runner; more than LANES while slow SmartModules have lanes to themselves', ['group'], (set) => {
+    for (const { group, lanes } of usage()) set({ group }, lanes)
+  })
+  gauge('dps_lanes_slow', 'Lanes in each runner that slow SmartModules keep, and that run after all others', ['group'], (set) => {
+    for (const { group, lanesSlow } of usage()) set({ group }, lanesSlow)
+  })
   gauge('dps_runner_memory_bytes', 'Resident memory of each runner', ['group', 'pid'], (set) => {
     for (const { group, pid, rssBytes } of usage()) set({ group, pid }, rssBytes)
   })

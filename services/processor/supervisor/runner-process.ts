@@ -13,7 +13,8 @@ export type RunnerEnd = ChildEnd & { notes: Note[] }
 export type RunnerProcess = {
   pid: number
   isReady(): boolean
-  usage(): { rssBytes: number; cpuSeconds: number; lanes: number }
+  /** `lanesSlow`: lanes that slow SmartModules keep. */
+  usage(): { rssBytes: number; cpuSeconds: number; lanes: number; lanesSlow: number }
   /** Whether slow SmartModules keep one of its lanes. */
   isHoldingBack(): boolean
   send(value: ToRunner): void
@@ -82,7 +83,7 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
     return {
       pid: 0,
       isReady: () => false,
-      usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0 }),
+      usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0, lanesSlow: 0 }),
       isHoldingBack: () => false,
       send: nothing,
       setNice: nothing,
@@ -131,7 +132,7 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
   return {
     pid: child.pid,
     isReady: () => ready,
-    usage: () => ({ ...child.usage(), lanes: beat.lanes }),
+    usage: () => ({ ...child.usage(), lanes: beat.lanes, lanesSlow: beat.held_back }),
     isHoldingBack: () => beat.held_back > 0,
     send: (value) => lines.send(value),
     setNice: child.setNice,

@@ -18,7 +18,15 @@ export type Runners = {
   /** Whether a runner may still have the task. */
   holds(taskKey: string): boolean
   /** For the metrics. */
-  usage(): { group: string; account: string | undefined; pid: number; rssBytes: number; cpuSeconds: number; lanes: number }[]
+  usage(): {
+    group: string
+    account: string | undefined
+    pid: number
+    rssBytes: number
+    cpuSeconds: number
+    lanes: number
+    lanesSlow: number
+  }[]
   close(): Promise<void>
 }
 
