@@ -112,6 +112,15 @@ describe('the warehouse', () => {
   })
 })
 
+describe('preparing a schema', () => {
+  it('waits for no lock that an account’s session can hold', async () => {
+    for (const name of [warehouseRoleOf(accounts[0]), operator.escapeIdentifier(warehouseRoleOf(accounts[0]))])
+      await second.query('SELECT pg_advisory_lock(hashtext($1))', [name])
+    await ensureAccountSchema(service().warehouseUrl, accounts[0])
+    await second.query('SELECT pg_advisory_unlock_all()')
+  })
+})
+
 describe('the bucket', () => {
   const bucket = () => service().bucket
   const storeOf = (account: string) => {

@@ -119,6 +119,19 @@ describe('rows that a table refuses', () => {
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })
 
+  it('are found in a table whose names hold every kind of quote, of which none ends a statement', { timeout: 60_000 }, async () => {
+    const name = `$dps$ it's ${nameOf('quoted')}`
+    await warehouse.query(`CREATE TABLE "${name}" (n int PRIMARY KEY, "$dps$;" text, "it's \\ "" $$" text)`)
+    const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    const id = await connect(client, stream(from.id), [], table({ table: name }))
+    await write(client, from.id, [...numbers(0, 3), ...numbers(1, 5)])
+    await eventually('two dead letters', async () => (await lettersOf(client, id)).total === 2)
+    const { rows } = await warehouse.query(`SELECT n FROM "${name}" ORDER BY n`)
+    expect(rows).toEqual(numbers(0, 5))
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    await warehouse.query(`DROP TABLE "${name}"`)
+  })
+
   it('are listed once when they are redriven through a longer chain and refused again', { timeout: 60_000 }, async () => {
     const name = nameOf('longer')
     await warehouse.query(`CREATE TABLE ${name} (n int, text varchar(10))`)

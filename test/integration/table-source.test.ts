@@ -231,4 +231,12 @@ describe('a table by query', () => {
     await warehouse.query(`UPDATE ${source} SET v = 1, changed_at = '2026-01-02' WHERE id <= 10`)
     await eventually('the changed rows are copied again', async () => (await count()) === 7010)
   }, 90_000)
+
+  it('is never one of Postgres’ own, which name what others have', async () => {
+    for (const own of ['pg_class', 'pg_catalog.pg_attribute', 'information_schema.tables']) {
+      const config = { table: own, mode: 'query', cursor: 'oid' }
+      const { body } = await client.call<{ ok: boolean }>('POST', '/v1/connectors/table/check', { side: 'source', config })
+      expect([own, body]).toMatchObject([own, { ok: false, details: [{ path: '/table', message: 'does not exist, or may not be read' }] }])
+    }
+  })
 })

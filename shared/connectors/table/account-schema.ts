@@ -2,9 +2,13 @@
 import pg from 'pg'
 import { warehousePasswordOf, warehouseRoleOf } from '../account-defaults.ts'
 
-/** Connections that all of an account's tasks may have together. */
-const CONNECTIONS_MAX = 64
+/** Connections that all of an account's tasks may have together; Postgres' own default for all together is 100. */
+const CONNECTIONS_MAX = 32
 const TIMEOUT_MS = 5000
+/** Two control planes may do this at once. A lock would be one that accounts' sessions can hold too, so the later one tries again. */
+const TRIES_MAX = 5
+/** SQLSTATEs of what the other one has made or changed meanwhile: duplicate_object, unique_violation, "tuple concurrently updated". */
+const MADE_MEANWHILE = new Set(['42710', '42P06', '23505', 'XX000'])
 
 /** Throws the driver's error when the warehouse is away, or the operator's role may not create roles. */
 export async function ensureAccountSchema(warehouseUrl: string, accountId: string): Promise<void> {
@@ -12,22 +16,30 @@ export async function ensureAccountSchema(warehouseUrl: string, accountId: strin
   client.on('error', () => {})
   try {
     await client.connect()
-    const role = client.escapeIdentifier(warehouseRoleOf(accountId))
-    const password = client.escapeLiteral(warehousePasswordOf(warehouseUrl, accountId))
-    const login = `LOGIN CONNECTION LIMIT ${CONNECTIONS_MAX} PASSWORD ${password}`
-    // Only a superuser may name these again for a role that exists.
-    const nothingElse = 'NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS'
-    await client.query('BEGIN')
-    // Two control planes may do this at once.
-    await client.query(`SELECT pg_advisory_xact_lock(hashtext($1))`, [role])
-    const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [warehouseRoleOf(accountId)])
-    await client.query(rowCount === 0 ? `CREATE ROLE ${role} ${login} ${nothingElse}` : `ALTER ROLE ${role} ${login}`)
-    // Needed to create a schema for it where the operator's role is no superuser.
-    await client.query(`GRANT ${role} TO CURRENT_USER`)
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${role} AUTHORIZATION ${role}`)
-    await client.query(`ALTER ROLE ${role} SET search_path = ${role}`)
-    await client.query('COMMIT')
+    for (let tries = 1; ; tries++) {
+      try {
+        return await makeSchema(client, warehouseRoleOf(accountId), warehousePasswordOf(warehouseUrl, accountId))
+      } catch (error) {
+        if (tries >= TRIES_MAX || !MADE_MEANWHILE.has(String((error as { code?: unknown }).code))) throw error
+        await client.query('ROLLBACK')
+      }
+    }
   } finally {
     await client.end().catch(() => {})
   }
+}
+
+async function makeSchema(client: pg.Client, name: string, password: string): Promise<void> {
+  const role = client.escapeIdentifier(name)
+  const login = `LOGIN CONNECTION LIMIT ${CONNECTIONS_MAX} PASSWORD ${client.escapeLiteral(password)}`
+  // Only a superuser may name these again for a role that exists.
+  const nothingElse = 'NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS'
+  await client.query('BEGIN')
+  const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [name])
+  await client.query(rowCount === 0 ? `CREATE ROLE ${role} ${login} ${nothingElse}` : `ALTER ROLE ${role} ${login}`)
+  // Needed to create a schema for it where the operator's role is no superuser.
+  await client.query(`GRANT ${role} TO CURRENT_USER`)
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${role} AUTHORIZATION ${role}`)
+  await client.query(`ALTER ROLE ${role} SET search_path = ${role}`)
+  await client.query('COMMIT')
 }

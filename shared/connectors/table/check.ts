@@ -72,7 +72,7 @@ export const checkTableSource: CheckConnector<TableSourceConfig> = (config, cont
       if (error instanceof ConfigRefused) return undefined
       throw error
     })
-    if (!shape) return [{ path: '/table', message: 'does not exist' }]
+    if (!shape) return [{ path: '/table', message: 'does not exist, or may not be read' }]
     if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, needed to tell rows apart' }]
     if (config.mode === 'query')
       return shape.types.has(config.cursor!) ? [] : [{ path: '/cursor', message: `the table has no column ${config.cursor}` }]

@@ -3,7 +3,7 @@
  * hold; a loop inside the database finds rows that break a constraint. Both take a few passes over the rows, however many are bad, and
  * create nothing per row, not even in the catalogue.
  */
-import type { PoolClient } from 'pg'
+import { escapeLiteral, type PoolClient } from 'pg'
 import type { RefusedRecord, Rows } from '../sink.ts'
 import { DEFAULT_MARKER, quoted } from './columns.ts'
 import { ensureMade, typesOf, type Column } from './stage.ts'
@@ -32,9 +32,9 @@ function pick({ bytes, ends }: Rows, rows: readonly number[]): Uint8Array {
 }
 
 /** Tries the staged rows one by one, and returns those that break a constraint. */
-const tryFunction = (
-  rowStatement: string,
-): string => `CREATE OR REPLACE FUNCTION pg_temp.dps_try() RETURNS TABLE (dps_n int, dps_code text, dps_text text) LANGUAGE plpgsql AS $dps$
+const tryFunction = (rowStatement: string): string =>
+  // A literal whose every character is quoted: names of columns could hold the tag of a dollar-quoted one, and end it.
+  `CREATE OR REPLACE FUNCTION pg_temp.dps_try() RETURNS TABLE (dps_n int, dps_code text, dps_text text) LANGUAGE plpgsql AS ${escapeLiteral(`
 #variable_conflict use_column
 DECLARE r record;
 BEGIN
@@ -49,7 +49,7 @@ BEGIN
       RETURN NEXT;
     END;
   END LOOP;
-END $dps$`
+END`)}`
 
 /**
  * Finds unreadable rows where Postgres can't check values: COPY names the first line that it can't read, and the others are tried again.
@@ -120,12 +120,12 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
   /** Finds values that a column's type can't hold, in one pass over the rows as text. */
   async function typeFaults(client: PoolClient, columns: readonly Column[], bytes: Uint8Array): Promise<Fault[]> {
     await client.query('DELETE FROM pg_temp.dps_text')
-    await copyInto(client, `COPY pg_temp.dps_text (${textNames}) FROM STDIN (DEFAULT ${quoteLiteral(DEFAULT_MARKER)})`, bytes)
+    await copyInto(client, `COPY pg_temp.dps_text (${textNames}) FROM STDIN (DEFAULT ${escapeLiteral(DEFAULT_MARKER)})`, bytes)
     const parts = names.map((name, index) => {
       const type = `$${index + 1}`
       const column = `p.${quoted(name)}`
-      return `SELECT p.dps_place, ${quoteLiteral(name)} AS name, e.* FROM placed p, LATERAL pg_input_error_info(${column}, ${type}) e
-        WHERE ${column} IS NOT NULL AND ${column} <> ${quoteLiteral(DEFAULT_MARKER)} AND NOT pg_input_is_valid(${column}, ${type})`
+      return `SELECT p.dps_place, ${escapeLiteral(name)} AS name, e.* FROM placed p, LATERAL pg_input_error_info(${column}, ${type}) e
+        WHERE ${column} IS NOT NULL AND ${column} <> ${escapeLiteral(DEFAULT_MARKER)} AND NOT pg_input_is_valid(${column}, ${type})`
     })
     const { rows } = await client.query<{ dps_place: string; name: string; message: string; sql_error_code: string }>(
       `WITH placed AS MATERIALIZED (SELECT row_number() OVER (ORDER BY dps_row) AS dps_place, * FROM pg_temp.dps_text) ${parts.join(' UNION ALL ')}`,
@@ -170,7 +170,7 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
     await mode.prepareStage(client)
     await ensureMade(client, 'dps_text', columns, [
       'DROP TABLE IF EXISTS pg_temp.dps_text',
-      `CREATE TEMP TABLE dps_text (${textColumns.map((name) => `${name} text DEFAULT ${quoteLiteral(DEFAULT_MARKER)}`).join(', ')}, dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DELETE ROWS`,
+      `CREATE TEMP TABLE dps_text (${textColumns.map((name) => `${name} text DEFAULT ${escapeLiteral(DEFAULT_MARKER)}`).join(', ')}, dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DELETE ROWS`,
     ])
     await ensureMade(client, 'dps_try', columns, [tryFunction(mode.rowStatement)])
     const refused: RefusedRecord[] = []
@@ -204,6 +204,3 @@ export function createFaultSearch(target: WriteTarget, mode: PutRows, serverVers
     },
   }
 }
-
-/** Quotes a string constant (Postgres, "Lexical Structure": quotes are doubled, and the marker's backslash is literal). */
-const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`

@@ -8,16 +8,22 @@ import type { Tuple } from './pgoutput.ts'
 /** `types`: SQL types by column name, as a cast needs them. */
 export type TableShape = { columns: SourceColumn[]; key: string[]; types: Map<string, string> }
 
-/** Returns the table's columns and key. Throws ConfigRefused when there is no such table. */
+/**
+ * Returns the table's columns and key. Throws ConfigRefused when there is no such table that the role may read. Postgres' own catalogues
+ * are none: on a shared server they name what other accounts have.
+ */
 export async function readColumns(client: pg.Client, table: string): Promise<TableShape> {
   const { rows } = await client.query<{ name: string; type_id: number; type: string; key_place: number }>(
     `SELECT a.attname AS name, a.atttypid::int AS type_id, format_type(a.atttypid, a.atttypmod) AS type,
        coalesce(array_position(i.indkey::int2[], a.attnum), -1) AS key_place
-     FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
-     WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
+     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+       LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+     WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped
+       AND NOT starts_with(n.nspname, 'pg_') AND n.nspname <> 'information_schema' AND has_any_column_privilege(c.oid, 'SELECT')
+     ORDER BY a.attnum`,
     [quotedTable(table)],
   )
-  if (rows.length === 0) throw new ConfigRefused(`there is no table ${table}`)
+  if (rows.length === 0) throw new ConfigRefused(`there is no table ${table} that its role may read`)
   const key = rows.filter(({ key_place }) => key_place >= 0).toSorted((a, b) => a.key_place - b.key_place)
   return {
     columns: rows.map(({ name, type_id }) => ({ name, typeId: type_id })),
