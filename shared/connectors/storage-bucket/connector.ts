@@ -10,12 +10,20 @@ import { isInside, parseTemplate, PART_NAMES } from './folders.ts'
 import { describeObject } from './objects.ts'
 import { isColumnType } from './parquet-columns.ts'
 
+/** Names that S3 has ever allowed. */
+const BUCKET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/
+/** For names of these kinds the library asks another host than the endpoint: directory buckets, access points. */
+const OTHER_HOSTS = ['--x-s3', '--xa-s3', '-s3alias', '--ol-s3', '.mrap']
+
+const isBucketName = (name: string): boolean => BUCKET_NAME.test(name) && !OTHER_HOSTS.some((end) => name.endsWith(end))
+
 const Place = {
   bucket: z
     .string()
     .min(1, 'must not be empty')
     .max(1024)
     .refine((bucket) => !bucket.includes('\0'), 'must not contain NUL')
+    .refine((bucket) => bucket.startsWith('file:') || isBucketName(bucket), 'is not the name of a bucket')
     .describe('name of the bucket, or file:///folder where the operator allows local folders')
     .meta({ title: 'Bucket', examples: ['demo'] }),
   prefix: z
