@@ -15,11 +15,14 @@ const SAFE_METHODS = new Set(['GET', 'HEAD'])
 /** Headers that say how a message is sent, which is the client's matter (RFC 9110 §7.6.1). */
 const OF_THE_MESSAGE = new Set(['connection', 'content-length', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 
+/** Sends the requests of one account's plug-ins. */
+export type PlugInSender = { send: SendRequest; close(): Promise<void> }
+
 /**
  * A sender for one account. A trial only reads, and waits `trialMs` for all of its requests together. What can't be sent or does not come back
  * is answered as a proxy would.
  */
-export function openPlugInRequests(addresses: AddressRules, trialMs?: number): { send: SendRequest; close(): Promise<void> } {
+export function openPlugInRequests(addresses: AddressRules, trialMs?: number): PlugInSender {
   const client = openHttpClient(
     { headers: {}, timeout_ms: REQUEST_MS_MAX },
     { defaults: { addresses }, now: Date.now, secret: () => '', learn: () => {} },
