@@ -2,7 +2,8 @@
 import { posix } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SPAN, createBlockBuilder, type RecordBlock } from '../../shared/connectors/record-block.ts'
+import { REFUSED, SPAN, createBlockBuilder, type RecordBlock } from '../../shared/connectors/record-block.ts'
+import { RECORD_BYTES_MAX } from '../../shared/connectors/storage-bucket/format-reader.ts'
 import { openFormat, type FormatName } from '../../shared/connectors/storage-bucket/formats.ts'
 import { describeObject, matchesGlob } from '../../shared/connectors/storage-bucket/objects.ts'
 import { batchesOf } from '../../shared/connectors/block-batches.ts'
@@ -120,7 +121,37 @@ describe('records of an object', () => {
   })
 })
 
+describe('a line that is longer than a record may be', () => {
+  it.each(['ndjson', 'text'] as const)('is refused in %s, and the lines around it are records', async (format) => {
+    const long = `"${'y'.repeat(RECORD_BYTES_MAX + 9)}"`
+    const object = Buffer.from(['1', long, '2', long, long, '3', ''].join('\n'))
+    const wanted = format === 'ndjson' ? ['1', '2', '3'] : [1, 3, 6].map((line, at) => `{"text":"${at + 1}","object":"o","line":${line}}`)
+    for (const chunk of [64 << 10, 1 << 20, object.length]) {
+      const block = createBlockBuilder()
+      const reader = openFormat(format, { object: 'o', csv: CSV }, block)
+      const place = reader.begin({ b: 0, n: 0 })
+      for (let from = 0; from < object.length; from += chunk) await reader.add(object.subarray(from, from + chunk))
+      await reader.end()
+      expect(place()).toMatchObject({ b: object.length, n: 6 })
+      const { bytes, spans, count } = block.take()
+      const all = Array.from({ length: count }, (_, i) => i)
+      const isRefused = (i: number) => spans[i * SPAN + 1] === REFUSED
+      expect(all.filter(isRefused).length).toBe(3)
+      const kept = all.filter((i) => !isRefused(i)).map((i) => bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3]))
+      expect(kept).toEqual(wanted)
+    }
+  })
+})
+
 describe('an object', () => {
+  it('may begin with a byte order mark, which no record has, and blank lines are no documents', async () => {
+    const mark = '\uFEFF'
+    expect(await read('ndjson', Buffer.from(`${mark}{"a":1}\n  \n\t\r\n{"a":2}\n`), [1, 2], 1)).toEqual(['{"a":1}', '{"a":2}'])
+    expect(await read('text', Buffer.from(`${mark}a\n  \n${mark}b`), [2], 1)).toEqual(
+      [1, 2, 3].map((line) => `{"text":"${['a', '  ', `${mark}b`][line - 1]}","object":"o","line":${line}}`),
+    )
+  })
+
   it('has its cells named by the config where it has no header', async () => {
     const block = createBlockBuilder(16)
     const reader = openFormat('csv', { object: 'o', csv: { ...CSV, header: false, columns: ['id', 'name'] } }, block)

@@ -1,10 +1,22 @@
-/** Lines: JSON documents that pass through unchanged, or text that becomes `{text, object, line}`. Empty lines are not records. */
+/**
+ * Lines: JSON documents that pass through unchanged, or text that becomes `{text, object, line}`. Empty lines are not records, nor are blank
+ * ones among documents. A byte order mark in front of the first line is not part of it.
+ */
 import { isUtf8 } from 'node:buffer'
 import { REFUSED_VALUE_BYTES, type BlockBuilder } from '../record-block.ts'
 import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
 
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
+const SPACE = 0x20
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+const startsWithMark = (bytes: Buffer, from: number): boolean => BYTE_ORDER_MARK.equals(bytes.subarray(from, from + BYTE_ORDER_MARK.length))
+
+function isBlank(bytes: Buffer, from: number, end: number): boolean {
+  for (let at = from; at < end; at++) if (bytes[at]! > SPACE) return false
+  return true
+}
 
 /** HOT: a line of JSON is copied once, into the block; a line of text goes through `scratch` first. */
 export function openLines(object: string, into: BlockBuilder, isText: boolean): FormatReader {
@@ -45,10 +57,11 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
     long = undefined
   }
 
-  function addLine(from: Buffer, start: number, stop: number): void {
+  function addLine(from: Buffer, begin: number, stop: number): void {
     lines++
+    const start = lines === 1 && startsWithMark(from, begin) ? begin + BYTE_ORDER_MARK.length : begin
     const end = stop > start && from[stop - 1] === CARRIAGE_RETURN ? stop - 1 : stop
-    if (end === start) return
+    if (end === start || (!isText && isBlank(from, start, end))) return
     if (end - start > RECORD_BYTES_MAX) return refuse(from.subarray(start, end))
     if (!isText) return into.addValue(from, start, end)
     const line = from.subarray(start, end)
@@ -78,7 +91,7 @@ export function openLines(object: string, into: BlockBuilder, isText: boolean): 
       }
       // The long line's bytes were counted by `refuseLong`.
       const passed = from
-      for (let to = whole.indexOf(LINE_FEED); to >= 0; to = whole.indexOf(LINE_FEED, from)) {
+      for (let to = whole.indexOf(LINE_FEED, from); to >= 0; to = whole.indexOf(LINE_FEED, from)) {
         addLine(whole, from, to)
         from = to + 1
       }
