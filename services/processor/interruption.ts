@@ -28,6 +28,8 @@ export type Interruption =
   | { kind: 'threshold_passed' }
   /** Source or sink have other partitions now: the task starts over, so that records go by the new count. */
   | { kind: 'partitions_changed' }
+  /** The place that the sink writes to has another form now: the task starts over, and opens the sink anew. */
+  | { kind: 'sink_changed' }
   /** Some partitions have no leader and are not read: their leaders are looked up. */
   | { kind: 'partitions_aside'; isRetriable: boolean }
   /** A later revision than this processor has heard of handled the partition. */

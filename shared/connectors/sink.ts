@@ -48,6 +48,8 @@ export type Written =
   | { kind: 'at_fault'; records: RefusedRecord[] }
   /** The sink's own position differs from `from`: continue from the sink's position. */
   | { kind: 'moved'; reason: string }
+  /** Nothing was written: the place has another form than when the sink was opened. It is opened anew, and the records are encoded anew. */
+  | { kind: 'changed'; reason: string }
   /** No retry can help: the pipeline fails with the reason. */
   | { kind: 'permanent'; reason: string }
 

@@ -299,6 +299,28 @@ describe('a table', () => {
     await eventually('a dead letter', async () => (await letters(id)).total === 1)
   })
 
+  it.each(['insert', 'merge-patch'])('takes members for columns that it gets while the pipeline runs, in mode %s', async (mode) => {
+    const target = name('grows')
+    await warehouse.query(`CREATE TABLE ${target} (id int PRIMARY KEY, a text, gone text)`)
+    const from = await createStream(client, { id: 'integer', a: 'string', b: 'string?' })
+    const keyed = mode === 'insert' ? {} : { key: ['id'] }
+    await connect(client, stream(from.id), [], table({ table: target, mode, unknown_members: 'ignore', ...keyed }))
+    const put = async (id: number) => {
+      await write(client, from.id, [{ id, a: 'x', b: `b${id}` }])
+      await waitForRows(warehouse, target, id)
+    }
+    await put(1)
+    await warehouse.query(`ALTER TABLE ${target} ADD COLUMN b text`)
+    await put(2)
+    await warehouse.query(`ALTER TABLE ${target} DROP COLUMN gone`)
+    await put(3)
+    expect((await warehouse.query(`SELECT * FROM ${target} ORDER BY id`)).rows).toEqual([
+      { id: 1, a: 'x', b: null },
+      { id: 2, a: 'x', b: 'b2' },
+      { id: 3, a: 'x', b: 'b3' },
+    ])
+  })
+
   it('stops only its own pipeline while it is missing, and loses nothing', async () => {
     const target = name('locked')
     await warehouse.query(`CREATE TABLE ${target} (n int)`)

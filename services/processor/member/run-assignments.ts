@@ -69,6 +69,7 @@ export async function runAssignments(
         case 'failed':
         case 'sink_refused':
         case 'partitions_changed':
+        case 'sink_changed':
           return endOf(error)
         case 'threshold_passed':
           member.holdBack(reason)

@@ -2,8 +2,9 @@
  * Writes rows to a Postgres table: a COPY of the bytes that lanes encoded, and the position, in one database transaction. A search inside
  * the database finds the rows that Postgres refuses (`fault-search.ts`).
  */
-import { reasonOf } from '../../errors/reason-of.ts'
+import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
+import { reasonOf } from '../../errors/reason-of.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Delivery, OpenSink, Rows, Written } from '../sink.ts'
 import { clientConfigOf } from './connection.ts'
@@ -91,6 +92,8 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
   }
 
   async function write(client: pg.PoolClient, delivery: Delivery, pieces: readonly Rows[]): Promise<Written> {
+    const now = await columnsOf(client, table, knowsDefaults)
+    if (now && !isDeepStrictEqual(now.columns, columns)) return { kind: 'changed', reason: `the table ${table} has other columns now` }
     await put.prepare(client)
     const together = await transact(client, delivery, async () => {
       for (const piece of pieces) await put.put(client, piece.bytes)

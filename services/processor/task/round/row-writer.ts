@@ -203,7 +203,7 @@ function deliveryOf({ topicId, positions }: RowWriterOptions, running: Running, 
   }
 }
 
-const SEVERITY = { delivered: 0, at_fault: 1, retry: 2, moved: 3, permanent: 4 }
+const SEVERITY = { delivered: 0, at_fault: 1, retry: 2, moved: 3, changed: 4, permanent: 5 }
 
 function assertDelivered(written: Written): void {
   switch (written.kind) {
@@ -213,6 +213,8 @@ function assertDelivered(written: Written): void {
       throw new Interrupted({ kind: 'sink_away', afterMs: written.afterMs }, written.reason)
     case 'moved':
       throw new Interrupted('sink_moved', written.reason)
+    case 'changed':
+      throw new Interrupted('sink_changed', written.reason)
     case 'permanent':
       throw new Interrupted('sink_refused', written.reason)
     case 'at_fault':
