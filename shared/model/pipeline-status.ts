@@ -4,6 +4,7 @@
  *   creating ─▶ created ─start▶ starting ─▶ running ─pause▶ pausing ─▶ paused ─resume▶ starting
  *   running, paused ─stop▶ stopping ─▶ stopped ─start▶ starting      any task failed ─▶ failed ─start▶ starting      any ─delete▶ deleting
  *   running ─ too many records fail ─▶ paused      running, paused, failed, stopped ─restart▶ starting
+ *   failed ─ all tasks run again ─▶ running
  */
 import type { DesiredStatus } from './definition.ts'
 import type { ObservedTask } from './observed.ts'
@@ -171,6 +172,8 @@ export const TRANSITIONS: Record<PipelineStatus, Record<PipelineEvent, Transitio
   },
   failed: {
     ...NOTHING_OBSERVED,
+    // A processor that starts tries failed tasks again. Where all of them run, the cause is gone.
+    tasks_running: 'running',
     start: 'starting',
     pause: 'refused',
     resume: 'refused',
@@ -260,4 +263,13 @@ export function statusFrom(
   const next = transition(current, event)
   if (next === 'refused') return undefined
   return { status: next === 'same' ? current : next, reason, event }
+}
+
+/** What gives these statuses their reason. Tasks that have started again since have forgotten it. */
+const REASON_GIVEN_BY: Partial<Record<PipelineStatus, PipelineEvent>> = { paused: 'task_held_back', failed: 'task_failed' }
+
+/** Whether the pipeline keeps the reason that it has: its status stays, and the reports say nothing of why it has it. */
+export function keepsReason(current: PipelineStatus, next: { status: PipelineStatus; event: PipelineEvent }): boolean {
+  const giver = REASON_GIVEN_BY[current]
+  return giver !== undefined && next.status === current && next.event !== giver
 }

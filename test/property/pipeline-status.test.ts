@@ -5,6 +5,7 @@ import type { DesiredStatus } from '../../shared/model/definition.ts'
 import {
   DESIRED_AFTER,
   eventFrom,
+  keepsReason,
   READ_TO_END,
   PIPELINE_ACTIONS,
   PIPELINE_EVENTS,
@@ -48,7 +49,7 @@ describe('the status table', () => {
     )
   })
 
-  it('never leaves deleting, and lets no report start a stopped or failed pipeline', () => {
+  it('never leaves deleting, and lets no report start a stopped pipeline, nor a failed one but that all its tasks run', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), (events) => {
         let current: PipelineStatus = 'creating'
@@ -59,7 +60,8 @@ describe('the status table', () => {
           isDeleted ||= happening === 'delete'
           if (isDeleted) expect(current).toBe('deleting')
           const isReport = happening.startsWith('task')
-          if (isReport && (before === 'stopped' || before === 'failed')) expect(current).toBe(before)
+          if (isReport && before === 'stopped') expect(current).toBe(before)
+          if (isReport && before === 'failed') expect(current).toBe(happening === 'tasks_running' ? 'running' : 'failed')
           if (isReport && before === 'stopping') expect(['stopping', 'stopped']).toContain(current)
         }
       }),
@@ -105,6 +107,17 @@ describe('the reports of tasks', () => {
       status: 'failed',
       reason: 'why',
     })
+  })
+
+  it('leave a failed pipeline its reason until all its tasks run again', () => {
+    const tasks = [0, 1].map(chainTask)
+    const after = (...reports: Observation[]) => {
+      const next = statusFrom('running', tasks, 'failed', reports, 1)!
+      return [next.status, keepsReason('failed', next)]
+    }
+    expect(after(report({ status: 'starting' }), report({ task: 1 }))).toEqual(['failed', true])
+    expect(after(report({ status: 'failed', reason: 'another' }), report({ task: 1 }))).toEqual(['failed', false])
+    expect(after(report(), report({ task: 1 }))).toEqual(['running', false])
   })
 
   it('pause a pipeline when one of its tasks has held itself back', () => {

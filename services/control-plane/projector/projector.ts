@@ -4,7 +4,7 @@ import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { followTopic, type Following, type FollowedRecord } from '../../../shared/kafka/follow.ts'
 import { tasksOf } from '../../../shared/model/definition.ts'
 import { CpuUse, isCpuUseKey, runOfReport } from '../../../shared/model/observed.ts'
-import { statusFrom } from '../../../shared/model/pipeline-status.ts'
+import { keepsReason, statusFrom } from '../../../shared/model/pipeline-status.ts'
 import type { Queryable } from '../store/database.ts'
 import {
   deleteObserved,
@@ -49,9 +49,7 @@ async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void
   )
   const next = statusFrom(row.desired, tasksOf(row.definition), row.status, observed, row.attempt)
   if (!next) return
-  // Why it holds itself back is kept: its tasks have forgotten it once they have started again.
-  const isHeld = row.status === 'paused' && next.status === 'paused' && next.event !== 'task_held_back'
-  const reason = isHeld ? row.status_reason : next.reason
+  const reason = keepsReason(row.status, next) ? row.status_reason : next.reason
   if (next.status === row.status && reason === row.status_reason) return
   const isHeldBack = next.event === 'task_held_back' && row.desired === 'running'
   const updated = await updatePipeline(trx, pipelineId, {
