@@ -10,6 +10,7 @@ export const RECORD_CODES: Record<string, string> = {
   invalid_timestamp: 'the SmartModule has set a timestamp that no record can have',
   // Of the way in and out.
   not_framed: 'the value does not start with the schema registry’s prefix',
+  value_unreadable: 'the value does not decode by the schema that its prefix names',
   record_too_large: 'the record is larger than its topic, or the sink, takes',
   dead_lettered: 'the record has a dead letter already; never seen in one',
   // Of a source.

@@ -30,10 +30,12 @@ export function frame(schemaId: number, json: string): Buffer {
   return value
 }
 
+/** Whether the value starts with a frame. */
+export const isFramed = (value: Buffer): boolean => value.length >= FRAMING_BYTES && value[0] === 0
+
 /** Returns the schema id in a value's frame. Throws an Error that says why there is none. */
 export function schemaIdOf(value: Buffer | null): number {
   if (value === null) throw new Error('the value is null (a tombstone)')
-  if (value.length < FRAMING_BYTES || value[0] !== 0)
-    throw new Error('the value does not start with the schema registry prefix (magic byte 0)')
+  if (!isFramed(value)) throw new Error('the value does not start with the schema registry prefix (magic byte 0)')
   return value.readInt32BE(1)
 }

@@ -93,18 +93,26 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
     const context = { kernel, buffers, ...open, nowMs, lost, lostMax }
     let outputBytes = 0
     let isLate = false
+    let awaited: UnknownSchema | undefined
     for (const partition of partitions) {
       if (isLate || outputBytes >= outputBytesMax) {
         rest.push(partition)
         continue
       }
-      const ran = await runPartition(context, partition, outputBytesMax - outputBytes)
+      const ran = await runPartition(context, partition, outputBytesMax - outputBytes).catch((error: unknown) => {
+        if (!(error instanceof UnknownSchema)) throw error
+        awaited ??= error
+        return undefined
+      })
+      // The other partitions are looked at too: the schemas that they lack are waited for at the same time.
+      if (!ran) continue
       outcomes.push(ran.outcome)
       outputBytes += ran.outputBytes
       isLate ||= ran.isLate
       if (ran.isCut) rest.push({ ...partition, position: ran.outcome.nextOffset })
       if (ran.retries.length > 0) retries.push({ partition: partition.partition, offsets: ran.retries })
     }
+    if (awaited) throw awaited
     const measures = telemetry.end()
     const all = partitions.map(({ bytes }) => bytes)
     if (retries.length > 0) {
@@ -130,7 +138,7 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
     if (error instanceof CorruptBatch || error instanceof SmartModuleTrap || error instanceof RecordRefused)
       return say({ type: 'broken', roundId, message, isFinal: true })
     // The round is replayed, by then perhaps with the revision that knows the schema.
-    if (error instanceof UnknownSchema) return say({ type: 'broken', roundId, message, isFinal: false })
+    if (error instanceof UnknownSchema) return say({ type: 'waiting', roundId, message })
     // Unexpected: the kernel may be in an inconsistent state, so this lane must not run another round.
     setImmediate(() => {
       throw error

@@ -137,6 +137,8 @@ export type FromLane =
   /** Lines of SmartModules, or how many more there were than a run has room for. */
   | { type: 'log'; chainId: number; lines: LaneLine[]; dropped: number }
   | { type: 'retry'; roundId: number; retries: Retries; inputs: ArrayBuffer[]; backoffMs: number; lost: number[] }
+  /** Nothing is wrong with the records; what they need may still come. */
+  | { type: 'waiting'; roundId: number; message: string }
   | { type: 'trapped'; roundId: number; step: number; message: string }
   | { type: 'broken'; roundId: number; message: string; /** Retrying can't help. */ isFinal: boolean }
 

@@ -115,7 +115,9 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
 
   /** D3: every failed record gets a dead letter, unless it has one already. */
   function takeFailures(section: Buffer, count: number, header: SectionHeader, selected: Selected | undefined): void {
-    const fresh = output.failures.filter(({ delta }) => !input.hints?.deadLettered.has(header.baseOffset + BigInt(delta)))
+    const fresh = output.failures
+      .filter(({ delta }) => !input.hints?.deadLettered.has(header.baseOffset + BigInt(delta)))
+      .map((failure) => withReason(failure, decode?.reasonAt(failure.delta)))
     deadLetterOffsets.push(...fresh.map(({ delta }) => header.baseOffset + BigInt(delta)))
     output.failures.length = 0
     if (fresh.length === 0) return
@@ -140,7 +142,7 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
       if (rowBuffer) rowBuffer.originOf = selected && ((offset) => selected.originOf(Number(BigInt(offset) - header.baseOffset)))
       await chain.run(
         {
-          section: decode ? decode(section, count, nowMs) : section,
+          section: decode ? decode.decode(section, count, nowMs) : section,
           recordCount: count,
           lastOffsetDelta: header.lastOffsetDelta,
           firstDelta,
@@ -204,6 +206,10 @@ function encodedBatches(rows: Rows[], spec: LaneChain, sinkPartition: number, ti
     return { partition, bytes: compressed.buffer as ArrayBuffer, length: compressed.length, records: batch.records }
   })
 }
+
+/** A value that can't be decoded fails wherever it is looked at first: its dead letter says why it can't be. */
+const withReason = (failure: RecordFailure, message: string | undefined): RecordFailure =>
+  message === undefined ? failure : { ...failure, code: 'value_unreadable', message }
 
 /** Cold: only batches with failures come here. */
 function collectDeadLetters(

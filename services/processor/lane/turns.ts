@@ -19,6 +19,8 @@ export type RoundAnswer = Exclude<FromLane, { type: 'ready' | 'opened' | 'refuse
 
 /** A slow chain counts as normal again after this many turns in a row that were not slow. */
 const CALM_TURNS = 50
+/** How soon a round that waits for something is tried again. */
+const WAITING_MS = 500
 
 export function createTurns({ threads, inputs, quarantine, onMeasured, now }: TurnsOptions) {
   /** Gives the lane its next turn: a whole round when no other waits, otherwise one partition of it, so that turns stay short. */
@@ -73,6 +75,8 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
         addLosses(chain, message.lost)
         chain.replayBook.addAttempts(message.retries)
         return settled.reject(new Interrupted({ kind: 'retry_later', afterMs: message.backoffMs }, 'records failed and are to be retried'))
+      case 'waiting':
+        return settled.reject(new Interrupted({ kind: 'retry_later', afterMs: WAITING_MS }, message.message))
       case 'trapped':
         chain.failure = quarantinedBy(chain.spec, message.step, message.message)
         return settled.reject(chain.failure)

@@ -76,6 +76,7 @@ export async function runAssignments(
           continue
         // Nothing was being written: the previous round is committed, this one only runs again. The quarantine bounds lost lanes.
         case 'retry_later':
+          member.become('running', `retrying: ${reason}`)
           await member.pause(interruption.afterMs)
           continue
         case 'round_lost':
