@@ -45,6 +45,12 @@ async function readBack(texts: string[], fields: Record<string, string> | undefi
 }
 
 describe('a Parquet file', () => {
+  it('keeps the sign of a zero, in a column with many equal values too', async () => {
+    const texts = Array.from({ length: 300 }, (_, i) => `{"n":${['0', '-0', '-0.0', '1.5'][i % 4]}}`)
+    const found = await readBack(texts, { n: 'number' }, 'n::VARCHAR')
+    expect(found.flat()).toEqual(texts.map((_, i) => ['0.0', '-0.0', '-0.0', '1.5'][i % 4]))
+  })
+
   it('holds every value of the given types exactly', async () => {
     const texts = [
       '{"i":9007199254740993,"d":"12345678901234567890.0123","on":"2024-02-29","at":"2026-11-22T01:02:03.123456+02:00","b":"AAH/","n":0.1,"t":"é"}',

@@ -27,8 +27,12 @@ function asInteger(value: unknown): bigint | undefined {
 /** JSON has no form for these, so they come as texts. */
 const NOT_FINITE = new Set(['NaN', 'Infinity', '-Infinity'])
 
-const asDouble = (value: unknown): number | undefined =>
-  isNumber(value) ? Number(sourceOf(value)) : typeof value === 'string' && NOT_FINITE.has(value) ? Number(value) : undefined
+function asDouble(value: unknown): number | undefined {
+  // As it is: its text would lose the sign of a zero.
+  if (typeof value === 'number') return value
+  if (isRawJSON(value)) return Number(value.rawJSON)
+  return typeof value === 'string' && NOT_FINITE.has(value) ? Number(value) : undefined
+}
 
 /** Whether a double prints the number as it was written, so that nothing is lost. */
 const isDouble = (value: unknown): boolean =>

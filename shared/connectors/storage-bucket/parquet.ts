@@ -32,6 +32,8 @@ function documentsOf(rows: readonly Rows[], faults: RefusedRecord[]): Source[] {
   return documents
 }
 
+const hasNegativeZero = (cell: unknown): boolean => (Array.isArray(cell) ? cell.some(hasNegativeZero) : Object.is(cell, -0))
+
 /** The file, or the records that can't be written into it. */
 export function encodeParquet(rows: readonly Rows[], fields: Readonly<Record<string, string>> | undefined): Encoded {
   const faults: RefusedRecord[] = []
@@ -52,7 +54,12 @@ export function encodeParquet(rows: readonly Rows[], fields: Readonly<Record<str
     return column
   })
   if (faults.length > 0) return { faults }
-  const columnData = columns.map(({ elements, cells }): ColumnSource => ({ name: elements[0]!.name, data: cells as ColumnSource['data'] }))
+  const columnData = columns.map(({ elements, cells }): ColumnSource => ({
+    name: elements[0]!.name,
+    data: cells as ColumnSource['data'],
+    // The library's dictionaries take 0 and -0 for one value.
+    ...(cells.some(hasNegativeZero) ? { encoding: 'PLAIN' } : {}),
+  }))
   const schema = [{ name: 'root', num_children: columns.length }, ...columns.flatMap(({ elements }) => elements)]
   return { file: new Uint8Array(parquetWriteBuffer({ columnData, schema, codec: 'SNAPPY' })) }
 }
