@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { OPERATIONS } from '../../services/control-plane/routes/index.ts'
 import { CONNECTORS } from '../../shared/connectors/catalogue.ts'
 import { RECORD_CODES } from '../../shared/errors/record-codes.ts'
-import { CONTRACTS } from '../harness/contract-check.ts'
+import { CONTRACTS, contractsOf } from '../harness/contract-check.ts'
 import { read, ROOT, tracked } from './repository.ts'
 
 describe('documents', () => {
@@ -111,6 +111,23 @@ describe('lists', () => {
     const held = new Set(CONTRACTS.map(({ id }) => id))
     expect(OPERATIONS.map(({ contract }) => contract.id).filter((id) => !held.has(id))).toEqual([])
     expect(OPERATIONS.length).toBeGreaterThan(50)
+  })
+
+  it('of operations that have a case for each status hold every file of contracts', async () => {
+    const files = tracked.filter((path) => /^shared\/api\/[\w-]+\.ts$/.test(path))
+    const modules = await Promise.all(files.map(async (path) => [path, (await import(join(ROOT, path))) as object] as const))
+    const withContracts = modules.filter(([, module]) => contractsOf(module).length > 0).map(([path]) => path)
+    const described = tracked
+      .filter((path) => /^test\/contract\/resources\/.*\.test\.ts$/.test(path))
+      .flatMap((path) => {
+        const text = read(path)
+        const [, given = ''] = /^describeAnswers\((.*?)cases: /ms.exec(text) ?? []
+        return [...text.matchAll(/^import \* as (\w+) from '(?:\.\.\/)+(shared\/api\/[\w-]+\.ts)'/gm)]
+          .filter(([, name]) => given.includes(`contractsOf(${name})`))
+          .map(([, , target]) => target)
+      })
+    expect(withContracts.length).toBeGreaterThan(15)
+    expect(withContracts.filter((path) => !described.includes(path))).toEqual([])
   })
 
   /** Connectors without a case, because they have tests of their own. */
