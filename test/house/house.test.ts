@@ -284,41 +284,6 @@ describe('dependencies', () => {
   })
 })
 
-describe('database transactions', () => {
-  /** Files whose transaction holds a lock while Kafka is asked, and why nothing else would do. */
-  const HOLDS_ITS_LOCK: Record<string, string> = {
-    'services/control-plane/publisher/publisher.ts': 'the rows of the outbox are taken only once Kafka has them',
-    'services/control-plane/reconciler/reconciler.ts': 'an advisory lock for the whole pass, and no row',
-    'services/control-plane/reconciler/keep-offsets.ts': 'the row keeps POST …/offsets out between reading offsets and committing them',
-    'services/control-plane/routes/pipelines/reset-offsets.ts': 'the row keeps the pipeline from starting while its group is moved',
-  }
-  /** What leads to another system; a transaction is given rows and values that were found before it. */
-  const NETWORK = /\b(deps(?!\.(names|secretBox|log)\b)|cluster|registry|withAdmin|connections|producer|fetch\w*|withDeadline)\b/
-
-  /** The text from the call's opening brace to the one that closes it. */
-  function blockAt(text: string, from: number): string {
-    let depth = 0
-    for (let at = text.indexOf('{', from); at < text.length; at++) {
-      if (text[at] === '{') depth++
-      else if (text[at] === '}' && --depth === 0) return text.slice(from, at)
-    }
-    return text.slice(from)
-  }
-
-  it('ask no other system while they are open', () => {
-    const wrong = code
-      .filter((path) => /^(services|shared)\//.test(path) && !Object.hasOwn(HOLDS_ITS_LOCK, path))
-      .flatMap((path) => {
-        const text = read(path)
-        return [...text.matchAll(/\.transaction\(\s*async \(\w+\)[^{]*=> \{/g)].flatMap(({ index }) => {
-          const found = NETWORK.exec(blockAt(text, index))
-          return found ? [`${path}:${text.slice(0, index).split('\n').length} uses ${found[0]} inside a transaction`] : []
-        })
-      })
-    expect(wrong).toEqual([])
-  })
-})
-
 describe('hot rooms', () => {
   const HOT = code.filter(
     (path) =>
