@@ -284,7 +284,7 @@ export const getStreamDataContract = contract({
   id: 'getStreamData',
   method: 'GET',
   path: '/streams/:id/data',
-  summary: 'Read a page of a stream’s records, oldest first by default',
+  summary: 'Read a page of a stream’s records, each page sorted by time; with a cursor, pages follow one another by time too',
   tag: 'Streams',
   scope: 'streams:read',
   mayConflict: true,
@@ -301,7 +301,7 @@ export const getStreamDataContract = contract({
           .string()
           .optional()
           .describe('Continues after this page. The last page has one too, for reading the records that come later'),
-        approximate: z.literal(true).optional(),
+        approximate: z.literal(true).optional().describe('`total` is an estimate: not all records are counted yet'),
         undecodable: z
           .array(z.object({ index: z.number().int(), partition: z.number().int(), offset: z.string(), reason: z.string() }))
           .optional(),

@@ -62,7 +62,7 @@ export function createClient(options: ClientOptions) {
         (cursor, own) => api.streams.list({ page_size, cursor }, own),
         (page) => page.streams,
       ),
-      /** All records of a stream, oldest first; ends at the stream's end. */
+      /** All records of a stream, those of a partition in their order; ends at the stream's end. */
       records: (id: string, own: RequestOptions = {}): AsyncGenerator<unknown, void, void> => recordsOf(id, own),
       /** Writes records of any number; each request of them is written once, or not at all. */
       write: (id: string, records: Iterable<unknown> | AsyncIterable<unknown>, own: WriteOptions = {}): Promise<Written> =>

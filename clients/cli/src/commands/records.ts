@@ -122,7 +122,7 @@ export function addRecordCommands(program: Command, io: Io): void {
     })
   program
     .command('read <stream>')
-    .description('print a stream’s records, oldest first')
+    .description('print a stream’s records, those of a partition in their order')
     .option('--limit <n>', 'at most so many', integer(0))
     .action(async (given: string, { limit = Infinity }: { limit?: number }, command: Command) => {
       const context = contextOf(io, command)

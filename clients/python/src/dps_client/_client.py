@@ -32,7 +32,7 @@ class Streams(resources.Streams):
         return _all(lambda cursor: self.list(page_size=PAGE_SIZE, cursor=cursor), "streams")
 
     def records(self, stream_id: str) -> Iterator[Any]:
-        """All records of a stream, oldest first; ends at the stream's end."""
+        """All records of a stream, those of a partition in their order; ends at the stream's end."""
         cursor: str | None = None
         while True:
             page = self.get_data(stream_id, limit=DATA_PAGE, cursor=cursor)

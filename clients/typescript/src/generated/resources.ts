@@ -347,7 +347,7 @@ export function createResources(transport: Transport) {
         call<T.CheckStreamSchemaResponse>('POST', `/streams/${segment(id)}/schemas/check`, { body, ...options }),
       /** Delete a stream that no pipeline uses, with its data; an adopted topic and its schemas are kept. */
       delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/streams/${segment(id)}`, { ...options }),
-      /** Read a page of a stream’s records, oldest first by default. */
+      /** Read a page of a stream’s records, each page sorted by time; with a cursor, pages follow one another by time too. */
       getData: (id: string, query: StreamsGetDataQuery = {}, options: RequestOptions = {}) =>
         call<T.GetStreamDataResponse>('GET', `/streams/${segment(id)}/data`, { query, ...options }),
       /** Read records with partition, offset, time, key, headers and the bytes of the value; the newest by default, oldest first. */

@@ -478,7 +478,7 @@ export type GetStreamDataResponse = {
     limit: number
     /** More records follow this page */ has_more?: true
     /** Continues after this page. The last page has one too, for reading the records that come later */ next_cursor?: string
-    approximate?: true
+    /** `total` is an estimate: not all records are counted yet */ approximate?: true
     undecodable?: { index: number; partition: number; offset: string; reason: string }[]
   }
 }

@@ -397,7 +397,7 @@ class Streams:
         self._transport.call("DELETE", f"/streams/{segment(id_)}")
 
     def get_data(self, id_: str, *, limit: Union[int, None] = None, page: Union[int, None] = None, cursor: Union[str, None] = None, partition: Union[int, None] = None, order: Union[Literal["asc", "desc"], None] = None) -> types.GetStreamDataResponse:
-        """Read a page of a stream’s records, oldest first by default."""
+        """Read a page of a stream’s records, each page sorted by time; with a cursor, pages follow one another by time too."""
         return cast("types.GetStreamDataResponse", self._transport.call("GET", f"/streams/{segment(id_)}/data", query={"limit": limit, "page": page, "cursor": cursor, "partition": partition, "order": order}))
 
     def get_records(self, id_: str, *, from_: Union[Literal["earliest", "latest"], None] = None, timestamp: Union[str, None] = None, partition: Union[int, None] = None, offset: Union[int, None] = None, key: Union[str, None] = None, limit: Union[int, None] = None) -> types.GetStreamRecordsResponse:
