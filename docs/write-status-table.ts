@@ -31,6 +31,6 @@ ${rows.join('\n')}
 - Only reports of the current attempt count. A new attempt is made by \`start\`, by \`restart\`, by \`resume\` after a pipeline has paused
   itself, by an update that reopens the sink, and by a secret's new value.
 - Brokers, sinks and sources that are unavailable are waited for without limit. Any other failure is tried again with backoff; after twenty
-  rounds or ten starts in a row without progress the pipeline is \`failed\` with the cause.
+  rounds or ten starts in a row without progress, or ten lost lanes in a row, the pipeline is \`failed\` with the cause.
 `
 await writePage('specs/pipeline-status.md', text)
