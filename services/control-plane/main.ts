@@ -159,11 +159,13 @@ const projector = await withRetries(log, 'starting the projector', () =>
   startProjector(deps, names.observed, ({ pipelineIds, endedJobs }) => {
     notifyProjectionsOf(deps, pipelineIds)
     for (const { id, status, reason } of endedJobs)
-      settleJob(deps, id, status, reason).catch((error: unknown) => log.warn({ id, reason: String(error) }, 'a job will be settled later'))
+      settleJob(deps, id, status, reason).catch((error: unknown) =>
+        log.warn({ id, reason: reasonOf(error) }, 'a job will be settled later'),
+      )
   }),
 )
 const reconciler = startReconciler(deps)
-ensureWarehouseRoles(deps).catch((error: unknown) => log.warn({ reason: String(error) }, 'the warehouse’s roles were not looked at'))
+ensureWarehouseRoles(deps).catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'the warehouse’s roles were not looked at'))
 const { bucket, per_account, warehouse_url } = deps.connectorDefaults
 const isShared = (warehouse_url !== undefined && !per_account.warehouse) || (bucket !== undefined && !per_account.bucket)
 if (isShared && (await countAccounts(db)) > 1)

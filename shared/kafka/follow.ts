@@ -1,4 +1,5 @@
 /** Reads one of the service's one-partition topics and follows it: definitions in processors, observations in the control plane. */
+import { errorOf } from '../errors/reason-of.ts'
 import type { Cluster } from './cluster.ts'
 import { createAbortedFilter, type AbortedTransaction } from './protocol/aborted.ts'
 import { inflate } from './protocol/compression.ts'
@@ -75,7 +76,7 @@ export function followTopic(options: FollowOptions): Following {
         await followOnce()
       } catch (error) {
         if (closed) return
-        options.onError(error instanceof Error ? error : new Error(String(error)))
+        options.onError(errorOf(error))
         if (position > before) backoffMs = 100
         await new Promise((resolve) => setTimeout(resolve, backoffMs))
       }

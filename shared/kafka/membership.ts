@@ -4,6 +4,7 @@
  * generation with the old partitions, and a commit made then would be accepted for another member's partition.
  */
 import { Consumer, type ConnectionOptions } from '@platformatic/kafka'
+import { errorOf } from '../errors/reason-of.ts'
 
 /** The partitions a member owns in one generation: valid until `onRevoked` is called or the next assignment arrives. */
 export type Assignment = Readonly<{ memberId: string; generationId: number; partitions: readonly number[] }>
@@ -78,7 +79,7 @@ export async function openMembership(options: MembershipOptions): Promise<Member
         () => (joining = false),
         (error: unknown) => {
           joining = false
-          options.onError(error instanceof Error ? error : new Error(String(error)))
+          options.onError(errorOf(error))
           join()
         },
       )

@@ -2,6 +2,7 @@
  * Pipelines that made progress have written to their sink streams and perhaps to their dead-letter topics: this extends the projections
  * of both in Postgres in the background, so that the first page does not have to wait.
  */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { listDefinitions } from '../store/pipelines.ts'
 import { listStreamsOver } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
@@ -14,7 +15,7 @@ export function notifyProjectionsOf(deps: Pick<Deps, 'db' | 'streamData' | 'dead
   if (due.length === 0) return
   if (last.size > 10_000) last.clear()
   for (const id of due) last.set(id, Date.now())
-  notify(deps, due).catch((error: unknown) => deps.log.debug({ reason: String(error) }, 'a projection was not extended'))
+  notify(deps, due).catch((error: unknown) => deps.log.debug({ reason: reasonOf(error) }, 'a projection was not extended'))
 }
 
 async function notify(

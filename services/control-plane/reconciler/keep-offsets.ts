@@ -2,6 +2,7 @@
  * Keeps the positions of pipelines that are not running: a group without members loses its offsets after the broker's
  * `offsets.retention.minutes` (seven days), and a pipeline without a position fails. So they are committed again, unchanged, twice a day.
  */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { listSuspendedJobs } from '../store/jobs.ts'
 import { listIdlePipelines, lockPipeline } from '../store/pipelines.ts'
@@ -31,5 +32,5 @@ export const createOffsetKeeper = ({ db, cluster, names, log }: Pick<Deps, 'db' 
           await keepOffset(cluster, definition.group_id, definition.source.topic)
           if (definition.source.kind === 'connector') await keepOffset(cluster, names.intakeGroup(id), definition.source.topic)
         })
-        .catch((error: unknown) => log.debug({ id, reason: String(error) }, 'offsets were not committed again')),
+        .catch((error: unknown) => log.debug({ id, reason: reasonOf(error) }, 'offsets were not committed again')),
   )

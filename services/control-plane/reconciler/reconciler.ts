@@ -84,7 +84,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
         .catch(warn('canaries are not compared'))
         .finally(() => (comparing = undefined))
       following ??= followAdoptedStreams()
-        .catch((error: unknown) => log.warn({ reason: String(error) }, 'reconciler: adopted streams can’t be checked now'))
+        .catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'reconciler: adopted streams can’t be checked now'))
         .finally(() => (following = undefined))
     })
   }

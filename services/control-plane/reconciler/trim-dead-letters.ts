@@ -1,4 +1,5 @@
 /** Dead letters beyond an account's quotas are deleted, the oldest first, from the topic and from its projection; looked at once an hour. */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { findAccount } from '../store/accounts.ts'
 import { deleteTrimmed, listKept, listTrims, listWithDeadLetters } from '../store/dead-letter-upkeep.ts'
 import { findAnyPipeline } from '../store/pipelines.ts'
@@ -17,7 +18,7 @@ export const createDeadLetterTrimmer = (deps: TrimDeps) =>
     () => listWithDeadLetters(deps.db),
     (accountId) =>
       trimDeadLetters(deps, accountId).catch((error: unknown) =>
-        deps.log.warn({ account_id: accountId, reason: String(error) }, 'dead letters were not trimmed'),
+        deps.log.warn({ account_id: accountId, reason: reasonOf(error) }, 'dead letters were not trimmed'),
       ),
   )
 
@@ -40,6 +41,6 @@ export async function trimDeadLetters({ db, withAdmin, log }: TrimDeps, accountI
         .filter(({ letter_partition, from }) => BigInt(from) > (lows.get(letter_partition) ?? 0n))
         .map(({ letter_partition: partition, from: offset }) => ({ partition, offset }))
       if (partitions.length > 0) await admin.deleteTopicRecords({ topic, partitions })
-    }).catch((error: unknown) => log.warn({ id: pipelineId, reason: String(error) }, 'a dead-letter topic was not trimmed'))
+    }).catch((error: unknown) => log.warn({ id: pipelineId, reason: reasonOf(error) }, 'a dead-letter topic was not trimmed'))
   }
 }

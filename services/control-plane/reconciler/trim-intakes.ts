@@ -2,6 +2,7 @@
  * Intake topics keep records that were not handled forever, and handled ones for a week, for explain and replay. Older handled records are
  * deleted here, once an hour.
  */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { listSourcedPipelines } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { oncePerInterval } from './once-per-interval.ts'
@@ -16,7 +17,7 @@ export const createIntakeTrimmer = ({ db, cluster, withAdmin, log }: Pick<Deps, 
     () => listSourcedPipelines(db),
     ({ id, definition }, nowMs) =>
       trimIntake({ cluster, withAdmin }, definition.group_id, definition.source.topic, nowMs - KEPT_MS).catch((error: unknown) =>
-        log.debug({ id, reason: String(error) }, 'an intake topic was not trimmed'),
+        log.debug({ id, reason: reasonOf(error) }, 'an intake topic was not trimmed'),
       ),
   )
 

@@ -166,7 +166,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
       const chain = await notedChainOf(definition, slot.id)
       if (slot.definition.revision === definition.revision) slot.task?.update(definition, chain)
     } catch (error) {
-      options.log('warn', 'the next revision is not ready', { pipeline_id: runIdOf(definition), reason: String(error) })
+      options.log('warn', 'the next revision is not ready', { pipeline_id: runIdOf(definition), reason: reasonOf(error) })
       // A SmartModule may not have arrived yet: try again.
       setTimeout(() => {
         if (!slot.isClosing && slot.definition.revision === definition.revision) void update(slot, slot.definition)

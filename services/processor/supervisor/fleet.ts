@@ -3,6 +3,7 @@
  * and contains this processor; otherwise the last view stands. Two processors may then briefly run the same task: fencing makes that safe.
  */
 import { describeGroupsV5 } from '@platformatic/kafka'
+import { errorOf } from '../../../shared/errors/reason-of.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openMembership } from '../../../shared/kafka/membership.ts'
 
@@ -44,7 +45,7 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
   function look(): void {
     if (closed || reading) return
     reading = readView()
-      .catch((error: unknown) => options.onError(error instanceof Error ? error : new Error(String(error))))
+      .catch((error: unknown) => options.onError(errorOf(error)))
       .finally(() => (reading = undefined))
   }
 

@@ -2,6 +2,7 @@
  * Passes lines from runners on to the logs topic, at a rate that no pipeline can exceed: a burst, and so many lines per second after it.
  * Lines are for reading: what can't be written after a while is dropped, and counted in the next line of its pipeline.
  */
+import { errorOf } from '../../../shared/errors/reason-of.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
@@ -62,7 +63,7 @@ export function openLogRelay(
   function send(): void {
     if (waiting.length === 0) return
     sending ??= sendAll()
-      .catch((error: unknown) => onError(error instanceof Error ? error : new Error(String(error))))
+      .catch((error: unknown) => onError(errorOf(error)))
       .finally(() => (sending = undefined))
   }
   const timer = setInterval(send, SEND_MS)

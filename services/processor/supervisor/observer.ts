@@ -1,4 +1,5 @@
 /** Reports this processor's tasks to the control plane on `dps.observed`: changes at once, progress every two seconds. */
+import { errorOf } from '../../../shared/errors/reason-of.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import { cpuUseKey, keyOfReport, type CpuUse, type ObservedTask } from '../../../shared/model/observed.ts'
@@ -64,7 +65,7 @@ export function openObserver(
 
   function run(): Promise<void> {
     publishing ??= publish()
-      .catch((error: unknown) => onError(error instanceof Error ? error : new Error(String(error))))
+      .catch((error: unknown) => onError(errorOf(error)))
       .finally(() => (publishing = undefined))
     return publishing
   }

@@ -3,6 +3,7 @@
  * `dps.fleet`, for that revision and attempt only.
  */
 import { z } from 'zod'
+import { errorOf } from '../../../shared/errors/reason-of.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
@@ -64,7 +65,7 @@ export function openVerdicts(
           if (unwritten.get(runId) === value) unwritten.delete(runId)
         }
       })
-      .catch((error: unknown) => onError(error instanceof Error ? error : new Error(String(error))))
+      .catch((error: unknown) => onError(errorOf(error)))
       .finally(() => (isWriting = false))
   }
 

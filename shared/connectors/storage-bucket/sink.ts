@@ -4,6 +4,7 @@
  */
 import { promisify } from 'node:util'
 import { gzip, zstdCompress } from 'node:zlib'
+import { errorOf } from '../../errors/reason-of.ts'
 import type { ConnectorContext } from '../connector.ts'
 import { deliveryNameOf, type Delivery, type OpenSink, type Written } from '../sink.ts'
 import type { RowMetadata } from '../row-format.ts'
@@ -133,7 +134,7 @@ const PERMANENT = new Set([
 ])
 
 function refusal(error: unknown, key: string) {
-  const { name, message, code } = (error instanceof Error ? error : new Error(String(error))) as NodeJS.ErrnoException
+  const { name, message, code } = errorOf(error) as NodeJS.ErrnoException
   const reason = `the object ${key} can't be written: ${message || name}`
   return PERMANENT.has(name) || code === 'ENAMETOOLONG'
     ? ({ kind: 'permanent', reason } as const)

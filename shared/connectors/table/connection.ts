@@ -4,6 +4,7 @@
  */
 import net from 'node:net'
 import pg, { type ClientConfig } from 'pg'
+import { errorOf } from '../../errors/reason-of.ts'
 import { addressGuardOf, AddressRefused, type AddressGuard } from '../address-guard.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Secret } from '../secret.ts'
@@ -37,7 +38,7 @@ function guardedSocket(guard: AddressGuard): net.Socket {
       guard.assertHost(host)
       return connect({ port, host, lookup: guard.lookup })
     } catch (error) {
-      process.nextTick(() => socket.destroy(error instanceof Error ? error : new Error(String(error))))
+      process.nextTick(() => socket.destroy(errorOf(error)))
       return socket
     }
   }

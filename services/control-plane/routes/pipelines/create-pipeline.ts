@@ -1,4 +1,5 @@
 /** Creates a pipeline: resolves the request to a definition, checks every part of it and names every fault, then sets the pipeline up. */
+import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { invalidRequest, ServiceError, unavailable, type Detail } from '../../service-error.ts'
@@ -202,7 +203,7 @@ export const createPipeline = operation(createPipelineContract, async (deps, cal
   } catch (error) {
     await updatePipeline(deps.db, id, { status: 'deleting', desired: 'stopped' }).catch(() => {})
     await withDeadline(undoPipeline(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
-      deps.log.warn({ id, reason: String(reason) }, 'a pipeline will be undone later'),
+      deps.log.warn({ id, reason: reasonOf(reason) }, 'a pipeline will be undone later'),
     )
     throw error
   }

@@ -1,4 +1,5 @@
 /** Reads, deletes and controls pipelines. */
+import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { chainRate } from '../../../../shared/model/observed.ts'
 import {
   deletePipelineContract,
@@ -144,7 +145,7 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
   const isGone = await undoPipeline(deps, row).then(
     () => true,
     (error: unknown) => {
-      deps.log.warn({ id: row.id, reason: String(error) }, 'a pipeline will be removed later')
+      deps.log.warn({ id: row.id, reason: reasonOf(error) }, 'a pipeline will be removed later')
       return false
     },
   )

@@ -1,4 +1,5 @@
 /** Creates a stream: first the row, then schema and topic by the reconciler's own steps. The response waits until it is `active`. */
+import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { createStreamContract, STREAM_DEFAULTS, type StreamRequest } from '../../../../shared/api/streams.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
@@ -62,7 +63,7 @@ export const createStream = operation(createStreamContract, async (deps, caller,
     // Leave nothing half done: undo it now if possible, else the reconciler does.
     await updateStream(db, id, { status: 'deleting' }).catch(() => {})
     await withDeadline(undoStream(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
-      log.warn({ id, reason: String(reason) }, 'a stream will be undone later'),
+      log.warn({ id, reason: reasonOf(reason) }, 'a stream will be undone later'),
     )
     throw error
   }

@@ -1,4 +1,5 @@
 /** Lists, reads and deletes streams. */
+import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { deleteStreamContract, getStreamContract, listStreamsContract } from '../../../../shared/api/streams.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import { findStream, listStreams, listUsers, lockStream, updateStream, type StreamRow } from '../../store/streams.ts'
@@ -58,7 +59,7 @@ export const deleteStreamOperation = operation(deleteStreamContract, async (deps
   const row = await streamChanges.run(params.id, () => deps.db.transaction(remove))
   // For clients it is gone from here on; the reconciler removes what can't be removed now.
   await undoStream(deps, row).catch((error: unknown) =>
-    deps.log.warn({ id: row.id, reason: String(error) }, 'a stream will be removed later'),
+    deps.log.warn({ id: row.id, reason: reasonOf(error) }, 'a stream will be removed later'),
   )
   return { status: 204 }
 })

@@ -3,6 +3,7 @@
  * connection and loop; a round is what these have fetched. D2: offsets only grow; gaps are normal.
  * HOT: work per batch.
  */
+import { errorOf } from '../../../../shared/errors/reason-of.ts'
 import type { Connections, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { KafkaError } from '../../../../shared/kafka/kafka-error.ts'
 import { isRetriable, KAFKA_ERRORS, kafkaErrorName } from '../../../../shared/kafka/wire/error-codes.ts'
@@ -67,7 +68,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   const takenSignals = new Map<Ready, () => void>()
 
   function fail(error: unknown): void {
-    failure ??= error instanceof Error ? error : new Error(String(error))
+    failure ??= errorOf(error)
     wake?.()
   }
 
