@@ -69,12 +69,7 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
     chains.set(chainId, { chain, spec, rowBuffer: target?.buffer, decode: spec.sourceCodec && openDecoder(spec.sourceCodec) })
     say({ type: 'opened', chainId })
   } catch (error) {
-    say({
-      type: 'refused',
-      chainId,
-      step: error instanceof SmartModuleTrap ? error.step : 0,
-      message: reasonOf(error),
-    })
+    say({ type: 'refused', chainId, message: reasonOf(error) })
   } finally {
     telemetry.end()
   }

@@ -118,7 +118,7 @@ export type FromLane =
   | { type: 'opened'; chainId: number }
   /** An HTTP request of one of the chain's plug-ins, which waits for `answer`. */
   | { type: 'request'; chainId: number; requestId: number; request: PlugInRequest }
-  | { type: 'refused'; chainId: number; step: number; message: string }
+  | { type: 'refused'; chainId: number; message: string }
   /**
    * `inputs`: the buffers of partitions that were run to their end. `rest`: what was left when the outcomes became too large. `lost`:
    * records that cost an instance, by step.

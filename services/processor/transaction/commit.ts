@@ -54,5 +54,5 @@ export async function commitRound(
     if (attempt >= RETRIES_MAX) throw new Interrupted('transaction_broken', `TxnOffsetCommit: ${kafkaErrorName(code)}`)
     await new Promise((resolve) => setTimeout(resolve, Math.min(1 + attempt, 50)))
   }
-  await producer.end(true)
+  await producer.commit()
 }

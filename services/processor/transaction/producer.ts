@@ -18,8 +18,8 @@ export type Producer = {
   takeSequence(topic: string, partition: number, records: number): number
   /** Takes over the id (at a task's start), or continues after a failure with its own id and epoch, so that a zombie can't take it back. */
   initialise(takeOver: boolean): Promise<void>
-  /** Ends the transaction under way. Throws `transaction_broken` when it is not certain that it ended as asked. */
-  end(commit: boolean): Promise<void>
+  /** Commits the transaction under way; it is never aborted (decision 004). Throws `transaction_broken` when its end is not certain. */
+  commit(): Promise<void>
 }
 
 /** Well above the 8 s that a request may take, and short enough that a dead task's transaction does not hold readers up for long. */
@@ -80,9 +80,9 @@ export function createProducer(cluster: Cluster, connections: Connections, trans
         throw error
       }
     },
-    async end(commit) {
+    async commit() {
       for (let attempt = 0; ; attempt++) {
-        const answer = await endTransaction(await coordinatorConnection(), transactionalId, producerId, producerEpoch, commit).catch(
+        const answer = await endTransaction(await coordinatorConnection(), transactionalId, producerId, producerEpoch, true).catch(
           (error: unknown) => {
             // It may have been committed or not: only a new epoch makes sure that a delayed EndTxn can't end a later transaction.
             throw new Interrupted('transaction_broken', `no answer to EndTxn: ${reasonOf(error)}`)

@@ -47,7 +47,7 @@ export function openTransactions({ cluster, connections, layouts, transactionalI
     takeOver: () => producer.initialise(true),
     deliver: (writes) => phases.deliver(connections, writes, layouts, producer),
     commit: (target, offsets) => phases.commitRound(cluster, connections, coordinator, target, offsets, producer),
-    commitWithoutOffsets: () => producer.end(true),
+    commitWithoutOffsets: () => producer.commit(),
     async startOver() {
       coordinator.nodeId = undefined
       // Leaders may have moved without a broker reporting it: a dead broker sends no answer.

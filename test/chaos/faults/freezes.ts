@@ -56,12 +56,12 @@ export const FREEZES = {
     ...phases,
     createProducer(...parameters) {
       const producer = phases.createProducer(...parameters)
-      const { end } = producer
+      const { commit } = producer
       // The producer's getters must stay getters.
-      return Object.defineProperty(producer, 'end', {
-        value(isCommit: boolean) {
+      return Object.defineProperty(producer, 'commit', {
+        value() {
           freeze()
-          return end.call(producer, isCommit)
+          return commit.call(producer)
         },
       })
     },

@@ -18,7 +18,7 @@ function withProducer(phases: Phases, override: (producer: Producer) => Partial<
     ...phases,
     createProducer(...parameters) {
       const producer = phases.createProducer(...parameters)
-      for (const [name, value] of Object.entries(override({ ...producer, end: producer.end.bind(producer) })))
+      for (const [name, value] of Object.entries(override({ ...producer, commit: producer.commit.bind(producer) })))
         Object.defineProperty(producer, name, { value })
       return producer
     },
@@ -47,7 +47,7 @@ export const MUTATIONS = {
         const producer = parameters[5]
         const output = waiting.get(producer.transactionalId)
         waiting.delete(producer.transactionalId)
-        if (output && (await phases.deliver(...output)) !== undefined) await producer.end(true)
+        if (output && (await phases.deliver(...output)) !== undefined) await producer.commit()
       },
     }
   },
@@ -77,9 +77,9 @@ export const MUTATIONS = {
   }),
   /** A commit that got no answer is assumed to have succeeded. */
   assume_committed: (phases) =>
-    withProducer(phases, ({ end, initialise }) => ({
-      end: (isCommit) =>
-        end(isCommit).catch((error: unknown) => {
+    withProducer(phases, ({ commit, initialise }) => ({
+      commit: () =>
+        commit().catch((error: unknown) => {
           if (interruptionOf(error).kind !== 'transaction_broken' || !reasonOf(error).startsWith('no answer')) throw error
           return initialise(false)
         }),
