@@ -50,8 +50,8 @@ export async function commitRound(
     if (LOST.has(code)) throw new Interrupted('assignment_lost', kafkaErrorName(code))
     if (code === KAFKA_ERRORS.producerFenced) throw new Interrupted('taken_over', kafkaErrorName(code))
     if (hasMoved(code)) coordinator.nodeId = undefined
-    else if (!WAIT.has(code)) throw new Interrupted('transaction_broken', `TxnOffsetCommit: ${kafkaErrorName(code)}`)
-    if (attempt >= RETRIES_MAX) throw new Interrupted('transaction_broken', `TxnOffsetCommit: ${kafkaErrorName(code)}`)
+    if ((!hasMoved(code) && !WAIT.has(code)) || attempt >= RETRIES_MAX)
+      throw new Interrupted('transaction_broken', `TxnOffsetCommit: ${kafkaErrorName(code)}`)
     await new Promise((resolve) => setTimeout(resolve, Math.min(1 + attempt, 50)))
   }
   await producer.commit()

@@ -57,7 +57,7 @@ function requestsFor(partitions: readonly PartitionWrites[], index: number, layo
 }
 
 /** What a refused batch means for the task: no repetition helps against one that the topic's own settings refuse. */
-function refuse(code: number, message: string | null): Error {
+function refusalOf(code: number, message: string | null): Error {
   const text = `produce: ${kafkaErrorName(code)}${message ? `: ${message}` : ''}`
   if (code === KAFKA_ERRORS.producerFenced) return new Interrupted('taken_over', text)
   return new Interrupted(
@@ -84,7 +84,7 @@ async function sendFirst(
     )
     for (const { topic, partition, errorCode, errorMessage } of answers.flat()) {
       if (errorCode === 0 || errorCode === KAFKA_ERRORS.duplicateSequence) continue
-      if (!isRetriable(errorCode) || attempt >= FIRST_RETRIES_MAX) throw refuse(errorCode, errorMessage)
+      if (!isRetriable(errorCode) || attempt >= FIRST_RETRIES_MAX) throw refusalOf(errorCode, errorMessage)
       moved ||= hasMoved(errorCode)
       refused.push(open.find((each) => each.topic === topic && each.partition === partition)!)
     }
@@ -126,7 +126,7 @@ export async function deliver(
             .then((connection) => produceBatches(connection, transactionalId, topics))
             .then((answers) => {
               const bad = answers.find(({ errorCode }) => errorCode !== 0 && errorCode !== KAFKA_ERRORS.duplicateSequence)
-              if (bad) throw refuse(bad.errorCode, bad.errorMessage)
+              if (bad) throw refusalOf(bad.errorCode, bad.errorMessage)
             }),
         )
       }
