@@ -4,10 +4,8 @@
  */
 import { z } from 'zod'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
-import { appendRecords } from '../../../shared/kafka/append.ts'
-import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { taskName, type TaskId } from '../../../shared/model/task.ts'
-import { followTopic } from '../../../shared/kafka/follow.ts'
+import { openFleetRecords } from './fleet-records.ts'
 
 const Decline = z.object({
   member: z.string(),
@@ -23,7 +21,9 @@ type Decline = z.infer<typeof Decline>
 export type Declined = {
   /** Members that may run the task: those that have not declined it, or all when every member has. */
   eligible(members: readonly string[], runId: string, task: TaskId, attempt: number, revision: number): readonly string[]
-  decline(runId: string, task: TaskId, attempt: number, revision: number): Promise<void>
+  decline(runId: string, task: TaskId, attempt: number, revision: number): void
+  /** Removes declines that hold no more, and writes what could not be written so far. */
+  update(): void
   caughtUp: Promise<void>
   close(): Promise<void>
 }
@@ -38,43 +38,32 @@ export function openDeclined(
   onChange: () => void,
   onError: (error: Error) => void,
 ): Declined {
-  const declines = new Map<string, Decline>()
-  const connections = cluster.openConnections('declined')
-  const keyOf = (decline: Pick<Decline, 'member' | 'run_id' | 'task'>) => `declined/${decline.run_id}/${decline.task}/${decline.member}`
-  const following = followTopic({
-    cluster,
-    topic,
-    purpose: 'fleet-declines',
-    from: 0n,
-    onRecords(records) {
-      for (const { key, value } of records) {
-        const decline = Decline.safeParse(parseJson(value))
-        if (decline.success) declines.set(key, decline.data)
-        else declines.delete(key)
-      }
-      for (const [key, { at }] of declines) if (now() - at > HOLDS_MS) declines.delete(key)
-      onChange()
-    },
-    onError,
-  })
+  const around = { cluster, topic, now, onChange, onError }
+  const declines = openFleetRecords({ ...around, purpose: 'fleet-declines', prefix: 'declined/', schema: Decline })
+  const keyOf = (decline: Pick<Decline, 'member' | 'run_id' | 'task'>) => `${decline.run_id}/${decline.task}/${decline.member}`
+  /**
+   * A member removes its own. Those of a member that is gone are left to the others, which wait for twice as long, so that none of them
+   * removes what a member has just renewed.
+   */
+  const isOver = (decline: Decline) => now() - decline.at > (decline.member === member ? HOLDS_MS : 2 * HOLDS_MS)
   return {
-    caughtUp: following.caughtUp,
     eligible(members, runId, task, attempt, revision) {
-      if (declines.size === 0) return members
+      if (declines.values.size === 0) return members
       const left = members.filter((each) => {
-        const decline = declines.get(keyOf({ member: each, run_id: runId, task: taskName(task) }))
+        const decline = declines.values.get(keyOf({ member: each, run_id: runId, task: taskName(task) }))
         return !decline || decline.attempt !== attempt || decline.revision !== revision || now() - decline.at > HOLDS_MS
       })
       return left.length > 0 ? left : members
     },
-    async decline(runId, task, attempt, revision) {
+    decline(runId, task, attempt, revision) {
       const decline: Decline = { member, run_id: runId, task: taskName(task), attempt, revision, at: now() }
-      declines.set(keyOf(decline), decline)
-      await appendRecords(cluster, connections, topic, [{ key: keyOf(decline), value: Buffer.from(JSON.stringify(decline)) }], now())
+      declines.put(keyOf(decline), decline)
     },
-    async close() {
-      await following.close()
-      await connections.close().catch(() => {})
+    update() {
+      for (const [key, decline] of declines.values) if (isOver(decline)) declines.remove(key)
+      declines.write()
     },
+    caughtUp: declines.caughtUp,
+    close: declines.close,
   }
 }

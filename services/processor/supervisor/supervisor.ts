@@ -78,9 +78,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
 
   function onDeclined(definition: PipelineDefinition, task: TaskId): void {
     if (fleet.members().length < 2) return
-    declined
-      .decline(runIdOf(definition), task, definition.attempt, definition.revision)
-      .catch(warn('a task could not be declined', definition))
+    declined.decline(runIdOf(definition), task, definition.attempt, definition.revision)
     reconcile()
   }
 
@@ -105,6 +103,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     if (closed || draining) return
     runners.place(placements())
     finals.update()
+    declined.update()
     verdicts.update((runId) => pipelines.has(runId))
     blame.prune((runId) => pipelines.has(runId))
   }

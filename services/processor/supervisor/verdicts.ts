@@ -3,15 +3,11 @@
  * `dps.fleet`, for that revision and attempt only.
  */
 import { z } from 'zod'
-import { errorOf } from '../../../shared/errors/reason-of.ts'
-import { appendRecords } from '../../../shared/kafka/append.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
-import { parseJson } from '../../../shared/kafka/parse-json.ts'
-import { followTopic } from '../../../shared/kafka/follow.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
+import { openFleetRecords } from './fleet-records.ts'
 
 const Verdict = z.object({ run_id: z.string(), revision: z.number(), attempt: z.number(), reason: z.string() })
-type Verdict = z.infer<typeof Verdict>
 
 export type Verdicts = {
   /** Why the run has failed; undefined when it has not, or for another revision or attempt. */
@@ -23,8 +19,6 @@ export type Verdicts = {
   close(): Promise<void>
 }
 
-const KEY = 'verdict/'
-
 export function openVerdicts(
   cluster: Cluster,
   topic: string,
@@ -32,66 +26,24 @@ export function openVerdicts(
   onChange: () => void,
   onError: (error: Error) => void,
 ): Verdicts {
-  const verdicts = new Map<string, Verdict>()
-  const connections = cluster.openConnections('verdicts')
-  const following = followTopic({
-    cluster,
-    topic,
-    purpose: 'verdicts',
-    from: 0n,
-    onRecords(records) {
-      for (const { key, value } of records) {
-        if (!key.startsWith(KEY)) continue
-        const verdict = Verdict.safeParse(parseJson(value))
-        if (verdict.success) verdicts.set(verdict.data.run_id, verdict.data)
-        else verdicts.delete(key.slice(KEY.length))
-      }
-      onChange()
-    },
-    onError,
-  })
-  /** By run; null for a tombstone. */
-  const unwritten = new Map<string, Buffer | null>()
-  let isWriting = false
-
-  function write(): void {
-    if (isWriting || unwritten.size === 0) return
-    isWriting = true
-    const entries = [...unwritten].map(([runId, value]) => ({ key: `${KEY}${runId}`, value }))
-    appendRecords(cluster, connections, topic, entries, now())
-      .then(() => {
-        for (const { key, value } of entries) {
-          const runId = key.slice(KEY.length)
-          if (unwritten.get(runId) === value) unwritten.delete(runId)
-        }
-      })
-      .catch((error: unknown) => onError(errorOf(error)))
-      .finally(() => (isWriting = false))
-  }
-
+  const around = { cluster, topic, now, onChange, onError }
+  /** By run. */
+  const verdicts = openFleetRecords({ ...around, purpose: 'verdicts', prefix: 'verdict/', schema: Verdict })
   return {
-    caughtUp: following.caughtUp,
     of(definition) {
-      const found = verdicts.get(runIdOf(definition))
+      const found = verdicts.values.get(runIdOf(definition))
       return found?.revision === definition.revision && found.attempt === definition.attempt ? found.reason : undefined
     },
     fail(definition, reason) {
       const { revision, attempt } = definition
-      const verdict: Verdict = { run_id: runIdOf(definition), revision, attempt, reason }
-      verdicts.set(verdict.run_id, verdict)
-      unwritten.set(verdict.run_id, Buffer.from(JSON.stringify(verdict)))
-      write()
+      const run_id = runIdOf(definition)
+      verdicts.put(run_id, { run_id, revision, attempt, reason })
     },
     update(isKnown) {
-      for (const runId of [...verdicts.keys()].filter((each) => !isKnown(each))) {
-        verdicts.delete(runId)
-        unwritten.set(runId, null)
-      }
-      write()
+      for (const runId of [...verdicts.values.keys()].filter((each) => !isKnown(each))) verdicts.remove(runId)
+      verdicts.write()
     },
-    async close() {
-      await following.close()
-      await connections.close().catch(() => {})
-    },
+    caughtUp: verdicts.caughtUp,
+    close: verdicts.close,
   }
 }
