@@ -65,11 +65,11 @@ async function dispose(...[deps, accountId, side, endpoint, runId]: Parameters<t
   return 'refused' in answer ? answer.refused : undefined
 }
 
-/** Removes what a pipeline's source and sink created in the other systems. Throws if that fails, unless `isLast`: then it only warns. */
+/** Removes what a pipeline's source and sink created in the other systems. Throws if that fails, unless `isGivenUp`: then it only warns. */
 export async function disposeEndpoints(
   deps: CheckDeps,
   { account_id, pipeline_id, source, sink }: PipelineDefinition,
-  isLast: boolean,
+  isGivenUp: boolean,
 ): Promise<void> {
   for (const [side, endpoint] of [
     ['source', source],
@@ -79,7 +79,7 @@ export async function disposeEndpoints(
     const refused = await dispose(deps, account_id, side, endpoint, pipeline_id).catch(reasonOf)
     if (refused === undefined) continue
     const reason = `the ${side} could not be cleaned up: ${refused}`
-    if (!isLast) throw new Error(reason)
+    if (!isGivenUp) throw new Error(reason)
     deps.log.warn({ run_id: pipeline_id }, reason)
   }
 }

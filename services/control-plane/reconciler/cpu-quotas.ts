@@ -5,6 +5,8 @@ import { deleteOldCpuUse, listCpuUse } from '../store/cpu-use.ts'
 import { quotasOfAccount } from '../store/quotas.ts'
 import type { Deps } from '../deps.ts'
 
+const KEPT_MS = 24 * 3_600_000
+
 /** Compares what was reported with the quotas, and tells the processors of accounts for which that changed. */
 export async function applyCpuQuotas({ db, notifyPublisher }: Pick<Deps, 'db' | 'notifyPublisher'>, nowMs: number): Promise<void> {
   const hour = hourOf(nowMs)
@@ -22,5 +24,3 @@ export async function applyCpuQuotas({ db, notifyPublisher }: Pick<Deps, 'db' | 
   await deleteOldCpuUse(db, hourOf(nowMs - KEPT_MS))
   notifyPublisher()
 }
-
-const KEPT_MS = 24 * 3_600_000

@@ -33,7 +33,7 @@ type PipelineDeps = Pick<
 >
 
 /** Creates the pipeline's own topics, commits the start of every partition once, and hands the definition to the processors. */
-export async function finishPipeline(
+export async function setUpPipeline(
   { db, withAdmin, cluster, names, replicationFactor, notifyPublisher }: PipelineDeps,
   pipeline: PipelineRow,
 ): Promise<void> {
@@ -105,7 +105,7 @@ export async function isDrained(db: Queryable, pipelineId: string): Promise<bool
 const DISPOSE_MS = 3_600_000
 
 /** Removes the jobs, the definition, the topics, the groups and, last, the row. The tasks were asked to stop before. */
-export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): Promise<void> {
+export async function takeDownPipeline(deps: PipelineDeps, pipeline: PipelineRow): Promise<void> {
   const { db, withAdmin, names, notifyPublisher } = deps
   await removeJobsOf({ db, withAdmin }, pipeline.id)
   await db.transaction(async (trx) => {
@@ -116,8 +116,8 @@ export async function undoPipeline(deps: PipelineDeps, pipeline: PipelineRow): P
   })
   notifyPublisher()
   // A replication slot left behind makes the other system keep its log forever, so its removal is retried for an hour.
-  const isLast = pipeline.status !== 'deleting' || Date.now() - pipeline.updated_at.getTime() > DISPOSE_MS
-  await disposeEndpoints(deps, pipeline.definition, isLast)
+  const isGivenUp = pipeline.status !== 'deleting' || Date.now() - pipeline.updated_at.getTime() > DISPOSE_MS
+  await disposeEndpoints(deps, pipeline.definition, isGivenUp)
   await withAdmin(async (admin) => {
     await removeTopics(admin, [pipeline.definition.dead_letter_topic])
     await removeGroup(admin, pipeline.definition.group_id)

@@ -17,8 +17,8 @@ import { settleUnfinishedJobs } from '../jobs/unfinished.ts'
 import { createOffsetKeeper } from './keep-offsets.ts'
 import { createAdoptedFollower } from './adopted-streams.ts'
 import { createIntakeTrimmer } from './trim-intakes.ts'
-import { finishPipeline, isDrained, undoPipeline } from './pipelines.ts'
-import { finishStream, undoStream } from './streams.ts'
+import { setUpPipeline, isDrained, takeDownPipeline } from './pipelines.ts'
+import { setUpStream, takeDownStream } from './streams.ts'
 
 const PASS_MS = 5000
 /** Younger rows may belong to a request that is still in progress. */
@@ -27,6 +27,7 @@ const UNFINISHED_AFTER_MS = 15_000
 const UNDO_AFTER_MS = 120_000
 /** A pipeline being deleted waits at most this long for its tasks to report that they stopped: their processors may be gone. */
 const DRAIN_MAX_MS = 30_000
+
 export function startReconciler(deps: Deps): { close(): Promise<void> } {
   const { db, log } = deps
   const followAdoptedStreams = createAdoptedFollower(deps)
@@ -42,9 +43,9 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   async function attempt(what: string, id: string, work: () => Promise<void>): Promise<void> {
     try {
       await work()
-      log.info({ id }, `reconciler: ${what}`)
+      log.info({ id }, `reconciler: done: ${what}`)
     } catch (error) {
-      log.warn({ id, reason: reasonOf(error) }, `reconciler: not yet ${what}, will be tried again`)
+      log.warn({ id, reason: reasonOf(error) }, `reconciler: could not ${what} yet, will try again`)
     }
   }
 
@@ -55,21 +56,20 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       if (!(await tryLock(lock, ADVISORY_LOCKS.reconciler))) return
       for (const stream of await listUnfinishedStreams(db, UNFINISHED_AFTER_MS)) {
         const isOld = Date.now() - stream.created_at.getTime() > UNDO_AFTER_MS
-        if (stream.status === 'creating' && !isOld) await attempt('finished a stream', stream.id, () => finishStream(deps, stream))
+        if (stream.status === 'creating' && !isOld) await attempt('set up a stream', stream.id, () => setUpStream(deps, stream))
         else {
           await updateStream(db, stream.id, { status: 'deleting' })
-          await attempt('removed a stream', stream.id, () => undoStream(deps, stream))
+          await attempt('remove a stream', stream.id, () => takeDownStream(deps, stream))
         }
       }
       for (const pipeline of await listUnfinishedPipelines(db, UNFINISHED_AFTER_MS)) {
         const isOld = Date.now() - pipeline.created_at.getTime() > UNDO_AFTER_MS
-        if (pipeline.status === 'creating' && !isOld)
-          await attempt('finished a pipeline', pipeline.id, () => finishPipeline(deps, pipeline))
+        if (pipeline.status === 'creating' && !isOld) await attempt('set up a pipeline', pipeline.id, () => setUpPipeline(deps, pipeline))
         else if (pipeline.status === 'creating') {
           await updatePipeline(db, pipeline.id, { status: 'deleting' })
-          await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
+          await attempt('remove a pipeline', pipeline.id, () => takeDownPipeline(deps, pipeline))
         } else if ((await isDrained(db, pipeline.id)) || Date.now() - pipeline.updated_at.getTime() > DRAIN_MAX_MS)
-          await attempt('removed a pipeline', pipeline.id, () => undoPipeline(deps, pipeline))
+          await attempt('remove a pipeline', pipeline.id, () => takeDownPipeline(deps, pipeline))
       }
       await settleUnfinishedJobs(deps)
       await keepOffsets(Date.now()).catch(warn('offsets are not kept'))
@@ -84,7 +84,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
         .catch(warn('canaries are not compared'))
         .finally(() => (comparing = undefined))
       following ??= followAdoptedStreams()
-        .catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'reconciler: adopted streams can’t be checked now'))
+        .catch(warn('adopted streams can’t be checked'))
         .finally(() => (following = undefined))
     })
   }

@@ -22,7 +22,7 @@ export async function registerSchema(
 }
 
 /** Registers the schema, creates the topic, sets the row active. An adopted stream has both already: only its schemas are saved. */
-export async function finishStream(deps: StreamDeps, stream: StreamRow): Promise<void> {
+export async function setUpStream(deps: StreamDeps, stream: StreamRow): Promise<void> {
   const { db, withAdmin, registry, replicationFactor } = deps
   if (stream.is_adopted) {
     await saveStreamSchema(db, stream.id, stream.schema_id!, stream)
@@ -51,7 +51,7 @@ export async function finishStream(deps: StreamDeps, stream: StreamRow): Promise
 }
 
 /** Removes topic and schema, unless the stream was adopted, and, last, the row. */
-export async function undoStream({ db, withAdmin, registry }: StreamDeps, stream: StreamRow): Promise<void> {
+export async function takeDownStream({ db, withAdmin, registry }: StreamDeps, stream: StreamRow): Promise<void> {
   if (!stream.is_adopted) {
     await withAdmin((admin) => removeTopics(admin, [stream.topic]))
     await registry.remove(subjectOf(stream.topic))

@@ -11,7 +11,7 @@ import { insertPipeline, updatePipeline, type PipelineRow, type Use } from '../.
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
-import { finishPipeline, undoPipeline } from '../../reconciler/pipelines.ts'
+import { setUpPipeline, takeDownPipeline } from '../../reconciler/pipelines.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
@@ -199,10 +199,10 @@ export const createPipeline = operation(createPipelineContract, async (deps, cal
   const row = await orNameTaken('pipeline', body.name, store(deps, caller, id, body, false))
   if (!row) throw new Error('the pipeline was examined and not stored')
   try {
-    await withDeadline(finishPipeline(deps, row), 'creating the pipeline')
+    await withDeadline(setUpPipeline(deps, row), 'creating the pipeline')
   } catch (error) {
     await updatePipeline(deps.db, id, { status: 'deleting', desired: 'stopped' }).catch(() => {})
-    await withDeadline(undoPipeline(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
+    await withDeadline(takeDownPipeline(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
       deps.log.warn({ id, reason: reasonOf(reason) }, 'a pipeline will be undone later'),
     )
     throw error

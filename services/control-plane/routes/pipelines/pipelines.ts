@@ -22,7 +22,7 @@ import type { Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishDefinition } from '../../publisher/enqueue.ts'
-import { isDrained, undoPipeline } from '../../reconciler/pipelines.ts'
+import { isDrained, takeDownPipeline } from '../../reconciler/pipelines.ts'
 import { pipelineEtag, listReply } from '../list-reply.ts'
 import { cancelJob } from '../../jobs/jobs.ts'
 import { getPipeline, lockForChange } from '../get-pipeline.ts'
@@ -142,7 +142,7 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
   for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row.id));)
     await new Promise((resolve) => setTimeout(resolve, 100))
   if (!(await isDrained(deps.db, row.id))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' as const } }
-  const isGone = await undoPipeline(deps, row).then(
+  const isGone = await takeDownPipeline(deps, row).then(
     () => true,
     (error: unknown) => {
       deps.log.warn({ id: row.id, reason: reasonOf(error) }, 'a pipeline will be removed later')

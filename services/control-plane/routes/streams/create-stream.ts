@@ -7,7 +7,7 @@ import { insertStream, updateStream, type NewStream } from '../../store/streams.
 import type { Transaction } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Deps } from '../../deps.ts'
-import { finishStream, undoStream } from '../../reconciler/streams.ts'
+import { setUpStream, takeDownStream } from '../../reconciler/streams.ts'
 import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
@@ -58,11 +58,11 @@ export const createStream = operation(createStreamContract, async (deps, caller,
   }
   const row = await orNameTaken('stream', name, db.transaction(insert))
   try {
-    await withDeadline(finishStream(deps, row), 'creating the stream')
+    await withDeadline(setUpStream(deps, row), 'creating the stream')
   } catch (error) {
     // Leave nothing half done: undo it now if possible, else the reconciler does.
     await updateStream(db, id, { status: 'deleting' }).catch(() => {})
-    await withDeadline(undoStream(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
+    await withDeadline(takeDownStream(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
       log.warn({ id, reason: reasonOf(reason) }, 'a stream will be undone later'),
     )
     throw error

@@ -3,7 +3,7 @@ import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { deleteStreamContract, getStreamContract, listStreamsContract } from '../../../../shared/api/streams.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import { findStream, listStreams, listUsers, lockStream, updateStream, type StreamRow } from '../../store/streams.ts'
-import { undoStream } from '../../reconciler/streams.ts'
+import { takeDownStream } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 import type { Transaction } from '../../store/database.ts'
@@ -58,7 +58,7 @@ export const deleteStreamOperation = operation(deleteStreamContract, async (deps
   }
   const row = await streamChanges.run(params.id, () => deps.db.transaction(remove))
   // For clients it is gone from here on; the reconciler removes what can't be removed now.
-  await undoStream(deps, row).catch((error: unknown) =>
+  await takeDownStream(deps, row).catch((error: unknown) =>
     deps.log.warn({ id: row.id, reason: reasonOf(error) }, 'a stream will be removed later'),
   )
   return { status: 204 }
