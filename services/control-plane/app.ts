@@ -295,8 +295,7 @@ function send(ctx: Context, { status, body, headers }: Reply, prefix = ''): void
   const location = headers?.Location
   // Handlers return a Location without the prefix; add the one that the client used.
   if (location) ctx.set('Location', `${prefix}${location}`)
-  ctx.status = status
-  if (body === undefined) ctx.body = null
-  else ctx.body = body
+  ctx.body = body ?? null
+  // Afterwards: Koa makes it 204 where the body is null.
   ctx.status = status
 }

@@ -1,6 +1,6 @@
 /**
- * The data plane's access to the brokers: metadata, coordinators, and one connection per broker and purpose (answers on a connection
- * come in order, so a long-polling fetch never shares one with produces, nor one task's transaction with another's).
+ * Access to the brokers for both services, as raw requests: metadata, coordinators, and one connection per broker and purpose (answers on
+ * a connection come in order, so a long-polling fetch never shares one with produces, nor one task's transaction with another's).
  * Topic layouts and coordinators are looked up on every call.
  */
 import { apiVersionsV4, initProducerIdV5, listOffsetsV9, type Connection } from '@platformatic/kafka'
