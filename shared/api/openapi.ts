@@ -100,7 +100,7 @@ const statusText: Record<number, string> = { 200: 'OK', 201: 'Created', 202: 'Ac
 const REFUSALS: Record<number, string> = {
   400: 'The request is malformed or invalid; `details` names each fault',
   401: 'The token, credentials or signature are missing or invalid',
-  403: 'The API key lacks permission for the operation',
+  403: 'The key or role lacks a scope, the account is suspended, or a quota is exceeded',
   404: 'The resource does not exist',
   409: 'The request conflicts with the current state',
   412: 'If-Match names another version of the resource',

@@ -2,7 +2,7 @@
 export const ERROR_CODES = {
   invalid_request: { status: 400, meaning: 'The request is malformed or a parameter is missing or wrong; `details` names each fault.' },
   invalid_credentials: { status: 401, meaning: 'Authentication failed, or the token is invalid, expired or revoked.' },
-  forbidden: { status: 403, meaning: 'The key has no permission for the operation.' },
+  forbidden: { status: 403, meaning: 'The key or the member’s role lacks the scope, or no key may do this; the message says which.' },
   account_suspended: { status: 403, meaning: 'The account is suspended; the message says why.' },
   quota_exceeded: { status: 403, meaning: 'The account has as much as its type may have; the message names the quota (`GET /account`).' },
   not_found: { status: 404, meaning: 'The resource does not exist.' },
