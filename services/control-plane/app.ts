@@ -118,7 +118,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       const records = contract.request.body ? await readBody(ctx, contract) : undefined
       const input = readInput(ctx, contract)
       const audited: Audited = (inner, subject, work) => audit.during(inner, caller, origin, subject, work)
-      const guarded = <T>(work: () => Promise<T>) => guardedFor(ctx)(caller.keyId, work)
+      const guarded = <T>(work: () => Promise<T>) => guardedFor(ctx)(caller.actorId, work)
       const handled = (keyed?: KeyedWrite) =>
         handle(deps, { ...caller, audited, guarded, ...(records ? { records, keyed } : {}) }, input as never)
       const work = (keyed?: KeyedWrite) =>
@@ -134,7 +134,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
                 operationId: contract.id,
                 path: ctx.path.slice(prefix.length),
                 body: records ? records.bytes.toString('latin1') : input.body,
-                ...(contract.secretMembers ? { secretFor: caller.keyId } : {}),
+                ...(contract.secretMembers ? { secretFor: caller.actorId } : {}),
               },
               work,
             )

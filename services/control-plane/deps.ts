@@ -65,12 +65,12 @@ export type KeyedWrite = { begun: Begun | undefined; begin(what: Begun): Promise
 export type Caller = {
   accountId: string
   accountType: AccountType
-  keyId: string
+  /** The key's id, or the member's where one is signed in. */ actorId: string
   scopes: readonly Scope[]
   /** The If-Match header, if given. */ ifMatch?: string
   /** The body's records as received, for operations that pass them on. */ records?: RawRecords
   /** Set for requests with an Idempotency-Key. */ keyed?: KeyedWrite
-  /** Of a member who is signed in; `keyId` is the member's id then. */ session?: ActiveSession & { tokenHash: Buffer }
+  /** Of a member who is signed in. */ session?: ActiveSession & { tokenHash: Buffer }
   /** Counts failures to prove who one is, and refuses after too many. */
   guarded?: <T>(work: () => Promise<T>) => Promise<T>
   /** Runs one of the several operations that a request leads to, with an entry of its own in the audit log. */

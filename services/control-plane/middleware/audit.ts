@@ -51,7 +51,7 @@ function idIn(body: unknown): string | null {
 const entryOf = (contract: Contract, caller: Caller, { address, requestId }: Origin, resourceId: string | undefined) => ({
   id: newId('audit'),
   account_id: caller.accountId,
-  actor: caller.keyId,
+  actor: caller.actorId,
   operation: contract.id,
   resource_id: resourceId ?? null,
   address,

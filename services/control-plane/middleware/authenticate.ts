@@ -47,7 +47,7 @@ export function createAuthenticate(db: Database, credentials: Credentials, now: 
     assertOwnPage(ctx)
     assertActive(session)
     const { id, account_id: accountId, account_type: accountType, role } = session
-    return { accountId, accountType, keyId: id, scopes: ROLE_SCOPES[role], session: { ...session, tokenHash } }
+    return { accountId, accountType, actorId: id, scopes: ROLE_SCOPES[role], session: { ...session, tokenHash } }
   }
 
   return async (ctx) => {
@@ -61,6 +61,6 @@ export function createAuthenticate(db: Database, credentials: Credentials, now: 
     const key = await keys.get(keyId)
     if (!key || key.account_id !== accountId) throw invalidCredentials('the access token’s API key has been revoked')
     assertActive(key)
-    return { accountId, accountType: key.account_type, keyId, scopes: key.scopes }
+    return { accountId, accountType: key.account_type, actorId: keyId, scopes: key.scopes }
   }
 }

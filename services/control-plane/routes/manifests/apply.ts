@@ -25,7 +25,7 @@ import { fingerprintOf, hashOfBinary } from '../../manifests/parts.ts'
 import { placeOf, type Asked, type Planned } from '../../manifests/plan.ts'
 
 /** The request is one, and so are its limits: what it leads to has neither ETags nor keys of its own. */
-const plain = ({ accountId, accountType, keyId, scopes }: Caller): Caller => ({ accountId, accountType, keyId, scopes })
+const plain = ({ accountId, accountType, actorId, scopes }: Caller): Caller => ({ accountId, accountType, actorId, scopes })
 
 type Runs<I> = { contract: Contract; handle(deps: Deps, caller: Caller, input: I): Promise<Reply> }
 
