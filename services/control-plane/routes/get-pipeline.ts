@@ -13,17 +13,17 @@ export async function getPipeline({ db }: Pick<Deps, 'db'>, caller: Caller, id: 
   return row
 }
 
-/** The caller's pipeline, locked until the transaction ends. Throws 404 as above, 412 where If-Match names another state of it. */
-export async function lockForChange(trx: Queryable, caller: Caller, id: string): Promise<PipelineRow> {
+/** Locks the row until the transaction ends. Throws 404 where the caller has no such pipeline, 412 where If-Match does not match. */
+export async function lockOwnPipeline(trx: Queryable, caller: Caller, id: string): Promise<PipelineRow> {
   const row = await lockPipeline(trx, id)
   if (!row || row.account_id !== caller.accountId || row.status === 'deleting') throw notFound('the pipeline')
   assertIfMatch(caller, pipelineEtag(row))
   return row
 }
 
-/** The same for a change of what it runs. Throws 409 where its status allows none. */
-export async function lockForUpdate(trx: Queryable, caller: Caller, id: string): Promise<PipelineRow> {
-  const row = await lockForChange(trx, caller, id)
+/** The same, for a change of what the pipeline runs. Throws also 409 where its status allows none. */
+export async function lockForRevision(trx: Queryable, caller: Caller, id: string): Promise<PipelineRow> {
+  const row = await lockOwnPipeline(trx, caller, id)
   if (transition(row.status, 'update') === 'refused')
     throw new ServiceError('conflict', `a pipeline that is ${row.status} can't be changed`)
   return row

@@ -6,7 +6,7 @@ import { invalidRequest, ServiceError, type Detail } from '../../service-error.t
 import { deleteCanary, setCanary } from '../../store/canaries.ts'
 import { type PipelineRow } from '../../store/pipelines.ts'
 import { canaryOf, hasCanary, publishCanary } from '../../definitions/canary-of.ts'
-import { getPipeline, lockForUpdate } from '../get-pipeline.ts'
+import { getPipeline, lockForRevision } from '../get-pipeline.ts'
 
 /** Starts a canary, or ends it with `null`. Throws 400 naming what is wrong with it. */
 export async function changeCanary(
@@ -32,7 +32,7 @@ export async function changeCanary(
   if (details.length > 0)
     throw invalidRequest(details.map(({ path, message }) => ({ path: path.replace('/processors/0', '/canary'), message })))
   return deps.db.transaction(async (trx) => {
-    const row = await lockForUpdate(trx, caller, id)
+    const row = await lockForRevision(trx, caller, id)
     if (!asked || !step) {
       await deleteCanary(trx, id)
       return hasCanary(row.definition) ? publishCanary(trx, row, undefined) : row

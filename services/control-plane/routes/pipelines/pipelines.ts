@@ -25,7 +25,7 @@ import { publishDefinition } from '../../publisher/enqueue.ts'
 import { isDrained, takeDownPipeline } from '../../reconciler/pipelines.ts'
 import { pipelineEtag, listReply } from '../list-reply.ts'
 import { cancelJob } from '../../jobs/jobs.ts'
-import { getPipeline, lockForChange } from '../get-pipeline.ts'
+import { getPipeline, lockOwnPipeline } from '../get-pipeline.ts'
 import { readOffsets } from '../operate/operate.ts'
 import { operation } from '../operation.ts'
 
@@ -103,7 +103,7 @@ async function needsAttempt(trx: Queryable, row: PipelineRow, action: PipelineAc
 /** Changes status and desired status, and queues the definition for the processors, in one transaction. */
 async function act(deps: Pick<Deps, 'db' | 'notifyPublisher'>, caller: Caller, id: string, action: PipelineAction): Promise<PipelineRow> {
   const changed = await deps.db.transaction(async (trx) => {
-    const row = await lockForChange(trx, caller, id)
+    const row = await lockOwnPipeline(trx, caller, id)
     const next = transition(statusForActions(row), action)
     if (next === 'refused') throw new ServiceError('conflict', `a pipeline that is ${row.status} can't ${action}`)
     if (next === 'same') return row
@@ -131,7 +131,7 @@ const DRAIN_WAIT_MS = 10_000
 
 export const deletePipelineOperation = operation(deletePipelineContract, async (deps, caller, { params }) => {
   const row = await deps.db.transaction(async (trx) => {
-    const locked = await lockForChange(trx, caller, params.id)
+    const locked = await lockOwnPipeline(trx, caller, params.id)
     const updated = await updatePipeline(trx, locked.id, { status: 'deleting', desired: 'stopped' })
     await publishDefinition(trx, updated)
     return updated

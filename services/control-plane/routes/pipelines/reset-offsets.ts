@@ -8,7 +8,7 @@ import { type PipelineRow } from '../../store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
-import { getPipeline, lockForChange } from '../get-pipeline.ts'
+import { getPipeline, lockOwnPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 
 /** Not `failed`: such a pipeline is still desired to run, and a restarted processor would start it at the old position. */
@@ -46,7 +46,7 @@ async function reset(deps: Pick<Deps, 'cluster' | 'db' | 'notifyPublisher'>, cal
   const named = typeof start === 'object' && 'offsets' in start ? start.offsets : undefined
   const offsets = new Map([...found].filter(([partition]) => named === undefined || named[String(partition)] !== undefined))
   const row = await deps.db.transaction(async (trx) => {
-    const locked = await lockForChange(trx, caller, id)
+    const locked = await lockOwnPipeline(trx, caller, id)
     if (!RESTING.has(locked.status)) throw conflict(`the offsets of a pipeline that is ${locked.status} can't be set: stop it first`)
     // The group first: a revision that voids the sink's position must not start at the group's old one.
     await commit(deps, locked, offsets)

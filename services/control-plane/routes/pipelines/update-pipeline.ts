@@ -11,7 +11,7 @@ import type { Caller, Deps } from '../../deps.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
 import { differences } from '../../definitions/differences.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
-import { getPipeline, lockForUpdate } from '../get-pipeline.ts'
+import { getPipeline, lockForRevision } from '../get-pipeline.ts'
 import { pipelineEtag } from '../list-reply.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
@@ -52,7 +52,7 @@ export async function changePipeline(
 ): Promise<PipelineRow> {
   const faults = await faultsOf(deps, caller, id, asked)
   return deps.db.transaction(async (trx) => {
-    const row = await lockForUpdate(trx, caller, id)
+    const row = await lockForRevision(trx, caller, id)
     await assertAsBefore(trx, row)
     return change(trx, caller, row, asked, faults)
   })
@@ -65,7 +65,7 @@ async function planChange(deps: Changing, caller: Caller, id: string, asked: Cha
   let planned: { before: PipelineRow; after: PipelineRow } | undefined
   await deps.db
     .transaction(async (trx) => {
-      const before = await lockForUpdate(trx, caller, id)
+      const before = await lockForRevision(trx, caller, id)
       planned = { before, after: await change(trx, caller, before, asked, faults) }
       throw undone
     })
