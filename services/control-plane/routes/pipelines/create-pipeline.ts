@@ -6,6 +6,7 @@ import { invalidRequest, ServiceError, unavailable, type Detail } from '../../se
 import type { PipelineDefinition, SourceCodec, SourceDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
+import type { Queryable } from '../../store/database.ts'
 import { findStream, schemasOf } from '../../store/streams.ts'
 import { insertPipeline, updatePipeline, type PipelineRow, type Use } from '../../store/pipelines.ts'
 import { assertQuotas } from '../../store/quotas.ts'
@@ -87,87 +88,92 @@ const deadLetterBytesMaxOf = (source: ResolvedEndpoint): number =>
 
 type StoreDeps = Pick<Deps, 'db' | 'cacheFolder' | 'names' | 'workshop' | 'cluster'>
 
-/**
- * Checks everything and, unless `isExamination`, stores the pipeline, in one transaction. The streams, secrets and SmartModules in use are
- * locked against deletion meanwhile.
- */
-async function store(
-  deps: StoreDeps,
+/** What Kafka and the workshop are asked before the transaction begins. */
+type Found = { faults: Detail[]; start: Start | undefined }
+
+async function findBefore(deps: StoreDeps, caller: Caller, id: string, body: PipelineRequest): Promise<Found> {
+  const unknown: Detail[] = []
+  const chain = await resolveSteps(deps.db, caller.accountId, body.processors, unknown)
+  const faults = await chainFaults(deps, { id, account_id: caller.accountId }, chain, unknown.length > 0)
+  return { faults, start: await resolveStart(deps, caller, body) }
+}
+
+/** What a request comes to. `start`: the first offset of each partition. */
+type Resolved = { definition: PipelineDefinition; start: ReadonlyMap<number, bigint>; uses: Use[] }
+
+/** Throws all that is wrong with the request. Locks the streams, secrets and SmartModules in use against deletion meanwhile. */
+async function resolvePipeline(
+  trx: Queryable,
+  { names }: Pick<Deps, 'names'>,
   caller: Caller,
   id: string,
   body: PipelineRequest,
-  isExamination: boolean,
-): Promise<PipelineRow | undefined> {
-  const { db, names } = deps
-  const unknown: Detail[] = []
-  const chain = await resolveSteps(db, caller.accountId, body.processors, unknown)
-  const faults = await chainFaults(deps, { id, account_id: caller.accountId }, chain, unknown.length > 0)
-  const start = await resolveStart(deps, caller, body)
-  return db.transaction(async (trx) => {
-    const details: Detail[] = []
-    const given = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
-    const sink = await resolveEndpoint(trx, caller.accountId, 'sink', body.sink, details)
-    const source = given && sink ? orderedForSink(given, sink) : given
-    if (source?.kind === 'stream' && sink?.kind === 'stream' && source.stream.topic === sink.stream.topic)
-      details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read its own output forever' })
-    if (source?.kind === 'stream' && body.tasks > source.stream.partitions)
-      details.push({ path: '/tasks', message: `must be at most ${source.stream.partitions}, the source's partition count` })
-    const codec = source?.kind === 'stream' ? streamCodecOf(source.stream, await schemasOf(trx, source.stream.id)) : undefined
-    const input = source && resolveInput(codec, names.intakeTopic(caller.accountId, id), source, start, body, details)
-    const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
-    details.push(...faults)
-    if (details.length > 0 || !source || !sink || !input) throw invalidRequest(details)
-    if (isExamination) return undefined
-    const steps = withPolicies(
-      resolved.map((step) => step.definition),
-      body.processors,
-      body.on_error,
-    )
-    const definition: PipelineDefinition = {
-      pipeline_id: id,
-      account_id: caller.accountId,
+  found: Found,
+): Promise<Resolved> {
+  const details: Detail[] = []
+  const asked = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
+  const sink = await resolveEndpoint(trx, caller.accountId, 'sink', body.sink, details)
+  const source = asked && sink ? orderedForSink(asked, sink) : asked
+  if (source?.kind === 'stream' && sink?.kind === 'stream' && source.stream.topic === sink.stream.topic)
+    details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read its own output forever' })
+  if (source?.kind === 'stream' && body.tasks > source.stream.partitions)
+    details.push({ path: '/tasks', message: `must be at most ${source.stream.partitions}, the source's partition count` })
+  const codec = source?.kind === 'stream' ? streamCodecOf(source.stream, await schemasOf(trx, source.stream.id)) : undefined
+  const input = source && resolveInput(codec, names.intakeTopic(caller.accountId, id), source, found.start, body, details)
+  const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
+  details.push(...found.faults)
+  if (details.length > 0 || !source || !sink || !input) throw invalidRequest(details)
+  const steps = withPolicies(
+    resolved.map((step) => step.definition),
+    body.processors,
+    body.on_error,
+  )
+  const definition: PipelineDefinition = {
+    pipeline_id: id,
+    account_id: caller.accountId,
+    name: body.name,
+    revision: 1,
+    attempt: 1,
+    desired: body.autostart ? 'running' : 'stopped',
+    tasks: body.tasks,
+    source: input.definition,
+    sink: sinkDefinitionOf(sink, body.sink.config, {
+      fields: fieldsBehind(source, steps),
+      ...(source.kind === 'stream' ? { origin: source.stream.name } : {}),
+      on_error: body.on_error,
+    }),
+    dead_letter_topic: names.deadLetterTopic(caller.accountId, id),
+    dead_letter_bytes_max: deadLetterBytesMaxOf(source),
+    group_id: names.pipelineGroup(id),
+    steps,
+    failure_threshold: body.failure_threshold,
+    on_lost_position: body.on_lost_position,
+    reset_revision: 0,
+  }
+  const uses: Use[] = [...usesOf([source, sink]), ...steps.map((step): Use => ({ kind: 'smartmodule', used_id: step.module_id }))]
+  return { definition, start: input.start, uses }
+}
+
+async function insertNew(trx: Queryable, body: PipelineRequest, { definition, start, uses }: Resolved): Promise<PipelineRow> {
+  const { pipeline_id, account_id, desired } = definition
+  await assertQuotas(trx, account_id, { pipelines: 1, tasks: body.tasks })
+  return insertPipeline(
+    trx,
+    {
+      id: pipeline_id,
+      account_id,
       name: body.name,
+      description: body.description,
+      status: 'creating',
+      desired,
       revision: 1,
       attempt: 1,
-      desired: body.autostart ? 'running' : 'stopped',
-      tasks: body.tasks,
-      source: input.definition,
-      sink: sinkDefinitionOf(sink, body.sink.config, {
-        fields: fieldsBehind(source, steps),
-        ...(source.kind === 'stream' ? { origin: source.stream.name } : {}),
-        on_error: body.on_error,
-      }),
-      dead_letter_topic: names.deadLetterTopic(caller.accountId, id),
-      dead_letter_bytes_max: deadLetterBytesMaxOf(source),
-      group_id: names.pipelineGroup(id),
-      steps,
-      failure_threshold: body.failure_threshold,
-      on_lost_position: body.on_lost_position,
-      reset_revision: 0,
-    }
-    const uses: Use[] = [...usesOf([source, sink]), ...steps.map((step): Use => ({ kind: 'smartmodule', used_id: step.module_id }))]
-    await assertQuotas(trx, caller.accountId, { pipelines: 1, tasks: body.tasks })
-    return insertPipeline(
-      trx,
-      {
-        id,
-        account_id: caller.accountId,
-        name: body.name,
-        description: body.description,
-        status: 'creating',
-        desired: definition.desired,
-        revision: 1,
-        attempt: 1,
-        // Start offsets are resolved once: a create that is finished later starts where it would have started now.
-        request: {
-          ...body,
-          resolved_start: Object.fromEntries([...input.start].map(([partition, offset]) => [partition, String(offset)])),
-        },
-        definition,
-      },
-      uses,
-    )
-  })
+      // Start offsets are resolved once: a create that is finished later starts where it would have started now.
+      request: { ...body, resolved_start: Object.fromEntries([...start].map(([partition, offset]) => [partition, String(offset)])) },
+      definition,
+    },
+    uses,
+  )
 }
 
 /** Connects to source and sink to check them, outside of any transaction. The rest of the request was checked before. */
@@ -187,7 +193,10 @@ const isExternal = ({ source, sink }: PipelineRequest): boolean =>
 /** Throws what creating the pipeline would, as far as that is known before. */
 export async function examinePipeline(deps: CheckDeps & StoreDeps, caller: Caller, body: PipelineRequest): Promise<void> {
   assertMayUse(caller, body)
-  await store(deps, caller, newId('pipeline'), body, true)
+  const { db, names } = deps
+  const id = newId('pipeline')
+  const found = await findBefore(deps, caller, id, body)
+  await db.transaction((trx) => resolvePipeline(trx, { names }, caller, id, body, found))
   // Only now: a request with other faults must not cause connections. Connecting takes longer than a transaction may.
   if (isExternal(body)) await assertReachable(deps, caller, body)
 }
@@ -196,8 +205,10 @@ export const createPipeline = operation(createPipelineContract, async (deps, cal
   assertMayUse(caller, body)
   const id = newId('pipeline')
   if (query.check === 'true' && isExternal(body)) await examinePipeline(deps, caller, body)
-  const row = await orNameTaken('pipeline', body.name, store(deps, caller, id, body, false))
-  if (!row) throw new Error('the pipeline was examined and not stored')
+  const { db, names } = deps
+  const found = await findBefore(deps, caller, id, body)
+  const storing = db.transaction(async (trx) => insertNew(trx, body, await resolvePipeline(trx, { names }, caller, id, body, found)))
+  const row = await orNameTaken('pipeline', body.name, storing)
   try {
     await withDeadline(setUpPipeline(deps, row), 'creating the pipeline')
   } catch (error) {
