@@ -57,15 +57,16 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   const { fetch, connections, layout, positions, budget, roundBytesMax } = options
   const ready: Ready[] = []
   let closed = false
-  let interrupted = false
+  let isInterrupted = false
   let loops = 0
   let failure: Error | undefined
   let wake: (() => void) | undefined
-  const progress = createFetchProgress({ ...options, setAside })
-  const { isBeforeEnd } = progress
+  const reading = createFetchProgress({ ...options, setAside })
+  const { isBeforeEnd } = reading
   const aside = new Set<number>()
   let asideTimer: NodeJS.Timeout | undefined
-  const takenSignals = new Map<Ready, () => void>()
+  /** Called when `take` hands the batches out, or they are dropped: only then the next fetch begins. */
+  const onTaken = new Map<Ready, () => void>()
 
   function fail(error: unknown): void {
     failure ??= errorOf(error)
@@ -76,9 +77,9 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   function setAside(partition: number, errorCode: number): void {
     aside.add(partition)
     const isAlone = [...positions.keys()].every((each) => aside.has(each) || !isBeforeEnd(each))
-    const interrupted = new Interrupted({ kind: 'partitions_aside', isRetriable: isRetriable(errorCode) }, kafkaErrorName(errorCode))
-    if (isAlone) return fail(interrupted)
-    asideTimer ??= setTimeout(() => fail(interrupted), ASIDE_MS)
+    const why = new Interrupted({ kind: 'partitions_aside', isRetriable: isRetriable(errorCode) }, kafkaErrorName(errorCode))
+    if (isAlone) return fail(why)
+    asideTimer ??= setTimeout(() => fail(why), ASIDE_MS)
   }
 
   async function fetchFrom(nodeId: number, owned: number[]): Promise<void> {
@@ -107,7 +108,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
         const lost = answer.partitions.filter(({ errorCode }) => errorCode === KAFKA_ERRORS.offsetOutOfRange)
         const starts = lost.length > 0 ? await options.skipping?.startsOf(lost.map(({ partition }) => partition)) : undefined
         if (closed) return budget.give(granted)
-        batches = progress.collect(answer.partitions, starts)
+        batches = reading.collect(answer.partitions, starts)
       } catch (error) {
         budget.give(granted)
         return fail(error)
@@ -119,7 +120,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
       if (batches.length === 0) continue
       budget.use(bytes)
       const result: Ready = { batches, bytes }
-      const taken = new Promise<void>((resolve) => takenSignals.set(result, resolve))
+      const taken = new Promise<void>((resolve) => onTaken.set(result, resolve))
       ready.push(result)
       wake?.()
       await taken
@@ -139,23 +140,23 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   }
 
   return {
-    ends: progress.ends,
+    ends: reading.ends,
     async take() {
-      while (ready.length === 0 && failure === undefined && !interrupted && (loops > 0 || aside.size > 0 || !options.until))
+      while (ready.length === 0 && failure === undefined && !isInterrupted && (loops > 0 || aside.size > 0 || !options.until))
         await new Promise<void>((resolve) => (wake = resolve))
       if (failure) throw failure
-      interrupted = false
+      isInterrupted = false
       if (ready.length === 0) return undefined
       const parts = ready.splice(0)
       for (const part of parts) {
-        takenSignals.get(part)?.()
-        takenSignals.delete(part)
+        onTaken.get(part)?.()
+        onTaken.delete(part)
       }
       const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
       return { batches: parts.flatMap((part) => part.batches), bytes, release: () => budget.give(bytes) }
     },
     interrupt() {
-      interrupted = true
+      isInterrupted = true
       wake?.()
     },
     isDone: () => options.until !== undefined && loops === 0 && aside.size === 0 && ready.length === 0 && failure === undefined,
@@ -164,7 +165,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
       clearTimeout(asideTimer)
       for (const part of ready.splice(0)) {
         budget.give(part.bytes)
-        takenSignals.get(part)?.()
+        onTaken.get(part)?.()
       }
       fail(new Interrupted('round_lost', 'the fetcher is closed'))
     },

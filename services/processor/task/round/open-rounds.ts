@@ -3,11 +3,12 @@ import type { FetchedRound } from './fetch.ts'
 
 export function createOpenRounds(onInFlight: (records: number) => void) {
   const open = new Set<FetchedRound>()
-  let committed = 0
+  /** Records of the cut round that have been run: no longer in flight. Reported with the next part, which is added as the same round. */
+  let doneOfCut = 0
   function report(): void {
     let records = 0
     for (const { batches } of open) for (const batch of batches) records += batch.records
-    onInFlight(Math.max(0, records - committed))
+    onInFlight(Math.max(0, records - doneOfCut))
   }
   return {
     add(round: FetchedRound): void {
@@ -16,7 +17,7 @@ export function createOpenRounds(onInFlight: (records: number) => void) {
     },
     /** So many records of the oldest round have been run, which is cut into parts. */
     setDone(records: number): void {
-      committed = records
+      doneOfCut = records
     },
     /** The whole round has been run, and committed or handed to the row writer. */
     close(round: FetchedRound): void {
