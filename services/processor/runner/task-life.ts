@@ -24,7 +24,7 @@ export const currentRun = new AsyncLocalStorage<string>()
 
 const RETRY_MS = 1000
 const RETRY_MAX_MS = 30_000
-/** After this many restarts in a row without an environmental cause (`isEnvironment`), the pipeline fails with the last reason. */
+/** After this many restarts in a row whose cause does not pass by itself (`isPassing`), the pipeline fails with the last reason. */
 const RESTARTS_MAX = 10
 /** A task that has failed to start for this long is declined, so that another processor tries. */
 const DECLINE_AFTER_MS = 30_000
@@ -135,7 +135,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
     const why = 'reason' in end ? `: ${end.reason}` : ''
     options.telemetry.onTaskLog(definition, id, end.kind === 'failed' ? 'warn' : 'info', `task ended (${end.kind})${why}`)
     if (slot.isClosing) return
-    if (end.kind === 'broken') return retryLater(slot, end.reason, end.isEnvironment)
+    if (end.kind === 'broken') return retryLater(slot, end.reason, end.isPassing)
     if (end.kind === 'failed') fail(slot, end.reason, end.quarantined)
     else if (end.kind === 'finished') slot.end = 'finished'
     // Taken over: another processor owns the task now. If the fleet's view still places it here, start again, with jitter.
@@ -149,10 +149,10 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
     if (quarantined !== undefined) slot.quarantined = [quarantined]
   }
 
-  /** With backoff. Failures without an environmental cause end after RESTARTS_MAX tries; before that, another processor may try. */
-  function retryLater(slot: Slot, reason: string, isEnvironment: boolean): void {
+  /** With backoff. Failures whose cause does not pass by itself end after RESTARTS_MAX tries; before that, another processor may try. */
+  function retryLater(slot: Slot, reason: string, isPassing: boolean): void {
     slot.failingSince ??= now()
-    if (!isEnvironment && ++slot.failures >= RESTARTS_MAX) fail(slot, `gave up after ${RESTARTS_MAX} restarts: ${reason}`)
+    if (!isPassing && ++slot.failures >= RESTARTS_MAX) fail(slot, `gave up after ${RESTARTS_MAX} restarts: ${reason}`)
     else {
       slot.failure = `retrying: ${reason}`
       slot.retryAt = now() + Math.min(RETRY_MS * 2 ** Math.min(slot.failures, 10), RETRY_MAX_MS)
