@@ -29,14 +29,14 @@ describe('CPU time', () => {
       acc_over: { type: 'enterprise', is_suspended: false, is_over_cpu: true },
     }
     const nice = (group: string, ...ids: string[]) => niceWhile(false, group, ...ids)
-    const niceWhile = (isHoldingBack: boolean, group: string, ...ids: string[]) =>
+    const niceWhile = (hasSteppedBack: boolean, group: string, ...ids: string[]) =>
       niceOf(
         group,
         new Map(ids.map((account_id) => [account_id, { definition: definitionOf(account_id, { account_id }), tasks: [chainTask(0)] }])),
         {
           account: (id) => accounts[id],
         },
-        isHoldingBack,
+        hasSteppedBack,
       )
     const [enterprise, unknown, developer, over] = [
       nice('account/a', 'acc_ent'),

@@ -40,7 +40,7 @@ function setUp() {
     pid: 1,
     isReady: () => true,
     usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0, lanesSlow: 0 }),
-    isHoldingBack: () => false,
+    hasSteppedBack: () => false,
     send: (value) => sent.push(value),
     setNice: () => {},
     drain: () => {},

@@ -68,7 +68,7 @@ export type ToRunner = z.infer<typeof ToRunner>
 export const FromRunner = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready') }),
   /** Its lanes at work, and those among them whose slow SmartModules come after everything else. */
-  z.object({ type: z.literal('beat'), lanes: z.number().int(), held_back: z.number().int() }),
+  z.object({ type: z.literal('beat'), lanes: z.number().int(), stepped_back: z.number().int() }),
   /** `tasks`: reports that changed. `ended`: the last reports of tasks that are gone, each with the turn that it was wanted in. */
   z.object({
     type: z.literal('report'),

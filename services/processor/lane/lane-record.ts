@@ -33,7 +33,7 @@ export type Registered = {
 export type Lane = {
   worker: Worker
   /** Known once the thread is up. */ threadId: number | undefined
-  /** Its thread has been given the lowest priority. */ isBack: boolean
+  /** Its thread has been given the lowest priority. */ hasSteppedBack: boolean
   watch: CallWatch
   seen: number
   /** Watchdog ticks at which the same call was still under way. */ ticks: number

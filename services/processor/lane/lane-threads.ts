@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { callWatchOver, WATCH_BYTES } from '../../../shared/smartmodule/host/call-watch.ts'
 import type { Lane, Registered } from './lane-record.ts'
 import type { FromLane, LaneData, ToLane } from './messages.ts'
-import { stepBack } from './priority.ts'
+import { lowerPriority } from './priority.ts'
 import { LANE_SLOTS, writeNote } from '../channel/notes.ts'
 
 export type LaneThreadsOptions = {
@@ -22,7 +22,7 @@ export type LaneThreads = ReturnType<typeof startLaneThreads>
 /** V8 interrupts most code at once; bulk operations on memories and tables, and compiling, it does not interrupt at all. */
 const STUCK_MS = 5000
 /** Of a thread with the lowest priority, which a busy machine lets wait. */
-const STUCK_BACK_MS = 30_000
+const STUCK_SLOW_MS = 30_000
 
 /** True for a lane with only slow chains, or none. */
 export const isOnlySlow = (lane: Lane): boolean => [...lane.chains.values()].every(({ isSlow }) => isSlow)
@@ -47,7 +47,7 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, o
     const lane: Lane = {
       worker,
       threadId: undefined,
-      isBack: false,
+      hasSteppedBack: false,
       watch: callWatchOver(shared),
       seen: 0,
       ticks: 0,
@@ -71,7 +71,7 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, o
 
   function end(lane: Lane): void {
     lane.closed = true
-    const timer = setTimeout(onStuck, lane.isBack ? STUCK_BACK_MS : STUCK_MS)
+    const timer = setTimeout(onStuck, lane.hasSteppedBack ? STUCK_SLOW_MS : STUCK_MS)
     timer.unref()
     void lane.worker.terminate().finally(() => clearTimeout(timer))
   }
@@ -81,26 +81,26 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, o
     const lane = spare ?? start()
     spare = start()
     lane.chains = chains
-    if (chains.size > 0 && isOnlySlow(lane)) holdBack(lane)
+    if (chains.size > 0 && isOnlySlow(lane)) stepBack(lane)
     for (const chain of chains.values()) post(lane, { type: 'open', chainId: chain.id, chain: chain.spec })
     return lane
   }
 
   /** From now on all other threads on the machine come first, including those of brokers running on it. */
-  function holdBack(lane: Lane): void {
-    if (lane.isBack) return
-    lane.isBack = true
-    if (lane.threadId !== undefined) stepBack(lane.threadId)
+  function stepBack(lane: Lane): void {
+    if (lane.hasSteppedBack) return
+    lane.hasSteppedBack = true
+    if (lane.threadId !== undefined) lowerPriority(lane.threadId)
   }
 
   return {
     all: (): readonly Lane[] => lanes,
     laneOf: (chain: Registered): Lane | undefined => lanes.find(({ chains }) => chains.has(chain.id)),
-    holdBack,
+    stepBack,
     /** The lane's thread is up, and has this id. */
     onReady(lane: Lane, threadId: number): void {
       lane.threadId = threadId
-      if (lane.isBack) stepBack(threadId)
+      if (lane.hasSteppedBack) lowerPriority(threadId)
     },
     /** One lane more than before. */
     add(): Lane {

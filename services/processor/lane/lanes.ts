@@ -40,7 +40,7 @@ export type Lanes = {
   /** With `signal` its rounds are given up, and the lane is ended that is at work on one. */
   open(chain: LaneChain, signal: AbortSignal): Promise<OpenChain>
   /** Lanes at work, including those added for slow chains. */ count(): number
-  /** Lanes among them with the lowest priority, whose chains are slow. */ heldBack(): number
+  /** Lanes among them with the lowest priority, whose chains are slow. */ steppedBack(): number
   close(): Promise<void>
 }
 
@@ -131,7 +131,7 @@ export function openLanes(options: LanesOptions): Lanes {
     post(lane, { type: 'close', chainId: chain.id })
     if (lane.chains.size > 0 || lane.running || lane.jobs.length > 0) return
     if (threads.all().length > count) threads.remove(lane)
-    else if (lane.isBack) threads.replace(lane, new Map())
+    else if (lane.hasSteppedBack) threads.replace(lane, new Map())
   }
 
   function abandon(chain: Registered): void {
@@ -169,7 +169,7 @@ export function openLanes(options: LanesOptions): Lanes {
 
   return {
     count: () => threads.all().length,
-    heldBack: () => threads.all().filter(({ isBack, chains }) => isBack && chains.size > 0).length,
+    steppedBack: () => threads.all().filter(({ hasSteppedBack, chains }) => hasSteppedBack && chains.size > 0).length,
     async open(spec, signal) {
       return handleOf(await register(spec, signal), { threads, turns, roundId: () => nextRound++, close })
     },

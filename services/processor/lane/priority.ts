@@ -15,7 +15,7 @@ export function ownThreadId(): number {
 }
 
 /** Gives a thread the lowest priority, for good: raising it again needs a privilege. Does nothing where the thread's id is unknown. */
-export function stepBack(threadId: number): void {
+export function lowerPriority(threadId: number): void {
   if (threadId <= 0) return
   try {
     setPriority(threadId, constants.priority.PRIORITY_LOW)

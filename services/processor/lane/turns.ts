@@ -88,7 +88,7 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
   /** A chain that is no longer slow moves to a fresh lane: a thread's lowered priority can't be raised again. */
   function rehabilitate(lane: Lane, chain: Registered): void {
     chain.isSlow = false
-    if (lane.closed || !lane.isBack) return next(lane)
+    if (lane.closed || !lane.hasSteppedBack) return next(lane)
     threads.replace(lane, lane.chains)
     const fresh = threads.laneOf(chain)
     fresh?.jobs.push(...lane.jobs)

@@ -25,7 +25,7 @@ const WATCH_INTERVAL_MS = 25
 /** Of one call. With it and a spare lane the others stand still for about a tenth of a second, once. */
 const SOFT_DEADLINE_MS = 75
 /** Of one call, after which its lane steps back behind everything else on the machine. */
-const HOLD_BACK_MS = 150
+const STEP_BACK_MS = 150
 /** Of one turn, whose calls may all be short: a module that traps on every record is slow too. */
 const SLOW_TURN_MS = 200
 /** Deadlines while a call that hung is being cut apart: of a part with several records, and of one alone. */
@@ -41,7 +41,7 @@ const hasSlow = (lane: Lane): boolean => [...lane.chains.values()].some(({ isSlo
 
 /** The least loaded lane; one that hangs or has a slow chain only when there is no other. */
 export function leastLoaded(lanes: readonly Lane[]): Lane {
-  const cost = (lane: Lane) => lane.chains.size + (isStuck(lane) || hasSlow(lane) || lane.isBack ? 1e6 : 0)
+  const cost = (lane: Lane) => lane.chains.size + (isStuck(lane) || hasSlow(lane) || lane.hasSteppedBack ? 1e6 : 0)
   return lanes.toSorted((a, b) => cost(a) - cost(b))[0]!
 }
 
@@ -52,7 +52,7 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
     slow.calm = 0
     const others = [...lane.chains.values()].filter(({ isSlow }) => !isSlow)
     if (others.length === 0) return
-    const isFree = (each: Lane) => each !== lane && !hasSlow(each) && !isStuck(each) && !each.isBack
+    const isFree = (each: Lane) => each !== lane && !hasSlow(each) && !isStuck(each) && !each.hasSteppedBack
     const known = threads.all().find(isFree)
     if (!known && threads.all().length >= count + LANES_APART_MAX) return
     const target = known ?? threads.add()
@@ -87,7 +87,7 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
     const tookMs = workedMs(++lane.ticks * WATCH_INTERVAL_MS, lane.cpuAtFirst, threadCpuMs(lane.threadId))
     const chain = lane.chains.get(call.chainId)
     if (tookMs >= SOFT_DEADLINE_MS && chain) setApart(lane, chain)
-    if (tookMs >= HOLD_BACK_MS && isOnlySlow(lane)) threads.holdBack(lane)
+    if (tookMs >= STEP_BACK_MS && isOnlySlow(lane)) threads.stepBack(lane)
     if (tookMs >= deadlineOf(chain, call)) blame(lane, chain, call, tookMs)
   }
 

@@ -16,7 +16,7 @@ export type MemberOptions = {
 export type Member = ReturnType<typeof createMember>
 /** The assignment holds, and the member is to work on it. */
 export const isAtWorkOn = (member: Member, owned: Assignment): boolean =>
-  member.assignment === owned && !member.isHeld() && !member.isStopping
+  member.assignment === owned && !member.isResting() && !member.isStopping
 
 export type JoinOptions = Omit<MembershipOptions, 'heartbeatMs' | 'onAssigned' | 'onRevoked' | 'onError'>
 
@@ -104,7 +104,7 @@ export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
       return heldBack
     },
     /** Paused from outside, or held back by itself. */
-    isHeld: () => paused || heldBack !== undefined,
+    isResting: () => paused || heldBack !== undefined,
     /** Called when the work is to end at its next border; one at a time. */
     set onInterrupt(listener: (() => void) | undefined) {
       onInterrupt = listener

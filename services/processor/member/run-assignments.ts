@@ -46,12 +46,12 @@ export async function runAssignments(
   while (!member.isStopping) {
     member.forgetWakes()
     // While it can't start over it goes on showing why.
-    if (!isBroken || member.isHeld()) member.become(member.isHeld() ? 'paused' : 'running', member.heldBack ?? null)
-    await member.waitUntil(() => member.isStopping || work.isPreparing() || (member.assignment !== undefined && !member.isHeld()))
+    if (!isBroken || member.isResting()) member.become(member.isResting() ? 'paused' : 'running', member.heldBack ?? null)
+    await member.waitUntil(() => member.isStopping || work.isPreparing() || (member.assignment !== undefined && !member.isResting()))
     if (member.isStopping) break
     await work.prepare()
     const owned = member.assignment
-    if (!owned || member.isHeld()) continue
+    if (!owned || member.isResting()) continue
     const before = work.recordsDone()
     try {
       if (isBroken) await work.startOver()

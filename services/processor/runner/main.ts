@@ -61,7 +61,7 @@ let lanes: Lanes | undefined
 const { definitions, onAccounts, onAnswer } = createDefinitions((value) => parent.send(value))
 setInterval(() => {
   if (++missed > BEATS_MISSED_MAX) endAlone()
-  parent.send({ type: 'beat', lanes: lanes?.count() ?? 0, held_back: lanes?.heldBack() ?? 0 })
+  parent.send({ type: 'beat', lanes: lanes?.count() ?? 0, stepped_back: lanes?.steppedBack() ?? 0 })
 }, BEAT_MS)
 
 function onValue(value: ToRunner): void {

@@ -14,12 +14,12 @@ const SLOW_MORE = 6
 const LAST = 19
 
 /** The nice value of a group's runner; accounts that share one have the best of theirs. */
-export function niceOf(group: string, placement: Placement, definitions: Pick<Definitions, 'account'>, isHoldingBack: boolean): number {
+export function niceOf(group: string, placement: Placement, definitions: Pick<Definitions, 'account'>, hasSteppedBack: boolean): number {
   const values = [...placement.values()].map(({ definition }) => {
     const { type = 'professional', is_over_cpu = false } = definitions.account(definition.account_id) ?? {}
     return is_over_cpu ? LAST : BY_TYPE[type]
   })
   const best = Math.min(...values)
-  const more = (group.startsWith('suspect') ? SUSPECT_MORE : 0) + (isHoldingBack ? SLOW_MORE : 0)
+  const more = (group.startsWith('suspect') ? SUSPECT_MORE : 0) + (hasSteppedBack ? SLOW_MORE : 0)
   return Math.min(best + more, LAST)
 }

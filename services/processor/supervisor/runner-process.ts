@@ -13,10 +13,10 @@ export type RunnerEnd = ChildEnd & { notes: Note[] }
 export type RunnerProcess = {
   pid: number
   isReady(): boolean
-  /** `lanesSlow`: lanes that slow SmartModules keep. */
+  /** `lanesSlow`: lanes that have stepped back, since slow SmartModules keep them. */
   usage(): { rssBytes: number; cpuSeconds: number; lanes: number; lanesSlow: number }
-  /** Whether slow SmartModules keep one of its lanes. */
-  isHoldingBack(): boolean
+  /** Whether one of its lanes has stepped back. */
+  hasSteppedBack(): boolean
   send(value: ToRunner): void
   /** Its share of the processors' time, see `WatchedChild`. */
   setNice(nice: number): void
@@ -84,7 +84,7 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
       pid: 0,
       isReady: () => false,
       usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0, lanesSlow: 0 }),
-      isHoldingBack: () => false,
+      hasSteppedBack: () => false,
       send: nothing,
       setNice: nothing,
       drain: nothing,
@@ -102,7 +102,7 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
   let missed = 0
   let seconds = 0
   let needs = 0
-  let beat = { lanes: 0, held_back: 0 }
+  let beat = { lanes: 0, stepped_back: 0 }
   let drainTimer: NodeJS.Timeout | undefined
   const lines = openLines<FromRunner, ToRunner>({
     pipe: child.pipe,
@@ -132,8 +132,8 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
   return {
     pid: child.pid,
     isReady: () => ready,
-    usage: () => ({ ...child.usage(), lanes: beat.lanes, lanesSlow: beat.held_back }),
-    isHoldingBack: () => beat.held_back > 0,
+    usage: () => ({ ...child.usage(), lanes: beat.lanes, lanesSlow: beat.stepped_back }),
+    hasSteppedBack: () => beat.stepped_back > 0,
     send: (value) => lines.send(value),
     setNice: child.setNice,
     drain() {

@@ -33,7 +33,7 @@ export type Runners = {
 export type RunnersOptions = Pick<RunnerProcessOptions, 'settings' | 'env' | 'memoryBytesMax' | 'now'> &
   Pick<RunnerGroupOptions, 'definitions' | 'connectorDefaults' | 'onTaskEnded' | 'onDeclined' | 'onLogs' | 'onChange' | 'onFreed'> & {
     /** The share of the processors' time that a group's runner has, see `WatchedChild`. */
-    niceOf(group: string, placement: Placement, isHoldingBack: boolean): number
+    niceOf(group: string, placement: Placement, hasSteppedBack: boolean): number
     /** A runner has ended that was to go on. */
     onEnd(group: string, runs: PipelineDefinition[], end: RunnerEnd): void
     log(level: 'info' | 'warn', message: string, fields: object): void
@@ -141,7 +141,7 @@ export function openRunners(options: RunnersOptions): Runners {
       const placement = placements.get(group.name)
       if (!group.runner && placement && group.startAt <= now() && starting() < STARTING_MAX) take(group)
       group.tell(placement ?? new Map())
-      if (placement) group.runner?.setNice(options.niceOf(group.name, placement, group.runner.isHoldingBack()))
+      if (placement) group.runner?.setNice(options.niceOf(group.name, placement, group.runner.hasSteppedBack()))
       if (!group.runner && !placement && group.isEmpty()) groups.delete(group.name)
       else if (isOverdue(group, placement !== undefined, now())) group.runner?.drain()
     }

@@ -51,7 +51,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   const runners = openRunners({
     ...options,
     onEnd,
-    niceOf: (group, placement, isHoldingBack) => niceOf(group, placement, definitions, isHoldingBack),
+    niceOf: (group, placement, hasSteppedBack) => niceOf(group, placement, definitions, hasSteppedBack),
     onTaskEnded: (last) => finals.onTaskEnded(last),
     onDeclined,
     onFreed: () => reconcile(),

@@ -13,7 +13,7 @@ export type CommitPace = {
 const MIN_MS = 12
 const MAX_MS = 30
 /** A small batch that took this long was delayed by the broker. */
-const HELD_MS = 18
+const DELAYED_MS = 18
 const SLOWER = 1.3
 const QUICKER_MS = 0.2
 
@@ -22,7 +22,7 @@ export function createCommitPace(): CommitPace {
   return {
     intervalMs: () => interval,
     firstTook(ms) {
-      interval = ms >= HELD_MS ? Math.min(MAX_MS, interval * SLOWER) : Math.max(MIN_MS, interval - QUICKER_MS)
+      interval = ms >= DELAYED_MS ? Math.min(MAX_MS, interval * SLOWER) : Math.max(MIN_MS, interval - QUICKER_MS)
     },
   }
 }
