@@ -7,7 +7,8 @@ import type { LaneChain, PartitionOutcome, RoundPartition } from './messages.ts'
 /** The outcomes of a round, and what is left of it to run later. */
 export type LaneRound = { outcomes: PartitionOutcome[]; rest: RoundPartition[] }
 
-export type Job = {
+/** A round that waits for its turns, or has had some of them. */
+export type QueuedRound = {
   chain: Registered
   /** Parts that no lane has run yet. */
   waiting: RoundPartition[]
@@ -40,7 +41,7 @@ export type Lane = {
   /** CPU time of the thread when the call was first seen. */ cpuAtFirst: number | undefined
   /** Watchdog ticks since the current turn began. */ turnTicks: number
   chains: Map<number, Registered>
-  jobs: Job[]
-  running?: Job
+  /** Those that wait for a turn. */ rounds: QueuedRound[]
+  running?: QueuedRound
   closed: boolean
 }

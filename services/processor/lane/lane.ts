@@ -43,9 +43,9 @@ const plugInCalls = createPlugInCalls(say)
 async function noted(runId: string | undefined, phase: Phase, work: () => Promise<void>): Promise<void> {
   const { notes } = data
   if (!notes || runId === undefined) return work()
-  writeNote(notes.fd, notes.slot, { runId, phase })
+  writeNote(notes.fd, notes.place, { runId, phase })
   await work()
-  writeNote(notes.fd, notes.slot, undefined)
+  writeNote(notes.fd, notes.place, undefined)
 }
 
 async function open(chainId: number, spec: LaneChain): Promise<void> {

@@ -129,7 +129,7 @@ export function openLanes(options: LanesOptions): Lanes {
     if (!lane) return
     lane.chains.delete(chain.id)
     post(lane, { type: 'close', chainId: chain.id })
-    if (lane.chains.size > 0 || lane.running || lane.jobs.length > 0) return
+    if (lane.chains.size > 0 || lane.running || lane.rounds.length > 0) return
     if (threads.all().length > count) threads.remove(lane)
     else if (lane.hasSteppedBack) threads.replace(lane, new Map())
   }

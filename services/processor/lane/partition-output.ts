@@ -90,9 +90,9 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
     rowBuffer.partition = input.partition
   }
   let outputBytes = 0
-  const slots = spec.partitions ?? 1
-  for (let slot = 0; slot < slots; slot++) {
-    kernel.select(slot)
+  const builders = spec.partitions ?? 1
+  for (let builder = 0; builder < builders; builder++) {
+    kernel.select(builder)
     kernel.begin(0n)
   }
   kernel.select(0)
@@ -164,8 +164,8 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
     finish(position: bigint, isCut: boolean, lastTime: bigint): PartitionRun {
       if (rowBuffer && rowBuffer.count > 0) handRows(rowBuffer)
       if (spec.sinkCodec) sink.push(...encodedBatches(rows.splice(0), spec, input.sinkPartition, lastTime, nowMs))
-      for (let slot = 0; slot < slots; slot++) {
-        kernel.select(slot)
+      for (let builder = 0; builder < builders; builder++) {
+        kernel.select(builder)
         if (kernel.builtRecords() > 0) target.seal()
       }
       kernel.select(0)

@@ -1,7 +1,7 @@
 /** Turns among the chains of a lane: which round runs next, and what comes of one that was run. */
 import { Interrupted } from '../interruption.ts'
 import type { BufferPool } from './buffer-pool.ts'
-import type { Job, Lane, Registered } from './lane-record.ts'
+import type { Lane, QueuedRound, Registered } from './lane-record.ts'
 import { post, type LaneThreads } from './lane-threads.ts'
 import type { LanesOptions } from './lanes.ts'
 import type { FromLane } from './messages.ts'
@@ -25,15 +25,15 @@ const WAITING_MS = 500
 export function createTurns({ threads, inputs, quarantine, onMeasured, now }: TurnsOptions) {
   /** Gives the lane its next turn: a whole round when no other waits, otherwise one partition of it, so that turns stay short. */
   function next(lane: Lane): void {
-    const job = lane.jobs.shift()
-    if (!job) return
-    const { chain, roundId } = job
-    const partitions = lane.jobs.length === 0 ? job.waiting.splice(0) : job.waiting.splice(0, 1)
+    const round = lane.rounds.shift()
+    if (!round) return
+    const { chain, roundId } = round
+    const partitions = lane.rounds.length === 0 ? round.waiting.splice(0) : round.waiting.splice(0, 1)
     for (const each of partitions) each.hints = chain.replayBook.of(each.partition)
-    lane.running = job
+    lane.running = round
     lane.turnTicks = 0
     const lostMax = chain.spec.steps.map(({ sha256 }) => quarantine.left(sha256) - 1)
-    const limits = { nowMs: now(), lostMax, outputBytesMax: job.outputBytesLeft }
+    const limits = { nowMs: now(), lostMax, outputBytesMax: round.outputBytesLeft }
     post(
       lane,
       { type: 'run', chainId: chain.id, roundId, partitions, ...limits },
@@ -41,9 +41,9 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
     )
   }
 
-  /** Adds a job to the lane; it runs at once where nothing else does. */
-  function enqueue(lane: Lane, job: Job): void {
-    lane.jobs.push(job)
+  /** Adds a round to the lane; it runs at once where nothing else does. */
+  function enqueue(lane: Lane, round: QueuedRound): void {
+    lane.rounds.push(round)
     if (!lane.running) next(lane)
   }
 
@@ -51,25 +51,25 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
     for (const [step, count] of lost.entries()) if (count > 0) quarantine.add(spec.steps[step]!.sha256, count)
   }
 
-  function settle(lane: Lane, job: Job, message: RoundAnswer): void {
-    const { chain, settled } = job
+  function settle(lane: Lane, round: QueuedRound, message: RoundAnswer): void {
+    const { chain, settled } = round
     switch (message.type) {
       case 'done':
         inputs.give(message.inputs)
-        job.outcomes.push(...message.outcomes)
-        job.rest.push(...message.rest)
-        job.outputBytesLeft -= message.outputBytes
+        round.outcomes.push(...message.outcomes)
+        round.rest.push(...message.rest)
+        round.outputBytesLeft -= message.outputBytes
         addLosses(chain, message.lost)
         if (message.measures.length > 0) onMeasured(chain.spec, message.measures)
         chain.crashes = 0
-        if (job.waiting.length > 0 && job.outputBytesLeft > 0) {
+        if (round.waiting.length > 0 && round.outputBytesLeft > 0) {
           // Its chain may have been moved to another lane meanwhile, where nothing else may start a turn.
           const at = threads.laneOf(chain) ?? lane
-          if (at === lane) lane.jobs.push(job)
-          else enqueue(at, job)
+          if (at === lane) lane.rounds.push(round)
+          else enqueue(at, round)
           return
         }
-        return settled.resolve({ outcomes: job.outcomes, rest: [...job.rest, ...job.waiting] })
+        return settled.resolve({ outcomes: round.outcomes, rest: [...round.rest, ...round.waiting] })
       case 'retry':
         inputs.give(message.inputs)
         addLosses(chain, message.lost)
@@ -91,7 +91,7 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
     if (lane.closed || !lane.hasSteppedBack) return next(lane)
     threads.replace(lane, lane.chains)
     const fresh = threads.laneOf(chain)
-    fresh?.jobs.push(...lane.jobs)
+    fresh?.rounds.push(...lane.rounds)
     if (fresh) next(fresh)
   }
 
@@ -100,20 +100,20 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
     enqueue,
     /** A lane has run its turn. */
     onAnswer(lane: Lane, message: RoundAnswer): void {
-      const job = lane.running
+      const round = lane.running
       // A late answer to a round that was given up.
-      if (!job || job.roundId !== message.roundId) return
+      if (!round || round.roundId !== message.roundId) return
       lane.running = undefined
-      settle(lane, job, message)
-      if (++job.chain.calm >= CALM_TURNS && job.chain.isSlow) rehabilitate(lane, job.chain)
+      settle(lane, round, message)
+      if (++round.chain.calm >= CALM_TURNS && round.chain.isSlow) rehabilitate(lane, round.chain)
       else next(lane)
     },
     /** Rejects every round of the lane, or of one of its chains that none runs of. */
-    giveUp(lane: Lane, errorOf: (job: Job) => Error, of?: Registered): void {
-      const isOfIt = ({ chain }: Job) => of === undefined || chain === of
-      for (const job of [...(lane.running ? [lane.running] : []), ...lane.jobs].filter(isOfIt)) job.settled.reject(errorOf(job))
+    giveUp(lane: Lane, why: (round: QueuedRound) => Error, of?: Registered): void {
+      const isOfIt = ({ chain }: QueuedRound) => of === undefined || chain === of
+      for (const round of [...(lane.running ? [lane.running] : []), ...lane.rounds].filter(isOfIt)) round.settled.reject(why(round))
       if (of === undefined) lane.running = undefined
-      lane.jobs = lane.jobs.filter((job) => !isOfIt(job))
+      lane.rounds = lane.rounds.filter((round) => !isOfIt(round))
     },
   }
 }

@@ -62,8 +62,8 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
       target.chains.set(chain.id, chain)
       post(target, { type: 'open', chainId: chain.id, chain: chain.spec })
     }
-    target.jobs.push(...lane.jobs.filter(({ chain }) => others.includes(chain)))
-    lane.jobs = lane.jobs.filter(({ chain }) => !others.includes(chain))
+    target.rounds.push(...lane.rounds.filter(({ chain }) => others.includes(chain)))
+    lane.rounds = lane.rounds.filter(({ chain }) => !others.includes(chain))
     if (!target.running) turns.next(target)
   }
 
