@@ -116,9 +116,13 @@ const Shared = {
 const ProcessorSchema = z.object({
   ...Shared,
   PROCESSOR_ID: z.string().optional().describe('name of the processor in the fleet; a new one at each start by default'),
-  LANES: integer(Math.max(1, availableParallelism() - 1), 1, 64).describe('threads that run chains; one less than the cores by default'),
+  LANES: integer(Math.max(1, availableParallelism() - 1), 1, 64).describe(
+    'threads that run chains, in each runner; one less than the cores by default',
+  ),
   ROUND_BYTES_MAX: integer(32 << 20, 1 << 20, 256 << 20).describe('of a round’s input, and about of its output'),
-  FETCH_BUDGET_BYTES: integer(256 << 20, 16 << 20, 2 ** 40).describe('for everything that is fetched, made of it, or held for a sink'),
+  FETCH_BUDGET_BYTES: integer(256 << 20, 16 << 20, 2 ** 40).describe(
+    'for everything that is fetched, made of it, or held for a sink, in each runner',
+  ),
   CALL_TIMEOUT_MS: integer(5000, 100, 600_000).describe('longest call into a SmartModule, in CPU time of its thread'),
   SESSION_TIMEOUT_MS: integer(6000, 6000, 300_000).describe('after which the groups give a silent processor’s partitions to others'),
   ISOLATION: z

@@ -1,4 +1,4 @@
-/** The threads of a processor's lanes: started, replaced and ended here; which chain runs in which of them. */
+/** The threads of a runner's lanes: started, replaced and ended here; which chain runs in which of them. */
 import { Worker } from 'node:worker_threads'
 import { callWatchOver, WATCH_BYTES } from '../../../shared/smartmodule/host/call-watch.ts'
 import type { Lane, Registered } from './lane-record.ts'

@@ -1,5 +1,5 @@
 /**
- * The lanes of a processor, seen from the main thread: which chain runs where, how the chains of a lane take turns, and what happens when
+ * The lanes of a runner, seen from the main thread: which chain runs where, how the chains of a lane take turns, and what happens when
  * a SmartModule does not return. Past the soft deadline the other chains move to another lane and the slow one keeps this lane to itself.
  * Past the hard deadline the lane is terminated and replaced, and the task replays the round with the hanging call cut into parts.
  */
@@ -175,7 +175,7 @@ export function openLanes(options: LanesOptions): Lanes {
     },
     async close() {
       watchdog.close()
-      for (const lane of threads.all()) turns.giveUp(lane, () => new Interrupted('round_lost', 'the processor is stopping'))
+      for (const lane of threads.all()) turns.giveUp(lane, () => new Interrupted('round_lost', 'the runner is stopping'))
       await threads.close()
     },
   }

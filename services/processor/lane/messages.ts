@@ -10,7 +10,7 @@ import type { CanarySpec, ReplayHints } from '../../../shared/smartmodule/host/s
 import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-requests.ts'
 import type { LaneLine } from './lane-telemetry.ts'
 
-/** A version of a SmartModule as a lane needs it. The module is compiled once per processor and posted by reference. */
+/** A version of a SmartModule as a lane needs it. The module is compiled once per runner and posted by reference. */
 export type LaneVersion = {
   version: string
   sha256: string

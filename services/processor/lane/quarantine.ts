@@ -1,6 +1,6 @@
 /**
  * Counts how often a SmartModule version cost an instance or a lane. At the limit it is quarantined for the chain that runs it: one bad
- * deploy must not keep the processor busy replacing lanes. An error that a module reports for a record does not count.
+ * deploy must not keep the runner busy replacing lanes. An error that a module reports for a record does not count.
  */
 import { Interrupted } from '../interruption.ts'
 import type { LaneChain } from './messages.ts'

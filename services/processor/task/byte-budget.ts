@@ -1,5 +1,5 @@
 /**
- * The byte budget of one processor. Bytes fetched, produced and held for a sink count. Before a fetch, what it may return beyond its
+ * The byte budget of one runner. Bytes fetched, produced and held for a sink count. Before a fetch, what it may return beyond its
  * guaranteed batch is taken from the budget.
  */
 export type ByteBudget = {
