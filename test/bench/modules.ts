@@ -43,6 +43,18 @@ const STEPS: Record<string, Step> = {
   'dps/timestamp': { name: 'dps/timestamp', config: { field: 'at' } },
   'dps/route-by': { name: 'dps/route-by', config: { fields: ['city'] } },
   'dps/lookup': { name: 'dps/lookup', config: { field: 'city', into: 'country', table: { Wien: 'AT', Warschau: 'PL' } } },
+  'dps/parse': { name: 'dps/parse', config: { field: 'price', format: 'csv', columns: ['whole', 'cents'], into: 'parts' } },
+  'dps/sample': { name: 'dps/sample', config: { share: 0.5, by: 'customer.id' } },
+  'dps/validate': {
+    name: 'dps/validate',
+    config: {
+      schema: {
+        type: 'object',
+        required: ['id', 'amount'],
+        properties: { id: { type: 'string', pattern: '^o-[0-9]+$' }, amount: { type: 'number', minimum: 0 } },
+      },
+    },
+  },
   'dps/text-classifier': { name: 'dps/text-classifier', config: { field: 'note', output_field: 'mood' } },
 }
 
