@@ -1,7 +1,7 @@
 /** What two versions of one step make of the same records, compared byte for byte. */
 import type { Difference } from '../../../shared/api/canary.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { shownBytes } from '../dead-letters/show.ts'
+import { shownBytes } from '../shown/bytes.ts'
 import type { Traced, TracedStep } from '../workshop/jobs.ts'
 import { isSameRecord } from '../workshop/same-record.ts'
 import { describe, runTrace, type Chain, type SourceRecord, type TraceDeps } from './trace.ts'

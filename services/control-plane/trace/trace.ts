@@ -12,7 +12,8 @@ import type { JobStep, Progress, Traced, TracedRecord, TracedStep } from '../wor
 import type { Deps } from '../deps.ts'
 import type { Queryable } from '../store/database.ts'
 import { getBinary } from '../store/smartmodules.ts'
-import { showHeader, showKey, showValue, shownBytes, type Decode, type ShownBytes } from '../dead-letters/show.ts'
+import { shownBytes, type ShownBytes } from '../shown/bytes.ts'
+import { showHeader, showKey, showValue, type Decode } from '../shown/records.ts'
 
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
 export type Chain = Pick<PipelineDefinition, 'account_id' | 'pipeline_id' | 'steps'> & {

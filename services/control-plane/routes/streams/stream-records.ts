@@ -2,7 +2,7 @@
 import { getStreamRecordsContract } from '../../../../shared/api/streams.ts'
 import type { StreamPlace } from '../../../../shared/api/pipelines.ts'
 import { openValueDecoder } from '../../../../shared/registry/codecs.ts'
-import { shownBytes } from '../../dead-letters/show.ts'
+import { shownBytes } from '../../shown/bytes.ts'
 import { invalidRequest } from '../../service-error.ts'
 import { recordsOf } from '../../trace/stream-records.ts'
 import { showPlaced } from '../../trace/trace.ts'
