@@ -74,11 +74,12 @@ export async function runAssignments(
         case 'threshold_passed':
           member.holdBack(reason)
           continue
-        // Nothing was being written: the previous round is committed, this one only runs again. The quarantine bounds lost lanes.
+        // Nothing was being written: the round only runs again, after the pause that its policy asks for.
         case 'retry_later':
           member.become('running', `retrying: ${reason}`)
           await member.pause(interruption.afterMs)
           continue
+        // Nothing was being written here either. The quarantine bounds how many lanes a module can cost.
         case 'round_lost':
           await member.pause(REPLAY_AFTER_MS)
           continue
