@@ -1,6 +1,6 @@
 /** What a sink is told of the types behind dps/cel. */
 import { expect, it } from 'vitest'
-import { celTypeOf } from '../../services/control-plane/definitions/cel-types.ts'
+import { celTypeOf } from '../../services/control-plane/workshop/cel-types.ts'
 
 const FIELDS = { id: 'integer', price: 'decimal?', name: 'string', at: 'datetime', tags: 'array<string>', raw: 'any' }
 const TYPES: Record<string, string> = {

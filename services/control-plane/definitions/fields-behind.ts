@@ -1,10 +1,18 @@
 /** The types of records' members behind a chain, for sinks that make something of them. */
+import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
+import { findConnector } from '../../../shared/connectors/catalogue.ts'
+import { StreamConfig, streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { celTypeOf } from './cel-types.ts'
-import type { ResolvedEndpoint } from './resolve-endpoint.ts'
+import type { Deps } from '../deps.ts'
+import type { Queryable } from '../store/database.ts'
+import { findStream } from '../store/streams.ts'
+import { connectorIdOf, resolveConfig } from './resolve-endpoint.ts'
 
 type Fields = Record<string, string>
 type StepConfig = PipelineDefinition['steps'][number]['config']
+type Steps = readonly Pick<PipelineDefinition['steps'][number], 'name' | 'config'>[]
+/** The types of what CEL expressions give, of which accounts write as much as a body holds: never asked for on the main thread. */
+type TypesOf = (expressions: string[], fields: Fields) => Promise<string[]>
 
 /** The stream's type of what `dps/cast` makes of a field; any value where something else may stay. */
 function castTypeOf(asked: unknown): string {
@@ -13,8 +21,45 @@ function castTypeOf(asked: unknown): string {
   return `${type === 'timestamp' ? 'datetime' : String(type)}?`
 }
 
+/** Expressions of one step beyond this are not read: what they give may be any value. A small one costs as much as its length and this. */
+const EXPRESSIONS_CHARACTERS_MAX = 128 << 10
+const EXPRESSION_COST = 64
+
+/** The types behind the members that `dps/cel` sets. */
+async function celFields(fields: Fields, set: Record<string, unknown>, typesOf: TypesOf): Promise<Fields> {
+  let left = EXPRESSIONS_CHARACTERS_MAX
+  const entries = Object.entries(set).map(([name, expression]) => [name, String(expression)] as const)
+  const read = entries.filter(([, expression]) => (left -= expression.length + EXPRESSION_COST) >= 0)
+  const types =
+    read.length > 0
+      ? await typesOf(
+          read.map(([, expression]) => expression),
+          fields,
+        )
+      : []
+  return {
+    ...fields,
+    ...Object.fromEntries(entries.map(([name]) => [name, 'any'])),
+    ...Object.fromEntries(read.map(([name], index) => [name, types[index] ?? 'any'])),
+  }
+}
+
+/** Whether one of the names, sorted, begins with the prefix. */
+function hasPrefix(sorted: readonly string[], prefix: string): boolean {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (sorted[middle]! < prefix) low = middle + 1
+    else high = middle
+  }
+  return sorted[low]?.startsWith(prefix) ?? false
+}
+
 /** What each built-in SmartModule does to the types of members; after any other one, and where it makes new records, they are not known. */
-const FIELDS_BEHIND: Record<string, (fields: Fields, config: StepConfig) => Fields | undefined> = {
+const FIELDS_BEHIND: Record<
+  string,
+  (fields: Fields, config: StepConfig, typesOf: TypesOf) => Fields | undefined | Promise<Fields | undefined>
+> = {
   'dps/filter': (fields) => fields,
   'dps/sample': (fields) => fields,
   'dps/timestamp': (fields) => fields,
@@ -22,14 +67,8 @@ const FIELDS_BEHIND: Record<string, (fields: Fields, config: StepConfig) => Fiel
   'dps/lookup': (fields, { into }) => ({ ...fields, [String(into)]: 'any' }),
   'dps/parse': (fields, { field, into }) => ({ ...fields, [String(into ?? field)]: 'any' }),
   'dps/explode': (fields, { field }) => ({ ...fields, [String(field).split('.')[0]!]: 'any' }),
-  'dps/cel': (fields, { set, emit }) => {
-    if (emit !== undefined) return undefined
-    const types = Object.entries((set ?? {}) as Record<string, unknown>).map(([name, expression]) => [
-      name,
-      celTypeOf(String(expression), fields),
-    ])
-    return { ...fields, ...Object.fromEntries(types) }
-  },
+  'dps/cel': (fields, { set, emit }, typesOf) =>
+    emit === undefined ? celFields(fields, (set ?? {}) as Record<string, unknown>, typesOf) : undefined,
   'dps/redact': (fields, config) => {
     const hidden = (config.fields ?? {}) as Record<string, unknown>
     const left = Object.entries(fields).filter(([name]) => hidden[name] !== 'drop')
@@ -39,9 +78,10 @@ const FIELDS_BEHIND: Record<string, (fields: Fields, config: StepConfig) => Fiel
     typeof output_field === 'string' ? { ...fields, [output_field]: 'string' } : fields,
   'dps/cast': (fields, config) => {
     const asked = (config.fields ?? {}) as Record<string, unknown>
+    const paths = Object.keys(asked).toSorted((a, b) => (a < b ? -1 : 1))
     const typeOf = (name: string, type: string): string => {
       if (Object.hasOwn(asked, name)) return castTypeOf(asked[name])
-      const isWithin = type.startsWith('array') && Object.keys(asked).some((path) => path.startsWith(`${name}.`))
+      const isWithin = type.startsWith('array') && hasPrefix(paths, `${name}.`)
       return isWithin ? 'any' : type
     }
     return Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, typeOf(name, type)]))
@@ -49,9 +89,39 @@ const FIELDS_BEHIND: Record<string, (fields: Fields, config: StepConfig) => Fiel
 }
 
 /** The types of records' members after the chain; undefined if they are not known, or if a step may change them in any way. */
-export function fieldsBehind(source: ResolvedEndpoint, steps: PipelineDefinition['steps']): Fields | undefined {
-  const before = source.kind === 'stream' ? source.stream.schema : source.fields
-  // By own names alone: an account may name a SmartModule `constructor`.
-  const behind = (name: string) => (Object.hasOwn(FIELDS_BEHIND, name) ? FIELDS_BEHIND[name] : undefined)
-  return steps.reduce<Fields | undefined>((fields, { name, config }) => fields && behind(name)?.(fields, config), before)
+export async function fieldsAfter(before: Fields | undefined, steps: Steps, typesOf: TypesOf): Promise<Fields | undefined> {
+  let fields = before
+  for (const { name, config } of steps) {
+    // By own names alone: an account may name a SmartModule `constructor`.
+    const behind = Object.hasOwn(FIELDS_BEHIND, name) ? FIELDS_BEHIND[name] : undefined
+    fields = fields && (await behind?.(fields, config, typesOf))
+  }
+  return fields
+}
+
+const DEADLINES = { cpuMs: 5000, wallMs: 15_000 }
+
+async function fieldsOfSource(db: Queryable, accountId: string, source: PipelineRequest['source']): Promise<Fields | undefined> {
+  const config = resolveConfig('source', source, [])
+  if (!config) return undefined
+  const id = connectorIdOf(source)
+  if (id !== streamConnector.id) return findConnector(id)?.source?.fields?.(config)
+  return (await findStream(db, accountId, StreamConfig.parse(config).stream_id))?.schema
+}
+
+/**
+ * What the sink is told of the records that the chain makes of the source's; nothing where it is a stream, which has a schema of its own. May
+ * take seconds, so never call it in a transaction.
+ */
+export async function fieldsBehind(
+  { db, workshop }: Pick<Deps, 'db' | 'workshop'>,
+  accountId: string,
+  { source, sink }: Pick<PipelineRequest, 'source' | 'sink'>,
+  steps: Steps,
+): Promise<Fields | undefined> {
+  if (connectorIdOf(sink) === streamConnector.id) return undefined
+  return fieldsAfter(await fieldsOfSource(db, accountId, source), steps, async (expressions, fields) => {
+    const answer = await workshop.run(accountId, { task: 'types', expressions, fields }, DEADLINES)
+    return 'types' in answer ? answer.types : []
+  })
 }

@@ -1,6 +1,7 @@
 /**
- * What a workshop does for an account: it compiles and inspects an upload, starts a chain to see whether its configs are accepted, traces
- * records, and asks the system that a connector's config names. All of it is an account's code, server or schema.
+ * What a workshop does for an account: it compiles and inspects an upload, starts a chain to see whether its configs are accepted, tells the
+ * types of its expressions, traces records, and asks the system that a connector's config names. All of it is an account's code, server or
+ * schema.
  */
 import { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { AddressRules } from '../../../shared/connectors/address-guard.ts'
@@ -85,6 +86,8 @@ const Job = z.discriminatedUnion('task', [
     records: z.array(Input),
     addresses: AddressRules,
   }),
+  /** `fields`: the types of the records' members that the CEL expressions see. */
+  z.object({ task: z.literal('types'), expressions: z.array(z.string()), fields: z.record(z.string(), z.string()) }),
   z.object({ task: z.literal('check'), endpoint: Endpoint, withinMs: z.number() }),
   z.object({ task: z.literal('dispose'), endpoint: Endpoint }),
 ])
@@ -103,6 +106,8 @@ const Answer = z.union([
   z.object({ started: z.literal(true) }),
   /** All records were traced; what they did came as progress. */
   z.object({ traced: z.literal(true) }),
+  /** What each of the expressions gives. */
+  z.object({ types: z.array(z.string()) }),
   z.object({ checked: z.array(Fault) }),
   z.object({ disposed: z.literal(true) }),
   /** Faults of the steps' configs; `step` counts from 0. */

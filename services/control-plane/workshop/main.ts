@@ -97,6 +97,11 @@ async function answerTo(job: Job): Promise<Answer> {
       }
       return { traced: true }
     }
+    case 'types': {
+      // The parser is loaded only where there are expressions.
+      const { celTypeOf } = await import('./cel-types.ts')
+      return { types: job.expressions.map((each) => celTypeOf(each, job.fields)) }
+    }
     case 'check':
       return { checked: await checkEndpoint(job.endpoint, job.withinMs) }
     case 'dispose':

@@ -3,14 +3,13 @@ import { isDeepStrictEqual } from 'node:util'
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../../shared/connectors/catalogue.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
-import type { PipelineDefinition, SinkDefinition } from '../../../../shared/model/definition.ts'
+import type { SinkDefinition } from '../../../../shared/model/definition.ts'
 import type { Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import { addUses, replaceUses, type PipelineRow } from '../../store/pipelines.ts'
 import { checkEndpoint, type CheckDeps } from '../../definitions/check-endpoint.ts'
 import type { Caller } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
-import { fieldsBehind } from '../../definitions/fields-behind.ts'
 import {
   connectorIdOf,
   orderedForSink,
@@ -48,13 +47,16 @@ export async function assertSinkReachable(deps: CheckDeps, caller: Caller, id: s
   if (faults.length > 0) throw invalidRequest(faults)
 }
 
-/** The next revision's sink. Throws invalidRequest if the requested sink is not possible. */
+/**
+ * The next revision's sink. `fields`: what it is told of the records, where the change may change that. Throws invalidRequest if the requested
+ * sink is not possible.
+ */
 export async function sinkOf(
   trx: Queryable,
   row: PipelineRow,
   request: PipelineRequest,
   asked: Partial<Pick<PipelineRequest, 'sink' | 'processors'>>,
-  steps: PipelineDefinition['steps'],
+  fields: Record<string, string> | undefined,
 ): Promise<SinkDefinition> {
   const { definition, account_id } = row
   const own = definition.sink
@@ -63,7 +65,7 @@ export async function sinkOf(
   if (!asked.sink) {
     if (own.kind === 'topic') return own
     const source = asked.processors ? await resolveSource() : undefined
-    return { ...own, on_error: request.on_error, fields: source ? fieldsBehind(source, steps) : own.fields }
+    return { ...own, on_error: request.on_error, fields: source ? fields : own.fields }
   }
   const source = await resolveSource()
   const before = sinkOfRequest(row)
@@ -91,7 +93,7 @@ export async function sinkOf(
       usesOf([source, sink]).filter(({ kind }) => kind === 'stream'),
     )
   return sinkDefinitionOf(sink, asked.sink.config, {
-    fields: fieldsBehind(source, steps),
+    fields,
     ...(own.kind === 'connector' && own.origin !== undefined ? { origin: own.origin } : {}),
     on_error: request.on_error,
   })

@@ -88,14 +88,17 @@ const deadLetterBytesMaxOf = (source: ResolvedEndpoint): number =>
 
 type StoreDeps = Pick<Deps, 'db' | 'cacheFolder' | 'names' | 'workshop' | 'cluster'>
 
-/** What Kafka and the workshop are asked before the transaction begins. */
-type Found = { faults: Detail[]; start: Start | undefined }
+/** What Kafka and the workshop are asked before the transaction begins. `fields`: the types of members behind the chain. */
+type Found = { faults: Detail[]; start: Start | undefined; fields?: Record<string, string> | undefined }
 
-async function findBefore(deps: StoreDeps, caller: Caller, id: string, body: PipelineRequest): Promise<Found> {
+async function findBefore(deps: StoreDeps, caller: Caller, id: string, body: PipelineRequest, isExamination: boolean): Promise<Found> {
   const unknown: Detail[] = []
   const chain = await resolveSteps(deps.db, caller.accountId, body.processors, unknown)
   const faults = await chainFaults(deps, { id, account_id: caller.accountId }, chain, unknown.length > 0)
-  return { faults, start: await resolveStart(deps, caller, body) }
+  const found = { faults, start: await resolveStart(deps, caller, body) }
+  if (isExamination || unknown.length > 0 || faults.length > 0) return found
+  const steps = chain.map(({ definition }) => definition)
+  return { ...found, fields: await fieldsBehind(deps, caller.accountId, body, steps) }
 }
 
 /** What a request comes to. `start`: the first offset of each partition. */
@@ -138,7 +141,7 @@ async function resolvePipeline(
     tasks: body.tasks,
     source: input.definition,
     sink: sinkDefinitionOf(sink, body.sink.config, {
-      fields: fieldsBehind(source, steps),
+      fields: found.fields,
       ...(source.kind === 'stream' ? { origin: source.stream.name } : {}),
       on_error: body.on_error,
     }),
@@ -195,7 +198,7 @@ export async function examinePipeline(deps: CheckDeps & StoreDeps, caller: Calle
   assertMayUse(caller, body)
   const { db, names } = deps
   const id = newId('pipeline')
-  const found = await findBefore(deps, caller, id, body)
+  const found = await findBefore(deps, caller, id, body, true)
   await db.transaction((trx) => resolvePipeline(trx, { names }, caller, id, body, found))
   // Only now: a request with other faults must not cause connections. Connecting takes longer than a transaction may.
   if (isExternal(body)) await assertReachable(deps, caller, body)
@@ -206,7 +209,7 @@ export const createPipeline = operation(createPipelineContract, async (deps, cal
   const id = newId('pipeline')
   if (query.check === 'true' && isExternal(body)) await examinePipeline(deps, caller, body)
   const { db, names } = deps
-  const found = await findBefore(deps, caller, id, body)
+  const found = await findBefore(deps, caller, id, body, false)
   const storing = db.transaction(async (trx) => insertNew(trx, body, await resolvePipeline(trx, { names }, caller, id, body, found)))
   const row = await orNameTaken('pipeline', body.name, storing)
   try {

@@ -1,7 +1,7 @@
 /** PATCH of a pipeline: its next revision is checked like a new pipeline, then stored and handed to the tasks in one transaction. */
 import { isDeepStrictEqual } from 'node:util'
 import { planPipelineContract, updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
-import { invalidRequest, type Detail } from '../../service-error.ts'
+import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
 import { sinkFieldsOf, type PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { deleteCanary } from '../../store/canaries.ts'
 import { replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
@@ -10,6 +10,7 @@ import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
 import { differences } from '../../definitions/differences.ts'
+import { fieldsBehind } from '../../definitions/fields-behind.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { getPipeline, lockForRevision } from '../get-pipeline.ts'
 import { pipelineEtag } from '../list-reply.ts'
@@ -33,13 +34,24 @@ const afterFailure = ({ status }: PipelineRow) => (status === 'failed' ? ({ stat
 
 type Changing = Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>
 
-/** What the chain's steps say of their configs, before anything is locked. */
-async function faultsOf(deps: Changing, caller: Caller, id: string, { processors }: Change): Promise<Detail[]> {
-  await getPipeline(deps, caller, id)
-  if (!processors) return []
+/**
+ * What workshops say of a change, before anything is locked: the faults of the steps' configs, and the types behind the steps. `revision`: whose
+ * steps these are, where the change names none.
+ */
+type Examined = { faults: Detail[]; fields?: Record<string, string> | undefined; revision?: number }
+
+async function examine(deps: Changing, caller: Caller, id: string, asked: Change): Promise<Examined> {
+  const row = await getPipeline(deps, caller, id)
+  const { source } = row.request as PipelineRequest
+  const fieldsOf = (steps: PipelineDefinition['steps']) =>
+    fieldsBehind(deps, caller.accountId, { source, sink: asked.sink ?? (row.request as PipelineRequest).sink }, steps)
+  if (!asked.processors)
+    return asked.sink ? { faults: [], fields: await fieldsOf(row.definition.steps), revision: row.revision } : { faults: [] }
   const unknown: Detail[] = []
-  const resolved = await resolveSteps(deps.db, caller.accountId, processors, unknown)
-  return chainFaults(deps, { id, account_id: caller.accountId }, resolved, unknown.length > 0)
+  const resolved = await resolveSteps(deps.db, caller.accountId, asked.processors, unknown)
+  const faults = await chainFaults(deps, { id, account_id: caller.accountId }, resolved, unknown.length > 0)
+  if (unknown.length > 0 || faults.length > 0) return { faults }
+  return { faults, fields: await fieldsOf(resolved.map(({ definition }) => definition)) }
 }
 
 /** Makes the pipeline's next revision, where the change affects what runs. `assertAsBefore` is called with the pipeline locked. */
@@ -50,23 +62,23 @@ export async function changePipeline(
   asked: Change,
   assertAsBefore: (trx: Queryable, row: PipelineRow) => Promise<void> = async () => {},
 ): Promise<PipelineRow> {
-  const faults = await faultsOf(deps, caller, id, asked)
+  const examined = await examine(deps, caller, id, asked)
   return deps.db.transaction(async (trx) => {
     const row = await lockForRevision(trx, caller, id)
     await assertAsBefore(trx, row)
-    return change(trx, caller, row, asked, faults)
+    return change(trx, caller, row, asked, examined)
   })
 }
 
 /** What the change would make of the pipeline. It is made, and undone with its transaction. */
 async function planChange(deps: Changing, caller: Caller, id: string, asked: Change): Promise<{ before: PipelineRow; after: PipelineRow }> {
-  const faults = await faultsOf(deps, caller, id, asked)
+  const examined = await examine(deps, caller, id, asked)
   const undone = new Error('planned')
   let planned: { before: PipelineRow; after: PipelineRow } | undefined
   await deps.db
     .transaction(async (trx) => {
       const before = await lockForRevision(trx, caller, id)
-      planned = { before, after: await change(trx, caller, before, asked, faults) }
+      planned = { before, after: await change(trx, caller, before, asked, examined) }
       throw undone
     })
     .catch((error: unknown) => {
@@ -76,8 +88,10 @@ async function planChange(deps: Changing, caller: Caller, id: string, asked: Cha
 }
 
 /** Changes a pipeline that is locked. Throws ServiceError `invalid_request` with the faults, and with its own. */
-async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: Change, faults: readonly Detail[]): Promise<PipelineRow> {
+async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: Change, examined: Examined): Promise<PipelineRow> {
   const { id } = row
+  const { faults, fields, revision = row.revision } = examined
+  if (revision !== row.revision) throw new ServiceError('conflict', 'the pipeline was changed at the same time; try again')
   const { name = row.name, description = row.description } = asked
   if (!makesRevision(asked)) return updatePipeline(trx, id, { name, description })
   const details: Detail[] = [...faults]
@@ -109,7 +123,7 @@ async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: C
     failure_threshold: request.failure_threshold,
     on_lost_position: request.on_lost_position ?? 'fail',
     steps: withPolicies(steps, request.processors, request.on_error),
-    sink: await sinkOf(trx, row, request, asked, steps),
+    sink: await sinkOf(trx, row, request, asked, fields),
   }
   // Last, as everywhere: what locks the account holds all other locks already.
   await assertQuotas(trx, caller.accountId, { tasks: request.tasks - definition.tasks })

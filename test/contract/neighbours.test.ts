@@ -1,0 +1,48 @@
+/** Requests that are work for the control plane: while one account sends them, another one gets its answers. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { createStream } from '../harness/pipelines.ts'
+
+let client: Client
+let neighbour: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+  neighbour = await loggedIn(service().accounts.professional)
+})
+
+/** Generous for a busy machine: each of these requests held all others for far longer. */
+const WAIT_MAX_MS = 4000
+const BETWEEN_MS = 250
+
+/** The answer of `work`, during which the neighbour asks for its pipelines again and again. */
+async function besides<T>(work: () => Promise<T>): Promise<T> {
+  let isDone = false
+  const waits: number[] = []
+  const asking = (async () => {
+    while (!isDone) {
+      const from = performance.now()
+      expect((await neighbour.call('GET', '/v1/pipelines')).status).toBe(200)
+      waits.push(performance.now() - from)
+      await new Promise((resolve) => setTimeout(resolve, BETWEEN_MS))
+    }
+  })()
+  const answer = await work().finally(() => (isDone = true))
+  await asking
+  expect(Math.max(...waits)).toBeLessThan(WAIT_MAX_MS)
+  return answer
+}
+
+describe('a neighbour does not wait for', () => {
+  it('the types of expressions that are mostly white space', async () => {
+    const { id } = await createStream(client, { a: 'integer' }, { partitions: 1 })
+    const set = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`f${index}`, `1${' '.repeat(9990)}`]))
+    const source = { connector_id: 'stream', config: { stream_id: id } }
+    const sink = { connector_id: 'blackhole', config: {} }
+    const body = { name: unique('white'), autostart: false, source, processors: [{ module_id: 'dps/cel', config: { set } }], sink }
+    const created = await besides(() => client.call<{ pipeline_id: string }>('POST', '/v1/pipelines?check=false', body))
+    expect(created.status).toBe(201)
+    const path = `/v1/pipelines/${created.body.pipeline_id}`
+    expect((await besides(() => client.call('PATCH', path, { sink }))).status).toBe(200)
+    expect((await client.call('DELETE', path)).status).toBeLessThan(300)
+  })
+})
