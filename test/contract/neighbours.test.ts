@@ -45,4 +45,25 @@ describe('a neighbour does not wait for', () => {
     expect((await besides(() => client.call('PATCH', path, { sink }))).status).toBe(200)
     expect((await client.call('DELETE', path)).status).toBeLessThan(300)
   })
+
+  it('the search for a thousand fields in large configs', async () => {
+    const fields = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`field${index}`, 'integer?']))
+    const { id } = await createStream(client, fields, { partitions: 1 })
+    const source = { connector_id: 'stream', config: { stream_id: id } }
+    const sink = { connector_id: 'blackhole', config: {} }
+    const config = { field: 'field1', into: 'x', table: { k: `value${' '.repeat(15)}`.repeat(44_000), l: 'value.field2' } }
+    const paths: string[] = []
+    for (let index = 0; index < 2; index++) {
+      const body = { name: unique('large'), autostart: false, source, processors: [{ module_id: 'dps/lookup', config }], sink }
+      const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', body)
+      expect(created.status).toBe(201)
+      paths.push(`/v1/pipelines/${created.body.pipeline_id}`)
+    }
+    type Checked = { pipelines: { mentions: { path: string; fields: string[] }[] }[] }
+    const checked = await besides(() => client.call<Checked>('POST', `/v1/streams/${id}/schemas/check`, { schema: { z: 'integer' } }))
+    expect(checked.body.pipelines.map(({ mentions }) => mentions)).toEqual(
+      paths.map(() => [{ path: '/processors/0/config', fields: ['field1', 'field2'] }]),
+    )
+    for (const path of paths) expect((await client.call('DELETE', path)).status).toBeLessThan(300)
+  })
 })

@@ -109,14 +109,20 @@ export async function listPipelinesReading(db: Queryable, streamId: string): Pro
   return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)
 }
 
-/** The pipelines that use a stream, as source or sink, as their clients asked for them. */
-export async function listPipelinesOf(db: Queryable, streamId: string): Promise<Pick<PipelineRow, 'id' | 'name' | 'request'>[]> {
+/** The pipelines that use a stream, as source or sink. */
+export async function listPipelinesOf(db: Queryable, streamId: string): Promise<Pick<PipelineRow, 'id' | 'name'>[]> {
   return db('pipelines as p')
     .join('pipeline_uses as u', 'u.pipeline_id', 'p.id')
     .where({ 'u.kind': 'stream', 'u.used_id': streamId })
     .whereNot('p.status', 'deleting')
-    .select('p.id', 'p.name', 'p.request')
+    .select('p.id', 'p.name')
     .orderBy('p.name')
+}
+
+/** A pipeline as its client asked for it; undefined once it is gone. */
+export async function requestOf(db: Queryable, id: string): Promise<unknown> {
+  const row: Pick<PipelineRow, 'request'> | undefined = await db('pipelines').where({ id }).first('request')
+  return row?.request
 }
 
 /** The pipeline, of any account and in any status: for requests that carry a signature instead of a token. */

@@ -6,7 +6,7 @@ import { mentionedFields } from '../../definitions/mentions.ts'
 import { schemaTextOf } from '../../../../shared/model/schema-text.ts'
 import { subjectOf } from '../../registry/registry.ts'
 import { notFound, ServiceError, type Detail } from '../../service-error.ts'
-import { listPipelinesOf } from '../../store/pipelines.ts'
+import { listPipelinesOf, requestOf } from '../../store/pipelines.ts'
 import { findStream, schemasOf, type StreamRow } from '../../store/streams.ts'
 import type { Deps } from '../../deps.ts'
 import { withDeadline } from '../../with-deadline.ts'
@@ -47,17 +47,29 @@ export const checkStreamSchema = operation(checkStreamSchemaContract, async (dep
   }
   const changed = after ? Object.keys(stream.schema).filter((field) => after[field] !== stream.schema[field]) : []
   const users = changed.length === 0 ? [] : await listPipelinesOf(deps.db, stream.id)
-  const pipelines = users.flatMap(({ id, name, request }) => {
+  const pipelines: { id: string; name: string; reads: boolean; mentions: Mention[] }[] = []
+  // One after the other: a request is up to 1 MiB.
+  for (const { id, name } of users) {
+    const request = await requestOf(deps.db, id)
+    if (request === undefined) continue
     const { source, processors, sink } = Request.parse(request)
     const configs: [path: string, config: unknown][] = [
       ...processors.map(({ config }, index): [string, unknown] => [`/processors/${index}/config`, config]),
       ['/sink/config', sink.config],
     ]
-    const mentions = configs
-      .map(([path, config]) => ({ path, fields: mentionedFields(config, changed) }))
-      .filter(({ fields }) => fields.length > 0)
-    const reads = source.config.stream_id === stream.id
-    return mentions.length === 0 ? [] : [{ id, name, reads, mentions }]
-  })
+    const mentions = await mentionsIn(configs, changed)
+    if (mentions.length > 0) pipelines.push({ id, name, reads: source.config.stream_id === stream.id, mentions })
+  }
   return { status: 200, body: { compatible: details.length === 0, details, pipelines } }
 })
+
+type Mention = { path: string; fields: string[] }
+
+async function mentionsIn(configs: readonly [path: string, config: unknown][], changed: readonly string[]): Promise<Mention[]> {
+  const mentions: Mention[] = []
+  for (const [path, config] of configs) {
+    const fields = await mentionedFields(config, changed)
+    if (fields.length > 0) mentions.push({ path, fields })
+  }
+  return mentions
+}
