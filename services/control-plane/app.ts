@@ -33,6 +33,7 @@ import { createAudit, isAudited, type SignInAudit } from './middleware/audit.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { createClientAddress } from './middleware/client-address.ts'
 import { errors } from './middleware/errors.ts'
+import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { withIdempotency } from './middleware/idempotency.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { requestId } from './middleware/request-id.ts'
@@ -72,6 +73,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     <T>(key: string, work: () => Promise<T>): Promise<T> =>
       limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
   const audit = createAudit(deps, OPERATIONS)
+  const large = createFewAtOnce()
   const listeners = openSseClients(authenticate, deps.log)
   const router = new Router({ sensitive: true })
   const contracts: Contract[] = [
@@ -107,6 +109,9 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     const respond = async (ctx: Context): Promise<void> => {
       const caller = { ...(await authenticate(ctx)), ifMatch: ctx.get('If-Match') || undefined }
       await limits.account(ctx, caller)
+      await (contract.isLarge ? large.during(caller.accountId, () => answer(ctx, caller)) : answer(ctx, caller))
+    }
+    const answer = async (ctx: Context, caller: Caller): Promise<void> => {
       const origin = originOf(ctx)
       const { id } = (ctx as Context & { params?: Record<string, string> }).params ?? {}
       const resourceId = id !== undefined && isStorable(id) ? id : undefined

@@ -34,6 +34,8 @@ export type Contract = {
   /** Accepted content types of the body; JSON by default. */
   consumes?: readonly string[]
   bodyBytesMax?: number
+  /** It reads much for one answer: an account's requests of this kind are done few at once. */
+  isLarge?: boolean
   /** The records (the body's member `records`, or its lines) are written byte for byte as received. */
   passesRecordsOn?: boolean
   /** Members of the body whose numbers keep all their digits (`parseExactly`), as paths with `*` for any element. */

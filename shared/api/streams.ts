@@ -229,6 +229,7 @@ export const checkStreamSchemaContract = contract({
   scope: 'streams:read',
   alsoScopes: ['pipelines:read'],
   isUnaudited: true,
+  isLarge: true,
   request: {
     params: IdParams,
     body: z

@@ -66,4 +66,24 @@ describe('a neighbour does not wait for', () => {
     )
     for (const path of paths) expect((await client.call('DELETE', path)).status).toBeLessThan(300)
   })
+
+  it('forty requests at once for the lineage of large pipelines', async () => {
+    const { id } = await createStream(client, { a: 'string' }, { partitions: 1 })
+    const source = { connector_id: 'stream', config: { stream_id: id } }
+    const sink = { connector_id: 'blackhole', config: {} }
+    const config = { field: 'a', into: 'x', table: { k: { v: Array.from({ length: 200_000 }, () => 1) } } }
+    const paths: string[] = []
+    for (let index = 0; index < 8; index++) {
+      const body = { name: unique('line'), autostart: false, source, processors: [{ module_id: 'dps/lookup', config }], sink }
+      const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', body)
+      expect(created.status).toBe(201)
+      paths.push(`/v1/pipelines/${created.body.pipeline_id}`)
+    }
+    type Shown = { pipelines: { name: string; modules: string[]; from: string }[] }
+    const answers = await besides(() => Promise.all(Array.from({ length: 40 }, () => client.call<Shown>('GET', '/v1/lineage'))))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    const shown = answers[0]!.body.pipelines.filter(({ from }) => from === id)
+    expect(shown.map(({ modules }) => modules)).toEqual(paths.map(() => ['dps/lookup']))
+    for (const path of paths) expect((await client.call('DELETE', path)).status).toBeLessThan(300)
+  })
 })

@@ -4,7 +4,9 @@ import type { z } from 'zod'
 import { getLineageContract, type Lineage } from '../../../shared/api/overview.ts'
 import { Endpoints } from '../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
-import { listLineage } from '../store/lineage.ts'
+import type { Database } from '../store/database.ts'
+import { findRun, listLineage, type LineageRow } from '../store/lineage.ts'
+import { openKept } from '../kept.ts'
 import { operation } from './operation.ts'
 
 type End = z.infer<typeof Endpoints>['source']
@@ -26,24 +28,46 @@ function placeOf({ connector_id, config }: End, pipelineId: string): Lineage['no
   return { id, kind: 'connector', name, ...(place === '' ? {} : { place }) }
 }
 
+/** What a revision connects, as far as it is shown. */
+type Connected = { source: Place; sink: Place; modules: string[] }
+/** `streamId`: it may be that of a stream; of one that is gone, the place is shown. */
+type Place = { streamId: string; outside: Lineage['nodes'][number] }
+
+const KEPT_MAX = 5000
+/** By pipeline and revision: requests and definitions are large, and a revision keeps what it connects. */
+const kept = openKept<string, Connected>(KEPT_MAX)
+
+async function connectedBy(db: Database, { id, revision }: LineageRow): Promise<Connected | undefined> {
+  const known = kept.get(`${id}/${revision}`)
+  if (known) return known
+  const run = await findRun(db, id)
+  if (!run) return undefined
+  const { source, sink } = Endpoints.parse(run.request)
+  const placeAt = (end: End): Place => ({ streamId: textOf(end.config.stream_id), outside: placeOf(end, id) })
+  const found = { source: placeAt(source), sink: placeAt(sink), modules: run.definition.steps.map((step) => step.name) }
+  kept.set(`${id}/${run.revision}`, found)
+  return found
+}
+
 export const getLineage = operation(getLineageContract, async ({ db }, { accountId }) => {
   const { pipelines, streams } = await listLineage(db, accountId)
   const names = new Map(streams.map(({ id, name }) => [id, name]))
   const nodes = new Map<string, Lineage['nodes'][number]>()
 
   /** The id of the node at one end of a pipeline, which is among the nodes then. */
-  function nodeOf(end: End, pipelineId: string): string {
-    const streamId = textOf(end.config.stream_id)
+  function nodeOf({ streamId, outside }: Place): string {
     const name = names.get(streamId)
-    const node: Lineage['nodes'][number] = name === undefined ? placeOf(end, pipelineId) : { id: streamId, kind: 'stream', name }
+    const node: Lineage['nodes'][number] = name === undefined ? outside : { id: streamId, kind: 'stream', name }
     nodes.set(node.id, node)
     return node.id
   }
 
-  const edges = pipelines.map(({ id, name, status, request, definition }) => {
-    const { source, sink } = Endpoints.parse(request)
-    const modules = definition.steps.map((step) => step.name)
-    return { id, name, status, modules, from: nodeOf(source, id), to: nodeOf(sink, id) }
-  })
+  const edges: Lineage['pipelines'] = []
+  for (const row of pipelines) {
+    const connected = await connectedBy(db, row)
+    if (!connected) continue
+    const { source, sink, modules } = connected
+    edges.push({ id: row.id, name: row.name, status: row.status, modules, from: nodeOf(source), to: nodeOf(sink) })
+  }
   return { status: 200, body: { nodes: [...nodes.values()], pipelines: edges } }
 })

@@ -2,9 +2,9 @@
 import type { Queryable } from './database.ts'
 import type { PipelineRow } from './pipelines.ts'
 
-export type LineageRow = Pick<PipelineRow, 'id' | 'name' | 'status' | 'request' | 'definition'>
+export type LineageRow = Pick<PipelineRow, 'id' | 'name' | 'status' | 'revision'>
 
-/** Pipelines that are being deleted are left out. Postgres takes nothing out of the configs: it refuses some JSON that they may hold (\u0000). */
+/** Pipelines that are being deleted are left out. */
 export async function listLineage(
   db: Queryable,
   accountId: string,
@@ -14,7 +14,15 @@ export async function listLineage(
       .where({ account_id: accountId })
       .whereNot({ status: 'deleting' })
       .orderBy('name')
-      .select('id', 'name', 'status', 'request', 'definition'),
+      .select('id', 'name', 'status', 'revision'),
     streams: await db('streams').where({ account_id: accountId }).select('id', 'name'),
   }
+}
+
+/**
+ * What one pipeline runs; undefined once it is gone. Of one alone, because these are up to 2 MiB. Postgres takes nothing out of them: it refuses
+ * some JSON that configs may hold (\u0000).
+ */
+export async function findRun(db: Queryable, id: string): Promise<Pick<PipelineRow, 'revision' | 'request' | 'definition'> | undefined> {
+  return db('pipelines').where({ id }).first('revision', 'request', 'definition')
 }

@@ -135,9 +135,19 @@ export async function lockPipeline(db: Queryable, id: string): Promise<PipelineR
   return withDefaults(await db('pipelines').where({ id }).forUpdate().first())
 }
 
+const LISTED = ['id', 'name', 'description', 'status', 'status_reason', 'revision', 'created_at', 'updated_at'] as const
+/** A pipeline as lists show it, without what it runs, which may be large. */
+export type ListedPipeline = Pick<PipelineRow, (typeof LISTED)[number]>
+
 /** A page of the account's pipelines, without those being deleted. */
-export async function listPipelines(db: Queryable, accountId: string, page: PageRequest): Promise<Page<PipelineRow>> {
-  return findPage(db('pipelines').where({ account_id: accountId }).whereNot('status', 'deleting').select('*'), page)
+export async function listPipelines(db: Queryable, accountId: string, page: PageRequest): Promise<Page<ListedPipeline>> {
+  return findPage(
+    db('pipelines')
+      .where({ account_id: accountId })
+      .whereNot('status', 'deleting')
+      .select(...LISTED),
+    page,
+  )
 }
 
 /** The changed pipeline. Throws a unique violation when its new name is taken. */

@@ -17,7 +17,7 @@ import {
   transition,
   type PipelineAction,
 } from '../../../../shared/model/pipeline-status.ts'
-import { listObserved, listPipelines, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
+import { listObserved, listPipelines, updatePipeline, type ListedPipeline, type PipelineRow } from '../../store/pipelines.ts'
 import type { Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
@@ -29,7 +29,7 @@ import { getPipeline, lockOwnPipeline } from '../get-pipeline.ts'
 import { readOffsets } from '../operate/operate.ts'
 import { operation } from '../operation.ts'
 
-const showItem = ({ id, name, description, status, status_reason, revision, created_at, updated_at }: PipelineRow) => ({
+const showItem = ({ id, name, description, status, status_reason, revision, created_at, updated_at }: ListedPipeline) => ({
   id,
   pipeline_id: id,
   name,
