@@ -35,6 +35,7 @@ import { createClientAddress } from './middleware/client-address.ts'
 import { errors } from './middleware/errors.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { withIdempotency } from './middleware/idempotency.ts'
+import { parseLargeJson } from './middleware/large-json.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
@@ -236,14 +237,17 @@ async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | 
   }
   const limit = `${contract.bodyBytesMax ?? LIMITS.body_bytes_max}b`
   if (contract.passesRecordsOn) return hasBody ? readRecords(ctx, limit) : undefined
+  const isLarge = contract.bodyBytesMax !== undefined
   const parse = bodyParser({
-    enableTypes: ['json', 'form', 'text'],
+    enableTypes: isLarge ? ['text'] : ['json', 'form', 'text'],
     jsonLimit: limit,
     formLimit: limit,
     textLimit: limit,
     strict: false,
+    ...(isLarge ? { extendTypes: { text: ['application/json'] } } : {}),
   })
   await parse(ctx as never, async () => {})
+  if (isLarge && hasBody) ctx.request.body = parseLargeJson(String(ctx.request.rawBody ?? ''))
   if (!hasBody) ctx.request.body = undefined
   assertNesting(ctx.request.body)
   if (ctx.is('application/json') && typeof ctx.request.rawBody === 'string')

@@ -140,6 +140,7 @@ export const planManifestContract = contract({
   tag: 'Manifests',
   scope: 'pipelines:read',
   alsoScopes: ['streams:read', 'smartmodules:read'],
+  isLarge: true,
   isUnaudited: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
   exactMembers: EXACT,
@@ -172,6 +173,7 @@ export const getManifestContract = contract({
   tag: 'Manifests',
   scope: 'pipelines:read',
   alsoScopes: ['streams:read', 'smartmodules:read'],
+  isLarge: true,
   request: { params: IdParams },
   responses: { 200: z.object({ manifest: ShownManifest }) },
 })

@@ -86,4 +86,17 @@ describe('a neighbour does not wait for', () => {
     expect(shown.map(({ modules }) => modules)).toEqual(paths.map(() => ['dps/lookup']))
     for (const path of paths) expect((await client.call('DELETE', path)).status).toBeLessThan(300)
   })
+
+  it.each([
+    [5_000_000, 400],
+    [120_000, 200],
+  ])('a manifest of %i empty arrays', async (count, status) => {
+    const set = unique('set')
+    const [from, to] = [`${set} from`, `${set} to`]
+    const streams = JSON.stringify({ [from]: { schema: { a: 'string' } }, [to]: { schema: { a: 'string' } } })
+    const k = `[${'[],'.repeat(count - 1)}[]]`
+    const pipeline = `{"source":{"stream":"${from}"},"steps":[{"module":"dps/cel","with":{"k":${k}}}],"sink":{"stream":"${to}"}}`
+    const body = `{"manifest":{"dps":1,"set":"${set}","streams":${streams},"pipelines":{"p":${pipeline}}}}`
+    expect((await besides(() => client.call('POST', '/v1/manifests/plan', body))).status).toBe(status)
+  })
 })

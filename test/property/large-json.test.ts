@@ -1,0 +1,57 @@
+/** How many values a large body may have: counted before it is parsed. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { hasMoreValues, parseLargeJson } from '../../services/control-plane/middleware/large-json.ts'
+
+/** Arrays and objects, and each element and member but their first. */
+function countOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const inner = Object.values(value)
+  return inner.reduce<number>((sum, each) => sum + countOf(each), 1 + Math.max(0, inner.length - 1))
+}
+
+/** Texts that look like JSON, with all that needs an escape. */
+const odd = fc.array(fc.constantFrom('"', '\\', '[', '{', ',', 'a', '\u0000')).map((parts) => parts.join(''))
+
+describe('values of a large body', () => {
+  it('are counted outside of texts', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.jsonValue(), fc.array(odd), fc.dictionary(odd, odd)), (value) => {
+        const count = countOf(value)
+        const json = JSON.stringify(value)
+        expect(hasMoreValues(json, count)).toBe(false)
+        if (count > 0) expect(hasMoreValues(json, count - 1)).toBe(true)
+        expect(JSON.stringify(parseLargeJson(json))).toBe(json)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('are counted to the end of what is not JSON', () => {
+    for (const json of ['"', '"\\', '["a', '\\"[', ']'])
+      expect(() => parseLargeJson(json)).toThrow(expect.objectContaining({ status: 400 }))
+  })
+
+  it.each([
+    ['empty arrays', `{"k":[${'[],'.repeat(5_000_000)}[]]}`],
+    ['numbers', `[${'1,'.repeat(7_000_000)}1]`],
+    ['members', `{${'"a":1,'.repeat(2_500_000)}"a":1}`],
+  ])('are too many where 15 MB are %s, which is known at once', (_name, json) => {
+    const from = performance.now()
+    expect(() => parseLargeJson(json)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+    expect(performance.now() - from).toBeLessThan(300)
+  })
+
+  it('are few beside a large binary, whose text is skipped', () => {
+    const binary = 'A'.repeat(14 << 20)
+    const escaped = '\\"\\\\'.repeat(3 << 20)
+    const from = performance.now()
+    expect(hasMoreValues(`{"wasm_binary":"${binary}","name":"a"}`, 2)).toBe(false)
+    expect(hasMoreValues(`{"code":"${escaped}"}`, 1)).toBe(false)
+    expect(performance.now() - from).toBeLessThan(1500)
+  })
+
+  it.each(['{"__proto__":1}', '{"a":[{"\\u005f_proto__":{}}]}', '{"__pr\\u006Fto__":1}'])('have no member named __proto__: %s', (json) =>
+    expect(() => parseLargeJson(json)).toThrow(expect.objectContaining({ status: 400 })),
+  )
+})
