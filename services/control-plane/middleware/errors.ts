@@ -10,17 +10,10 @@ import type { Logger } from '../../../shared/telemetry/log.ts'
 export function awayPart(error: unknown): string | undefined {
   if (error instanceof RegistryAway) return 'the schema registry'
   if (typeof error !== 'object' || error === null) return undefined
-  const { name, code, message, stack } = error as { name?: unknown; code?: unknown; message?: unknown; stack?: unknown }
+  const { name, code, message } = error as { name?: unknown; code?: unknown; message?: unknown }
   if (typeof name === 'string' && name.startsWith('KafkaJS')) return 'Kafka'
   if (name === 'KafkaError' || (typeof code === 'string' && code.startsWith('PLT_KFK_'))) return 'Kafka'
   if (isDatabaseAway(error)) return 'the database'
-  if (
-    typeof name === 'string' &&
-    (name === 'ResponseError' || name.includes('SchemaRegistry')) &&
-    typeof stack === 'string' &&
-    stack.includes('confluent-schema-registry')
-  )
-    return 'the schema registry'
   if (
     (name === 'TimeoutError' || name === 'TypeError') &&
     typeof message === 'string' &&

@@ -16,9 +16,7 @@ export async function registerSchema(
   schema: Omit<Schemed, 'name'>,
 ): Promise<number> {
   const text = schemaTextOf({ ...schema, name })
-  return schema.schema_text
-    ? registry.registerAsIs(subjectOf(topic), schema.format, text, compatibility)
-    : registry.register(subjectOf(topic), schema.format, text.text, compatibility)
+  return registry.register(subjectOf(topic), schema.format, text, compatibility)
 }
 
 /** Registers the schema, creates the topic, sets the row active. An adopted stream has both already: only its schemas are saved. */

@@ -1,17 +1,11 @@
 /**
  * Client of the schema registry: registers a stream's schema under its topic's subject, reads schemas, and removes subjects. `framing.ts`
- * frames the values.
+ * frames the values. A client library would compile each schema, on the main thread.
  */
-import registryPackage from '@kafkajs/confluent-schema-registry'
-import Ajv from 'ajv'
-import addFormats from 'ajv-formats'
-
 import { z } from 'zod'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { readSchema, SchemaRefused, SchemaVersion, versionPath } from '../../../shared/registry/read-schemas.ts'
-
-const { SchemaRegistry, SchemaType } = registryPackage
 
 /** Client of the schema registry. */
 export type Registry = {
@@ -19,12 +13,7 @@ export type Registry = {
    * Registers a schema and returns its id; repeating the call returns the same id. Throws SchemaRefused when the registry refuses the
    * schema.
    */
-  register(subject: string, format: StreamFormat, schema: string, compatibility: string): Promise<number>
-  /**
-   * Like `register`, for a schema read from the registry, unchanged. kafkajs's client would compile it first, and knows neither every draft
-   * nor the schemas it refers to.
-   */
-  registerAsIs(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
+  register(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
   /** Returns the schema with this id, every schema it refers to, and the subjects it is registered under; undefined if there is none. */
   find(id: number): Promise<FoundSchema | undefined>
   /** Returns the schema ids of a subject's newest 100 versions, oldest first; none if the subject does not exist. */
@@ -47,7 +36,7 @@ const VERSIONS_MAX = 100
 const SHOWN_CHARACTERS = 500
 const Registered = z.object({ id: z.number().int() })
 
-const TYPES = { json: SchemaType.JSON, avro: SchemaType.AVRO, protobuf: SchemaType.PROTOBUF } as const
+const TYPES = { json: 'JSON', avro: 'AVRO', protobuf: 'PROTOBUF' } as const
 const TIMEOUT_MS = 8000
 
 const Compared = z.object({
@@ -63,26 +52,33 @@ const bodyOf = (format: StreamFormat, { text, references }: SchemaText) => {
   return { schemaType: TYPES[format], schema: text, ...(named.length > 0 ? { references: named } : {}) }
 }
 
+const Refusal = z.object({ message: z.string() })
+
+/** What a refusal says; the whole of it where it is not of the usual form. */
+function reasonIn(text: string): string {
+  try {
+    return Refusal.parse(JSON.parse(text)).message
+  } catch {
+    return text
+  }
+}
+
 /** Returns the registry's subject for the values of a topic. */
 export const subjectOf = (topic: string): string => `${topic}-value`
 
 /** Returns a client of the registry at `url`, without connecting to it. */
 export function openRegistry(url: string): Registry {
-  // A new Ajv for each client, because the library compiles with it what it registers: a shared one would collide on schemas of the same
-  // name.
-  const newClient = () => {
-    const ajvInstance = addFormats.default(new Ajv.Ajv({ strict: false, allErrors: true }))
-    // The library's own Ajv has no formats and throws on `date-time`.
-    return new SchemaRegistry(
-      { host: url, retry: { retries: 1, maxRetryTimeInSecs: 2, initialRetryTimeInSecs: 0.2 } },
-      { [SchemaType.JSON]: { ajvInstance: ajvInstance as never } },
-    )
-  }
-  const request = async (method: string, path: string, body?: unknown): Promise<Response> =>
+  const ask = (method: string, path: string, body?: unknown): Promise<Response> =>
     fetch(`${url}${path}`, {
       method,
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...(body === undefined ? {} : { headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' }, body: JSON.stringify(body) }),
+    })
+  /** Once more where the connection failed, which may have been an idle one that the registry just closed: all requests can be repeated. */
+  const request = (method: string, path: string, body?: unknown): Promise<Response> =>
+    ask(method, path, body).catch((error: unknown) => {
+      if (!(error instanceof TypeError)) throw error
+      return ask(method, path, body)
     })
   /** Undefined when the registry answers 404. */
   async function read<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
@@ -98,24 +94,12 @@ export function openRegistry(url: string): Registry {
     const answer = await request(method, path, body)
     const text = await answer.text()
     if (answer.ok) return JSON.parse(text)
-    if (answer.status === 409 || answer.status === 422) throw new SchemaRefused(text.slice(0, SHOWN_CHARACTERS))
+    if (answer.status === 409 || answer.status === 422) throw new SchemaRefused(reasonIn(text).slice(0, SHOWN_CHARACTERS))
     throw new RegistryAway(`${method} ${path} answered ${answer.status}`)
   }
 
   return {
-    async register(subject, format, schema, compatibility) {
-      const registered = newClient().register({ type: TYPES[format], schema }, { subject, compatibility: compatibility as never })
-      const timeout = new Promise<never>((_resolve, reject) =>
-        setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TIMEOUT_MS).unref(),
-      )
-      const refused = (error: unknown): never => {
-        const { status, message } = error as { status?: number; message?: string }
-        if (status === 409 || status === 422) throw new SchemaRefused(message ?? 'it is not compatible', { cause: error })
-        throw error
-      }
-      return (await Promise.race([registered.catch(refused), timeout])).id
-    },
-    async registerAsIs(subject, format, { text, references }, compatibility) {
+    async register(subject, format, { text, references }, compatibility) {
       const config = `/config/${encodeURIComponent(subject)}`
       if (!(await read(config, z.unknown()))) await send('PUT', config, { compatibility })
       const body = bodyOf(format, { text, references })

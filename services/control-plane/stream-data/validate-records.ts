@@ -5,6 +5,7 @@ import { pointer } from '../middleware/validate.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
 import type { Schemed } from '../../../shared/model/schema-text.ts'
+import { openKept } from '../kept.ts'
 import { turns } from '../turns.ts'
 import { openJsonSchema } from '../registry/json-schema.ts'
 
@@ -54,13 +55,12 @@ const recordSchemaOf = ({ name, format, schema }: Validated) =>
   jsonSchemaOf(name, schema, format === 'json' ? undefined : { integer: { type: 'integer', minimum: -(2 ** 63), maximum: 2 ** 63 } })
 
 export function createRecordValidator() {
-  const compiled = new Map<string, ValidateFunction>()
+  const compiled = openKept<string, ValidateFunction>(COMPILED_MAX)
   function validatorOf(stream: Validated): ValidateFunction {
     // A stream's schema may change, and its schema id with it.
     const key = `${stream.id}/${stream.schema_id}`
     const known = compiled.get(key)
     if (known) return known
-    if (compiled.size >= COMPILED_MAX) compiled.clear()
     // For other formats the registry has no JSON Schema: derive one from the fields.
     const schema_text = stream.format === 'json' ? stream.schema_text : null
     const validate = openJsonSchema(schema_text ?? { text: JSON.stringify(recordSchemaOf(stream)), references: [] })
