@@ -1,5 +1,7 @@
 /** What the operator's endpoints refuse, and with which errors. */
 import { beforeAll, describe, expect, it } from 'vitest'
+import { openDatabase } from '../../services/control-plane/store/database.ts'
+import { findRevision, insertRevision, listRevisions } from '../../services/control-plane/store/pipelines.ts'
 import { loggedIn, service, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
@@ -54,6 +56,28 @@ describe('the operator’s endpoints', () => {
       expect((await client.call('GET', `/v1/pipelines/${pipeline}/${path}`)).status).toBe(200)
     },
   )
+
+  it('show the newest revisions of a pipeline, of which any number is kept', async () => {
+    const db = openDatabase(service().env.DATABASE_URL!, 1)
+    try {
+      const [newest] = await listRevisions(db, pipeline)
+      const bytes = Buffer.byteLength(JSON.stringify(newest!.definition))
+      const later = [2, 3, 4].map((revision) => ({ ...newest!.definition, revision }))
+      await db
+        .transaction(async (trx) => {
+          for (const definition of later) await insertRevision(trx, definition)
+          expect((await listRevisions(trx, pipeline)).map(({ revision }) => revision)).toEqual([1, 2, 3, 4])
+          expect((await listRevisions(trx, pipeline, 2.5 * bytes)).map(({ revision }) => revision)).toEqual([3, 4])
+          expect((await findRevision(trx, pipeline, 2))?.definition.revision).toBe(2)
+          await trx.rollback()
+        })
+        .catch((error: unknown) => {
+          if (error instanceof Error && !error.message.includes('rejected with non-error')) throw error
+        })
+    } finally {
+      await db.destroy()
+    }
+  })
 
   it('refuse an invalid change of a pipeline, and leave it unchanged', async () => {
     const before = (await client.call('GET', `/v1/pipelines/${pipeline}`)).body

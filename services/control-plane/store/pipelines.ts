@@ -62,10 +62,22 @@ export async function insertRevision(db: Queryable, definition: PipelineDefiniti
   await db('pipeline_revisions').insert({ pipeline_id, revision, definition: JSON.stringify(definition) })
 }
 
-/** All revisions of a pipeline, oldest first. */
-export async function listRevisions(db: Queryable, pipelineId: string): Promise<RevisionRow[]> {
-  const rows: RevisionRow[] = await db('pipeline_revisions').where({ pipeline_id: pipelineId }).orderBy('revision')
+const REVISIONS_MAX = 500
+const REVISIONS_BYTES_MAX = 16 << 20
+
+/** The newest revisions of a pipeline, oldest first: at most 500, and 16 MiB, because each is up to 1 MiB and all are kept. */
+export async function listRevisions(db: Queryable, pipelineId: string, bytesMax = REVISIONS_BYTES_MAX): Promise<RevisionRow[]> {
+  const { rows } = (await db.raw(
+    `WITH newest AS (SELECT * FROM pipeline_revisions WHERE pipeline_id = ? ORDER BY revision DESC LIMIT ?),
+     measured AS (SELECT *, sum(octet_length(definition::text)) OVER (ORDER BY revision DESC) AS bytes FROM newest)
+     SELECT pipeline_id, revision, definition, created_at FROM measured WHERE bytes <= ? ORDER BY revision`,
+    [pipelineId, REVISIONS_MAX, bytesMax],
+  )) as { rows: RevisionRow[] }
   return rows.map((row) => ({ ...row, definition: PipelineDefinition.parse(row.definition) }))
+}
+
+export async function findRevision(db: Queryable, pipelineId: string, revision: number): Promise<RevisionRow | undefined> {
+  return withDefaults(await db('pipeline_revisions').where({ pipeline_id: pipelineId, revision }).first())
 }
 
 /** A ledger entry of a pipeline: the revision handled the partition from this offset on. */

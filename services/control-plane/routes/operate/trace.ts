@@ -2,7 +2,7 @@
 import { explainContract, previewContract } from '../../../../shared/api/operate.ts'
 import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from '../../service-error.ts'
 import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
-import { listLedger, listRevisions } from '../../store/pipelines.ts'
+import { findRevision, listLedger } from '../../store/pipelines.ts'
 import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
 import { traceThrough, versionsFor } from '../../trace/trace.ts'
 import { getPipeline } from '../get-pipeline.ts'
@@ -27,7 +27,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   // Records before the pipeline's start were never handled by it: the ledger has no entry for them.
   const handled = offset < (committed.get(query.partition)?.offset ?? 0n) && entries.length > 0
   const revisionNumber = (handled ? entries.at(-1)?.revision : undefined) ?? pipeline.revision
-  const revision = (await listRevisions(deps.db, pipeline.id)).find((each) => each.revision === revisionNumber)
+  const revision = await findRevision(deps.db, pipeline.id, revisionNumber)
   if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is no longer known`)
   const [trace] = await traceThrough(deps, versionsFor(revision.definition, record), [record])
   await deps.deadLetters.catchUp(pipeline)
