@@ -11,8 +11,10 @@ const LINK_SECONDS = 7 * 24 * 3600
 const COOKIE = 'dps_session'
 const TOKEN = /^[\w-]{43}$/
 const UNSAFE = /^(?:POST|PATCH|PUT|DELETE)$/
-/** Of a password that no member has: an unknown address takes as long as a wrong password. */
+/** Of a password that no member has. */
 const NO_PASSWORD = hash('no member has this one')
+/** For an address this many passwords are compared, or a multiple: how long it takes must not tell how many accounts know the address. */
+const COMPARED_TOGETHER = 4
 
 /** A new token, and what is stored of it. */
 function newToken(credentials: Credentials, seconds: number, nowMs: number) {
@@ -48,19 +50,29 @@ export const NO_COOKIE = { 'Set-Cookie': `${COOKIE}=; Path=/; HttpOnly; SameSite
 /** A password's hash (Argon2id). */
 export const hashPassword = (password: string): Promise<string> => hash(password)
 
-/** Throws invalid_credentials unless it is the member's password. */
-export async function assertPassword(member: Pick<MemberRow, 'password_hash'> | undefined, password: string): Promise<void> {
-  const isRight = await verify(member?.password_hash ?? (await NO_PASSWORD), password)
-  if (!member?.password_hash || !isRight) throw invalidCredentials('the address or password is wrong')
+/** Throws invalid_credentials unless it is the password of this hash. */
+export async function assertPassword(passwordHash: string, password: string): Promise<void> {
+  if (!(await verify(passwordHash, password))) throw invalidCredentials('the password is wrong')
+}
+
+/** Those of an address's members whose password it is. Throws invalid_credentials where there is none, after as long a time. */
+export async function whosePassword<M extends Pick<MemberRow, 'password_hash'>>(members: readonly M[], password: string): Promise<M[]> {
+  const right: M[] = []
+  for (const member of members) if (member.password_hash !== null && (await verify(member.password_hash, password))) right.push(member)
+  const none = await NO_PASSWORD
+  for (let n = members.length; n === 0 || n % COMPARED_TOGETHER !== 0; n++) await verify(none, password)
+  if (right.length === 0) throw invalidCredentials('the address or password is wrong')
+  return right
 }
 
 /** A member as the API shows it. */
-export const showMember = ({ id, name, email, role, password_hash, created_at }: MemberRow) => ({
+export const showMember = ({ id, name, email, role, password_hash, provider_confirmed_at, created_at }: MemberRow) => ({
   id,
   name,
   email,
   role,
   has_password: password_hash !== null,
+  has_provider: provider_confirmed_at !== null,
   created_at,
 })
 

@@ -23,9 +23,8 @@ try {
   const member = await db.transaction(async (trx) => {
     const name = email.split('@')[0]!
     const found =
-      (await findMemberByEmail(trx, email)) ??
+      (await findMemberByEmail(trx, accountId, email)) ??
       (await insertMember(trx, { id: newId('member'), account_id: accountId, name, email, role: 'owner' }))
-    if (found.account_id !== accountId) throw new Error(`${email} is a member of another account`)
     await insertLink(trx, { ...link, member_id: found.id })
     await logOperator(trx, accountId, 'createMemberLink', { email })
     return found

@@ -25,7 +25,10 @@ const Member = z
     name: z.string(),
     email: z.string(),
     role: Role,
-    has_password: z.boolean().describe('Without one only a link signs in'),
+    has_password: z.boolean().describe('Without one only a link signs in, or the OpenID Connect provider'),
+    has_provider: z
+      .boolean()
+      .describe('The OpenID Connect provider signs the member in: the member has signed in with it, by a link or password before'),
     created_at: Timestamp,
   })
   .meta({ id: 'Member' })
@@ -51,10 +54,19 @@ export const createSessionContract = contract({
   tag: 'Members',
   scope: null,
   isPublic: true,
+  mayConflict: true,
   request: {
     body: z.union([
       z
-        .strictObject({ email: Email, password: z.string().min(1, 'must not be empty').max(PASSWORD_CHARACTERS.max, 'is too long') })
+        .strictObject({
+          email: Email,
+          password: z.string().min(1, 'must not be empty').max(PASSWORD_CHARACTERS.max, 'is too long'),
+          account_id: z
+            .string()
+            .refine(isStorable, 'must be an id')
+            .optional()
+            .describe('Needed where the address and password are those of several accounts; the conflict names them'),
+        })
         .meta({ id: 'PasswordSignIn' }),
       z.strictObject({ sign_in_token: z.string().min(1, 'must not be empty').max(100, 'is too long') }).meta({ id: 'LinkSignIn' }),
     ]),

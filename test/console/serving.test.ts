@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, openBrowser, openTab, signInTo } from '../harness/browser.ts'
-import { eventually, loggedIn, service, unique } from '../harness/client.ts'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 import { startWithProvider } from '../harness/oidc-provider.ts'
@@ -77,13 +77,32 @@ describe('the console', () => {
       }
       const login = unique('person').toLowerCase()
       await signIn(login)
-      await page.getByText('No member has your address').waitFor()
+      await page.getByText('You have not joined an account with this address').waitFor()
       const client = await loggedIn(service().accounts.other)
-      await client.call('POST', '/v1/members', { name: 'Ada', email: provider.emailOf(login), role: 'owner' })
+      const join = async (name: string, by: Client) => {
+        const { body } = await by.call<{ sign_in_token: string }>('POST', '/v1/members', {
+          name,
+          email: provider.emailOf(login),
+          role: 'owner',
+        })
+        await page.goto('about:blank')
+        await page.goto(`${own.apiUrl}/console/#link=${body.sign_in_token}`)
+        await page.getByRole('button', { name: 'and with Example Inc. from now on' }).click()
+        await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
+        expect(page.url()).toBe(`${own.apiUrl}/console/`)
+      }
+      await join('Ada', client)
+      await page.getByRole('button', { name: 'Sign out' }).click()
       await page.getByRole('link', { name: 'Sign in with Example Inc.' }).click()
-      await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
-      expect(page.url()).toBe(`${own.apiUrl}/console/`)
       await page.getByRole('link', { name: 'Ada' }).waitFor()
+      const second = await openAccount('developer')
+      await join('Countess', second.client)
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByRole('link', { name: 'Sign in with Example Inc.' }).click()
+      await page.getByText('You are a member of several accounts').waitFor()
+      const { body: session } = await second.client.call<{ account: { name: string } }>('GET', '/v1/session')
+      await page.getByRole('link', { name: session.account.name }).click()
+      await page.getByRole('link', { name: 'Countess' }).waitFor()
     } finally {
       await tab.context.close()
       await close()

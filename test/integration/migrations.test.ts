@@ -1,5 +1,6 @@
 /** Rows that an earlier version has written, in the schema of this one. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import * as membersPerAccount from '../../services/control-plane/store/migrations/0016-members-per-account.ts'
 import * as taskRoles from '../../services/control-plane/store/migrations/0012-task-roles.ts'
 import { migrate, openDatabase, type Database } from '../../services/control-plane/store/database.ts'
 import { service, unique } from '../harness/client.ts'
@@ -38,4 +39,18 @@ it('keeps the reports of intake tasks beside those of the chain, up and down', a
   expect(await db('observed_tasks').orderBy('task').select('pipeline_id', 'task')).toEqual(
     older.map(({ pipeline_id, task }) => ({ pipeline_id, task })),
   )
+})
+
+it('lets several accounts have an address, and keeps passwords, up and down', async () => {
+  await db.transaction(membersPerAccount.down)
+  for (const id of ['acc_a', 'acc_b']) await db('accounts').insert({ id, name: id, type: 'developer' })
+  const ada = { id: 'mem_a', account_id: 'acc_a', name: 'Ada', email: 'ada@example.com', role: 'owner', password_hash: 'x' }
+  await db('members').insert(ada)
+  await db.transaction(membersPerAccount.up)
+  expect(await db('members').first()).toMatchObject({ ...ada, provider_confirmed_at: null })
+  await db('members').insert({ ...ada, id: 'mem_b', account_id: 'acc_b' })
+  await expect(db('members').insert({ ...ada, id: 'mem_c' })).rejects.toThrow('members_email')
+  await db.transaction(membersPerAccount.down)
+  expect(await db('members').select('id')).toEqual([{ id: 'mem_a' }])
+  await db.transaction(membersPerAccount.up)
 })

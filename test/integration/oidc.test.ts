@@ -55,34 +55,57 @@ const callback = () => `${own.apiUrl}/sign-in/callback`
 const home = () => `${own.apiUrl}/console/`
 
 /** Signs in at the provider; returns where it leads back to, which the browser has not gone to yet. */
-async function comeBack(browser: ReturnType<typeof openBrowser>, login: string): Promise<URL> {
-  const form = await browser.follow(`${own.apiUrl}/sign-in`)
+async function comeBack(browser: ReturnType<typeof openBrowser>, login: string, query = ''): Promise<URL> {
+  const form = await browser.follow(`${own.apiUrl}/sign-in${query}`)
   const action = (page: { text: string; url: URL }) => new URL(/action="([^"]+)"/.exec(page.text)![1]!, page.url).href
   const consent = await browser.follow(action(form), callback(), { prompt: 'login', login, password: 'any' })
   if (consent.url.href.startsWith(callback())) return consent.url
   return (await browser.follow(action(consent), callback(), { prompt: 'consent' })).url
 }
 
-async function signIn(login: string) {
-  const browser = openBrowser()
-  const back = await comeBack(browser, login)
+async function signIn(login: string, browser = openBrowser(), query = '') {
+  const back = await comeBack(browser, login, query)
   const { status, location } = await browser.go(back)
   return { browser, back, status, location: new URL(location!, back).href }
 }
 
+type Invited = { id: string; sign_in_token: string }
 const invite = async (login: string, by = client) =>
-  (await by.call<{ id: string }>('POST', '/v1/members', { name: login, email: provider.emailOf(login), role: 'viewer' })).body.id
+  (await by.call<Invited>('POST', '/v1/members', { name: login, email: provider.emailOf(login), role: 'viewer' })).body
 const person = () => unique('person').toLowerCase()
+
+/** A browser that is signed in by a link. */
+async function openWith({ sign_in_token }: Invited) {
+  const browser = openBrowser()
+  const answer = await fetch(`${own.apiUrl}/v1/sessions`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ sign_in_token }),
+  })
+  browser.cookies.set('dps_session', /dps_session=([^;]+)/.exec(answer.headers.get('Set-Cookie')!)![1]!)
+  return browser
+}
+/** The member, who has used the invitation and come to the provider with it. */
+async function join(login: string, by = client): Promise<string> {
+  const invited = await invite(login, by)
+  expect((await signIn(login, await openWith(invited))).location).toBe(home())
+  return invited.id
+}
+/** Whom a browser is signed in as. */
+async function whoIn({ cookies }: ReturnType<typeof openBrowser>): Promise<unknown> {
+  const answer = await fetch(`${own.apiUrl}/v1/session`, { headers: { Cookie: `dps_session=${cookies.get('dps_session')}` } })
+  return answer.json()
+}
 
 describe('a member', () => {
   it('signs in with the provider, and the audit log says so', async () => {
     const login = person()
-    const id = await invite(login)
+    const id = await join(login)
     const { browser, status, location } = await signIn(login.toUpperCase())
     expect([status, location]).toEqual([302, home()])
     expect([...browser.cookies.keys()].filter((name) => name.startsWith('dps_'))).toEqual(['dps_session'])
-    const answer = await fetch(`${own.apiUrl}/v1/session`, { headers: { Cookie: `dps_session=${browser.cookies.get('dps_session')}` } })
-    expect(await answer.json()).toMatchObject({ member: { id, email: provider.emailOf(login), role: 'viewer', has_password: false } })
+    const member = { id, email: provider.emailOf(login), role: 'viewer', has_password: false, has_provider: true }
+    expect(await whoIn(browser)).toMatchObject({ member })
     const { entries } = (await client.call<{ entries: object[] }>('GET', '/v1/audit?page_size=20')).body
     expect(entries).toContainEqual(expect.objectContaining({ actor: id, operation: 'createSession', status: 201 }))
     expect(await (await fetch(`${own.apiUrl}/v1/sign-in-methods`)).json()).toEqual({ provider: { name: 'Example Inc.' } })
@@ -91,7 +114,7 @@ describe('a member', () => {
   it('is refused while the account is suspended, and in the audit log', async () => {
     const { account, client: theirs } = await openAccount('developer')
     const login = person()
-    const id = await invite(login, theirs)
+    const id = await join(login, theirs)
     await suspend(account.account_id, 'a test')
     const { browser, location } = await signIn(login)
     expect(location).toBe(`${home()}#refused=suspended`)
@@ -102,19 +125,49 @@ describe('a member', () => {
   })
 })
 
+describe('a person who has joined several accounts', () => {
+  it('chooses one, and stays in the one the browser is signed in to', async () => {
+    const { account, client: theirs } = await openAccount('developer')
+    const login = person()
+    await join(login)
+    const invited = await invite(login, theirs)
+    const second = await signIn(login, await openWith(invited))
+    expect(await whoIn(second.browser)).toMatchObject({ member: { id: invited.id } })
+    const asked = await signIn(login)
+    expect(asked.browser.cookies.has('dps_session')).toBe(false)
+    const choice = new URLSearchParams(new URL(asked.location).hash.replace('#choose=', ''))
+    expect([...choice.keys()].toSorted()).toEqual([service().accounts.enterprise.account_id, account.account_id].toSorted())
+    const chosen = await signIn(login, openBrowser(), `?account_id=${account.account_id}`)
+    expect(await whoIn(chosen.browser)).toMatchObject({ member: { id: invited.id } })
+    expect((await signIn(login, openBrowser(), '?account_id=acc_none')).location).toBe(`${home()}#refused=unknown`)
+  })
+})
+
 describe('a person is refused', () => {
   it('who is no member, or whose address the provider has not checked', async () => {
     expect((await signIn(person())).location).toBe(`${home()}#refused=unknown`)
     const login = `unchecked-${person()}`
-    await invite(login)
-    const { browser, location } = await signIn(login)
+    const { location } = await signIn(login, await openWith(await invite(login)))
     expect(location).toBe(`${home()}#refused=unverified`)
-    expect(browser.cookies.has('dps_session')).toBe(false)
+    expect((await signIn(login)).browser.cookies.has('dps_session')).toBe(false)
+  })
+
+  it('whose address someone has added to an account, and even signed in with by the link', async () => {
+    const { client: theirs } = await openAccount('developer')
+    const login = person()
+    const added = await invite(login, theirs)
+    expect((await signIn(login)).location).toBe(`${home()}#refused=unknown`)
+    const thief = await openWith(added)
+    expect((await signIn(person(), thief)).location).toBe(`${home()}#refused=unknown`)
+    const { browser, location } = await signIn(login)
+    expect([location, browser.cookies.has('dps_session')]).toEqual([`${home()}#refused=unknown`, false])
+    const id = await join(login)
+    expect(await whoIn((await signIn(login)).browser)).toMatchObject({ member: { id } })
   })
 
   it('who comes back with an answer that is another browser’s, was used already, or was changed', async () => {
     const login = person()
-    await invite(login)
+    await join(login)
     const [mine, other] = [openBrowser(), openBrowser()]
     const back = await comeBack(mine, login)
     await other.go(new URL(`${own.apiUrl}/sign-in`))

@@ -29,12 +29,25 @@ function begin(next: Session): void {
 /** Why the provider's sign-in led back here without one. */
 export const refusal = signal<string | undefined>(undefined)
 
+/** An account that a person may sign in to. */
+export type Choice = { id: string; name: string }
+/** Of which accounts the provider's sign-in leaves the choice to the person. */
+export const choices = signal<Choice[]>([])
+
 function takeRefusal(): void {
-  const why = /^#refused=(\w+)$/.exec(location.hash)?.[1]
-  if (why === undefined) return
+  const [, what, text] = /^#(refused|choose)=(.+)$/.exec(location.hash) ?? []
+  if (text === undefined) return
   history.replaceState(null, '', location.pathname + location.search)
-  refusal.value = why
+  if (what === 'refused') refusal.value = text
+  else choices.value = [...new URLSearchParams(text)].map(([id, name]) => ({ id, name }))
 }
+
+/** Which accounts a password is right for, where it is so for several. */
+export const choicesIn = (failure: Failure | undefined): Choice[] =>
+  (failure?.details ?? []).flatMap(({ path, message }) => {
+    const [, id, name] = /^([\w-]+) is (.*)$/s.exec(path === '/account_id' ? message : '') ?? []
+    return id !== undefined && name !== undefined ? [{ id, name }] : []
+  })
 
 function takeLink(): void {
   const token = /^#link=([\w-]+)$/.exec(location.hash)?.[1]
@@ -65,8 +78,8 @@ export async function openSession(): Promise<void> {
 }
 
 export const signInByLink = async (): Promise<void> => begin(await post<Session>('/sessions', { sign_in_token: link.value }))
-export const signIn = async (email: string, password: string): Promise<void> =>
-  begin(await call<Session>('POST', '/sessions', { email, password }))
+export const signIn = async (email: string, password: string, accountId?: string): Promise<void> =>
+  begin(await call<Session>('POST', '/sessions', { email, password, ...(accountId === undefined ? {} : { account_id: accountId }) }))
 
 /** The member has a password from now on. */
 export function keepPassword(): void {

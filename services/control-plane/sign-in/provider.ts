@@ -28,7 +28,7 @@ export type ProviderOptions = {
   publicUrl: string
 }
 
-/** What the browser keeps until it comes back from the provider, and what its answer is checked against. */
+/** What the provider's answer is checked against. */
 export type Pending = { state: string; nonce: string; verifier: string }
 
 export type Provider = {

@@ -1,6 +1,6 @@
 /**
  * Signing in with an OpenID Connect provider, as browsers do it: `/sign-in` leads to the provider, `/sign-in/callback` back to the console.
- * Only members sign in: who has an address that no member has is refused.
+ * Only members sign in, to accounts that they have confirmed before: by coming here while they were signed in by a link or password.
  */
 import type Router from '@koa/router'
 import type { Context } from 'koa'
@@ -9,9 +9,9 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Deps } from '../deps.ts'
 import type { SignInAudit } from '../middleware/audit.ts'
 import { notFound, ServiceError } from '../service-error.ts'
-import { cookieOf } from '../sessions.ts'
-import { findMemberByEmail } from '../store/members.ts'
+import { cookieOf, sessionToken } from '../sessions.ts'
 import { openSession } from './open-session.ts'
+import { provenMembers, type Wanted } from './proven-member.ts'
 import { CALLBACK, type Pending, type Provider } from './provider.ts'
 
 /** Why the console says that signing in has failed. */
@@ -26,6 +26,7 @@ export type ServeSignInOptions = {
 }
 
 const COOKIE = 'dps_sign_in'
+const ACCOUNT_ID = /^[\w-]{1,100}$/
 /** How long a person may take at the provider. */
 const PENDING_SECONDS = 600
 
@@ -50,7 +51,11 @@ export function serveSignIn(router: Router, deps: Pick<Deps, 'db' | 'credentials
     await admit(ctx)
     try {
       const { url, pending } = await provider.begin()
-      lead(ctx, url.href, [pendingCookie([pending.state, pending.nonce, pending.verifier].join('.'), PENDING_SECONDS)])
+      // The session's cookie comes along only where a page of this site leads here, and never to the callback.
+      const token = sessionToken(ctx)
+      const session = token === undefined ? '' : deps.credentials.hashOf(token).toString('hex')
+      const account = typeof ctx.query.account_id === 'string' && ACCOUNT_ID.test(ctx.query.account_id) ? ctx.query.account_id : ''
+      lead(ctx, url.href, [pendingCookie([pending.state, pending.nonce, pending.verifier, session, account].join('.'), PENDING_SECONDS)])
     } catch (error) {
       deps.log.error({ reason: reasonOf(error) }, 'the OpenID Connect provider can’t be reached')
       refuse(ctx, 'console/', 'unreachable')
@@ -73,8 +78,12 @@ export function serveSignIn(router: Router, deps: Pick<Deps, 'db' | 'credentials
     // An address that the provider has not checked may belong to another person.
     if (claims.email === undefined || !claims.isVerified) return refuse(ctx, console, 'unverified')
     const email = Email.safeParse(claims.email).data
-    const member = email === undefined ? undefined : await findMemberByEmail(deps.db, email)
+    const [member, ...others] = email === undefined ? [] : await provenMembers(deps.db, email, pending)
     if (!member) return refuse(ctx, console, 'unknown')
+    if (others.length > 0) {
+      const accounts = [member, ...others].map(({ account_id, account_name }) => [account_id, account_name])
+      return lead(ctx, `${console}#choose=${new URLSearchParams(accounts).toString()}`, [pendingCookie('', 0)])
+    }
     try {
       const { token } = await openSession(deps, member)
       await audit(ctx).signedIn(member)
@@ -89,7 +98,8 @@ export function serveSignIn(router: Router, deps: Pick<Deps, 'db' | 'credentials
 }
 
 /** What this browser went to the provider with; undefined where it did not, or too long ago. */
-function pendingOf(ctx: Context): Pending | undefined {
-  const [state, nonce, verifier] = ctx.cookies.get(COOKIE)?.split('.') ?? []
-  return state && nonce && verifier ? { state, nonce, verifier } : undefined
+function pendingOf(ctx: Context): (Pending & Wanted) | undefined {
+  const [state, nonce, verifier, session, account] = ctx.cookies.get(COOKIE)?.split('.') ?? []
+  if (!state || !nonce || !verifier) return undefined
+  return { state, nonce, verifier, sessionHash: session ? Buffer.from(session, 'hex') : undefined, accountId: account || undefined }
 }

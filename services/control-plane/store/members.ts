@@ -8,11 +8,13 @@ export type MemberRow = {
   id: string
   account_id: string
   name: string
-  /** In lower case. */
+  /** In lower case; once in each account. */
   email: string
   role: MemberRole
   /** Null until a password is set. */
   password_hash: string | null
+  /** Null until someone who was signed in as the member has proven the address to the OpenID Connect provider. */
+  provider_confirmed_at: Date | null
   created_at: Date
   updated_at: Date
 }
@@ -25,7 +27,7 @@ export type ActiveSession = MemberRow & {
   suspended_for: string | null
 }
 
-/** The stored member. Throws a unique violation when the address is taken, in whatever account. */
+/** The stored member. Throws a unique violation when the account has a member with the address. */
 export async function insertMember(db: Queryable, member: Pick<MemberRow, 'id' | 'account_id' | 'name' | 'email' | 'role'>) {
   const [row] = await db('members').insert(member).returning('*')
   return row as MemberRow
@@ -46,9 +48,33 @@ export async function lockMember(trx: Queryable, id: string): Promise<MemberRow 
   return trx('members').where({ id }).forUpdate().first()
 }
 
-/** The member with this address, in whatever account. */
-export async function findMemberByEmail(db: Queryable, email: string): Promise<MemberRow | undefined> {
-  return db('members').where({ email }).first()
+/** The account's member with this address. */
+export async function findMemberByEmail(db: Queryable, accountId: string, email: string): Promise<MemberRow | undefined> {
+  return db('members').where({ account_id: accountId, email }).first()
+}
+
+/** A member with the name of its account. */
+export type NamedMember = MemberRow & { account_name: string }
+
+/** What must have been proven of a member: a password may be, or the address was to the provider. */
+type Means = 'password_hash' | 'provider_confirmed_at'
+
+/**
+ * The members with this address, of all accounts or of one, that may sign in by these means. Anyone may have added the address to an
+ * account: memberships that were never used count for nothing.
+ */
+export async function findSigningIn(db: Queryable, means: Means, email: string, accountId?: string): Promise<NamedMember[]> {
+  return db('members')
+    .join('accounts', 'accounts.id', 'members.account_id')
+    .where({ 'members.email': email, ...(accountId === undefined ? {} : { 'members.account_id': accountId }) })
+    .whereNotNull(`members.${means}`)
+    .orderBy(['accounts.name', 'members.id'])
+    .select('members.*', 'accounts.name as account_name')
+}
+
+/** From now on the provider signs the member in. */
+export async function confirmByProvider(db: Queryable, id: string): Promise<void> {
+  await db('members').where({ id }).whereNull('provider_confirmed_at').update({ provider_confirmed_at: db.fn.now() })
 }
 
 /** How many owners the account has. */
@@ -71,10 +97,16 @@ export async function deleteMember(db: Queryable, id: string): Promise<void> {
   await db('members').where({ id }).delete()
 }
 
-/** Stores a link that signs the member in once; expired ones go. */
+/** How many links of one member may be valid at once. */
+const LINKS_MAX = 5
+
+/** Stores a link that signs the member in once; expired ones go, and the member's oldest ones where there are too many. */
 export async function insertLink(db: Queryable, link: { token_hash: Buffer; member_id: string; expires_at: Date }): Promise<void> {
+  const { member_id } = link
   await db('sign_in_links').where('expires_at', '<', db.fn.now()).delete()
   await db('sign_in_links').insert(link)
+  const newest = db('sign_in_links').where({ member_id }).orderBy('expires_at', 'desc').limit(LINKS_MAX).select('token_hash')
+  await db('sign_in_links').where({ member_id }).whereNotIn('token_hash', newest).delete()
 }
 
 /** Uses the link up; undefined where there is none, or it has expired. */

@@ -26,7 +26,8 @@ export async function countUse(db: Queryable, accountId: string): Promise<Record
       (SELECT count(*) FROM own_modules) AS smartmodules,
       (SELECT coalesce(sum(bytes + octet_length(config::text) + coalesce(octet_length(source::text), 0)), 0) FROM smartmodule_versions WHERE smartmodule_id IN (SELECT id FROM own_modules)) AS smartmodule_bytes,
       (SELECT count(*) FROM secrets WHERE account_id = :id) AS secrets,
-      (SELECT count(*) FROM api_keys WHERE account_id = :id AND revoked_at IS NULL) AS keys`,
+      (SELECT count(*) FROM api_keys WHERE account_id = :id AND revoked_at IS NULL) AS keys,
+      (SELECT count(*) FROM members WHERE account_id = :id) AS members`,
     { id: accountId },
   )
   return Object.fromEntries(Object.entries(rows[0]).map(([name, value]) => [name, Number(value)])) as Record<CountedQuota, number>

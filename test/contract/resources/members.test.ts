@@ -5,7 +5,7 @@ import { cookieOf } from '../../../services/control-plane/sessions.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { anonymous, eventually, loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { openAccount, signInLink } from '../../harness/operator.ts'
+import { openAccount, setQuotas, signInLink } from '../../harness/operator.ts'
 import { makeRoom, type Room } from '../../harness/rooms.ts'
 import { signedIn } from '../../harness/sessions.ts'
 
@@ -25,13 +25,26 @@ const emailOf = (name: string) => `${unique(name)}@example.com`.toLowerCase()
 const invite = async (role: string, by = client) =>
   (await by.call<Invited>('POST', '/v1/members', { name: 'x', email: emailOf(role), role })).body
 const owner = async () => signedIn((await signInLink(accountId, emailOf('owner'))) as { sign_in_token: string })
+/** A person who is a member of two accounts with one password. */
+async function inTwo() {
+  const { account, client: theirs } = await openAccount('developer')
+  const email = emailOf('both')
+  for (const each of [client, theirs]) {
+    const { sign_in_token } = (await each.call<Invited>('POST', '/v1/members', { name: 'x', email, role: 'viewer' })).body
+    await (await signedIn({ sign_in_token })).call('POST', '/v1/session/password', { password: PASSWORD })
+  }
+  return { by: { email, password: PASSWORD }, second: account.account_id, theirs }
+}
 const token = async () => ({ sign_in_token: (await invite('viewer')).sign_in_token })
 
 describeAnswers(contractsOf(membersApi), {
   client: () => client,
   room: () => room,
   cases: {
-    createSession: [[201, 'for the token of a link', async () => anonymous().call('POST', '/v1/sessions', await token())]],
+    createSession: [
+      [201, 'for the token of a link', async () => anonymous().call('POST', '/v1/sessions', await token())],
+      [409, 'for a password that is right for several accounts', async () => anonymous().call('POST', '/v1/sessions', (await inTwo()).by)],
+    ],
     getSignInMethods: [[200, 'without a token', () => anonymous().call('GET', '/v1/sign-in-methods')]],
     getSession: [[200, 'for a key', () => client.call('GET', '/v1/session')]],
     deleteSession: [
@@ -149,6 +162,18 @@ describe('signing in', () => {
     await eventually('the first session has ended', async () => (await editor.call('GET', '/v1/session')).status === 401)
   })
 
+  it('says which accounts a password is right for, and takes the one that is named', async () => {
+    const { by, second } = await inTwo()
+    const asked = await anonymous().call('POST', '/v1/sessions', by)
+    const named = asked.body.error?.details?.map(({ path, message }) => [path, message.split(' is ')[0]])
+    expect(named?.toSorted()).toEqual([accountId, second].toSorted().map((id) => ['/account_id', id]))
+    const chosen = await anonymous().call<{ account: object }>('POST', '/v1/sessions', { ...by, account_id: second })
+    expect([chosen.status, chosen.body.account]).toEqual([201, expect.objectContaining({ id: second })])
+    const wrong = await anonymous().call('POST', '/v1/sessions', { ...by, password: `${PASSWORD}!` })
+    expect([wrong.status, wrong.body.error?.details]).toEqual([401, undefined])
+    expect((await anonymous().call('POST', '/v1/sessions', { ...by, account_id: 'acc_none' })).status).toBe(401)
+  })
+
   it('is refused after too many wrong passwords for an address', async () => {
     const email = emailOf('guessed')
     const statuses = new Set<number>()
@@ -188,4 +213,49 @@ describe('a key or member', () => {
     const person = await signedIn({ sign_in_token })
     expect((await person.call('DELETE', `/v1/keys/${account.api_key}`)).status).toBe(204)
   })
+})
+
+describe('an address', () => {
+  it('that another account has added keeps no other account from it, and is not told', async () => {
+    const { account: thief, client: theirs } = await openAccount('developer')
+    const { account, client: ours } = await openAccount('developer')
+    const email = emailOf('chief')
+    const ask = { name: 'x', email, role: 'owner' }
+    const added = (await theirs.call<Invited>('POST', '/v1/members', ask)).body
+    const squatter = await signedIn(added)
+    await squatter.call('POST', '/v1/session/password', { password: 'the password of a thief' })
+    const invited = await ours.call<Invited>('POST', '/v1/members', ask)
+    expect(invited.status).toBe(201)
+    const again = await ours.call('POST', '/v1/members', ask)
+    expect([again.status, again.body.error?.message]).toEqual([409, expect.stringContaining('of the account already')])
+    const made = (await signInLink(account.account_id, email)) as { member_id: string }
+    expect(made.member_id).toBe(invited.body.id)
+    const chief = await signedIn(invited.body)
+    expect((await chief.call('POST', '/v1/session/password', { password: PASSWORD })).status).toBe(204)
+    const opened = await anonymous().call<{ account: object }>('POST', '/v1/sessions', { email, password: PASSWORD })
+    expect([opened.status, opened.body.account]).toEqual([201, expect.objectContaining({ id: account.account_id })])
+    expect((await signInLink(thief.account_id, emailOf('other'))) as object).toMatchObject({ account_id: thief.account_id })
+  })
+
+  it('has at most five links in an account, of which the newest are valid', async () => {
+    const { id } = await invite('viewer')
+    const links: { sign_in_token: string }[] = []
+    for (let n = 0; n < 6; n++) links.push((await client.call<Invited>('POST', `/v1/members/${id}/link`)).body)
+    const use = async ({ sign_in_token }: { sign_in_token: string }) =>
+      (await anonymous().call('POST', '/v1/sessions', { sign_in_token })).status
+    expect([await use(links[0]!), await use(links[1]!), await use(links[5]!)]).toEqual([401, 201, 201])
+  })
+})
+
+it('has no more members than the quota says', async () => {
+  const { account, client: theirs } = await openAccount('developer')
+  await setQuotas(account.account_id, { members: 1 })
+  const ask = () => theirs.call('POST', '/v1/members', { name: 'x', email: emailOf('many'), role: 'viewer' })
+  expect((await ask()).status).toBe(201)
+  const refused = await ask()
+  expect([refused.status, refused.body.error?.code, refused.body.error?.message]).toEqual([
+    403,
+    'quota_exceeded',
+    expect.stringContaining('members'),
+  ])
 })

@@ -19,6 +19,7 @@ export type Account = {
     /** days after which a dead letter is deleted */ dead_letter_days: Quota
     /** secrets */ secrets: Quota
     /** API keys */ keys: Quota
+    /** members */ members: Quota
     /** requests to `/ingest` per second, averaged over ten seconds */ pushed_requests_per_second: Quota
     /** CPU seconds of its pipelines in a clock hour; beyond it they get what other accounts leave over */ cpu_seconds_per_hour: Quota
   }
@@ -161,7 +162,8 @@ export type CreateMemberResponse = {
   name: string
   email: string
   role: MemberRole
-  /** Without one only a link signs in */ has_password: boolean
+  /** Without one only a link signs in, or the OpenID Connect provider */ has_password: boolean
+  /** The OpenID Connect provider signs the member in: the member has signed in with it, by a link or password before */ has_provider: boolean
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   /** Signs in once, within seven days */ sign_in_token: string
   /** ISO 8601 time in UTC, with milliseconds */ sign_in_expires_at: string
@@ -656,7 +658,8 @@ export type Member = {
   name: string
   email: string
   role: MemberRole
-  /** Without one only a link signs in */ has_password: boolean
+  /** Without one only a link signs in, or the OpenID Connect provider */ has_password: boolean
+  /** The OpenID Connect provider signs the member in: the member has signed in with it, by a link or password before */ has_provider: boolean
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
 }
 

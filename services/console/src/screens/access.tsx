@@ -200,7 +200,9 @@ export function Access() {
                   <td title={ROLES[member.role]}>
                     <Role member={member} onDone={members.refresh} />
                   </td>
-                  <td>{member.has_password ? 'has a password' : 'signs in by links'}</td>
+                  <td>
+                    {[...(member.has_password ? ['a password'] : []), ...(member.has_provider ? ['the provider'] : []), 'links'].join(', ')}
+                  </td>
                   <td>
                     {may('keys:write') && (
                       <button type="button" class="plain" onClick={() => void run(() => newLink(member))}>

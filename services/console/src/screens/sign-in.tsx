@@ -2,21 +2,26 @@
 import { useState } from 'preact/hooks'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
-import { link, refusal, session, signIn, signInByLink } from '../session.ts'
+import { choices, choicesIn, link, refusal, session, signIn, signInByLink } from '../session.ts'
 
 const REFUSALS: Record<string, string> = {
   unverified: 'The provider has not checked your address, so it can’t be taken for yours.',
-  unknown: 'No member has your address. An owner of the account can invite you.',
+  unknown:
+    'You have not joined an account with this address. Sign in by the link of your invitation, or a password, and then with the provider.',
   suspended: 'Your account is suspended, or you are no longer its member.',
   unreachable: 'The provider can’t be reached now.',
 }
 
-type Methods = { provider: { name: string } | null }
+/** Browsers go there themselves, so it is an address and no request. */
+const PROVIDER = '../sign-in'
 
-/** With an OpenID Connect provider, where there is one. A link, because the browser itself goes there. */
+type Methods = { provider: { name: string } | null }
+const useProvider = () => useQuery<Methods>('/sign-in-methods').data?.provider ?? undefined
+
+/** With an OpenID Connect provider, where there is one. */
 function WithProvider() {
-  const { data } = useQuery<Methods>('/sign-in-methods')
-  if (!data?.provider) return null
+  const provider = useProvider()
+  if (!provider) return null
   return (
     <section class="figure">
       {refusal.value !== undefined && (
@@ -24,15 +29,39 @@ function WithProvider() {
           {REFUSALS[refusal.value] ?? 'Signing in with the provider failed. Try again.'}
         </p>
       )}
-      <a class="button" href="../sign-in">
-        Sign in with {data.provider.name}
-      </a>
+      {choices.value.length === 0 ? (
+        <a class="button" href={PROVIDER}>
+          Sign in with {provider.name}
+        </a>
+      ) : (
+        <p>You are a member of several accounts. Sign in with {provider.name} to:</p>
+      )}
+      {choices.value.map(({ id, name }) => (
+        <a key={id} class="button" href={`${PROVIDER}?account_id=${encodeURIComponent(id)}`}>
+          {name}
+        </a>
+      ))}
     </section>
+  )
+}
+
+/** For a member who is signed in: the provider signs in only members who have once come to it like this. */
+export function ConfirmByProvider() {
+  const provider = useProvider()
+  const { member } = session.value ?? {}
+  if (!provider || !member || member.has_provider) return null
+  return (
+    <p>
+      <a class="button" href={PROVIDER}>
+        Sign in with {provider.name} from now on
+      </a>
+    </p>
   )
 }
 
 function ByLink() {
   const { run, isBusy, failure } = useAction()
+  const provider = useProvider()
   const { member } = session.value ?? {}
   return (
     <section class="figure">
@@ -44,6 +73,11 @@ function ByLink() {
       <button type="button" disabled={isBusy} onClick={() => void run(signInByLink)}>
         Sign in by the link
       </button>{' '}
+      {provider && (
+        <button type="button" disabled={isBusy} onClick={() => void run(() => signInByLink().then(() => location.assign(PROVIDER)))}>
+          Sign in by the link, and with {provider.name} from now on
+        </button>
+      )}{' '}
       <button type="button" class="plain" onClick={() => (link.value = undefined)}>
         don’t
       </button>
@@ -56,6 +90,7 @@ export function SignInForm() {
   const [email, setEmail] = useState(session.value?.member?.email ?? '')
   const [password, setPassword] = useState('')
   const { run, isBusy, failure } = useAction()
+  const accounts = choicesIn(failure)
   return (
     <>
       {link.value !== undefined && <ByLink />}
@@ -86,8 +121,21 @@ export function SignInForm() {
             onInput={({ currentTarget }) => setPassword(currentTarget.value)}
           />
         </Field>
-        <Refused failure={failure} />
-        <button disabled={isBusy}>Sign in</button>
+        {accounts.length === 0 ? (
+          <>
+            <Refused failure={failure} />
+            <button disabled={isBusy}>Sign in</button>
+          </>
+        ) : (
+          <>
+            <p role="alert">You are a member of several accounts. Sign in to:</p>
+            {accounts.map(({ id, name }) => (
+              <button key={id} type="button" disabled={isBusy} onClick={() => void run(() => signIn(email, password, id))}>
+                {name}
+              </button>
+            ))}
+          </>
+        )}
       </form>
       <p class="quiet">
         No password yet? An owner of the account makes a link for you under <i>Access</i>; an operator with <code>make link</code>.

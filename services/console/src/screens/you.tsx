@@ -6,6 +6,7 @@ import { count } from '../format.ts'
 import { Field, Loaded, Refused, Table, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { keepPassword, session } from '../session.ts'
+import { ConfirmByProvider } from './sign-in.tsx'
 
 function Password() {
   const [current, setCurrent] = useState('')
@@ -63,7 +64,8 @@ export function You() {
         {member?.email} · {member?.role}
       </p>
       <section aria-labelledby="password">
-        <h2 id="password">Password</h2>
+        <h2 id="password">Signing in</h2>
+        <ConfirmByProvider />
         <Password />
       </section>
       <section aria-labelledby="quotas">

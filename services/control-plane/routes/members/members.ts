@@ -14,6 +14,7 @@ import { notFound, ServiceError } from '../../service-error.ts'
 import { newLink, showMember } from '../../sessions.ts'
 import { lockAccount } from '../../store/accounts.ts'
 import { isUniqueViolation, type Queryable } from '../../store/database.ts'
+import { assertQuotas } from '../../store/quotas.ts'
 import {
   countOwners,
   deleteMember,
@@ -68,6 +69,7 @@ export const createMemberOperation = operation(createMemberContract, async ({ db
   const { token, ...link } = newLink(credentials, Date.now())
   try {
     const row = await db.transaction(async (trx) => {
+      await assertQuotas(trx, caller.accountId, { members: 1 })
       const member = await insertMember(trx, { id: newId('member'), account_id: caller.accountId, ...body })
       await insertLink(trx, { ...link, member_id: member.id })
       return member
@@ -79,7 +81,9 @@ export const createMemberOperation = operation(createMemberContract, async ({ db
     }
   } catch (error) {
     if (!isUniqueViolation(error)) throw error
-    throw new ServiceError('conflict', 'the address belongs to a member already', { details: [{ path: '/email', message: 'is taken' }] })
+    throw new ServiceError('conflict', 'the address belongs to a member of the account already', {
+      details: [{ path: '/email', message: 'is taken' }],
+    })
   }
 })
 

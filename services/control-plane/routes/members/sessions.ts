@@ -5,18 +5,19 @@ import { invalidCredentials } from '../../credentials.ts'
 import type { SignInAudit } from '../../middleware/audit.ts'
 import { validated } from '../../middleware/validate.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'
-import { assertPassword, cookieOf, hashPassword, NO_COOKIE, showSession } from '../../sessions.ts'
+import { assertPassword, cookieOf, hashPassword, NO_COOKIE, showSession, whosePassword } from '../../sessions.ts'
 import { openSession } from '../../sign-in/open-session.ts'
 import { findAccount } from '../../store/accounts.ts'
 import {
   deleteSession,
   endOtherSessions,
-  findMemberByEmail,
   findSession,
+  findSigningIn,
   lockMember,
   takeLink,
   updateMember,
   type MemberRow,
+  type NamedMember,
 } from '../../store/members.ts'
 import { operation } from '../operation.ts'
 
@@ -29,6 +30,12 @@ type SignIn = {
   audit: SignInAudit
 }
 
+/** For who has proven to be a member of all of them. The console reads the ids and names from it. */
+const severalAccounts = (found: readonly NamedMember[]): ServiceError =>
+  new ServiceError('conflict', 'the address and password are those of several accounts: say which one with account_id', {
+    details: found.map(({ account_id, account_name }) => ({ path: '/account_id', message: `${account_id} is ${account_name}` })),
+  })
+
 /** Signs in. Needs no token itself. */
 export const createSession = {
   contract: createSessionContract,
@@ -39,12 +46,13 @@ export const createSession = {
     const asked = result.value
     const member = await guarded('email' in asked ? asked.email : 'link', async (): Promise<MemberRow> => {
       if ('email' in asked) {
-        const known = await findMemberByEmail(db, asked.email)
-        await assertPassword(known, asked.password).catch((error: unknown) => {
-          if (known) audit.refused(known)
+        const known = await findSigningIn(db, 'password_hash', asked.email, asked.account_id)
+        const found = await whosePassword(known, asked.password).catch((error: unknown) => {
+          for (const each of known) audit.refused(each)
           throw error
         })
-        return known!
+        if (found.length > 1) throw severalAccounts(found)
+        return found[0]!
       }
       const found = await takeLink(db, credentials.hashOf(asked.sign_in_token))
       if (!found) throw invalidCredentials('the link was used already, or has expired')
@@ -78,8 +86,9 @@ export const changePasswordOperation = operation(changePasswordContract, async (
   // What the session was looked up with may be two seconds old.
   const known = await findSession(db, session.tokenHash)
   if (!known) throw invalidCredentials('the session has ended')
-  if (known.password_hash !== null) {
-    await guarded(() => assertPassword(known, body.current_password ?? '')).catch((error: unknown) => {
+  const { password_hash: before } = known
+  if (before !== null) {
+    await guarded(() => assertPassword(before, body.current_password ?? '')).catch((error: unknown) => {
       if (error instanceof ServiceError && error.code !== 'invalid_credentials') throw error
       throw invalidRequest([{ path: '/current_password', message: 'is wrong' }])
     })

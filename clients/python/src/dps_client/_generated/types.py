@@ -170,6 +170,7 @@ CreateMemberResponse = TypedDict("CreateMemberResponse", {
     "email": "str",
     "role": "MemberRole",
     "has_password": "bool",
+    "has_provider": "bool",
     "created_at": "str",
     "sign_in_token": "str",
     "sign_in_expires_at": "str",
@@ -682,6 +683,7 @@ Member = TypedDict("Member", {
     "email": "str",
     "role": "MemberRole",
     "has_password": "bool",
+    "has_provider": "bool",
     "created_at": "str",
 })
 

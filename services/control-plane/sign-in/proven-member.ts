@@ -1,0 +1,23 @@
+/**
+ * As which member a person signs in who has proven an address to the provider. Anyone may have added the address to an account of theirs, and
+ * the link of an invitation is known to who made it: only both proofs together, in one browser, make an account the person's own.
+ */
+import type { Queryable } from '../store/database.ts'
+import { confirmByProvider, findSession, findSigningIn, type MemberRow, type NamedMember } from '../store/members.ts'
+
+/** What the browser went to the provider with. */
+export type Wanted = { sessionHash: Buffer | undefined; accountId: string | undefined }
+
+/** One member, or several of which the person must choose; none where the person has confirmed none. */
+export async function provenMembers(
+  db: Queryable,
+  email: string,
+  { sessionHash, accountId }: Wanted,
+): Promise<(Pick<MemberRow, 'id' | 'account_id'> & Pick<NamedMember, 'account_name'>)[]> {
+  const session = sessionHash && (await findSession(db, sessionHash))
+  if (session?.email === email && (accountId ?? session.account_id) === session.account_id) {
+    await confirmByProvider(db, session.id)
+    return [session]
+  }
+  return findSigningIn(db, 'provider_confirmed_at', email, accountId)
+}
