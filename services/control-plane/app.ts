@@ -39,6 +39,7 @@ import { parseLargeJson } from './middleware/large-json.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
+import { untilClientLeaves } from './middleware/until-client-leaves.ts'
 import { assertNesting, validated, withDigits } from './middleware/validate.ts'
 import type { Operation } from './routes/operation.ts'
 import { elementsOf, nestedOf, parseDocument, parseLines, type RawRecords } from './stream-data/raw-records.ts'
@@ -125,8 +126,9 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       const input = readInput(ctx, contract)
       const audited: Audited = (inner, subject, work) => audit.during(inner, caller, origin, subject, work)
       const guarded = <T>(work: () => Promise<T>) => guardedFor(ctx)(caller.actorId, work)
+      const own = isAudited(contract) ? deps : untilClientLeaves(deps, ctx)
       const handled = (keyed?: KeyedWrite) =>
-        handle(deps, { ...caller, audited, guarded, ...(records ? { records, keyed } : {}) }, input as never)
+        handle(own, { ...caller, audited, guarded, ...(records ? { records, keyed } : {}) }, input as never)
       const work = (keyed?: KeyedWrite) =>
         isAudited(contract) ? audit.during(contract, caller, origin, resourceId, () => handled(keyed)) : handled(keyed)
       const key = ctx.get('Idempotency-Key')

@@ -167,7 +167,7 @@ const ControlPlaneSchema = z.object({
     .transform((text) => text.split(',').filter(Boolean))
     .describe('topics that accounts may adopt, comma-separated: a name, or a prefix and `*`; after `<account id>/` for that account only'),
   WORKSHOPS: integer(Math.max(2, availableParallelism()), 1, 64).describe(
-    'processes for uploads, connector checks and previews; as many as cores by default, at least 2',
+    'processes for uploads and previews, and as many and one for connector checks; as many as cores by default, at least 2',
   ),
   TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe('at `/auth/token`, `/sessions` and `/sign-in`, by address'),
   CONSOLE_PLAIN_HTTP: flagOf('false').describe('`true`: the console’s sessions work without TLS, for a service on one’s own machine'),

@@ -1,16 +1,21 @@
 /**
- * Workshop processes and who may use them: one job at a time and process; a process serves one account until it is replaced; an account has
- * at most two at once, and its further jobs wait for a while.
+ * Workshop processes and who may use them: one job at a time and process; a process serves one account until it is replaced. Jobs that
+ * compute and jobs that wait for a server have places of their own. An account has at most two of either, and never all; its further jobs
+ * wait for a while.
  */
 import { ServiceError, unavailable } from '../service-error.ts'
 import type { WorkshopProcess } from './process.ts'
+import { createTurnsByAccount, type Waiting } from './turns-by-account.ts'
+
+/** What a job mostly does: `waits` for an account's server, which may never answer. */
+export type Kind = 'computes' | 'waits'
 
 export type Pool = {
   /**
    * A process for the account's next job. Throws ServiceError `rate_limit_exceeded` when the account has too many jobs, and `unavailable`
-   * when all processes are busy for too long.
+   * when all processes are busy for too long. Rejects with the signal's reason once it is aborted.
    */
-  acquire(accountId: string): Promise<WorkshopProcess>
+  acquire(accountId: string, kind: Kind, signal?: AbortSignal): Promise<WorkshopProcess>
   /** The job is done. A process that is not good any more is replaced. */
   release(process: WorkshopProcess, isGood: boolean): void
   close(): Promise<void>
@@ -26,13 +31,20 @@ const KEPT_BYTES_MAX = 384 << 20
 /** The job that took the last spare process needs the cores first. */
 const NEXT_SPARE_MS = 50
 
-type Place = { accountId: string; isBusy: boolean; jobs: number; idleTimer: NodeJS.Timeout | undefined }
-type Waiting = { accountId: string; start(): void }
+type Place = {
+  accountId: string
+  /** Undefined while it is idle. */
+  busy: Kind | undefined
+  jobs: number
+  idleTimer: NodeJS.Timeout | undefined
+}
 
-/** `count`: processes at once, besides a spare one that waits. */
+/** `count`: jobs at once that compute; as many and one wait for servers. One more process is spare. */
 export function openPool(count: number, start: () => WorkshopProcess): Pool {
   const places = new Map<WorkshopProcess, Place>()
-  const waiting: Waiting[] = []
+  const countOf: Record<Kind, number> = { computes: count, waits: count + 1 }
+  const processesMax = countOf.computes + countOf.waits
+  const waiting = { computes: createTurnsByAccount(), waits: createTurnsByAccount() }
   let closed = false
   let spare: WorkshopProcess | undefined
   startSpare()
@@ -54,10 +66,14 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
     })
   }
 
-  const busyOf = (accountId: string): number => [...places.values()].filter((each) => each.accountId === accountId && each.isBusy).length
-  const idle = (isWanted: (place: Place) => boolean) => [...places].find(([, place]) => !place.isBusy && isWanted(place))?.[0]
-  const mayStart = (accountId: string): boolean =>
-    busyOf(accountId) < PER_ACCOUNT_MAX && (places.size < count || idle(() => true) !== undefined)
+  /** One place is left to other accounts. */
+  const isFull = (accountId: string, kind: Kind): boolean => {
+    const own = [...places.values()].filter((each) => each.accountId === accountId && each.busy === kind)
+    return own.length >= Math.min(PER_ACCOUNT_MAX, Math.max(1, countOf[kind] - 1))
+  }
+  const idle = (isWanted: (place: Place) => boolean) => [...places].find(([, place]) => place.busy === undefined && isWanted(place))?.[0]
+  const mayStart = (accountId: string, kind: Kind): boolean =>
+    !isFull(accountId, kind) && [...places.values()].filter(({ busy }) => busy === kind).length < countOf[kind]
 
   function drop(process: WorkshopProcess): void {
     clearTimeout(places.get(process)?.idleTimer)
@@ -66,65 +82,68 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
   }
 
   /** Call only where the account may start. */
-  function take(accountId: string): WorkshopProcess {
+  function take(accountId: string, kind: Kind): WorkshopProcess {
     const own = idle((place) => place.accountId === accountId)
     if (own) {
       const place = places.get(own)!
       clearTimeout(place.idleTimer)
-      place.isBusy = true
+      place.busy = kind
       return own
     }
-    const other = places.size < count ? undefined : idle(() => true)
+    const other = places.size < processesMax ? undefined : idle(() => true)
     if (other) drop(other)
     if (!spare) startSpare()
     const process = spare
     if (!process) throw unavailable('a process for the request')
     spare = undefined
-    places.set(process, { accountId, isBusy: true, jobs: 0, idleTimer: undefined })
+    places.set(process, { accountId, busy: kind, jobs: 0, idleTimer: undefined })
     setTimeout(startSpare, NEXT_SPARE_MS).unref()
     return process
   }
 
-  /** Starts what waits and may start, the oldest first. */
   function startWaiting(): void {
-    for (const each of waiting.slice()) if (mayStart(each.accountId)) each.start()
+    for (const kind of ['computes', 'waits'] as const) waiting[kind].startAll((accountId) => mayStart(accountId, kind))
   }
 
-  /** A process as soon as it is the account's turn; undefined when that takes too long. */
-  function turn(accountId: string): Promise<WorkshopProcess | undefined> {
+  /** A process as soon as it is the account's turn; undefined when that takes too long, or the signal is aborted. */
+  function turn(accountId: string, kind: Kind, signal: AbortSignal | undefined): Promise<WorkshopProcess | undefined> {
     return new Promise((resolve) => {
       const leave = (process: WorkshopProcess | undefined) => {
         clearTimeout(timer)
-        waiting.splice(waiting.indexOf(entry), 1)
+        signal?.removeEventListener('abort', giveUp)
+        waiting[kind].remove(entry)
         resolve(process)
       }
-      const timer = setTimeout(() => leave(undefined), WAIT_MAX_MS)
+      const giveUp = () => leave(undefined)
+      const timer = setTimeout(giveUp, WAIT_MAX_MS)
       const entry: Waiting = {
         accountId,
         start() {
           try {
-            leave(take(accountId))
+            leave(take(accountId, kind))
           } catch {
             leave(undefined)
           }
         },
       }
-      waiting.push(entry)
+      signal?.addEventListener('abort', giveUp)
+      waiting[kind].add(entry)
     })
   }
 
   return {
-    async acquire(accountId) {
-      if (mayStart(accountId)) return take(accountId)
-      const ahead = waiting.filter((each) => each.accountId === accountId).length
-      const process = ahead < WAITING_PER_ACCOUNT_MAX ? await turn(accountId) : undefined
+    async acquire(accountId, kind, signal) {
+      signal?.throwIfAborted()
+      if (mayStart(accountId, kind)) return take(accountId, kind)
+      const process = waiting[kind].countOf(accountId) < WAITING_PER_ACCOUNT_MAX ? await turn(accountId, kind, signal) : undefined
       if (process) return process
-      throw busyOf(accountId) >= PER_ACCOUNT_MAX ? tooMany() : unavailable('a process for the request')
+      signal?.throwIfAborted()
+      throw isFull(accountId, kind) ? tooMany() : unavailable('a process for the request')
     },
     release(process, isGood) {
       const place = places.get(process)
       if (!place) return
-      place.isBusy = false
+      place.busy = undefined
       if (!isGood || ++place.jobs >= JOBS_MAX || process.usage().rssBytes > KEPT_BYTES_MAX) drop(process)
       else place.idleTimer = setTimeout(() => drop(process), IDLE_MAX_MS).unref()
       startWaiting()

@@ -22,6 +22,8 @@ export type Workshop = {
    * `rate_limit_exceeded` when the account has too many jobs, and `unavailable` when all processes, or the machine, are busy for too long.
    */
   run(accountId: string, job: Job, deadlines: Deadlines, onProgress?: (progress: Progress) => void): Promise<Answer>
+  /** The same workshop for one request: once the signal is aborted its jobs end, and reject with the signal's reason. */
+  until(signal: AbortSignal): Pick<Workshop, 'run'>
   close(): Promise<void>
 }
 
@@ -37,17 +39,21 @@ async function ready(process: WorkshopProcess): Promise<void> {
   await Promise.race([process.ready, late]).finally(() => clearTimeout(timer))
 }
 
-/** `count`: processes at once, besides a spare one. `env`: their whole environment. */
+/** `count`: jobs at once that compute (`openPool`). `env`: their whole environment. */
 export function openWorkshop({ count, env }: { count: number; env: Record<string, string> }): Workshop {
   const pool = openPool(count, () => startWorkshopProcess(env))
-  return {
-    async run(accountId, job, { cpuMs, wallMs, isWaiting = false }, onProgress) {
-      const process = await pool.acquire(accountId)
+  const runUntil =
+    (signal?: AbortSignal): Workshop['run'] =>
+    async (accountId, job, { cpuMs, wallMs, isWaiting = false }, onProgress) => {
+      const process = await pool.acquire(accountId, isWaiting ? 'waits' : 'computes', signal)
       let isGood = false
       let timer: NodeJS.Timeout | undefined
+      const answered = Promise.withResolvers<Answer>()
+      const giveUp = () => answered.reject(signal?.reason)
       try {
         await ready(process)
-        const answered = Promise.withResolvers<Answer>()
+        signal?.throwIfAborted()
+        signal?.addEventListener('abort', giveUp)
         const cpuBefore = process.usage().cpuSeconds
         const from = performance.now()
         timer = setInterval(() => {
@@ -70,9 +76,13 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
         return await answered.promise
       } finally {
         clearInterval(timer)
+        signal?.removeEventListener('abort', giveUp)
         pool.release(process, isGood)
       }
-    },
+    }
+  return {
+    run: runUntil(),
+    until: (signal) => ({ run: runUntil(signal) }),
     close: pool.close,
   }
 }
