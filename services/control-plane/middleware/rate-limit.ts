@@ -7,6 +7,7 @@ import type { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { ERROR_CODES } from '../../../shared/errors/codes.ts'
 import { ServiceError } from '../service-error.ts'
+import { createSomeAtATime } from '../some-at-a-time.ts'
 import { REQUESTS_PER_MINUTE, type AccountType } from '../../../shared/model/limits.ts'
 import type { Caller } from '../deps.ts'
 
@@ -34,6 +35,12 @@ export type RateLimit = {
 
 /** Failures per minute and address: with a secret for one API key, and with a signature for one pipeline. */
 const FAILURES = { secret: 30, signature: 60 } as const
+/**
+ * Attempts at once in this process, for what one attempt may fail on; more wait. Each counts as a failure until it has succeeded, so that many
+ * right ones at once must stay below the limit, also beside those of another control plane.
+ */
+const ATTEMPTS_AT_ONCE = 15
+const ATTEMPT_WAIT_MAX_MS = 10_000
 type GuardedKind = keyof typeof FAILURES
 /** Of an account's members together: a console asks often, and what it asks must not use up what the account's programs may ask. */
 const SESSION_REQUESTS_PER_MINUTE = 1200
@@ -102,18 +109,32 @@ export function createRateLimit(
     if (result.consumedPoints > limit) throw exceeded(`the quota pushed_requests_per_second is ${perSecond}, which is exceeded`, seconds)
   }
 
+  const attempts = createSomeAtATime(ATTEMPTS_AT_ONCE, ATTEMPT_WAIT_MAX_MS, () => exceeded('there are too many attempts at once', 1))
+  const tooManyFailed = ({ msBeforeNext }: RateLimiterRes) =>
+    exceeded('there were too many failed attempts', Math.max(1, Math.ceil(msBeforeNext / 1000)))
+
+  /** Counted before the work: of attempts that begin together none may be uncounted. What has not failed is given back. */
   async function guarded<T>(kind: GuardedKind, key: string, work: () => Promise<T>): Promise<T> {
     const by = failures[kind]
-    const known = await by.get(key)
-    if (known && known.consumedPoints >= by.points)
-      throw exceeded('there were too many failed attempts', Math.max(1, Math.ceil(known.msBeforeNext / 1000)))
-    try {
-      return await work()
-    } catch (error) {
-      // Refused by the limiter too once it is over, which changes nothing here.
-      if (error instanceof ServiceError && error.status === ERROR_CODES.invalid_credentials.status) await by.consume(key).catch(() => {})
-      throw error
-    }
+    const giveBack = () => by.reward(key).catch(() => {})
+    return attempts.run(`${kind} ${key}`, async () => {
+      try {
+        await by.consume(key)
+      } catch (refused) {
+        if (!(refused instanceof RateLimiterRes)) throw refused
+        await giveBack()
+        throw tooManyFailed(refused)
+      }
+      try {
+        const result = await work()
+        await giveBack()
+        return result
+      } catch (error) {
+        const isFailure = error instanceof ServiceError && error.status === ERROR_CODES.invalid_credentials.status
+        if (!isFailure) await giveBack()
+        throw error
+      }
+    })
   }
 
   return {
