@@ -3,7 +3,7 @@ import { createKeyContract, deleteKeyContract, listKeysContract } from '../../..
 import { notFound, ServiceError } from '../service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import { SCOPES } from '../../../shared/model/limits.ts'
-import { insertKey, listKeys, listKeysWith, lockAccount, revokeKey, type KeyRow } from '../store/accounts.ts'
+import { findKey, insertKey, listKeys, listKeysWith, lockAccount, revokeKey, type KeyRow } from '../store/accounts.ts'
 import { countOwners } from '../store/members.ts'
 import { assertQuotas } from '../store/quotas.ts'
 import { listReply } from './list-reply.ts'
@@ -41,10 +41,14 @@ export const deleteKeyOperation = operation(deleteKeyContract, async ({ db }, ca
   await db.transaction(async (trx) => {
     // Two requests could otherwise delete the last two keys.
     await lockAccount(trx, caller.accountId)
+    const key = await findKey(trx, caller.accountId, params.id)
+    if (!key) throw notFound('the key')
+    const beyond = key.scopes.filter((scope) => !caller.scopes.includes(scope))
+    if (beyond.length > 0) throw new ServiceError('forbidden', `the caller lacks scopes of the key: ${beyond.join(', ')}`)
     const makers = await listKeysWith(trx, caller.accountId, 'keys:write')
-    if (makers.length === 1 && makers[0]!.id === params.id && (await countOwners(trx, caller.accountId)) === 0)
+    if (makers.length === 1 && makers[0]!.id === key.id && (await countOwners(trx, caller.accountId)) === 0)
       throw new ServiceError('conflict', 'the key is the last one that can make keys (keys:write): create another one first')
-    if (!(await revokeKey(trx, caller.accountId, params.id))) throw notFound('the key')
+    await revokeKey(trx, caller.accountId, key.id)
   })
   return { status: 204 }
 })

@@ -118,7 +118,12 @@ export async function listKeysWith(db: Queryable, accountId: string, scope: Scop
   return db('api_keys').where({ account_id: accountId }).whereNull('revoked_at').whereRaw('? = ANY (scopes)', [scope])
 }
 
-/** False when the account has no such active key. */
-export async function revokeKey(db: Queryable, accountId: string, id: string): Promise<boolean> {
-  return (await db('api_keys').where({ account_id: accountId, id }).whereNull('revoked_at').update({ revoked_at: db.fn.now() })) > 0
+/** The account's active key with this id. */
+export async function findKey(db: Queryable, accountId: string, id: string): Promise<KeyRow | undefined> {
+  return db('api_keys').where({ account_id: accountId, id }).whereNull('revoked_at').first()
+}
+
+/** Ends the key. */
+export async function revokeKey(db: Queryable, accountId: string, id: string): Promise<void> {
+  await db('api_keys').where({ account_id: accountId, id }).update({ revoked_at: db.fn.now() })
 }

@@ -1,5 +1,5 @@
 /** The account, its keys and tokens, its audit log and overview: what each operation answers. */
-import { beforeAll } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import * as accountApi from '../../../shared/api/account.ts'
 import * as auditApi from '../../../shared/api/audit.ts'
 import * as authApi from '../../../shared/api/auth.ts'
@@ -67,3 +67,15 @@ describeAnswers(
     },
   },
 )
+
+it('a key deletes none that may do more than itself', async () => {
+  type NewKey = { id: string; api_key: string; api_secret: string }
+  const make = async (scopes: string[]) => (await client.call<NewKey>('POST', '/v1/keys', { name: unique('key'), scopes })).body
+  const [lesser, peer, greater] = [await make(['keys:write']), await make(['keys:write']), await make(['keys:write', 'streams:read'])]
+  const asker = await loggedIn(lesser)
+  const refused = await asker.call('DELETE', `/v1/keys/${greater.id}`)
+  expect([refused.status, refused.body.error?.message]).toEqual([403, expect.stringContaining('streams:read')])
+  expect((await client.call('DELETE', `/v1/keys/${greater.id}`)).status).toBe(204)
+  expect((await asker.call('DELETE', `/v1/keys/${peer.id}`)).status).toBe(204)
+  expect((await asker.call('DELETE', `/v1/keys/${greater.id}`)).status).toBe(404)
+})
