@@ -28,7 +28,7 @@ import type { Provider } from './sign-in/provider.ts'
 import { serveSignIn } from './sign-in/serve-sign-in.ts'
 import { assertTarget } from './raw-requests.ts'
 import { openSseClients } from './sse/sse-clients.ts'
-import { ingest } from './ingest/ingest.ts'
+import { createBodyReads, ingest } from './ingest/ingest.ts'
 import { createAudit, isAudited, type SignInAudit } from './middleware/audit.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { createClientAddress } from './middleware/client-address.ts'
@@ -76,6 +76,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
   const audit = createAudit(deps, OPERATIONS)
   const large = createFewAtOnce()
+  const bodyReads = createBodyReads()
   const listeners = openSseClients(authenticate, deps.log)
   const router = new Router({ sensitive: true })
   const contracts: Contract[] = [
@@ -103,7 +104,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const signInAudit = (ctx: Context) => audit.signIns(createSession.contract, originOf(ctx))
   serveSignIn(router, deps, { provider, isPlain: plainHttp, admit: limits.token, audit: signInAudit })
   for (const prefix of PREFIXES) {
-    servePublic(router, prefix, deps, { limits, addressOf, guardedFor, provider, isPlain: plainHttp, audit: signInAudit })
+    servePublic(router, prefix, deps, { limits, bodyReads, addressOf, guardedFor, provider, isPlain: plainHttp, audit: signInAudit })
     for (const operation of OPERATIONS) register(router, prefix, operation)
   }
 
@@ -172,6 +173,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
 
 type PublicOptions = {
   limits: ReturnType<typeof createRateLimit>
+  bodyReads: ReturnType<typeof createBodyReads>
   addressOf(ctx: Context): string
   guardedFor(ctx: Context): <T>(key: string, work: () => Promise<T>) => Promise<T>
   provider: Provider | undefined
@@ -181,7 +183,7 @@ type PublicOptions = {
 
 /** The operations that need no token: they prove who the caller is, or what a request is signed with. */
 function servePublic(router: Router, prefix: string, deps: Deps, options: PublicOptions): void {
-  const { limits, addressOf, guardedFor, provider, isPlain, audit } = options
+  const { limits, bodyReads, addressOf, guardedFor, provider, isPlain, audit } = options
   router.post(`${prefix}${createToken.contract.path}`, async (ctx) => {
     await limits.token(ctx)
     await readBody(ctx, createToken.contract)
@@ -197,11 +199,14 @@ function servePublic(router: Router, prefix: string, deps: Deps, options: Public
     send(ctx, { status: 200, body: { provider: provider ? { name: provider.name } : null } })
   })
   router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
-    const signed = <T>(work: () => Promise<T>) => limits.guarded('signature', `${ctx.params.pipeline} ${addressOf(ctx)}`, work)
-    send(
-      ctx,
-      await ingest(deps, ctx, ctx.params.pipeline!, { signed, pushed: (account, perSecond) => limits.pushed(ctx, account, perSecond) }),
-    )
+    const sender = `${ctx.params.pipeline} ${addressOf(ctx)}`
+    const reply = await ingest(deps, ctx, ctx.params.pipeline!, {
+      assertFewFailed: () => limits.assertFewFailed('signature', sender),
+      body: (read) => bodyReads.run(sender, read),
+      signed: (work) => limits.guarded('signature', sender, work),
+      pushed: (account, perSecond) => limits.pushed(ctx, account, perSecond),
+    })
+    send(ctx, reply)
   })
 }
 

@@ -1,5 +1,6 @@
 /** Records pushed to webhooks, by the signatures of those that push. */
 import { createHmac } from 'node:crypto'
+import { request } from 'node:http'
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
@@ -57,6 +58,28 @@ describe('a webhook', () => {
     expect((await push(id, bad, { 'X-Hub-Signature-256': sign(bad, 'a key of theirs') })).status).toBe(400)
     await client.call('DELETE', `/v1/pipelines/${id}`)
     expect((await push(id, body, good)).status).toBe(401)
+  })
+
+  it('has at most 32 bodies of one sender read at once', async () => {
+    const secretName = name('hook')
+    await client.call('POST', '/v1/secrets', { name: secretName, value: 'a key of theirs' })
+    const to = await createStream(client, { n: 'integer' })
+    const config = { secret: { $secret: secretName }, header: 'X-Hub-Signature-256' }
+    const id = await connect(client, { connector_id: 'conn_webhook', config }, [], stream(to.id))
+    const headers = { 'content-type': 'application/json', 'content-length': '100' }
+    const slow = Array.from({ length: 32 }, () => {
+      const sent = request(`${service().apiUrl}/api/v1/ingest/${id}`, { method: 'POST', headers, agent: false })
+      sent.on('error', () => {})
+      sent.write('{')
+      return sent
+    })
+    const good = { 'X-Hub-Signature-256': sign('{"n":1}', 'a key of theirs') }
+    await eventually('the next one is refused', async () => {
+      const answer = await push(id, '{"n":1}', good)
+      return answer.status === 429 && answer.headers.get('retry-after') === '1'
+    })
+    for (const each of slow) each.destroy()
+    await eventually('the next one is taken', async () => (await push(id, '{"n":1}', good)).status === 202)
   })
 
   const hex = (secret: string, ...parts: string[]) => createHmac('sha256', secret).update(parts.join('')).digest('hex')

@@ -3,6 +3,7 @@ import type { Context } from 'koa'
 import { WebhookConfig, webhookConnector } from '../../../shared/connectors/webhook/connector.ts'
 import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
+import { createSomeAtATime } from '../some-at-a-time.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { isStorable } from '../../../shared/model/text.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
@@ -52,6 +53,21 @@ async function secretsOf(
   return values
 }
 
+/** Unsigned bodies of one pipeline that are read from one address at once, each of up to 1 MiB; more wait, unread. */
+const BODIES_AT_ONCE = 32
+const BODY_WAIT_MAX_MS = 5000
+
+/** Reads of bodies before their signatures are known, by pipeline and address. */
+export const createBodyReads = (waitMaxMs = BODY_WAIT_MAX_MS) =>
+  createSomeAtATime(
+    BODIES_AT_ONCE,
+    waitMaxMs,
+    () =>
+      new ServiceError('rate_limit_exceeded', 'the sender has too many requests at once, try again in a second', {
+        headers: { 'Retry-After': '1' },
+      }),
+  )
+
 const HEADER_BYTES_MAX = 4096
 
 /** The request headers to keep, encoded as record headers; undefined if there are none. */
@@ -90,22 +106,38 @@ function challengeIn({ values }: RawRecords): string | undefined {
   return type === 'url_verification' && typeof challenge === 'string' ? challenge : undefined
 }
 
-/** The pipeline that the request is signed for, and its body. Throws 401 for any other request. */
-async function authenticated(deps: Pick<Deps, 'db' | 'secretBox'>, ctx: Context, pipelineId: string) {
+/** The pipeline, which has this connector as its source; undefined for any other. */
+async function pushable(deps: Pick<Deps, 'db'>, pipelineId: string) {
   const row = isStorable(pipelineId) ? await findAnyPipeline(deps.db, pipelineId) : undefined
   const source = row?.definition.source
-  if (!row || source?.kind !== 'connector' || source.connector_id !== webhookConnector.id || row.status === 'deleting') throw refused()
-  const config = WebhookConfig.parse(source.config)
-  const body = await readBytes(ctx)
-  const secrets = await secretsOf(deps, row.account_id, config)
-  if (!isSigned(body, (name) => ctx.get(name), config, secrets, Date.now())) throw refused()
-  const account = await findAccount(deps.db, row.account_id)
-  if (!account) throw refused()
-  return { row, config, body, account }
+  if (!row || source?.kind !== 'connector' || source.connector_id !== webhookConnector.id || row.status === 'deleting') return undefined
+  return { row, config: WebhookConfig.parse(source.config) }
 }
 
-/** What `ingest` needs of the limiter: `signed` counts failures by address, `pushed` the request towards its account's quota. */
+/** The pipeline that the request is signed for, and its body. Throws 401 for any other request. */
+async function authenticated(deps: Pick<Deps, 'db' | 'secretBox'>, ctx: Context, pipelineId: string, limits: IngestLimits) {
+  await limits.assertFewFailed()
+  const found = await pushable(deps, pipelineId)
+  // A body may come as slowly as its sender likes, so it is no part of the attempt.
+  const body = found ? await limits.body(() => readBytes(ctx)) : Buffer.alloc(0)
+  return limits.signed(async () => {
+    if (!found) throw refused()
+    const { row, config } = found
+    const secrets = await secretsOf(deps, row.account_id, config)
+    if (!isSigned(body, (name) => ctx.get(name), config, secrets, Date.now())) throw refused()
+    const account = await findAccount(deps.db, row.account_id)
+    if (!account) throw refused()
+    return { row, config, body, account }
+  })
+}
+
+/**
+ * What `ingest` needs of the limits: `signed` counts failures by address, and `assertFewFailed` throws where there were too many; `body` lets
+ * a sender have only some bodies read at once; `pushed` counts the request towards its account's quota.
+ */
 export type IngestLimits = {
+  assertFewFailed(): Promise<void>
+  body<T>(read: () => Promise<T>): Promise<T>
   signed<T>(work: () => Promise<T>): Promise<T>
   pushed(accountId: string, perSecond: number): Promise<void>
 }
@@ -117,7 +149,7 @@ export async function ingest(
   pipelineId: string,
   limits: IngestLimits,
 ): Promise<Reply> {
-  const { row, config, body, account } = await limits.signed(() => authenticated(deps, ctx, pipelineId))
+  const { row, config, body, account } = await authenticated(deps, ctx, pipelineId, limits)
   assertActive(account)
   await limits.pushed(account.id, quotasOfAccount(account).pushed_requests_per_second)
   const records = await recordsOf(ctx, body)

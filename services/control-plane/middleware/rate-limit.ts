@@ -31,6 +31,8 @@ export type RateLimit = {
    * many.
    */
   guarded<T>(kind: GuardedKind, key: string, work: () => Promise<T>): Promise<T>
+  /** Throws 429 where there were too many failures, without counting an attempt. */
+  assertFewFailed(kind: GuardedKind, key: string): Promise<void>
 }
 
 /** Failures per minute and address: with a secret for one API key, and with a signature for one pipeline. */
@@ -137,6 +139,11 @@ export function createRateLimit(
     })
   }
 
+  async function assertFewFailed(kind: GuardedKind, key: string): Promise<void> {
+    const known = await failures[kind].get(key)
+    if (known && known.consumedPoints >= FAILURES[kind]) throw tooManyFailed(known)
+  }
+
   return {
     account: (ctx, caller) =>
       caller.session ? consume(ctx, sessions, caller.accountId) : consume(ctx, byType[caller.accountType], caller.accountId),
@@ -144,5 +151,6 @@ export function createRateLimit(
     page: (ctx) => consume(ctx, pages, addressOf(ctx)),
     pushed,
     guarded,
+    assertFewFailed,
   }
 }
