@@ -16,7 +16,9 @@ export const AuditEntry = z
     address: z.string().nullable().describe('IP address that the request came from'),
     request_id: z.string(),
     status: z.number().int().nullable().describe('HTTP status of the response; null while, or if ever, it is unknown'),
-    before: Shown.describe('The resource before the request, as its GET shows it'),
+    before: Shown.describe(
+      'The resource before the request, as its GET shows it; with `left_out` in place of most of it where it is large, or the day’s room is used up',
+    ),
     after: Shown.describe('The resource after the request, without secrets'),
   })
   .meta({ id: 'AuditEntry' })

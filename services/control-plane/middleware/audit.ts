@@ -2,7 +2,6 @@
  * Writes the audit log: an entry before a request changes anything, completed with its outcome. An entry without one tells of a request
  * whose process died. A resource is shown as its GET shows it, which never includes a secret's value.
  */
-import { createHash } from 'node:crypto'
 import { newId } from '../../../shared/model/ids.ts'
 import type { Contract } from '../../../shared/api/operation.ts'
 import { ERROR_CODES } from '../../../shared/errors/codes.ts'
@@ -10,6 +9,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { ServiceError } from '../service-error.ts'
 import { completeAudit, insertAudit } from '../store/audit.ts'
 import type { Caller, Deps, Reply } from '../deps.ts'
+import { createSnapshots, isBody } from './audit-snapshots.ts'
 
 /** Where a request came from. */
 export type Origin = { address: string; requestId: string }
@@ -17,27 +17,10 @@ export type Origin = { address: string; requestId: string }
 /** Whether requests of the operation are in the audit log. */
 export const isAudited = ({ method, isUnaudited }: Contract): boolean => method !== 'GET' && isUnaudited !== true
 
-type Body = Record<string, unknown>
-
-const isBody = (value: unknown): value is Body =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array)
-
-/** Of a resource as it is kept in an entry: what is larger is told by its hash. */
-const SNAPSHOT_BYTES_MAX = 8 << 10
-
-/** The resource as an entry keeps it. */
-function snapshotOf(body: unknown): Body | null {
-  if (!isBody(body)) return null
-  const text = JSON.stringify(body)
-  if (text.length <= SNAPSHOT_BYTES_MAX) return body
-  const { id, name } = body
-  return { id, name, left_out: { characters: text.length, sha256: createHash('sha256').update(text).digest('hex') } }
-}
-
 /** The answer without the members that are shown only once. */
-function withoutSecrets({ secretMembers = [] }: Contract, body: unknown): Body | null {
+function withoutSecrets({ secretMembers = [] }: Contract, body: unknown): unknown {
   if (!isBody(body)) return null
-  return snapshotOf(Object.fromEntries(Object.entries(body).filter(([name]) => !secretMembers.includes(name))))
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !secretMembers.includes(name)))
 }
 
 /** The id of what an answer created. */
@@ -109,6 +92,7 @@ export function createAudit(deps: Deps, operations: readonly Shows[]) {
     }
   }
 
+  const snapshotOf = createSnapshots(Date.now)
   const mayLogRefusal = atMost(REFUSALS_PER_MINUTE)
 
   return {
@@ -142,7 +126,7 @@ export function createAudit(deps: Deps, operations: readonly Shows[]) {
     ): Promise<Reply> {
       const entry = entryOf(contract, caller, origin, resourceId)
       const { id, resource_id: resource } = entry
-      const before = resourceId === undefined ? null : snapshotOf(await shown(contract, caller, resourceId))
+      const before = resourceId === undefined ? null : snapshotOf(caller.accountId, await shown(contract, caller, resourceId))
       await insertAudit(deps.db, { ...entry, status: null, before, after: null })
       const complete = (status: number, resource_id: string | null, after: unknown) =>
         completeAudit(deps.db, id, { status, resource_id, after }).catch((error: unknown) =>
@@ -152,7 +136,7 @@ export function createAudit(deps: Deps, operations: readonly Shows[]) {
         const reply = await work()
         const subject = resource ?? idIn(reply.body)
         const after = resourceId === undefined ? reply.body : await shown(contract, caller, resourceId).catch(() => undefined)
-        await complete(reply.status, subject, withoutSecrets(contract, after))
+        await complete(reply.status, subject, snapshotOf(caller.accountId, withoutSecrets(contract, after)))
         return reply
       } catch (error) {
         // What is not refused may have happened in part.

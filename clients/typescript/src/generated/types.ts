@@ -50,7 +50,7 @@ export type AuditEntry = {
   /** IP address that the request came from */ address: string | null
   request_id: string
   /** HTTP status of the response; null while, or if ever, it is unknown */ status: number | null
-  /** The resource before the request, as its GET shows it */ before: JsonObject | null
+  /** The resource before the request, as its GET shows it; with `left_out` in place of most of it where it is large, or the day’s room is used up */ before: JsonObject | null
   /** The resource after the request, without secrets */ after: JsonObject | null
 }
 
