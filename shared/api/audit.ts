@@ -28,7 +28,7 @@ export const listAuditContract = contract({
   id: 'listAudit',
   method: 'GET',
   path: '/audit',
-  summary: 'Who changed what, when and from where; the newest first',
+  summary: 'Who changed what, when and from where, with resources of every kind, whatever other scopes the caller has; the newest first',
   tag: 'Authentication',
   scope: 'audit:read',
   request: {

@@ -173,6 +173,13 @@ describe('the audit log', () => {
     expect(entries.at(-1)).toMatchObject({ actor, after: null })
   })
 
+  it('shows resources of every kind to a key with audit:read alone', async () => {
+    const { client } = await openAccount('enterprise')
+    const { client: reader } = await keyed(client, ['audit:read'])
+    const { id } = await createStream(client, { n: 'integer' })
+    expect((await log(reader, `&resource_id=${id}`))[0]).toMatchObject({ operation: 'createStream', after: { id } })
+  })
+
   it('is only appended to', async () => {
     const { account, client } = await openAccount('enterprise')
     await createStream(client, { n: 'integer' })

@@ -109,7 +109,7 @@ export function createResources(transport: Transport) {
       delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/keys/${segment(id)}`, { ...options }),
     },
     audit: {
-      /** Who changed what, when and from where; the newest first. */
+      /** Who changed what, when and from where, with resources of every kind, whatever other scopes the caller has; the newest first. */
       list: (query: AuditListQuery = {}, options: RequestOptions = {}) => call<T.ListAuditResponse>('GET', '/audit', { query, ...options }),
     },
     smartmodules: {

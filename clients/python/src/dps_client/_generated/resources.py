@@ -41,7 +41,7 @@ class Audit:
         self._transport = transport
 
     def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[types.TimeSort, None] = None, resource_id: Union[str, None] = None, actor: Union[str, None] = None, operation: Union[str, None] = None) -> types.ListAuditResponse:
-        """Who changed what, when and from where; the newest first."""
+        """Who changed what, when and from where, with resources of every kind, whatever other scopes the caller has; the newest first."""
         return cast("types.ListAuditResponse", self._transport.call("GET", "/audit", query={"page": page, "page_size": page_size, "cursor": cursor, "sort": sort, "resource_id": resource_id, "actor": actor, "operation": operation}))
 
 
