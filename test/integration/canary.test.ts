@@ -1,4 +1,5 @@
 /** A version tried beside the running one: its differences are counted and shown, it is promoted, or rolled back by itself. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
@@ -67,7 +68,7 @@ async function setUp(next: ReturnType<typeof adds>) {
     Array.from({ length: 30 }, (_, n) => ({ n })),
   )
   await waitForTotal(client, to.id, 30)
-  return { id, module, from, to }
+  return { id, module, from, to, deploy }
 }
 const canaryOf = async (id: string) => (await client.call<Canary>('GET', `/v1/pipelines/${id}/canary`)).body
 const patch = (id: string, canary: object | null) =>
@@ -221,6 +222,26 @@ describe('a canary with a share', () => {
     const out = await outOf(to.id)
     for (const { n } of numbers(1000, 200)) expect(out.get(n)).toBe(`${n + 1}.0`)
     expect((await client.call('POST', `/v1/pipelines/${id}/canary/promote`)).status).toBe(409)
+  })
+
+  it('is not judged by what the one before it did', async () => {
+    const { id, from, to, deploy } = await setUp(FAILS_BEYOND_5)
+    await deploy(ALL_DIFFER)
+    expect((await patch(id, { step: 1, version: '1.0.1', share: 0.4 })).status).toBe(200)
+    await waitForRevision(client, id, 2)
+    await write(client, from.id, numbers(1000, 50))
+    await eventually('it is rolled back', async () => (await canaryOf(id)).status === 'rolled_back', 30_000)
+    await waitForTotal(client, to.id, 80)
+    expect((await patch(id, { step: 1, version: '1.0.2', share: 0.4 })).status).toBe(200)
+    await waitForRevision(client, id, 4)
+    // What the tasks say is looked at within this time.
+    await sleep(6000)
+    expect(await canaryOf(id)).toMatchObject({ status: 'comparing', handled: 0, handled_failed: 0 })
+    await write(client, from.id, numbers(2000, 50))
+    await waitForTotal(client, to.id, 130)
+    const its = numbers(2000, 50).filter(({ n }) => isIts(n)).length
+    await eventually('the tasks report what it handled', async () => (await canaryOf(id)).handled === its)
+    expect(await canaryOf(id)).toMatchObject({ status: 'comparing', handled_failed: 0 })
   })
 
   it('may fail as many as it was allowed to: they are dead letters with its version', async () => {

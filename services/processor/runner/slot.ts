@@ -55,14 +55,15 @@ function rateOf(slot: Slot, done: number, nowMs: number): number {
   return slot.recordsBefore.rate
 }
 
-/** The state of the slot's task as reported to the control plane; for a task that has ended, how it ended. */
-export function observe(slot: Slot, measures: Measure[], processorId: string, nowMs: number): ObservedTask {
+/** The state of the slot's task as reported to the control plane; for a task that has ended, how it ended. `measuresOf`: of a revision. */
+export function observe(slot: Slot, measuresOf: (revision: number) => Measure[], processorId: string, nowMs: number): ObservedTask {
   const view = slot.task?.view() ?? slot.lastView
+  const revision = view?.revision ?? slot.definition.revision
   return {
     ...runOf(slot.definition),
     ...slot.id,
     processor_id: processorId,
-    revision: view?.revision ?? slot.definition.revision,
+    revision,
     attempt: slot.definition.attempt,
     status: slot.end ?? (slot.task ? slot.task.view().status : 'starting'),
     reason: slot.failure ?? view?.reason ?? null,
@@ -71,7 +72,7 @@ export function observe(slot: Slot, measures: Measure[], processorId: string, no
     in_flight: slot.task ? (view?.inFlight ?? 0) : 0,
     held_back: slot.task !== undefined && (view?.heldBack ?? false),
     quarantined: slot.quarantined,
-    measures,
+    measures: measuresOf(revision),
     partitions: (view?.partitions ?? []).map(({ partition, position, end, steps, totals }) => ({
       partition,
       position: String(position),

@@ -45,7 +45,11 @@ export function openSlots(options: SlotsOptions): Slots {
     slot.task = undefined
     slots.delete(slot.key)
     options.telemetry.forget(runIdOf(slot.definition), slot.id)
-    if (!wantedOf(slot)) options.onEnded(slot.turn, observe({ ...slot, failure: null }, [], processorId, now()))
+    if (!wantedOf(slot))
+      options.onEnded(
+        slot.turn,
+        observe({ ...slot, failure: null }, () => [], processorId, now()),
+      )
     options.onChange()
   }
 
@@ -93,7 +97,10 @@ export function openSlots(options: SlotsOptions): Slots {
       reconcile()
     },
     observed: () =>
-      [...slots.values()].map((slot) => observe(slot, options.telemetry.measuresOf(runIdOf(slot.definition), slot.id), processorId, now())),
+      [...slots.values()].map((slot) => {
+        const measuresOf = (revision: number) => options.telemetry.measuresOf(runIdOf(slot.definition), slot.id, revision)
+        return observe(slot, measuresOf, processorId, now())
+      }),
     async close() {
       closed = true
       clearInterval(timer)

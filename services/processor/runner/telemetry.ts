@@ -13,8 +13,8 @@ import type { LanesOptions } from '../lane/lanes.ts'
 export type RunnerTelemetry = Pick<LanesOptions, 'onLog' | 'onMeasured'> & {
   /** A line of the task itself. */
   onTaskLog(definition: PipelineDefinition, id: TaskId, level: 'info' | 'warn', message: string): void
-  /** What the task's SmartModules have measured since the revision that it runs. */
-  measuresOf(runId: string, id: TaskId): Measure[]
+  /** What the task's SmartModules have measured since it runs this revision: nothing yet of one that has only just taken over. */
+  measuresOf(runId: string, id: TaskId, revision: number): Measure[]
   /** The task starts, or is gone: its numbers begin anew. */
   forget(runId: string, id: TaskId): void
   close(): void
@@ -88,7 +88,11 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
           own.set(name, { ...each })
       }
     },
-    measuresOf: (runId, id) => [...(measured.get(observedKey(runId, id))?.own.values() ?? [])],
+    measuresOf(runId, id, revision) {
+      const found = measured.get(observedKey(runId, id))
+      // Until its first round, a task that took over has the numbers of another revision's steps.
+      return found?.revision === revision ? [...found.own.values()] : []
+    },
     forget: (runId, id) => void measured.delete(observedKey(runId, id)),
     close() {
       clearInterval(timer)
