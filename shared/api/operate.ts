@@ -211,6 +211,10 @@ export const explainContract = contract({
       pipeline_id: Id,
       revision: z.number().int(),
       handled: z.boolean(),
+      uncertain: z
+        .string()
+        .optional()
+        .describe('What can’t be known: whether a canary, which was taken off at some record, handled this one or the running version'),
       dead_letter_ids: z.array(Id),
       redriven: z
         .boolean()

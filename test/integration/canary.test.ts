@@ -214,14 +214,30 @@ describe('a canary with a share', () => {
   it('that fails a record loses its keys before a record is lost to it', async () => {
     const { id, from, to } = await setUp(FAILS_BEYOND_5)
     expect((await patch(id, { step: 1, version: '1.0.1', share: 0.4 })).status).toBe(200)
-    await write(client, from.id, numbers(1000, 200))
+    await waitForRevision(client, id, 2)
+    const passing = numbers(0, 6).find(({ n }) => isIts(n))!
+    await write(client, from.id, [passing])
+    await waitForTotal(client, to.id, 31)
+    await write(client, from.id, numbers(1000, 199))
     await eventually('it is rolled back', async () => (await canaryOf(id)).status === 'rolled_back', 30_000)
     expect((await canaryOf(id)).status_reason).toMatch(/^was taken off by a task: |^failed \d+ of \d+ records /)
     await waitForRevision(client, id, 3)
     await waitForTotal(client, to.id, 230)
     const out = await outOf(to.id)
-    for (const { n } of numbers(1000, 200)) expect(out.get(n)).toBe(`${n + 1}.0`)
+    for (const { n } of numbers(1000, 199)) expect(out.get(n)).toBe(`${n + 1}.0`)
     expect((await client.call('POST', `/v1/pipelines/${id}/canary/promote`)).status).toBe(409)
+    type Explained = { revision: number; outcome: string; uncertain?: string; steps: { version: string }[] }
+    const explained = async (offset: number) =>
+      (await client.call<Explained>('GET', `/v1/pipelines/${id}/explain?partition=0&offset=${offset}`)).body
+    // It would have had a dead letter, or taken the canary off: the running version handled it.
+    const failing = await explained(31 + numbers(1000, 199).findIndex(({ n }) => isIts(n)))
+    expect([failing.outcome, failing.steps[0]!.version, failing.uncertain]).toEqual(['delivered', '1.0.0', undefined])
+    expect(await explained(30)).toMatchObject({
+      revision: 2,
+      outcome: 'delivered',
+      steps: [{ version: '1.0.1' }],
+      uncertain: expect.stringContaining('1.0.0 handled it in place of 1.0.1 if a task had taken the canary off by then'),
+    })
   })
 
   it('is not judged by what the one before it did', async () => {

@@ -256,12 +256,12 @@ export async function findDeadLetter(db: Queryable, pipelineId: string, id: stri
   )
 }
 
-type Failure = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset' | 'step' | 'error_code' | 'error_message' | 'status'>
+type Failure = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset' | 'step' | 'version' | 'error_code' | 'error_message' | 'status'>
 
 /** The dead letters of one source record, oldest failure first. */
 export async function listDeadLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<Failure[]> {
   return db('dead_letters')
-    .select('letter_partition', 'letter_offset', 'step', 'error_code', 'error_message', 'status')
+    .select('letter_partition', 'letter_offset', 'step', 'version', 'error_code', 'error_message', 'status')
     .where({ pipeline_id: pipelineId, partition, record_offset: offset })
     .whereNot('status', 'copy')
     .orderBy('failed_at')

@@ -63,12 +63,14 @@ function asJson(source: SourceRecord, decode: Decode | undefined): SourceRecord 
   }
 }
 
+/** The step (from 0) whose canary has the record's key, as long as no task has taken it off; -1 if there is none. */
+export const canaryStepOf = ({ steps }: Pick<Chain, 'steps'>, { offset, record }: SourceRecord): number =>
+  steps.findIndex(({ canary }) => canary && isOfCanary(record.key, offset, canary.share))
+
 /** The chain with the versions that handle this record: a canary's, where it has the record's key. */
-export function versionsFor<T extends Chain>(chain: T, { offset, record }: SourceRecord): T {
-  const steps = chain.steps.map((step) =>
-    step.canary && isOfCanary(record.key, offset, step.canary.share) ? { ...step, ...step.canary } : step,
-  )
-  return { ...chain, steps }
+export function versionsFor<T extends Chain>(chain: T, source: SourceRecord): T {
+  const at = canaryStepOf(chain, source)
+  return { ...chain, steps: chain.steps.map((step, index) => (index === at ? { ...step, ...step.canary } : step)) }
 }
 
 /** Throws ServiceError `conflict` when the chain does not start. Of a chain that does not return, the records before are shown. */

@@ -294,6 +294,7 @@ export type ExplainRecordResponse = {
   /** Opaque id */ pipeline_id: string
   revision: number
   handled: boolean
+  /** What can’t be known: whether a canary, which was taken off at some record, handled this one or the running version */ uncertain?: string
   dead_letter_ids: string[]
   /** Its dead letters have all been redriven since: what became of it then is what the running revision makes of it */ redriven: boolean
 }

@@ -2,12 +2,26 @@
 import { explainContract, previewContract } from '../../../../shared/api/operate.ts'
 import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from '../../service-error.ts'
 import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
-import { findRevision, listLedger } from '../../store/pipelines.ts'
+import { findCanary } from '../../store/canaries.ts'
+import { findRevision, listLedger, listObserved, listRevisions, type PipelineRow, type RevisionRow } from '../../store/pipelines.ts'
 import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
-import { traceThrough, versionsFor } from '../../trace/trace.ts'
+import { endedAfter, traceAsHandled } from '../../trace/as-handled.ts'
+import { canaryStepOf, traceThrough, type SourceRecord } from '../../trace/trace.ts'
+import type { Deps } from '../../deps.ts'
+import { handledBy } from '../../reconciler/canary-share.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 import { assertChainStarts, resolveSteps } from '../../definitions/resolve-steps.ts'
+
+/** Whether the canary that has the record's key in this revision was ended, or a task has taken it off. */
+async function isCanaryOff({ db }: Pick<Deps, 'db'>, pipeline: PipelineRow, own: RevisionRow, record: SourceRecord): Promise<boolean> {
+  const at = canaryStepOf(own.definition, record)
+  if (at < 0) return false
+  const hasEnded = endedAfter(await listRevisions(db, pipeline.id), own.revision, at)
+  if (hasEnded !== undefined) return hasEnded
+  const row = await findCanary(db, pipeline.id)
+  return row !== undefined && handledBy(row, pipeline, await listObserved(db, pipeline.id)).isOff
+}
 
 export const explain = operation(explainContract, async (deps, caller, { params, query }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
@@ -29,18 +43,23 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   const revisionNumber = (handled ? entries.at(-1)?.revision : undefined) ?? pipeline.revision
   const revision = await findRevision(deps.db, pipeline.id, revisionNumber)
   if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is no longer known`)
-  const [trace] = await traceThrough(deps, versionsFor(revision.definition, record), [record])
   await deps.deadLetters.catchUp(pipeline)
   const deadLetters = await listDeadLettersOf(deps.db, pipeline.id, query.partition, query.offset)
+  const { trace, uncertain } = await traceAsHandled(deps, revision.definition, record, {
+    letters: deadLetters,
+    isHandled: handled,
+    mayBeOff: await isCanaryOff(deps, pipeline, revision, record),
+  })
   // The chain delivered the record, but the sink refused it.
-  const refused = deadLetters.find(({ step }) => step > revision.definition.steps.length && trace!.outcome === 'delivered')
+  const refused = deadLetters.find(({ step }) => step > revision.definition.steps.length && trace.outcome === 'delivered')
   return {
     status: 200,
     body: {
       pipeline_id: pipeline.id,
       revision: revisionNumber,
       handled,
-      ...trace!,
+      ...trace,
+      ...(uncertain === undefined ? {} : { uncertain }),
       ...(refused
         ? { outcome: 'dead_letter' as const, reason: `the sink refused the record (${refused.error_code}): ${refused.error_message}` }
         : {}),

@@ -298,6 +298,7 @@ ExplainRecordResponse = TypedDict("ExplainRecordResponse", {
     "pipeline_id": "str",
     "revision": "int",
     "handled": "bool",
+    "uncertain": "NotRequired[str]",
     "dead_letter_ids": "List[str]",
     "redriven": "bool",
 })
