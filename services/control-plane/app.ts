@@ -129,7 +129,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       const guarded = <T>(work: () => Promise<T>) => guardedFor(ctx)(caller.actorId, work)
       const own = isAudited(contract) ? deps : untilClientLeaves(deps, ctx)
       const handled = (keyed?: KeyedWrite) =>
-        handle(own, { ...caller, audited, guarded, ...(records ? { records, keyed } : {}) }, input as never)
+        handle(own, { ...caller, audited, guarded, ...(records ? { records, keyed } : {}), ...textOf(ctx, contract) }, input as never)
       const work = (keyed?: KeyedWrite) =>
         isAudited(contract) ? audit.during(contract, caller, origin, resourceId, () => handled(keyed)) : handled(keyed)
       const key = ctx.get('Idempotency-Key')
@@ -261,6 +261,9 @@ async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | 
     ctx.request.body = withDigits(ctx.request.rawBody, ctx.request.body, contract.exactMembers)
   return undefined
 }
+
+const textOf = (ctx: Context, { passesTextOn }: Contract): { text?: string } =>
+  passesTextOn && typeof ctx.request.rawBody === 'string' ? { text: ctx.request.rawBody } : {}
 
 /** bodyParser only returns text: decoded as `binary` (Latin-1), it keeps every byte and can be turned back into a Buffer. */
 async function readRecords(ctx: Context, limit: string): Promise<RawRecords | undefined> {

@@ -69,6 +69,7 @@ export type Caller = {
   scopes: readonly Scope[]
   /** The If-Match header, if given. */ ifMatch?: string
   /** The body's records as received, for operations that pass them on. */ records?: RawRecords
+  /** The body's text, for operations that use members of it byte for byte. */ text?: string
   /** Set for requests with an Idempotency-Key. */ keyed?: KeyedWrite
   /** Of a member who is signed in. */ session?: ActiveSession & { tokenHash: Buffer }
   /** Counts failures to prove who one is, and refuses after too many. */

@@ -38,8 +38,10 @@ export type Contract = {
   isLarge?: boolean
   /** The records (the body's member `records`, or its lines) are written byte for byte as received. */
   passesRecordsOn?: boolean
-  /** Members of the body whose numbers keep all their digits (`parseExactly`), as paths with `*` for any element. */
+  /** Members of the body whose numbers stay as they are written (`parseAsWritten`), as paths with `*` for any element. */
   exactMembers?: readonly string[]
+  /** The handler gets the body's text too, for members that are used byte for byte. */
+  passesTextOn?: boolean
   /** The body's documented schema, where the handler validates the body itself. */
   documentedBody?: z.ZodType
   request: { params?: z.ZodObject; query?: z.ZodObject; body?: z.ZodType }

@@ -117,7 +117,7 @@ export const ModuleTest = z
     failures: z.array(z.string()).max(LIMITS.preview_records_max).default([]).describe('Messages of the records that fail, in order'),
   })
   .meta({ id: 'ModuleTest' })
-/** Members of a test whose numbers keep all their digits. */
+/** Members of a test whose numbers stay as they are written. */
 export const EXACT_IN_TESTS = ['/records/*/value', '/out'] as const
 /** A validated test with its defaults filled in. */
 export type ModuleTest = z.output<typeof ModuleTest>
@@ -142,6 +142,7 @@ export const testSmartModuleContract = contract({
   scope: 'smartmodules:read',
   isUnaudited: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
+  passesTextOn: true,
   exactMembers: ['/records/*/value'],
   mayConflict: true,
   request: {

@@ -18,6 +18,16 @@ export function parseExactly(text: string): unknown {
   return JSON.parse(text, keep)
 }
 
+/**
+ * The parsed document with every number as it is written: 5.0 stays 5.0. For what is printed again; `parseExactly` is for what is read. Throws
+ * a SyntaxError for text that is not JSON.
+ */
+export function parseAsWritten(text: string): unknown {
+  const keep = (_name: string, value: unknown, context?: { source?: string }): unknown =>
+    typeof value === 'number' && context?.source !== undefined && String(value) !== context.source ? rawJSON(context.source) : value
+  return JSON.parse(text, keep)
+}
+
 /** An integer for `JSON.stringify`: a number where JavaScript holds it exactly, else raw JSON with all its digits. */
 export const exactInteger = (value: bigint): unknown =>
   value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : rawJSON(String(value))

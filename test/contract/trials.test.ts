@@ -67,6 +67,39 @@ describe('a trial', () => {
     ])
   })
 
+  it('gives SmartModules the bytes of given records, as a topic would', async () => {
+    const values = ['{ "a": 5.0,"b":1e2, "c":-0.0,\n"2":1,"1":2,"a":5.0 }', '"\\u0041\\ud800"', ' [ 1.0 ]', '-0', '"ß"']
+    const processors = [{ module_id: 'dps/cel', config: { filter: 'true' } }]
+    const body = `{"processors":${JSON.stringify(processors)},"records":[${values.map((value) => `{"key":"k", "value" :${value}}`).join(' , ')}]}`
+    const { status, body: answer } = await client.call<Traced>('POST', '/v1/smartmodules/test', body)
+    expect(status).toBe(200)
+    const seen = answer.records.map(({ input }) => Buffer.from(input.value.base64, 'base64').subarray(FRAMING_BYTES).toString())
+    expect(seen).toEqual(values.map((value) => value.trim()))
+    const half = [{ module_id: 'dps/cel', config: { set: { half: 'value.a / 2' } } }]
+    const { body: halved } = await client.call<Traced>(
+      'POST',
+      '/v1/smartmodules/test',
+      `{"processors":${JSON.stringify(half)},"records":[{"value":{"a":5.0}}]}`,
+    )
+    expect(outputs(halved)).toEqual([[{ a: 5, half: 2.5 }]])
+  })
+
+  it('keeps the numbers of tests as they are written, for later versions too', async () => {
+    const code = `import { Record, Path, Segment } from 'dps'
+const n = new Path('n')
+const text = new Segment('text')
+export function map(record: Record): void {
+  const slice = record.find(n)
+  record.setText(text, String.UTF8.decodeUnsafe(slice.start, slice.end - slice.start))
+}`
+    const upload = { name: unique('written'), source: source(code) }
+    const tests = '[{"records":[{"value":{"n":5.0}},{"value":{"n":1e2}}],"out":[{"n":5,"text":"5.0"},{"n":100,"text":"1e2"}]}]'
+    const first = await client.call('POST', '/v1/smartmodules', `${JSON.stringify(upload).slice(0, -1)},"tests":${tests}}`)
+    expect([first.status, first.body]).toEqual([201, expect.anything()])
+    const next = await client.call('POST', '/v1/smartmodules', upload)
+    expect([next.status, next.body]).toEqual([201, expect.anything()])
+  })
+
   it('shows what a SmartModule logged for each record, and how long it took', async () => {
     const code = `import { Record, Path, log, textOf } from 'dps'
 const n = new Path('n')

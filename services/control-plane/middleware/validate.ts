@@ -1,7 +1,7 @@
 /** Turns zod issues into faults with JSON pointers, and checks what zod does not: nesting, and integers that JavaScript rounds. */
 import type { ZodError, z } from 'zod'
 import { invalidRequest, type Detail } from '../service-error.ts'
-import { doubleOf, isRawJSON, parseExactly } from '../../../shared/model/exact-json.ts'
+import { doubleOf, isRawJSON, parseAsWritten } from '../../../shared/model/exact-json.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 
 /** A path as a JSON pointer (RFC 6901). */
@@ -46,7 +46,7 @@ const isBelow = (at: readonly PropertyKey[], pattern: readonly string[]): boolea
   at.length >= pattern.length && pattern.every((part, index) => part === '*' || part === at[index])
 
 /**
- * The body with its numbers as JavaScript's own, but for those of the `exactMembers`, which keep all digits. Throws 400 naming every other
+ * The body with its numbers as JavaScript's own, but for those of the `exactMembers`, which stay as they are written. Throws 400 naming every other
  * integer that JavaScript rounds: a different number would be stored.
  */
 export function withDigits(text: string, body: unknown, exactMembers: readonly string[] = []): unknown {
@@ -64,7 +64,7 @@ export function withDigits(text: string, body: unknown, exactMembers: readonly s
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plain(each, [...at, name])]))
   }
-  const read = plain(parseExactly(text), [])
+  const read = plain(parseAsWritten(text), [])
   if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
   return read
 }

@@ -1,5 +1,5 @@
 /** SmartModules, their immutable versions, and the content-addressed binaries. */
-import { parseExactly } from '../../../shared/model/exact-json.ts'
+import { parseAsWritten } from '../../../shared/model/exact-json.ts'
 import { definitionKeys } from '../../../shared/model/definition.ts'
 import { createHash } from 'node:crypto'
 import type { ModuleTest } from '../../../shared/api/smartmodules.ts'
@@ -71,17 +71,17 @@ export async function findSmartModuleReferred(db: Queryable, accountId: string, 
 }
 
 type RowWithTests = VersionRow & { tests_text: string | null }
-/** The versions with their tests as text: parsed by the driver, their numbers would lose digits. */
+/** The versions with their tests as text: parsed by the driver, their numbers would not stay as they were written. */
 export const versionsWithTests = (db: Queryable) =>
   db<RowWithTests>('smartmodule_versions').select<RowWithTests[]>('*', db.raw('tests::text AS tests_text'))
 
-/** A version with all digits of its tests. */
+/** A version, with its tests' numbers as they were written. */
 export const versionOf = ({ tests_text, ...row }: RowWithTests): VersionRow => ({
   ...row,
-  tests: tests_text === null ? null : (parseExactly(tests_text) as ModuleTest[]),
+  tests: tests_text === null ? null : (parseAsWritten(tests_text) as ModuleTest[]),
 })
 
-/** One version of a SmartModule, with all digits of its tests; undefined if it does not exist. */
+/** One version of a SmartModule, with its tests' numbers as they were written; undefined if it does not exist. */
 export async function findVersion(db: Queryable, smartModuleId: string, version: string): Promise<VersionRow | undefined> {
   const [row] = await versionsWithTests(db).where({ smartmodule_id: smartModuleId, version })
   return row && versionOf(row)

@@ -9,7 +9,7 @@ import { invalidRequest, ServiceError, type Detail } from '../../service-error.t
 import { JSON_ENDS, traceThrough } from '../../trace/trace.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { operation } from '../operation.ts'
-import { givenRecords, UNDEPLOYED } from './given-records.ts'
+import { givenRecords, UNDEPLOYED, valueTexts } from './given-records.ts'
 import { streamRecords } from '../../trace/stream-records.ts'
 import { inspectUpload } from './upload.ts'
 
@@ -74,7 +74,11 @@ export const testSmartModule = operation(testSmartModuleContract, async (deps, c
   details.push(...(await chainFaults(deps, owner, steps, details.length > 0, binaries)))
   if (details.length > 0) throw invalidRequest(details)
   const { records, isCut, codec } = body.records
-    ? { records: givenRecords(body.records), isCut: false, codec: undefined }
+    ? {
+        records: givenRecords(body.records, caller.text === undefined ? [] : valueTexts(caller.text, body.records.length)),
+        isCut: false,
+        codec: undefined,
+      }
     : await streamRecords(deps, caller, body, body.stream_id ?? '', body.processors.length)
   const chain = {
     account_id: caller.accountId,
