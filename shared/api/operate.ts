@@ -192,6 +192,14 @@ export const Trace = z
 /** A trace as the API returns it. */
 export type Trace = z.output<typeof Trace>
 
+/** What an answer with traces says of records that have none. */
+export const NotRun = z
+  .number()
+  .int()
+  .min(1)
+  .optional()
+  .describe('So many of the last records were not run: a step did not return for the one before them, or the time for all was over')
+
 /** `GET …/explain`: returns 200 with the trace of one record through the revision that handled it. */
 export const explainContract = contract({
   id: 'explainRecord',
@@ -249,6 +257,7 @@ export const previewContract = contract({
     200: z.object({
       pipeline_id: Id,
       records: z.array(Trace),
+      not_run: NotRun,
       truncated: z.literal(true).optional().describe('There are fewer records than requested, because they reached a size limit'),
     }),
   },

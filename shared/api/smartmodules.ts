@@ -4,7 +4,7 @@ import { LIMITS } from '../model/limits.ts'
 import { isStorable } from '../model/text.ts'
 import { HOST_PATTERN } from '../model/plug-in-requests.ts'
 import { Description, Flag, IdParams, JsonObject, ListQuery, listOf, Name, Reference, SmartModuleKind, TimeSort } from './common.ts'
-import { Trace } from './operate.ts'
+import { NotRun, Trace } from './operate.ts'
 import { StreamPlace } from './pipelines.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
@@ -170,6 +170,7 @@ export const testSmartModuleContract = contract({
   responses: {
     200: z.object({
       records: z.array(Trace),
+      not_run: NotRun,
       truncated: z.literal(true).optional().describe('There are fewer records than requested, because they reached a size limit'),
     }),
   },

@@ -22,6 +22,7 @@ export function map(record: Record): void {
 `
 type Step = { module: string; outcome: string; out: { value: { json: unknown } }[]; error: { code: string; message: string } | null }
 type Traced = {
+  not_run?: number
   records: {
     outcome: string
     reason: string
@@ -177,12 +178,16 @@ export function filter(record: Record): bool {
     expect(await paths({ processors: Array.from({ length: 5 }, () => ({ source: source(DOUBLE) })), records })).toEqual(['/processors'])
   })
 
-  it('ends with what is known of a source that never returns', { timeout: 60_000 }, async () => {
+  it('ends with what is known of a source that never returns', { timeout: 120_000 }, async () => {
     const code = `import { Record } from 'dps'\nexport function filter(record: Record): bool {\n  while (record.offset == 1) {}\n  return true\n}`
     const { status, body } = await trial({ processors: [{ source: source(code) }], records: [{ value: 1 }, { value: 2 }, { value: 3 }] })
     expect(status).toBe(200)
     expect(body.records.map(({ outcome }) => outcome)).toEqual(['delivered', 'dead_letter'])
     expect(body.records[1]!.steps[0]!.error!.code).toBe('module_timeout')
+    expect(body.not_run).toBe(1)
+    const tests = [{ records: [{ value: 1 }, { value: 2 }, { value: 3 }], out: [1, 2, 3] }]
+    const refused = await client.call('POST', '/v1/smartmodules', { name: unique('hangs'), source: source(code), tests })
+    expect(refused.body.error!.details).toEqual([{ path: '/tests/0/records/1', message: expect.stringContaining('does not return') }])
   })
 
   it('needs streams:read for a stream, and sees no other account’s', async () => {

@@ -80,6 +80,10 @@ export async function traceThrough(deps: TraceDeps, chain: Chain, found: SourceR
   return [...traced, ...(hanging ? [hanging] : [])].map((each, index) => describe(chain, records[index]!, each, room))
 }
 
+/** For an answer: how many of the last records have no trace, where some have none. */
+export const notRun = (records: readonly SourceRecord[], traces: readonly Trace[]): { not_run?: number } =>
+  traces.length < records.length ? { not_run: records.length - traces.length } : {}
+
 export type TraceDeps = Pick<Deps, 'db' | 'cacheFolder' | 'workshop' | 'connectorDefaults'>
 /** `records` as the chain saw them; `traced`: what it did with the first of them; `hanging`: the one after these, where it did not return. */
 export type RunTrace = { records: SourceRecord[]; traced: Traced[]; hanging: Traced | undefined }

@@ -851,6 +851,7 @@ export type PlannedEffect = 'live' | 'reopen' | 'replace'
 export type PreviewPipelineResponse = {
   /** Opaque id */ pipeline_id: string
   records: Trace[]
+  /** So many of the last records were not run: a step did not return for the one before them, or the time for all was over */ not_run?: number
   /** There are fewer records than requested, because they reached a size limit */ truncated?: true
 }
 
@@ -1106,6 +1107,7 @@ export type TestSmartModuleRequest = {
 
 export type TestSmartModuleResponse = {
   records: Trace[]
+  /** So many of the last records were not run: a step did not return for the one before them, or the time for all was over */ not_run?: number
   /** There are fewer records than requested, because they reached a size limit */ truncated?: true
 }
 

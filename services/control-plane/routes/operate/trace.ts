@@ -6,7 +6,7 @@ import { findCanary } from '../../store/canaries.ts'
 import { findRevision, listLedger, listObserved, listRevisions, type PipelineRow, type RevisionRow } from '../../store/pipelines.ts'
 import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
 import { endedAfter, traceAsHandled } from '../../trace/as-handled.ts'
-import { canaryStepOf, traceThrough, type SourceRecord } from '../../trace/trace.ts'
+import { canaryStepOf, notRun, traceThrough, type SourceRecord } from '../../trace/trace.ts'
 import type { Deps } from '../../deps.ts'
 import { handledBy } from '../../reconciler/canary-share.ts'
 import { getPipeline } from '../get-pipeline.ts'
@@ -86,5 +86,8 @@ export const preview = operation(previewContract, async (deps, caller, { params,
         })()
   const { records, isCut } = await chooseRecords(deps, layout, partitions, from, limit, steps.length)
   const traces = await traceThrough(deps, { ...pipeline.definition, steps }, records)
-  return { status: 200, body: { pipeline_id: pipeline.id, records: traces, ...(isCut ? { truncated: true as const } : {}) } }
+  return {
+    status: 200,
+    body: { pipeline_id: pipeline.id, records: traces, ...notRun(records, traces), ...(isCut ? { truncated: true as const } : {}) },
+  }
 })

@@ -13,6 +13,7 @@ export type Candidate = Pick<Step, 'sha256' | 'kind' | 'extism_function' | 'inpu
   binary: Uint8Array
 }
 
+const NOT_RUN = 'the version does not return for this record, or not in the time that all have: the ones after it were not run'
 const SHOWN_MAX = 200
 const shown = (value: unknown): string => {
   const text = JSON.stringify(value) ?? 'nothing'
@@ -43,6 +44,11 @@ export async function testFaults(
     const chain = { account_id: accountId, pipeline_id: 'test', steps: [step], ...JSON_ENDS }
     try {
       const traces = await traceThrough(deps, chain, givenRecords(records), new Map([[candidate.sha256, binary]]))
+      if (traces.length < records.length) {
+        // What is missing of the output says nothing then.
+        details.push({ path: `/tests/${index}/records/${traces.length - 1}`, message: NOT_RUN })
+        continue
+      }
       details.push(
         ...difference(`/tests/${index}/out`, valuesOf(traces), out),
         ...difference(

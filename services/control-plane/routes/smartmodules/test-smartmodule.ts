@@ -6,7 +6,7 @@ import { streamConnector } from '../../../../shared/connectors/stream/connector.
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { chainFaults, resolveSteps, type ResolvedStep } from '../../definitions/resolve-steps.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
-import { JSON_ENDS, traceThrough } from '../../trace/trace.ts'
+import { JSON_ENDS, notRun, traceThrough } from '../../trace/trace.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { operation } from '../operation.ts'
 import { givenRecords, UNDEPLOYED, valueTexts } from './given-records.ts'
@@ -88,5 +88,5 @@ export const testSmartModule = operation(testSmartModuleContract, async (deps, c
     source: { ...JSON_ENDS.source, codec },
   }
   const traces = await traceThrough(deps, chain, records, binaries)
-  return { status: 200, body: { records: traces, ...(isCut ? { truncated: true as const } : {}) } }
+  return { status: 200, body: { records: traces, ...notRun(records, traces), ...(isCut ? { truncated: true as const } : {}) } }
 })

@@ -874,6 +874,7 @@ PlannedEffect = Literal["live", "reopen", "replace"]
 PreviewPipelineResponse = TypedDict("PreviewPipelineResponse", {
     "pipeline_id": "str",
     "records": "List[Trace]",
+    "not_run": "NotRequired[int]",
     "truncated": "NotRequired[Literal[True]]",
 })
 
@@ -1164,6 +1165,7 @@ TestSmartModuleRequest = TypedDict("TestSmartModuleRequest", {
 
 TestSmartModuleResponse = TypedDict("TestSmartModuleResponse", {
     "records": "List[Trace]",
+    "not_run": "NotRequired[int]",
     "truncated": "NotRequired[Literal[True]]",
 })
 
