@@ -236,6 +236,27 @@ describe('the tests of a SmartModule', () => {
     expect((await deploy({ name, source: source(code.replace('> 0', '> 1')) })).status).toBe(201)
   })
 
+  it('have configs that a pipeline could have', async () => {
+    const settings = `export class Settings { above: f64 = 100 }\nexport const settings = new Settings()\n`
+    const code = keeps(100).replace('> 100', '> settings.above').replace(/\n/, `\n${settings}`)
+    const records = [{ value: { amount: 150 } }]
+    const wrong = await deploy({
+      name: unique('m'),
+      source: source(code),
+      tests: [
+        { config: { above: 100 }, records, out: [{ amount: 150 }] },
+        { config: { abv: 1 }, records, out: [{ amount: 150 }] },
+        { config: { above: 'x' }, records, out: [{ amount: 150 }] },
+      ],
+    })
+    expect([wrong.status, wrong.body.error?.details.map(({ path }) => path)]).toEqual([
+      400,
+      ['/tests/1/config/abv', '/tests/2/config/above'],
+    ])
+    const right = { name: unique('m'), source: source(code), tests: [{ config: { above: 200 }, records, out: [] }] }
+    expect((await deploy(right)).status).toBe(201)
+  })
+
   it('name what fails otherwise than expected, and leave nothing behind', async () => {
     const name = unique('m')
     const fails = RIGHT.replace('return slice.kind', "if (slice.kind == Kind.String) record.fail('a text')\n  return slice.kind")

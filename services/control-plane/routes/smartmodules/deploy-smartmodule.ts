@@ -66,7 +66,7 @@ export const deploySmartModule = operation(deploySmartModuleContract, async (dep
     ...(extismFunction ? { extism_function: extismFunction } : {}),
     ...(config.allowed_hosts ? { allowed_hosts: config.allowed_hosts } : {}),
   }
-  const candidate = { sha256, kind, binary, input_format, output_format, ...more }
+  const candidate = { sha256, kind, binary, parameters, input_format, output_format, ...more }
   const details = await testFaults(deps, caller.accountId, candidate, tests)
   if (details.length > 0) throw invalidRequest(details)
   try {

@@ -5,12 +5,15 @@ import { isSameJson } from '../../../../shared/model/exact-json.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { ServiceError, type Detail } from '../../service-error.ts'
 import { JSON_ENDS, traceThrough, type TraceDeps } from '../../trace/trace.ts'
+import { chainFaults } from '../../definitions/resolve-steps.ts'
 import { givenRecords, UNDEPLOYED } from './given-records.ts'
 
 type Step = PipelineDefinition['steps'][number]
 /** The version, as a step without a config. */
 export type Candidate = Pick<Step, 'sha256' | 'kind' | 'extism_function' | 'input_format' | 'output_format' | 'allowed_hosts'> & {
   binary: Uint8Array
+  /** The JSON Schema of its config. */
+  parameters: Record<string, unknown> | undefined
 }
 
 const NOT_RUN = 'the version does not return for this record, or not in the time that all have: the ones after it were not run'
@@ -31,14 +34,25 @@ function difference(path: string, made: unknown[], expected: unknown[]): Detail[
   return at < 0 ? [] : [{ path: `${path}/${at}`, message: `is ${shown(expected[at])}, and the version makes ${shown(made[at])}` }]
 }
 
+/** Faults of the tests' configs by the version's schema, which a pipeline would be refused for. */
+async function configFaults(deps: TraceDeps, accountId: string, candidate: Candidate, tests: ModuleTest[]): Promise<Detail[]> {
+  const { binary: _, parameters, ...definition } = candidate
+  const steps = tests.map(({ config }, index) => ({
+    index,
+    parameters,
+    definition: { ...UNDEPLOYED, ...definition, name: 'version', config },
+  }))
+  // Nothing is started.
+  const unused = new Map([[candidate.sha256, new Uint8Array()]])
+  const found = await chainFaults(deps, { id: 'test', account_id: accountId }, steps, true, unused)
+  return found.map(({ path, message }) => ({ path: path.replace('/processors', '/tests'), message }))
+}
+
 /** What the tests find wrong, by their paths in the request; empty where all pass. */
-export async function testFaults(
-  deps: TraceDeps,
-  accountId: string,
-  { binary, ...candidate }: Candidate,
-  tests: ModuleTest[],
-): Promise<Detail[]> {
-  const details: Detail[] = []
+export async function testFaults(deps: TraceDeps, accountId: string, version: Candidate, tests: ModuleTest[]): Promise<Detail[]> {
+  const { binary, parameters, ...candidate } = version
+  const details = parameters ? await configFaults(deps, accountId, version, tests) : []
+  if (details.length > 0) return details
   for (const [index, { config, records, out, failures }] of tests.entries()) {
     const step: Step = { ...UNDEPLOYED, ...candidate, name: 'version', config }
     const chain = { account_id: accountId, pipeline_id: 'test', steps: [step], ...JSON_ENDS }
