@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { listen } from '../harness/events.ts'
-import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { createPipeline, createStream, waitForRevision, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -26,7 +26,7 @@ export function filter(record: Record): bool {
 }
 `
 
-type Line = { id: string; level: string; step: number | null; module: string | null; message: string; dropped?: number }
+type Line = { id: string; revision: number; level: string; step: number | null; module: string | null; message: string; dropped?: number }
 
 async function setUp() {
   const name = unique('logs')
@@ -64,6 +64,21 @@ describe('the log of a pipeline', () => {
     expect((await client.call('GET', `/v1/pipelines/${id}/logs?since=yesterday`)).body.error).toMatchObject({
       details: [{ path: '/query/since' }],
     })
+  })
+
+  it('has each line of a task under the revision that it ran then', async () => {
+    const { id, from, to, logs } = await setUp()
+    await write(client, from.id, numbers(0, 1))
+    await waitForTotal(client, to.id, 1)
+    expect((await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [] })).status).toBe(200)
+    await waitForRevision(client, id, 2)
+    const linesOf = async (start: string) => (await logs('&step=0')).filter(({ message }) => message.startsWith(start))
+    await eventually('it is told', async () => (await linesOf('revision 2 took over')).length > 0)
+    expect((await client.call('POST', `/v1/pipelines/${id}/stop`)).status).toBeOneOf([200, 202])
+    await eventually('the end is told', async () => (await linesOf('task ended')).length > 0)
+    const told = [...(await linesOf('task started')), ...(await linesOf('revision 2')), ...(await linesOf('task ended'))]
+    const revisions = new Set(told.map(({ message, revision }) => `${message.split(' ').slice(0, 2).join(' ')}: ${revision}`))
+    expect([...revisions]).toEqual(['task started: 1', 'revision 2: 2', 'task ended: 2'])
   })
 
   it('comes as events, and goes on after the last one that was seen', async () => {

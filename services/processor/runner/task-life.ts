@@ -8,7 +8,7 @@ import type { TaskId } from '../../../shared/model/task.ts'
 import { startIntake } from '../intake/intake.ts'
 import type { Lanes } from '../lane/lanes.ts'
 import type { LaneChain } from '../lane/messages.ts'
-import type { Task } from '../member/task-view.ts'
+import type { Task, TaskEnd } from '../member/task-view.ts'
 import type { Phases } from '../phases.ts'
 import type { ByteBudget } from '../task/byte-budget.ts'
 import { startTask } from '../task/task.ts'
@@ -57,13 +57,24 @@ export type TaskLife = {
   update(slot: Slot, definition: PipelineDefinition): Promise<void>
 }
 
+/** `revision`: the last one that the task ran. */
+function tellEnd({ log, telemetry }: TaskLifeOptions, definition: PipelineDefinition, id: TaskId, end: TaskEnd, revision: number): void {
+  const level = end.kind === 'failed' ? 'warn' : 'info'
+  const reason = 'reason' in end ? end.reason : undefined
+  log(level, `task ended: ${end.kind}`, { pipeline_id: runIdOf(definition), ...id, revision, ...(reason === undefined ? {} : { reason }) })
+  telemetry.onTaskLog(definition, id, revision, level, `task ended (${end.kind})${reason === undefined ? '' : `: ${reason}`}`)
+}
+
 export function createTaskLife(options: TaskLifeOptions): TaskLife {
   const { definitions, notes, now } = options
 
   function openTask(definition: PipelineDefinition, id: TaskId, chain: LaneChain, fields: object): Task {
+    // A running task takes later revisions over.
+    let task: Task | undefined
     const log = (level: 'info' | 'warn', message: string) => {
-      options.log(level, message, fields)
-      options.telemetry.onTaskLog(definition, id, level, connectors.mask(message))
+      const revision = task?.view().revision ?? definition.revision
+      options.log(level, message, { ...fields, revision })
+      options.telemetry.onTaskLog(definition, id, revision, level, connectors.mask(message))
     }
     const connectors = connectorContextOf(definition, definitions, now, log)
     const own = {
@@ -86,14 +97,15 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
       return found && { definition: found, chain: await notedChainOf(found, id) }
     }
     const { source, pipeline_id } = definition
-    if (id.role === 'chain') return startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax, earlier })
+    if (id.role === 'chain')
+      return (task = startTask({ ...own, ledgerTopic: names.ledger, lanes, chain, budget, fetch, roundBytesMax, earlier }))
     if (source.kind === 'topic') throw new Error(`pipeline ${pipeline_id} has an intake task, and no external source`)
-    return startIntake({
+    return (task = startIntake({
       ...own,
       source,
       groupId: names.intakeGroup(pipeline_id),
       seenTopic: names.seenTopic(definition.account_id, pipeline_id),
-    })
+    }))
   }
 
   const notedChainOf = (definition: PipelineDefinition, { task }: TaskId): Promise<LaneChain> =>
@@ -121,19 +133,14 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
     const task = currentRun.run(runIdOf(definition), () => openTask(definition, id, chain, fields))
     slot.task = task
     options.log('info', 'task started', fields)
-    options.telemetry.onTaskLog(definition, id, 'info', 'task started')
+    options.telemetry.onTaskLog(definition, id, definition.revision, 'info', 'task started')
     // The desired status may have changed while the chain was being prepared.
     slot.task.setPaused(slot.definition.desired === 'paused')
     const end = await task.ended
     slot.lastView = task.view()
     slot.task = undefined
     if (slot.lastView.hasRun) [slot.failures, slot.failingSince] = [0, undefined]
-    options.log(end.kind === 'failed' ? 'warn' : 'info', `task ended: ${end.kind}`, {
-      ...fields,
-      ...('reason' in end ? { reason: end.reason } : {}),
-    })
-    const why = 'reason' in end ? `: ${end.reason}` : ''
-    options.telemetry.onTaskLog(definition, id, end.kind === 'failed' ? 'warn' : 'info', `task ended (${end.kind})${why}`)
+    tellEnd(options, definition, id, end, slot.lastView.revision)
     if (slot.isClosing) return
     if (end.kind === 'broken') return retryLater(slot, end.reason, end.isPassing)
     if (end.kind === 'failed') fail(slot, end.reason, end.quarantined)

@@ -11,8 +11,8 @@ import type { FromRunner } from '../channel/protocol.ts'
 import type { LanesOptions } from '../lane/lanes.ts'
 
 export type RunnerTelemetry = Pick<LanesOptions, 'onLog' | 'onMeasured'> & {
-  /** A line of the task itself. */
-  onTaskLog(definition: PipelineDefinition, id: TaskId, level: 'info' | 'warn', message: string): void
+  /** A line of the task itself, which runs this revision of the definition. */
+  onTaskLog(definition: PipelineDefinition, id: TaskId, revision: number, level: 'info' | 'warn', message: string): void
   /** What the task's SmartModules have measured since it runs this revision: nothing yet of one that has only just taken over. */
   measuresOf(runId: string, id: TaskId, revision: number): Measure[]
   /** The task starts, or is gone: its numbers begin anew. */
@@ -68,8 +68,8 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
       if (dropped > 0 && found) found.dropped += dropped
       else if (dropped > 0) add(runId, { ...ofTask(chainTask(task), revision, 'warn', 'lines were dropped'), dropped })
     },
-    onTaskLog(definition, id, level, message) {
-      add(runIdOf(definition), ofTask(id, definition.revision, level, cutLine(message)))
+    onTaskLog(definition, id, revision, level, message) {
+      add(runIdOf(definition), ofTask(id, revision, level, cutLine(message)))
     },
     onMeasured({ runId, task, revision }, measures) {
       const key = observedKey(runId, chainTask(task))
