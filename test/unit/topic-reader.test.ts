@@ -95,6 +95,29 @@ describe('the reader of a tail', () => {
     expect(seen.size).toBe(64)
   })
 
+  it('leaves nothing out of the first records after a quiet start', async () => {
+    for (const last of [0, 3]) {
+      const { topic, layout, open } = setUp([0n, 100n])
+      const reader = await open(last)
+      topic.ends = [20n, 125n]
+      const look = (await reader.look(layout, 50))!
+      expect([look.dropped, look.records.length >= 45]).toEqual([0, true])
+    }
+  })
+
+  it('shows the last records of each of many partitions, whenever its turn is', async () => {
+    const { layout, open } = setUp(Array.from({ length: 16 }, () => 100n))
+    const reader = await open(16 * 20)
+    let shown = 0
+    for (let turn = 0; turn < 2; turn++) {
+      const look = (await reader.look(layout, 50))!
+      expect(look.dropped).toBe(0)
+      shown += look.records.length
+      look.keep()
+    }
+    expect(shown).toBeGreaterThanOrEqual(16 * 20)
+  })
+
   it('begins with the last records as they were asked for, and goes on where a client left off', async () => {
     const { topic, layout, open } = setUp([1000n])
     const look = (await (await open(100)).look(layout, 50))!

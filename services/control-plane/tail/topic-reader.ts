@@ -47,8 +47,8 @@ export async function openTopicReader(
   // Twice as many offsets: every second one may be a marker.
   const back = BigInt(Math.ceil(last / first.leaders.length) * 2)
   const positions = positionsIn(lastId, first) ?? partitionsOf(first).map((partition) => larger((ends.get(partition) ?? 0n) - back, 0n))
-  /** The first look is at what was asked for, and leaves nothing out. */
-  let isFirst = lastId === undefined
+  /** Partitions whose last records were asked for and not looked at yet; none of these is left out. */
+  const asked = new Set(lastId === undefined ? partitionsOf(first) : [])
   let turn = 0
 
   /** The records from `position` up to `end`, or the last `share` offsets of them. */
@@ -81,11 +81,19 @@ export async function openTopicReader(
       const from = turn % fresh.length
       turn += PARTITIONS_MAX
       const chosen = [...fresh.slice(from), ...fresh.slice(0, from)].slice(0, PARTITIONS_MAX)
-      const share = isFirst ? larger(back, SAMPLE_MIN) : larger(BigInt(Math.floor(limit / chosen.length)), SAMPLE_MIN)
+      // The records that were asked for may have waited: what came since has its own share.
+      const share = larger(BigInt(Math.floor(limit / chosen.length)), SAMPLE_MIN)
       const reads = await Promise.all(
         chosen.map((partition) => {
           const position = larger(positions[partition]!, starts.get(partition) ?? 0n)
-          return read(layout, partition, position, now.get(partition)!, share, BYTES_MAX / chosen.length)
+          return read(
+            layout,
+            partition,
+            position,
+            now.get(partition)!,
+            share + (asked.has(partition) ? back : 0n),
+            BYTES_MAX / chosen.length,
+          )
         }),
       )
       const next = positions.slice()
@@ -97,7 +105,7 @@ export async function openTopicReader(
         id: encodeCursor(layout.topicId, next),
         keep() {
           for (const [partition, position] of next.entries()) positions[partition] = position
-          isFirst = false
+          for (const { partition } of reads) asked.delete(partition)
         },
       }
     },
