@@ -102,21 +102,22 @@ export function map(record: Record): void {
   })
 
   it('shows what a SmartModule logged for each record, and how long it took', async () => {
-    const code = `import { Record, Path, log, textOf } from 'dps'
+    const code = `import { Record, Path, count, log, textOf } from 'dps'
 const n = new Path('n')
 export function filter(record: Record): bool {
   const slice = record.find(n)
   log('saw ' + textOf(slice.start, slice.end))
+  count('Not A Name')
   for (let i = 0; i < 100; i++) log('x'.repeat(600))
   return true
 }`
     const { body } = await trial({ processors: [{ source: source(code) }], records: [{ value: { n: 'a' } }, { value: { n: 'b' } }] })
     const steps = body.records.map(({ steps: [step] }) => step as unknown as { logs: string[]; nanoseconds: number; memory_bytes: number })
-    expect(steps.map(({ logs }) => [logs.length, logs[0]])).toEqual([
-      [50, 'saw a'],
-      [50, 'saw b'],
+    expect(steps.map(({ logs }) => [logs.length, logs[0], logs[1]])).toEqual([
+      [50, 'saw a', expect.stringContaining('"Not A Name"')],
+      [50, 'saw b', expect.stringContaining('"Not A Name"')],
     ])
-    expect(steps[0]!.logs[1]!.length).toBe(501)
+    expect(steps[0]!.logs[2]!.length).toBe(501)
     expect(steps.every(({ nanoseconds }) => nanoseconds > 1000 && nanoseconds < 5e9)).toBe(true)
     // Whole pages, of what the instance may have at most.
     expect(steps.every(({ memory_bytes: bytes }) => bytes > 0 && bytes % 65_536 === 0 && bytes <= 64 << 20)).toBe(true)
