@@ -21,7 +21,9 @@ export const KeyBytes = z
 /** A record's value in base64, and as JSON if it is JSON (after the schema registry's prefix, if it has one); null for a tombstone. */
 export const ValueBytes = z
   .object({
-    base64: z.string(),
+    base64: z
+      .string()
+      .describe('All of its bytes: as topics hold it, those of the registry’s prefix (0 and the schema’s id) and then the value'),
     json: z.unknown(),
     truncated: Truncated,
   })

@@ -1181,7 +1181,7 @@ export type ValidateConnectorResponse = {
 }
 
 export type ValueBytes = {
-  base64: string
+  /** All of its bytes: as topics hold it, those of the registry’s prefix (0 and the schema’s id) and then the value */ base64: string
   json: unknown
   /** Only the beginning is shown, because the response reached its size limit */ truncated?: true
 }
