@@ -40,9 +40,9 @@ const OnErrorRequest = z
 /** A step as requests give it. */
 export const ProcessorEntry = z
   .strictObject({
-    module_id: Reference,
+    module_id: Reference.describe('Id or name of a SmartModule, also as `name@version`'),
     config: Config.default({}),
-    version: Reference.optional(),
+    version: Reference.optional().describe('The newest one at this moment by default: a later version is adopted by another change only'),
     on_error: OnErrorRequest.optional(),
     timeout_ms: z.number().int().min(LIMITS.call_timeout_ms_min).max(LIMITS.call_timeout_ms_max).optional(),
     changes_keys: z.boolean().default(false).describe('The SmartModule changes keys: records go to the partition of their new key'),

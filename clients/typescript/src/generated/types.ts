@@ -863,9 +863,9 @@ export type PreviewRequest = {
 }
 
 export type ProcessorEntry = {
-  module_id: string
+  /** Id or name of a SmartModule, also as `name@version` */ module_id: string
   config?: JsonObject
-  version?: string
+  /** The newest one at this moment by default: a later version is adopted by another change only */ version?: string
   on_error?: OnErrorRequest
   timeout_ms?: number
   /** The SmartModule changes keys: records go to the partition of their new key */ changes_keys?: boolean
