@@ -1,7 +1,8 @@
 /**
  * Client of the schema registry: registers a stream's schema under its topic's subject, reads schemas, and removes subjects. `framing.ts`
- * frames the values. A client library would compile each schema, on the main thread.
+ * frames the values.
  */
+import registryPackage from '@kafkajs/confluent-schema-registry'
 import { z } from 'zod'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
@@ -52,6 +53,20 @@ const bodyOf = (format: StreamFormat, { text, references }: SchemaText) => {
   return { schemaType: TYPES[format], schema: text, ...(named.length > 0 ? { references: named } : {}) }
 }
 
+const { SchemaRegistry, SchemaType } = registryPackage
+const CLIENT_ID = 'registry'
+/**
+ * In place of the library's Ajv, which would compile each schema that it registers, on the main thread: a thousand fields take seconds.
+ * Nothing here encodes or checks values by the library.
+ */
+const NO_COMPILER = { compile: () => () => true, addSchema: () => undefined }
+
+const openClient = (url: string) =>
+  new SchemaRegistry(
+    { clientId: CLIENT_ID, host: url, retry: { retries: 1, maxRetryTimeInSecs: 2, initialRetryTimeInSecs: 0.2 } },
+    { [SchemaType.JSON]: { ajvInstance: NO_COMPILER as never } },
+  )
+
 const Refusal = z.object({ message: z.string() })
 
 /** What a refusal says; the whole of it where it is not of the usual form. */
@@ -61,6 +76,25 @@ function reasonIn(text: string): string {
   } catch {
     return text
   }
+}
+
+type Client = ReturnType<typeof openClient>
+
+async function registerBy(
+  client: Client,
+  subject: string,
+  schema: { type: string; schema: string },
+  compatibility: string,
+): Promise<number> {
+  const registered = client.register(schema as never, { subject, compatibility: compatibility as never }).catch((error: unknown) => {
+    const { status, message = '' } = error as { status?: number; message?: string }
+    if (status !== 409 && status !== 422) throw new RegistryAway(`it does not register: ${message}`, { cause: error })
+    throw new SchemaRefused(message.replace(`${CLIENT_ID} - `, '').slice(0, SHOWN_CHARACTERS), { cause: error })
+  })
+  const timeout = new Promise<never>((_resolve, reject) =>
+    setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TIMEOUT_MS).unref(),
+  )
+  return (await Promise.race([registered, timeout])).id
 }
 
 /** Returns the registry's subject for the values of a topic. */
@@ -100,6 +134,8 @@ export function openRegistry(url: string): Registry {
 
   return {
     async register(subject, format, { text, references }, compatibility) {
+      if (references.length === 0) return registerBy(openClient(url), subject, { type: TYPES[format], schema: text }, compatibility)
+      // The library would read and compile what is referred to.
       const config = `/config/${encodeURIComponent(subject)}`
       if (!(await read(config, z.unknown()))) await send('PUT', config, { compatibility })
       const body = bodyOf(format, { text, references })
