@@ -1,5 +1,6 @@
 /** JSON as values, looked into only as far as an expression asks; and values as JSON. */
 import { Kind, Segment, Slice, Writer, closeOf, findIn, hasBackslash, kindAt, numberOf, skipChecked, skipSpace, unescape } from 'dps'
+import { TOO_LARGE, fits } from 'dps/abi'
 import { isSame } from './compare'
 import { putDuration, putTimestampText } from './moments'
 import { FALSE, K, NULL, TRUE, Value, bytesAt, fail, isTooMuch, made, ofDouble, ofInt, ofText, ofUint, spend } from './value'
@@ -185,6 +186,8 @@ export function doubleText(d: f64): string {
 /** Writes a value as JSON; null, or why it is none. What came as JSON and was not changed keeps its bytes. */
 export function putJson(out: Writer, value: Value): Value | null {
   if (value.jsonStart != 0) {
+    // Many copies of one text take no memory until they are written.
+    if (!fits(out.length + (value.jsonEnd - value.jsonStart))) return fail(TOO_LARGE)
     out.bytes(value.jsonStart, value.jsonEnd - value.jsonStart)
     return null
   }
@@ -196,8 +199,11 @@ export function putJson(out: Writer, value: Value): Value | null {
   else if (kind == K.Double) {
     if (!isFinite(value.d)) return fail(doubleText(value.d) + ' is no JSON number')
     putAscii(out, doubleText(value.d))
-  } else if (kind == K.String || kind == K.Type) out.quoted(value.ptr, value.length)
-  else if (kind == K.Bytes) {
+  } else if (kind == K.String || kind == K.Type) {
+    if (!fits(out.length + value.length)) return fail(TOO_LARGE)
+    out.quoted(value.ptr, value.length)
+  } else if (kind == K.Bytes) {
+    if (!fits(out.length + value.length)) return fail(TOO_LARGE)
     out.byte(34)
     putBase64(out, value.ptr, value.length)
     out.byte(34)
@@ -253,6 +259,7 @@ function putMap(out: Writer, value: Value): Value | null {
   for (let i = 0; i < keys.length; i++) {
     if (i > 0) out.byte(44)
     const name = nameOf(keys[i])
+    if (!fits(out.length + name.length)) return fail(TOO_LARGE)
     out.quoted(name.ptr, name.length)
     out.byte(58)
     const problem = putJson(out, value.items![i])

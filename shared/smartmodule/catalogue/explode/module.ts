@@ -38,7 +38,8 @@ export function arrayMap(record: Record): void {
     const none = String.UTF8.encode('null')
     put(record, start, end, changetype<usize>(none), changetype<usize>(none) + 4)
   }
-  while (load<u8>(p) != 93) {
+  // Until there would be too many, and the record has failed.
+  while (load<u8>(p) != 93 && record.failure === null) {
     const after = skipChecked(p)
     put(record, start, end, p, after)
     p = skipSpace(after, end)

@@ -1,9 +1,12 @@
 /** dps/flatten: lifts the members of nested objects to the top, under their paths as names. */
 import { Config, Kind, Record, Writer, closeOf, kindAt, hasTwins, numberOf, skipChecked, skipSpace } from 'dps'
+import { TOO_LARGE, fits } from 'dps/abi'
 
 const prefix = new Writer()
 const separator = new Writer()
 let depthMax: i32 = 0
+/** Set where the names of many members, with long names in front, would be more than may be made of a record. */
+let isTooLarge: bool = false
 
 export function init(config: Config): void {
   separator.clear()
@@ -31,7 +34,10 @@ function members(out: Writer, p: usize, depth: i32): void {
     if (isLifted(p, depth)) {
       prefix.bytes(separator.start, separator.length)
       members(out, p, depth + 1)
+      if (isTooLarge) return
     } else {
+      isTooLarge = !fits(out.length + prefix.length + (after - p))
+      if (isTooLarge) return
       if (out.length > 1) out.byte(44)
       out.byte(34)
       out.bytes(prefix.start, prefix.length)
@@ -50,8 +56,10 @@ export function map(record: Record): void {
   const out = record.writer()
   prefix.clear()
   prefix.room(64)
+  isTooLarge = false
   out.byte(123)
   members(out, skipSpace(record.start, record.end), 0)
+  if (isTooLarge) return record.fail(TOO_LARGE)
   out.byte(125)
   record.commit(out)
   if (record.parse() && hasTwins()) record.fail('two members have the same name')

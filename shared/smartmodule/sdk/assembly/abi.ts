@@ -31,6 +31,14 @@ let membersInLength: i32 = 0
 /** Those of the output's, if the next step wants them. */
 const membersOut = new Writer()
 let writesMembers: bool = false
+/**
+ * What may be made of one record, all that came of the same source record together: the host takes no more of a batch (SMARTMODULE_LIMITS),
+ * and would end the instance. Counted per source record, a record fails whatever stands beside it.
+ */
+const OUTPUT_PER_INPUT: usize = 16
+const OUTPUT_EXTRA: usize = 1 << 20
+/** The length of `out` that the current record may reach. */
+let outMost: usize = 0
 /** Set while a record is being handled, for `emit`. */
 let emitDelta: i32 = 0
 let emitTime: i64 = 0
@@ -194,7 +202,13 @@ export function emitJson(json: string): void {
   emit(changetype<usize>(bytes), changetype<usize>(bytes) + bytes.byteLength)
 }
 
-/** Adds an output record with the current record's key and headers and the value [start, end). */
+/** Whether so many bytes can still be made of the current record; beyond them `failTooLarge` is to be called. */
+export function fits(length: usize): bool { return out.length + length <= outMost }
+
+export const TOO_LARGE = 'what is made of the record is larger than 16 times the record and 1 MiB'
+export function failTooLarge(): void { record.fail(TOO_LARGE) }
+
+/** Adds an output record with the current record's key and headers and the value [start, end); fails the record where that is too much. */
 export function emit(start: usize, end: usize): void {
   const prefix = prefixLength
   const valueLength = prefix + ((end - start) as i32)
@@ -203,6 +217,7 @@ export function emit(start: usize, end: usize): void {
   const headers = (record.hasNewHeaders ? record.newHeaders.length : emitHeadersEnd - emitHeaders) as i32
   const time = record.isRetimed ? record.timestamp - emitBase : emitTime
   const body = 1 + sizeOf(time) + sizeOf(emitDelta) + sizeOf(keyLength) + (keyLength > 0 ? keyLength : 0) + sizeOf(valueLength) + valueLength + headers
+  if (!fits((body + sizeOf(body)) as usize)) return failTooLarge()
   out.room(body + 8)
   let to = put(out.at, body)
   store<u8>(to++, 0)
@@ -278,7 +293,9 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     emitTime = isShort ? ((field as i32) as i64) : varlongAt(p)
     p += isShort ? sizeOfField(field) : varlongSizeAt(p)
     field = varintAt(p)
+    if (i == 0 || (field as i32) != emitDelta) outMost = out.length + OUTPUT_EXTRA
     emitDelta = field as i32
+    outMost += ((next - from) as usize) * OUTPUT_PER_INPUT
     p += sizeOfField(field)
     field = varintAt(p)
     const keyLength = field as i32
@@ -321,20 +338,24 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     let outcome = Outcome.Drop
     if (inputPrefix > 0 && (valueLength < inputPrefix || load<u8>(value) != 0)) record.fail('the value does not start with the schema registry prefix (magic byte 0)', 3)
     else if (!json || (members != UNKNOWN_MEMBERS && record.know(membersAt, members)) || record.parse()) outcome = author(record)
+    if (record.failure === null) {
+      if (outcome == Outcome.Changed) emit(record.start, record.end)
+      else if (outcome == Outcome.Keep) {
+        if (isSameFrame && !record.isRekeyed && !record.isRetimed && !record.hasNewHeaders) {
+          out.bytes(from, next - from)
+          if (inputPrefix > 0) memory.copy(out.at - (next - value), prefixPtr, inputPrefix)
+          outCount++
+          // Of the bytes that came, whatever the author has set: they are what is passed on.
+          if (writesMembers) noteMembers(value + inputPrefix, value + valueLength)
+        } else emit(value + inputPrefix, value + valueLength)
+      }
+    }
+    // Also by `emit` just now.
     if (record.failure !== null) {
       out.at = out.start + before
       outCount = beforeCount
       membersOut.at = membersOut.start + beforeMembers
       failRecord(i)
-    } else if (outcome == Outcome.Changed) emit(record.start, record.end)
-    else if (outcome == Outcome.Keep) {
-      if (isSameFrame && !record.isRekeyed && !record.isRetimed && !record.hasNewHeaders) {
-        out.bytes(from, next - from)
-        if (inputPrefix > 0) memory.copy(out.at - (next - value), prefixPtr, inputPrefix)
-        outCount++
-        // Of the bytes that came, whatever the author has set: they are what is passed on.
-        if (writesMembers) noteMembers(value + inputPrefix, value + valueLength)
-      } else emit(value + inputPrefix, value + valueLength)
     }
   }
   store<u32>(result, out.start as u32)

@@ -1,7 +1,7 @@
 /** The record an author's function sees: one object for all records, its bytes valid until the function returns. */
 import { Kind, isUtf8, parse, refusal } from './json'
 import { forgetMembers, memberCount, readMembers, valueEnd, valueStart } from './known-members'
-import { escapeTo, integerOf, numberOf, textOf } from './text'
+import { escapeTo, escapedLength, integerOf, numberOf, textOf } from './text'
 import { Path, Segment, Slice, findMember, findPath } from './path'
 
 /**
@@ -17,7 +17,12 @@ export function copyFast(to: usize, from: usize, length: usize): void {
   }
   for (let i: usize = 0; i < length; i += 16) v128.store(to + i, v128.load(from + i))
 }
-/** A growing byte buffer; it grows by doubling and is reused from record to record. */
+/** From here on a buffer grows by a quarter: an instance's 64 MiB hold few that are twice as large as what is in them. */
+const LARGE: usize = 1 << 20
+/** From here on the room for a text in JSON is counted, not taken six times as large. */
+const LARGE_TEXT: usize = 64 << 10
+
+/** A growing byte buffer; it grows by doubling, until it is large, and is reused from record to record. */
 export class Writer {
   start: usize = 0
   at: usize = 0
@@ -28,7 +33,8 @@ export class Writer {
     const used = this.at - this.start
     // 32 bytes of slack, for copies and scans that work in steps of 16.
     if (used + more + 32 <= this.capacity) return
-    const capacity = (used + more) * 2 + 96
+    const need = used + more
+    const capacity = need + (need < LARGE ? need : need >> 2) + 96
     this.start = this.start == 0 ? heap.alloc(capacity) : heap.realloc(this.start, capacity)
     this.capacity = capacity
     this.at = this.start + used
@@ -52,7 +58,7 @@ export class Writer {
   }
   /** A JSON string from plain UTF-8 bytes. */
   quoted(p: usize, length: usize): void {
-    this.room(length * 6 + 2)
+    this.room((length < LARGE_TEXT ? length * 6 : escapedLength(p, p + length)) + 2)
     store<u8>(this.at++, 34)
     this.at = escapeTo(p, p + length, this.at)
     store<u8>(this.at++, 34)

@@ -61,6 +61,17 @@ export function unescape(p: usize, end: usize, to: usize): usize {
   return to
 }
 
+/** Room enough for plain UTF-8 [p, end) as the content of a JSON string: a few bytes too much for line ends and tabs. */
+export function escapedLength(p: usize, end: usize): usize {
+  let length = end - p
+  for (; p < end; p++) {
+    const c: u32 = load<u8>(p)
+    if (c < 32) length += 5
+    else if (c == 34 || c == 92) length++
+  }
+  return length
+}
+
 /** Writes plain UTF-8 [p, end) as the content of a JSON string at `to` (room: 6 × its length); returns the end of what was written. */
 export function escapeTo(p: usize, end: usize, to: usize): usize {
   while (p < end) {
