@@ -4,17 +4,20 @@
  */
 import type { CompileFault } from './compile.ts'
 
+/** A config is parsed by JavaScript, which would make other numbers of larger ones on their way to the module. */
+const WHOLE = { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER } as const
+
 /** How a field's type is written in JSON Schema, and read by `Config`. */
 const TYPES = {
   string: { schema: { type: 'string' }, read: 'text' },
   bool: { schema: { type: 'boolean' }, read: 'bool' },
   f64: { schema: { type: 'number' }, read: 'number' },
-  i64: { schema: { type: 'integer' }, read: 'integer' },
+  i64: { schema: WHOLE, read: 'integer' },
   i32: { schema: { type: 'integer', minimum: -2_147_483_648, maximum: 2_147_483_647 }, read: 'integer', as: 'i32' },
   u32: { schema: { type: 'integer', minimum: 0, maximum: 4_294_967_295 }, read: 'integer', as: 'u32' },
   'string[]': { schema: { type: 'array', items: { type: 'string' } }, read: 'texts' },
   'f64[]': { schema: { type: 'array', items: { type: 'number' } }, read: 'numbers' },
-  'i64[]': { schema: { type: 'array', items: { type: 'integer' } }, read: 'integers' },
+  'i64[]': { schema: { type: 'array', items: WHOLE }, read: 'integers' },
 } as const satisfies Record<string, { schema: Schema; read: string; as?: string }>
 
 type Schema = Record<string, unknown>
@@ -64,6 +67,14 @@ function documented(block: string): Schema {
     if (tag === 'enum') schema.enum = value.split(',').map((each) => each.trim())
   }
   return schema
+}
+
+/** The schema of a field's type with what its doc block says, which can't widen the bounds of the type. */
+function within(type: Schema, said: Schema): Schema {
+  const both: Schema = { ...type, ...said }
+  if (typeof type.minimum === 'number' && typeof said.minimum === 'number') both.minimum = Math.max(type.minimum, said.minimum)
+  if (typeof type.maximum === 'number' && typeof said.maximum === 'number') both.maximum = Math.min(type.maximum, said.maximum)
+  return both
 }
 
 /** The value of an initializer that is a literal; undefined for any other, and for numbers that JSON would not keep. */
@@ -118,7 +129,10 @@ export async function settingsOf(source: string): Promise<Settings | { faults: C
     const { schema, read, as } = TYPES[written as keyof typeof TYPES] as { schema: Schema; read: string; as?: string }
     const block = /\/\*\*[\s\S]*?\*\/\s*$/.exec(before)?.[0].trim()
     const initial = initializer ? literal(source.slice(initializer.range.start, initializer.range.end)) : undefined
-    properties[name.text] = { ...schema, ...(block ? documented(block) : {}), ...(initial === undefined ? {} : { default: initial }) }
+    properties[name.text] = {
+      ...within(schema, block ? documented(block) : {}),
+      ...(initial === undefined ? {} : { default: initial }),
+    }
     if (!initializer) required.push(name.text)
     const cast = as ? ` as ${as}` : ''
     const value = initializer

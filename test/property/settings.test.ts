@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { compileSmartModule, SmartModuleCompileError } from '../../shared/smartmodule/compile.ts'
+import { configFaults } from '../../services/control-plane/workshop/config-faults.ts'
 import { settingsOf } from '../../shared/smartmodule/settings.ts'
 import { openTestChain } from '../harness/chains.ts'
 
@@ -56,13 +57,13 @@ describe('the settings of a source', () => {
         properties: {
           text: { type: 'string', description: 'What to look for.' },
           share: { type: 'number', description: 'How much of it.', minimum: 0, maximum: 10, default: 0.5 },
-          large: { type: 'integer', default: 12 },
+          large: { type: 'integer', minimum: -(2 ** 53) + 1, maximum: 2 ** 53 - 1, default: 12 },
           small: { type: 'integer', minimum: -2_147_483_648, default: -3 },
           strict: { type: 'boolean', default: true },
           colour: { type: 'string', enum: ['red', 'green'], default: 'red' },
           tags: { type: 'array', items: { type: 'string' }, default: ['a', "it's"] },
           weights: { type: 'array', items: { type: 'number' }, default: [1, 2.5] },
-          ids: { type: 'array', items: { type: 'integer' }, default: [] },
+          ids: { type: 'array', items: { type: 'integer', minimum: -(2 ** 53) + 1, maximum: 2 ** 53 - 1 }, default: [] },
         },
       },
     })
@@ -99,6 +100,31 @@ describe('the settings of a source', () => {
       }),
       { numRuns: 60 },
     )
+  })
+
+  it('are refused where JavaScript, which parses configs, would make another whole number of them', async () => {
+    const source = `export class Settings {
+  /** @maximum 1e30 */
+  a: i64 = 9
+  /** @minimum -1e30 */
+  b: i32 = 9
+  list: i64[] = []
+}
+export const settings = new Settings()`
+    const { parameters } = (await settingsOf(source)) as { parameters: object }
+    const least = { a: -(2 ** 53) + 1, b: -(2 ** 31), list: [2 ** 53 - 1] }
+    expect(configFaults(parameters, least)).toEqual([])
+    for (const large of [1e19, 2 ** 63, 2 ** 53, -1e300]) {
+      const faults = configFaults(parameters, { a: large, b: large, list: [large] })
+      expect(faults.map(({ path }) => path)).toEqual(['/a', '/b', '/list/0'])
+    }
+  })
+
+  it('are refused by the module where a schema of its own lets through what is no whole number', async () => {
+    const open = (config: object) => openTestChain([{ name: 'm', config: { text: 'x', ...config } }], { m: module })
+    await expect(open({ large: 1e19 })).rejects.toThrow('config.large: 10000000000000000000 is no whole number of 64 bits')
+    await expect(open({ large: 2.5 })).rejects.toThrow('config.large: 2.5 is no whole number of 64 bits')
+    await expect(open({ ids: [0, 1, -1e300] })).rejects.toThrow('config.ids: -1e+300 is no whole number of 64 bits')
   })
 
   it('are refused, with line and column, for a type that no config has', async () => {

@@ -37,7 +37,7 @@ export class Config {
   integer(path: string): i64 { return this.integerOr(path, this.missing(path, Kind.Number, 'a whole number')) }
   integerOr(path: string, fallback: i64): i64 {
     const slice = this.get(path)
-    return slice.kind == Kind.Number ? integerOf(slice.start, slice.end, fallback) : fallback
+    return slice.kind == Kind.Number ? this.whole(path, slice.start, slice.end) : fallback
   }
   bool(path: string): bool {
     const slice = this.get(path)
@@ -86,10 +86,17 @@ export class Config {
     const items = this.items(path)
     if (items === null) return fallback
     while (items.next()) {
-      if (kindAt(items.start) == Kind.Number) found.push(integerOf(items.start, items.end, 0))
+      if (kindAt(items.start) == Kind.Number) found.push(this.whole(path, items.start, items.end))
       else this.refuse(`config.${path} must hold whole numbers alone`)
     }
     return found
+  }
+  /** The whole number of a number's bytes; refuses the config where it is none, or is beyond 64 bits. */
+  private whole(path: string, start: usize, end: usize): i64 {
+    const value = integerOf(start, end, 0)
+    // Only what stands for no such number depends on what is given for that.
+    if (value == 0 && integerOf(start, end, 1) == 1) this.refuse(`config.${path}: ${String.UTF8.decodeUnsafe(start, end - start)} is no whole number of 64 bits`)
+    return value
   }
   private items(path: string): Items | null {
     const slice = this.get(path)
