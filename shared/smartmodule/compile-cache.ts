@@ -19,6 +19,7 @@ async function inputHash(source: string, others: ReadonlyMap<string, string>, ki
     .update(source)
     .update(await readFile(join(ROOM, 'compile.ts')))
     .update(await readFile(join(ROOM, 'settings.ts')))
+    .update(await readFile(join(ROOM, 'source-text.ts')))
   for (const [name, content] of others) hash.update(name).update(content)
   for (const name of KERNEL_FILES) hash.update(await readFile(join(ROOM, 'host', 'kernel', name)))
   const sdk = join(ROOM, 'sdk', 'assembly')

@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { settingsOf, type Settings } from './settings.ts'
+import { authorFunctionOf, explained, exportsOf, importFaults, placeIn, type Kind } from './source-text.ts'
 
 const ROOM = import.meta.dirname
 const SDK = join(ROOM, 'sdk', 'assembly')
@@ -15,7 +16,7 @@ const AUTHOR_FUNCTIONS = {
   map: '(author.map(record), Outcome.Changed)',
   filterMap: 'author.filterMap(record) ? Outcome.Changed : Outcome.Drop',
   arrayMap: '(author.arrayMap(record), Outcome.Drop)',
-} as const
+} as const satisfies Record<Kind, string>
 
 /** What is wrong with a source; line and column count from 1, and are missing where it is not at one place. */
 export type CompileFault = { message: string; line?: number; column?: number }
@@ -29,37 +30,10 @@ export class SmartModuleCompileError extends Error {
   }
 }
 
-/** The source without its comments and texts, in which a word is a word of the language. */
-const bareOf = (source: string): string =>
-  source.replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, ' ')
-
-/** The names that a source exports, by `export function …` or `export { … as … }`. */
-function exportsOf(source: string): Set<string> {
-  const bare = bareOf(source)
-  const functions = [...bare.matchAll(/\bexport\s+(?:function|const)\s+(\w+)/g)].map(([, name]) => name!)
-  const listed = [...bare.matchAll(/\bexport\s*\{([^}]*)\}/g)].flatMap(([, list]) =>
-    list!.split(',').map((each) =>
-      each
-        .trim()
-        .split(/\s+as\s+/)
-        .at(-1)!,
-    ),
-  )
-  return new Set([...functions, ...listed])
-}
-
-/** The entry that connects the author's exports to the SDK. Throws unless exactly one of the author's functions is exported. */
-function entryFor(source: string, settings: Settings | undefined): string {
-  const exported = exportsOf(source)
-  const kinds = Object.keys(AUTHOR_FUNCTIONS).filter((name) => exported.has(name))
-  const [kind] = kinds
-  if (kinds.length !== 1 || kind === undefined || !(kind in AUTHOR_FUNCTIONS)) {
-    const found = kinds.length === 0 ? 'none' : kinds.join(', ')
-    throw new SmartModuleCompileError([
-      { message: `a SmartModule exports exactly one of ${Object.keys(AUTHOR_FUNCTIONS).join(', ')}; found ${found}` },
-    ])
-  }
-  const call = AUTHOR_FUNCTIONS[kind as keyof typeof AUTHOR_FUNCTIONS]
+/** The entry that connects the author's function to the SDK. */
+function entryFor(source: string, kind: Kind, settings: Settings | undefined): string {
+  const call = AUTHOR_FUNCTIONS[kind]
+  const hasInit = exportsOf(source).some(({ name }) => name === 'init')
   return `
 import { alloc, init, process, takeMembers, Outcome } from 'dps/abi'
 import { Config } from 'dps/config'
@@ -71,7 +45,7 @@ export function dps_members(length: i32): usize { return takeMembers(length) }
 export function dps_init(ptr: usize, length: i32): usize {
   return init(ptr, length, (config: Config): void => {
   ${settings?.statements ?? ''}
-  ${exported.has('init') ? 'author.init(config)' : ''}
+  ${hasInit ? 'author.init(config)' : ''}
   })
 }
 export function dps_process(ptr: usize, length: i32, count: i32, partition: i32, baseOffset: i64, baseTimestamp: i64, maxTimestamp: i64, attributes: i32): usize {
@@ -110,17 +84,18 @@ const SDK_FILES = [
  * The WebAssembly binary of one source text, which can import only the SDK and AssemblyScript's own library, no files of the repository;
  * a built-in also its other files, by their names. Throws SmartModuleCompileError with the compiler's messages.
  */
-export async function compileSmartModule(
-  source: string,
-  others: ReadonlyMap<string, string> = new Map(),
-): Promise<Uint8Array<ArrayBuffer>> {
+export async function compileSmartModule(source: string, others?: ReadonlyMap<string, string>): Promise<Uint8Array<ArrayBuffer>> {
+  const imported = others === undefined ? importFaults(source) : []
+  if (imported.length > 0) throw new SmartModuleCompileError(imported)
+  const author = authorFunctionOf(source)
+  if ('message' in author) throw new SmartModuleCompileError([author])
   const settings = await settingsOf(source)
   if (settings && 'faults' in settings) throw new SmartModuleCompileError(settings.faults)
-  const files = new Map([...others, ['entry.ts', entryFor(source, settings)], ['module.ts', source]])
+  const files = new Map([...(others ?? []), ['entry.ts', entryFor(source, author.name, settings)], ['module.ts', source]])
   for (const name of SDK_FILES) {
     files.set(`node_modules/dps/${name}.ts`, await readFile(join(SDK, `${name}.ts`), 'utf8'))
   }
-  return assemble(files, SMARTMODULE_OPTIONS)
+  return assemble(files, SMARTMODULE_OPTIONS, placeIn(source, author.at))
 }
 
 /** Source files of the host's own kernel, in `host/kernel`. */
@@ -143,7 +118,8 @@ export async function compileKernel(): Promise<Uint8Array<ArrayBuffer>> {
   return assemble(files, KERNEL_OPTIONS)
 }
 
-async function assemble(files: Map<string, string>, options: string[]): Promise<Uint8Array<ArrayBuffer>> {
+/** `exported`: where the author's function is, which is what errors in the entry are about. */
+async function assemble(files: Map<string, string>, options: string[], exported?: Place): Promise<Uint8Array<ArrayBuffer>> {
   // The compiler is 10 MB of JavaScript: loaded only when something is compiled.
   const { default: asc } = await import('assemblyscript/asc')
   let binary: Uint8Array<ArrayBuffer> | undefined
@@ -158,15 +134,21 @@ async function assemble(files: Map<string, string>, options: string[]): Promise<
   })
   if (!error && binary) return binary
   const errors = found.filter(({ category }) => category === ERROR)
-  // What has no type because of an error before it is only a consequence.
-  const causes = errors.filter(({ message }) => !message.endsWith("on type 'auto'."))
-  const faults = (causes.length > 0 ? causes : errors).map((each) => faultOf(each, files))
+  // What has no type because of an error before it is only a consequence, and so is a second fault of the entry's call.
+  const causes = errors.filter((each, index) => {
+    return !each.message.endsWith("on type 'auto'.") && !(isInEntry(each) && errors.slice(0, index).some(isInEntry))
+  })
+  const faults = (causes.length > 0 ? causes : errors).map((each) => faultOf(each, files, exported))
   if (faults.length > 0) throw new SmartModuleCompileError(faults.slice(0, FAULTS_MAX))
   throw new SmartModuleCompileError([{ message: shortened(stderr.toString() || error?.message || 'the compiler wrote nothing') }])
 }
 
+type Place = ReturnType<typeof placeIn>
+
 /** A diagnostic of AssemblyScript's compiler; `start` is an offset in its source. */
 type Diagnostic = { category: number; message: string; range: { start: number; source: { normalizedPath: string } } | null }
+
+const isInEntry = ({ range }: Diagnostic): boolean => range?.source.normalizedPath === 'entry.ts'
 
 /** AssemblyScript's DiagnosticCategory.Error; 2 is a warning. */
 const ERROR = 3
@@ -177,13 +159,12 @@ const MESSAGE_MAX = 500
 const shortened = (text: string): string => (text.length <= MESSAGE_MAX ? text : `${text.slice(0, MESSAGE_MAX)}…`)
 
 /** The fault, with its place where that is in the author's own source. */
-function faultOf({ message: text, range }: Diagnostic, files: ReadonlyMap<string, string>): CompileFault {
+function faultOf({ message: text, range }: Diagnostic, files: ReadonlyMap<string, string>, exported?: Place): CompileFault {
   // The SDK's classes by the names that the author knows.
-  const message = shortened(text.slice(0, 10 * MESSAGE_MAX).replaceAll(/~lib\/dps\/\w+\//g, ''))
+  const message = explained(shortened(text.slice(0, 10 * MESSAGE_MAX).replaceAll(/~lib\/dps\/\w+\//g, '')))
   const name = range?.source.normalizedPath
-  if (name === 'entry.ts') return { message: `the exported function has not the form that the SDK expects: ${message}` }
+  if (name === 'entry.ts') return { message: `the exported function has not the form that the SDK expects: ${message}`, ...exported }
   const source = name === 'module.ts' ? files.get(name) : undefined
   if (source === undefined || !range) return { message: name === undefined ? message : `${message} (in ${name})` }
-  const before = source.slice(0, range.start).split('\n')
-  return { message, line: before.length, column: before.at(-1)!.length + 1 }
+  return { message, ...placeIn(source, range.start) }
 }

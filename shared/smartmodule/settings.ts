@@ -3,6 +3,7 @@
  * are checked against, and the statements that fill `settings` before the module's own `init`.
  */
 import type { CompileFault } from './compile.ts'
+import { placeIn } from './source-text.ts'
 
 /** A config is parsed by JavaScript, which would make other numbers of larger ones on their way to the module. */
 const WHOLE = { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER } as const
@@ -105,8 +106,7 @@ export async function settingsOf(source: string): Promise<Settings | { faults: C
 
   const faults: CompileFault[] = []
   const fault = ({ start }: Range, message: string) => {
-    const before = source.slice(0, start).split('\n')
-    faults.push({ message, line: before.length, column: before.at(-1)!.length + 1 })
+    faults.push({ message, ...placeIn(source, start) })
   }
   const constants = statements.filter(({ kind }) => kind === NodeKind.Variable).flatMap(({ declarations = [] }) => declarations)
   if (!constants.some((each) => each.name.text === 'settings' && isExported(each)))

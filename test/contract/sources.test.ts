@@ -79,14 +79,14 @@ describe('a source', () => {
     [
       'no function of the SDK',
       `export function keep(): bool { return true }`,
-      /exports exactly one of filter, map, filterMap, arrayMap; found none/,
-      undefined,
+      /exports exactly one of filter, map, filterMap, arrayMap; found keep/,
+      1,
     ],
     [
       'two of them',
       `import { Record } from 'dps'\nexport function filter(r: Record): bool { return true }\nexport function map(r: Record): void {}`,
       /found filter, map/,
-      undefined,
+      3,
     ],
     [
       'one in a comment',
@@ -94,17 +94,18 @@ describe('a source', () => {
       /found none/,
       undefined,
     ],
-    [
-      'another form than the SDK’s',
-      `export function filter(a: i32, b: i32): bool { return true }`,
-      /not the form that the SDK expects/,
-      undefined,
-    ],
+    ['another form than the SDK’s', `export function filter(a: i32, b: i32): bool { return true }`, /not the form that the SDK expects/, 1],
     [
       'an import of a file',
       `import { x } from './secrets'\nimport { Record } from 'dps'\nexport function filter(r: Record): bool { return x }`,
-      /not found/,
+      /only 'dps' may be imported: 'secrets' is not found/,
       1,
+    ],
+    [
+      'a map that returns what it makes',
+      `import { Record } from 'dps'\nexport function map(record: Record): string { return '{}' }`,
+      /^map returns void, and not string: a record is changed in place, for example by record.setText/,
+      2,
     ],
     ['an import that is no export', `import { Rekord } from 'dps'\nexport function filter(r: Rekord): bool { return true }`, /Rekord/, 1],
     ['a brace too few', `import { Record } from 'dps'\nexport function filter(r: Record): bool {\n  return true`, /expected/, 3],
