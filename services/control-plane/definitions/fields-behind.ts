@@ -66,7 +66,11 @@ const FIELDS_BEHIND: Record<
   'dps/route-by': (fields) => fields,
   'dps/lookup': (fields, { into }) => ({ ...fields, [String(into)]: 'any' }),
   'dps/parse': (fields, { field, into }) => ({ ...fields, [String(into ?? field)]: 'any' }),
-  'dps/explode': (fields, { field }) => ({ ...fields, [String(field).split('.')[0]!]: 'any' }),
+  // A member whose name is the whole path comes first.
+  'dps/explode': (fields, { field }) => ({
+    ...fields,
+    [Object.hasOwn(fields, String(field)) ? String(field) : String(field).split('.')[0]!]: 'any',
+  }),
   'dps/cel': (fields, { set, emit }, typesOf) =>
     emit === undefined ? celFields(fields, (set ?? {}) as Record<string, unknown>, typesOf) : undefined,
   'dps/redact': (fields, config) => {

@@ -29,7 +29,10 @@ class Field {
   no: ArrayBuffer[] = []
   constructor(name: string) {
     this.name = name
-    this.path = new Path(name)
+    const path = new Path(name)
+    // `locate` has looked for that already.
+    path.whole = null
+    this.path = path
     this.literal = new Segment(name)
   }
 }

@@ -1,47 +1,6 @@
 /** dps/map-fields: renames, drops, sets, re-cases and trims fields of a JSON object, nested ones by dotted paths. */
+import { clearNodes, nodeAt, renameAt, root, settleTwins, Node } from './node'
 import { Config, Kind, Members, Record, Segment, Writer, closeOf, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
-
-/** What happens to one field, and to the fields below it. */
-class Node {
-  name: Segment
-  children: Node[] = []
-  drop: bool = false
-  /** New name, quoted and escaped, or null. */
-  renamed: ArrayBuffer | null = null
-  renamedTo: Segment | null = null
-  /** Complete JSON value to set, or null. */
-  set: ArrayBuffer | null = null
-  upper: bool = false
-  lower: bool = false
-  trim: bool = false
-  /** True when the object's members change, not only their values: the object is then written member by member. */
-  structural: bool = false
-  constructor(name: string) { this.name = new Segment(name) }
-
-  child(name: string): Node {
-    const segment = new Segment(name)
-    const bytes = changetype<usize>(segment.bytes)
-    for (let i = 0; i < this.children.length; i++) {
-      if (this.children[i].name.matches(bytes, bytes + segment.bytes.byteLength, false)) return this.children[i]
-    }
-    const node = new Node(name)
-    this.children.push(node)
-    return node
-  }
-}
-
-let root: Node = new Node('')
-
-/** The node of a dotted path; marks its parents structural when asked. */
-function nodeAt(path: string, structural: bool): Node {
-  const names = path.split('.')
-  let node = root
-  for (let i = 0; i < names.length; i++) {
-    if (structural) node.structural = true
-    node = node.child(names[i])
-  }
-  return node
-}
 
 function parentOf(path: string): string {
   const dot = path.lastIndexOf('.')
@@ -77,7 +36,7 @@ function texts(config: Config, name: string): string[] {
 }
 
 export function init(config: Config): void {
-  root = new Node('')
+  clearNodes()
   problem = ''
   const rename = config.get('rename')
   if (rename.kind == Kind.Object) {
@@ -88,12 +47,7 @@ export function init(config: Config): void {
       else {
         const to = textOf(members.start, members.end)
         if (parentOf(to) != parentOf(key)) problem = 'config.rename.' + key + ' must stay in the same object: ' + to + ' is elsewhere'
-        const node = nodeAt(key, true)
-        const writer = new Writer()
-        const last = to.substring(to.lastIndexOf('.') + 1)
-        writer.text(last)
-        node.renamed = copyOf(writer.start, writer.at)
-        node.renamedTo = new Segment(last)
+        renameAt(key, to)
       }
     }
   } else if (rename.kind != Kind.Missing) config.refuse('config.rename must be an object of old: new names')
@@ -345,6 +299,7 @@ export function map(record: Record): void {
     record.fail('the value is not a JSON object')
     return
   }
+  settleTwins()
   const writer = record.writer()
   writer.room(record.end - record.start + 64)
   if (root.structural) writeObject(root, skipSpace(record.start, record.end), record.end, writer)

@@ -52,12 +52,18 @@ export class Segment {
   }
 }
 
-/** A path, split once at start-up. Build it in `init`, never per record. */
+/**
+ * A path, split once at start-up. Build it in `init`, never per record. A top-level member whose name is the whole text comes first: names may
+ * contain dots, as those that dps/flatten makes do.
+ */
 export class Path {
   segments: Segment[] = []
+  /** The whole text as one name; null for one without a dot. */
+  whole: Segment | null = null
   constructor(text: string) {
     const names = text.split('.')
     for (let i = 0; i < names.length; i++) this.segments.push(new Segment(names[i]))
+    if (names.length > 1) this.whole = new Segment(text)
   }
 }
 
@@ -93,6 +99,16 @@ export function hasTwins(): bool {
 /** Fills `into` with the value at `path` of the last parsed document whose top level is an object. */
 export function findPath(path: Path, into: Slice): bool {
   into.kind = Kind.Missing
+  const whole = path.whole
+  if (whole !== null) {
+    const member = findMember(whole)
+    if (member >= 0) {
+      into.start = valueStart(member)
+      into.end = valueEnd(member)
+      into.kind = kindAt(into.start)
+      return true
+    }
+  }
   const first = findMember(path.segments[0])
   if (first < 0) return false
   let start = valueStart(first)
