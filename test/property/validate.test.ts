@@ -117,12 +117,62 @@ describe('dps/validate', () => {
         () => 'started',
         (error: Error) => error.message,
       )
-    expect(await start({ unevaluatedProperties: false })).toBe('config.schema: unevaluatedProperties is not supported')
-    expect(await start({ $ref: 'https://example.com/other.json' })).toContain('config.schema: $ref must be a pointer within the schema')
+    expect(await start({ unevaluatedProperties: false })).toBe('config.schema: /unevaluatedProperties is not supported')
+    expect(await start({ $ref: 'https://example.com/other.json' })).toContain('config.schema: /$ref must be a pointer within the schema')
     expect(await start({ properties: { a: { $ref: '#/$defs/b' } } })).toContain('names nothing in the schema: #/$defs/b')
-    expect(await start({ pattern: '(' })).toContain('config.schema: pattern')
-    expect(await start({ type: 'text' })).toContain('config.schema: type must be of null')
+    expect(await start({ pattern: '(' })).toMatch(/^config\.schema: \/pattern: .*regular expression/)
+    expect(await start({ type: 'text' })).toContain('config.schema: /type must be of null')
     expect(await start({ $defs: { tree: { items: { $ref: '#/$defs/tree' } } }, $ref: '#/$defs/tree' })).toBe('started')
+  })
+
+  it('names the place of what is wrong in a schema', async () => {
+    const start = (schema: unknown) =>
+      openTestChain([{ name: 'dps/validate', config: { schema } }]).then(
+        () => 'started',
+        (error: unknown) => (error instanceof Error ? error.message : String(error)),
+      )
+    expect(await start({ properties: { 'a/b': { items: { pattern: '(' } } } })).toMatch(
+      /^config\.schema: \/properties\/a~1b\/items\/pattern: .*regular expression/,
+    )
+    expect(await start({ patternProperties: { a: true, '(': true } })).toMatch(/^config\.schema: \/patternProperties\/\(: /)
+    expect(await start({ anyOf: [true, { minimum: 'x' }] })).toBe('config.schema: /anyOf/1/minimum must be a number')
+    expect(await start({ $defs: { a: { not: 5 } }, properties: { b: { $ref: '#/$defs/a' } } })).toBe(
+      'config.schema: /$defs/a/not must be an object, true or false',
+    )
+  })
+
+  it('lets a record go on with keep, whatever it is, and says nothing of a valid one', async () => {
+    const config = { schema: { type: 'object', required: ['id'] }, on_invalid: 'keep', report: 'problem' }
+    const chain = await openTestChain([{ name: 'dps/validate', config }])
+    const { values, failures } = await chain.run([
+      '[1]',
+      '5',
+      '{"id":1,"problem":"an old one"}',
+      '{"id":1}',
+      '{"problem":"old"}',
+      '{"problem":null,"id":2}',
+    ])
+    expect(failures).toEqual([])
+    expect(values).toEqual([
+      '[1]',
+      '5',
+      '{"id":1,"problem":null}',
+      '{"id":1}',
+      '{"problem":"the value must have the member id"}',
+      '{"problem":null,"id":2}',
+    ])
+  })
+
+  it('names the field that it checks', async () => {
+    const chain = await openTestChain([
+      { name: 'dps/validate', config: { field: 'a.b', schema: { required: ['id'], properties: { n: { minimum: 1 } } } } },
+    ])
+    const { failures } = await chain.run(['{"a":{"b":{}}}', '{"a":{}}', '{"a":{"b":{"id":1,"n":0}}}'])
+    expect(failures.map(({ message }) => message)).toEqual([
+      'the field a.b must have the member id',
+      'the field a.b is missing',
+      'the field a.b: /n must be at least 1',
+    ])
   })
 
   it('bounds what one record may take, whatever the schema', async () => {

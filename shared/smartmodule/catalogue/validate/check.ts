@@ -12,6 +12,14 @@ let depth: i32 = 0
 
 /** Where the value at hand is, as the names and indices on the way to it. */
 const names: Value[] = []
+/** What is checked, for messages: the value, or a field of it. */
+let subject: string = 'the value'
+let before: string = ''
+export function setSubject(field: string): void {
+  subject = field.length > 0 ? 'the field ' + field : 'the value'
+  before = field.length > 0 ? subject + ': ' : ''
+}
+
 /** The first fault, and where it is. */
 export let fault: string = ''
 /** Set while it only matters whether there is a fault. */
@@ -38,7 +46,7 @@ function wrong(what: string): bool {
     const name = names[i]
     pointer += '/' + (name.kind == K.Int ? name.n.toString() : excerptOf(name).replaceAll('~', '~0').replaceAll('/', '~1'))
   }
-  fault = (pointer.length == 0 ? 'the value' : pointer) + ' ' + what
+  fault = (pointer.length == 0 ? subject : before + pointer) + ' ' + what
   return false
 }
 

@@ -1,15 +1,16 @@
 /** dps/validate: checks each record against a JSON Schema; what is not valid fails, is dropped, or goes on with a word about it. */
-import { Config, Kind, Path, Record, Segment, parseJson } from 'dps'
+import { Config, Kind, Path, Record, Segment, findMember, kindAt, parseJson, valueStart } from 'dps'
 import { fromJson } from '../cel/json'
 import { Value, makeConstants, startWork } from '../cel/value'
 import { Schema, problem, schemaOf } from './schema'
-import { fault, isValid } from './check'
+import { fault, isValid, setSubject } from './check'
 
 const enum Then { Fail, Drop, Keep }
 let schema: Schema = new Schema()
 let then: Then = Then.Fail
 let path: Path | null = null
 let report: Segment | null = null
+let missing: string = ''
 /** The text of the schema, which its values point into. */
 let text: ArrayBuffer = new ArrayBuffer(0)
 let root: Value | null = null
@@ -18,9 +19,11 @@ export function init(config: Config): void {
   const invalid = config.textOr('on_invalid', 'fail')
   then = invalid == 'drop' ? Then.Drop : invalid == 'keep' ? Then.Keep : Then.Fail
   const field = config.textOr('field', '')
-  if (field.length > 0) path = new Path(field)
+  path = field.length > 0 ? new Path(field) : null
+  setSubject(field)
+  missing = 'the field ' + field + ' is missing'
   const name = config.textOr('report', '')
-  if (name.length > 0) report = new Segment(name)
+  report = name.length > 0 ? new Segment(name) : null
   const given = config.get('schema')
   const length = given.end - given.start
   // With room behind it: JSON is read 16 bytes at a time.
@@ -36,6 +39,15 @@ export function init(config: Config): void {
   if (problem.length > 0) config.refuse('config.schema: ' + problem)
 }
 
+/** Writes the reason into its field; of a valid record, null over what an earlier check has left there. */
+function tell(record: Record, name: Segment, valid: bool, why: string): void {
+  // What is no object has no place for it, and goes on all the same.
+  if (record.kind != Kind.Object) return
+  if (!valid) return record.setText(name, why)
+  const member = findMember(name)
+  if (member >= 0 && kindAt(valueStart(member)) != Kind.Null) record.setNull(name)
+}
+
 export function filterMap(record: Record): bool {
   startWork()
   let start = record.start
@@ -46,7 +58,7 @@ export function filterMap(record: Record): bool {
     const slice = record.find(path!)
     if (slice.kind == Kind.Missing) {
       valid = false
-      why = 'the field is missing'
+      why = missing
     }
     start = slice.start
     end = slice.end
@@ -56,7 +68,7 @@ export function filterMap(record: Record): bool {
     why = fault
   }
   if (valid || then == Then.Keep) {
-    if (!valid && report !== null) record.setText(report!, why)
+    if (report !== null && then == Then.Keep) tell(record, report!, valid, why)
     return true
   }
   if (then == Then.Fail) record.fail(why)

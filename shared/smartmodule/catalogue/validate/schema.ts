@@ -79,13 +79,32 @@ function opened(value: Value): Value {
   return value
 }
 
+/** The names on the way to what is being read, for `refuse`. */
+let places: string[] = []
+
+/** Refuses what is being read, or a word of it; `what` is what it must be, or what is wrong with it behind a colon. */
 function refuse(word: string, what: string): void {
-  if (problem.length == 0) problem = word + ' ' + what
+  if (problem.length > 0) return
+  let pointer = ''
+  for (let i = 0; i < places.length; i++) pointer += '/' + places[i].replaceAll('~', '~0').replaceAll('/', '~1')
+  if (word.length > 0 && (places.length == 0 || places[places.length - 1] != word)) pointer += '/' + word
+  problem = (pointer.length == 0 ? 'the schema' : pointer) + (what.startsWith(':') ? '' : ' ') + what
+}
+
+/** Reads a schema that is one of the parts of the one at hand. */
+function readAt(place: string, value: Value): Schema {
+  places.push(place)
+  const schema = read(value)
+  places.pop()
+  return schema
 }
 
 /** The schema that the value stands for. */
 export function schemaOf(value: Value): Schema {
   root = value
+  problem = ''
+  places = []
+  known.clear()
   return read(value)
 }
 
@@ -96,18 +115,23 @@ function read(value: Value): Schema {
     return schema
   }
   if (value.kind != K.Map) {
-    refuse('schema', 'must be an object, true or false')
+    refuse('', 'must be an object, true or false')
     return schema
   }
   if (known.has(value.jsonStart)) return known.get(value.jsonStart)
   if (known.size >= SCHEMAS_MAX) {
-    refuse('schema', 'has too many parts')
+    refuse('', 'has too many parts')
     return schema
   }
   known.set(value.jsonStart, schema)
   const keys = keysOf(value)
   const items = itemsOf(value)
-  for (let i = 0; i < keys.length && problem.length == 0; i++) readWord(schema, stringOf(keys[i]), items[i])
+  for (let i = 0; i < keys.length && problem.length == 0; i++) {
+    const word = stringOf(keys[i])
+    places.push(word)
+    readWord(schema, word, items[i])
+    places.pop()
+  }
   return schema
 }
 
@@ -170,13 +194,15 @@ function readMembers(schema: Schema, word: string, value: Value): void {
   for (let i = 0; i < keys.length && problem.length == 0; i++) {
     if (word == 'properties') {
       schema.names.push(keys[i])
-      schema.properties.push(read(items[i]))
+      schema.properties.push(readAt(stringOf(keys[i]), items[i]))
     } else if (word == 'patternProperties') {
+      places.push(stringOf(keys[i]))
       schema.patterns.push(regexOf(stringOf(keys[i])))
-      schema.patternProperties.push(read(items[i]))
+      places.pop()
+      schema.patternProperties.push(readAt(stringOf(keys[i]), items[i]))
     } else if (word == 'dependentSchemas') {
       schema.dependentSchemaNames.push(keys[i])
-      schema.dependentSchemas.push(read(items[i]))
+      schema.dependentSchemas.push(readAt(stringOf(keys[i]), items[i]))
     } else {
       schema.dependentNames.push(keys[i])
       schema.dependentRequired.push(items[i])
@@ -214,7 +240,11 @@ function referred(pointer: string): Schema {
     }
     at = found
   }
-  return read(at)
+  const way = places
+  places = names
+  const schema = read(at)
+  places = way
+  return schema
 }
 
 /** RFC 6901, in a URI fragment. */
@@ -253,7 +283,7 @@ export function formatName(format: Format): string { return FORMAT_NAMES[format 
 
 function regexOf(pattern: string): Regex {
   const regex = compileRegex(pattern)
-  if (regex.error.length > 0) refuse('pattern', regex.error)
+  if (regex.error.length > 0) refuse('', ': ' + regex.error)
   return regex
 }
 function textOf(word: string, value: Value): string {
@@ -279,6 +309,6 @@ function listOf(word: string, value: Value): Value[] {
 function schemasOf(word: string, value: Value): Schema[] {
   const values = listOf(word, value)
   const schemas: Schema[] = []
-  for (let i = 0; i < values.length; i++) schemas.push(read(values[i]))
+  for (let i = 0; i < values.length; i++) schemas.push(readAt(i.toString(), values[i]))
   return schemas
 }
