@@ -33,6 +33,23 @@ describe('a filter', () => {
     await expect(openTestChain([{ name: 'dps/filter', config: { expression: 'true', field: 'a' } }])).rejects.toThrow('stands alone')
   })
 
+  it('has a double for every whole number that 64 bits do not hold', async () => {
+    const chain = await open({ set: { next: 'value.u + 1', isInt: 'type(value.u) == int' } })
+    const numbers = [
+      '9223372036854775807',
+      '9223372036854775808',
+      '18446744073709551615',
+      '18446744073709551616',
+      '-9223372036854775808',
+      '-9223372036854775809',
+    ]
+    const { values, failures } = await chain.run(numbers.map((u) => `{"u":${u}}`))
+    expect(failures.map(({ message }) => message)).toEqual(['set.next: integer overflow'])
+    expect(values.map((value) => (JSON.parse(value!) as { isInt: boolean }).isInt)).toEqual([false, false, false, true, false])
+    // What is only moved keeps its digits.
+    expect(values[0]).toContain('"u":9223372036854775808,')
+  })
+
   it('fails the record whose field is missing, and not the others', async () => {
     const { values, failures } = await (await open({ filter: 'value.a > 1' })).run(['{"a":2}', '{"b":2}', '{"a":"x"}', '[1]', '{"a":3}'])
     expect(values).toEqual(['{"a":2}', '{"a":3}'])

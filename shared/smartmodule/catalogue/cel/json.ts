@@ -3,7 +3,7 @@ import { Kind, Segment, Slice, Writer, closeOf, findIn, hasBackslash, kindAt, nu
 import { TOO_LARGE, fits } from 'dps/abi'
 import { isSame } from './compare'
 import { putDuration, putTimestampText } from './moments'
-import { FALSE, K, NULL, TRUE, Value, bytesAt, fail, isTooMuch, made, ofDouble, ofInt, ofText, ofUint, spend } from './value'
+import { FALSE, K, NULL, TRUE, Value, bytesAt, fail, isTooMuch, made, ofDouble, ofInt, ofText, spend } from './value'
 
 /** The checked JSON value [start, end). */
 export function fromJson(start: usize, end: usize): Value {
@@ -31,7 +31,7 @@ function stringFrom(start: usize, end: usize): Value {
   return bytesAt(K.String, p, unescape(start + 1, end - 1, p) - p)
 }
 
-/** A whole number is an int where it fits, else a uint; every other number is a double. */
+/** A whole number is an int where it fits; every other number is a double. */
 function numberFrom(start: usize, end: usize): Value {
   const isNegative = load<u8>(start) == 45
   let p = isNegative ? start + 1 : start
@@ -39,11 +39,11 @@ function numberFrom(start: usize, end: usize): Value {
   for (; p < end; p++) {
     const digit = ((load<u8>(p) as u32) - 48) as u32
     if (digit > 9) return ofDouble(numberOf(start, end))
-    if (n > (u64.MAX_VALUE - digit) / 10) return ofDouble(numberOf(start, end))
+    if (n > (<u64>0x8000000000000000 - digit) / 10) return ofDouble(numberOf(start, end))
     n = n * 10 + digit
   }
   if (isNegative) return n > 0x8000000000000000 ? ofDouble(numberOf(start, end)) : ofInt(0 - (n as i64))
-  return n > (i64.MAX_VALUE as u64) ? ofUint(n) : ofInt(n as i64)
+  return n > (i64.MAX_VALUE as u64) ? ofDouble(numberOf(start, end)) : ofInt(n as i64)
 }
 
 /** The items of a list, the values of a map. */
