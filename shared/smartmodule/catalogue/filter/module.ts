@@ -48,6 +48,10 @@ function operandOf(start: usize, end: usize, kind: Kind): Operand {
   return operand
 }
 
+/** Such values are never equal here: a filter with one would keep nothing, or all, without a word. */
+function isCompound(kind: Kind): bool { return kind == Kind.Object || kind == Kind.Array }
+const NO_OBJECTS = ' must be a text, a number, true, false or null: objects and arrays are not compared'
+
 export function init(config: Config): void {
   expression = null
   const given = config.get('expression')
@@ -56,7 +60,8 @@ export function init(config: Config): void {
     allowRoots()
     expression = compile(shown, true)
     if (problem.length > 0) config.refuse('config.expression: ' + problem)
-    if (config.get('field').kind != Kind.Missing || config.get('operator').kind != Kind.Missing) config.refuse('config.expression stands alone: leave field and operator out')
+    const others = config.get('field').kind != Kind.Missing || config.get('operator').kind != Kind.Missing || config.get('value').kind != Kind.Missing
+    if (others) config.refuse('config.expression stands alone: leave field, operator and value out')
     return
   }
   path = new Path(config.text('field'))
@@ -71,6 +76,7 @@ export function init(config: Config): void {
   const value = config.get('value')
   if (operator == Operator.Exists) {
     wantExists = value.kind != Kind.False
+    if (wantExists && value.kind != Kind.True && value.kind != Kind.Missing) config.refuse('config.value must be true or false for exists')
     return
   }
   if (value.kind == Kind.Missing) config.refuse('config.value is required for ' + name)
@@ -80,11 +86,13 @@ export function init(config: Config): void {
       for (let i = 0; ; i++) {
         const item = config.get('value.' + i.toString())
         if (item.kind == Kind.Missing) break
+        if (isCompound(item.kind)) config.refuse('config.value.' + i.toString() + NO_OBJECTS)
         operands.push(operandOf(item.start, item.end, item.kind))
       }
     }
   } else operands.push(operandOf(value.start, value.end, value.kind))
   const kind = value.kind
+  if (operator != Operator.In && isCompound(kind)) config.refuse('config.value' + NO_OBJECTS)
   if ((operator == Operator.StartsWith || operator == Operator.EndsWith) && kind != Kind.String) config.refuse('config.value must be a string for ' + name)
   if ((operator == Operator.Gt || operator == Operator.Gte || operator == Operator.Lt || operator == Operator.Lte) && kind != Kind.String && kind != Kind.Number) {
     config.refuse('config.value must be a number or a string for ' + name)

@@ -24,10 +24,12 @@ export function init(config: Config): void {
   rows = new Map<string, ArrayBuffer>()
   otherwise = String.UTF8.encode('null')
   const given = config.get('default')
-  if (given.kind != Kind.Missing) otherwise = copyOf(given.start, given.end)
+  const hasDefault = given.kind != Kind.Missing
+  if (hasDefault) otherwise = copyOf(given.start, given.end)
   const missing = config.get('on_missing')
   const at = missing.kind == Kind.String ? MISSING.indexOf(textOf(missing.start, missing.end)) : 0
   onMissing = (at < 0 ? 0 : at) as Missing
+  if (hasDefault && onMissing != Missing.Null) config.refuse('config.default is for on_missing null alone')
   const table = config.get('table')
   if (table.kind != Kind.Object) return config.refuse('config.table must be an object of value: what it means')
   const members = new Members(table.start, table.end)

@@ -32,6 +32,8 @@ export function init(config: Config): void {
     if (column.kind != Kind.String) break
     columns.push(String.UTF8.encode(textOf(column.start, column.end)))
   }
+  if (format != 'csv' && config.get('columns').kind != Kind.Missing) config.refuse('config.columns is for the format csv alone')
+  if (format == 'json' && config.get('separator').kind != Kind.Missing) config.refuse('config.separator is for the formats csv and key_value')
   if (format == 'csv' && columns.length == 0) config.refuse('config.columns must name the columns')
 }
 

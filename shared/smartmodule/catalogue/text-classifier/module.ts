@@ -244,6 +244,10 @@ function trainLabels(config: Config, slice: Slice): void {
   }
   priors = []
   if (mode == Mode.Keywords) return
+  // Beside trained labels, one of keywords alone has nothing that it could win by.
+  for (let i = 0; i < names.length; i++) {
+    if (examples[i] == 0) return config.refuse('config.labels.' + names[i] + '.examples is missing: other labels have examples')
+  }
   const vocabulary = entryCount as f64
   for (let i = 0; i < names.length; i++) {
     priors.push(Math.log((examples[i] + 1) / (all + names.length)))
@@ -267,6 +271,7 @@ export function init(config: Config): void {
   else if (given.kind != Kind.Object) config.refuse('config.labels must be an object of label: {keywords or examples}')
   else trainLabels(config, given)
   const other = config.get('default_label')
+  if (other.kind == Kind.String && mode != Mode.Keywords) config.refuse('config.default_label is for labels with keywords alone')
   if (other.kind == Kind.String) {
     fallback = labels.length
     labels.push(textOf(other.start, other.end))

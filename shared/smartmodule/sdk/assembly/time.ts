@@ -73,8 +73,9 @@ export function tokensOf(format: string): i32[] {
     }
     i += used
   }
-  formatProblem = isQuoted ? 'has a quote that is not closed' : 'is empty'
-  return isQuoted ? [] : tokens
+  formatProblem = isQuoted ? 'has a quote that is not closed' : tokens.length == 0 ? 'is empty' : 'has no year: YYYY'
+  // Every day and time would be one of 1970.
+  return isQuoted || !tokens.includes(YEAR) ? [] : tokens
 }
 
 // The time that was read last.
