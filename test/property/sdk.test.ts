@@ -31,8 +31,8 @@ const EXAMPLES = readme
   })
 
 describe('the examples of the SDK', () => {
-  it('are one for each kind of function', () => {
-    expect(EXAMPLES.map(({ title }) => title.split(':')[0])).toEqual(['filter', 'map', 'filterMap', 'arrayMap'])
+  it('are one for each kind of function, and for what goes out with a value', () => {
+    expect(EXAMPLES.map(({ title }) => title.split(':')[0])).toEqual(['filter', 'map', 'filterMap', 'arrayMap', 'Key, headers and time'])
     for (const { rows } of EXAMPLES) expect(rows.length).toBeGreaterThan(1)
   })
 
@@ -46,6 +46,28 @@ describe('the examples of the SDK', () => {
       const expected = failure === undefined ? [...output.matchAll(/`([^`]*)`/g)].map(([, each]) => each) : []
       expect(values).toEqual(expected)
     }
+  })
+})
+
+describe('keys and headers', () => {
+  const outOf = async (code: string, value: string, keyAt?: () => Buffer | null) => {
+    const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+    const { records, failures } = await chain.run([value], undefined, keyAt)
+    expect(failures).toEqual([])
+    const { key, headers, timestampDelta } = records[0]!
+    return { key: key?.toString(), headers: headers.map(([name, bytes]) => [name, bytes?.toString()]), time: 1000n + timestampDelta }
+  }
+
+  it('are read and set as texts', async () => {
+    const { code } = EXAMPLES.find(({ title }) => title.startsWith('Key'))!
+    const headers = (was: string) => [
+      ['h', '\0'],
+      ['was', was],
+      ['origin', 'partition 0'],
+    ]
+    expect(await outOf(code, '{"id":"ä"}')).toEqual({ key: 'ä', headers: headers('k0'), time: 2000n })
+    expect(await outOf(code, '{"id":""}', () => null)).toEqual({ key: '', headers: headers('none'), time: 2000n })
+    expect(await outOf(code, '{"id":"x"}', () => Buffer.from([255]))).toEqual({ key: 'x', headers: headers('none'), time: 2000n })
   })
 })
 

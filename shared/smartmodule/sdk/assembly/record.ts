@@ -84,6 +84,11 @@ function putHeader(writer: Writer, name: usize, nameLength: i32, value: usize, l
   if (length > 0) writer.bytes(value, length)
 }
 
+/** The bytes as a text; `fallback` for a length below 0, and for what is no text. */
+function shownText(start: usize, length: i32, fallback: string): string {
+  return length >= 0 && isUtf8(start, start + length) ? String.UTF8.decodeUnsafe(start, length) : fallback
+}
+
 export class Record {
   /** The value's bytes as they are now (without the registry prefix). */
   start: usize = 0
@@ -171,6 +176,15 @@ export class Record {
     this.isRekeyed = true
   }
 
+  /** The same by a text. */
+  setKeyText(text: string): void {
+    const bytes = String.UTF8.encode(text)
+    this.setKey(changetype<usize>(bytes), bytes.byteLength)
+  }
+
+  /** The key as a text; `fallback` where there is none, or it is no text. */
+  keyText(fallback: string = ''): string { return shownText(this.keyStart, this.keyLength, fallback) }
+
   /** Gives the record a time, in milliseconds since 1970. */
   setTimestamp(ms: i64): void {
     this.timestamp = ms
@@ -196,6 +210,24 @@ export class Record {
     this.newHeaders.bytes(rest.start, rest.length)
     this.headersStart = this.newHeaders.start
     this.hasNewHeaders = true
+  }
+
+  /** The same by a text. */
+  setHeaderText(name: string, text: string): void {
+    const bytes = String.UTF8.encode(text)
+    this.setHeader(name, changetype<usize>(bytes), bytes.byteLength)
+  }
+
+  /** The value of the last header of this name as a text; `fallback` where there is none, or it is no text. */
+  headerText(name: string, fallback: string = ''): string {
+    const own = String.UTF8.encode(name)
+    let found = fallback
+    this.openHeaders()
+    while (this.nextHeader()) {
+      const isIt = this.headerLength == own.byteLength && memory.compare(this.headerStart, changetype<usize>(own), own.byteLength) == 0
+      if (isIt) found = shownText(this.headerValueStart, this.headerValueLength, fallback)
+    }
+    return found
   }
 
   /** Starts with the first header; then `while (record.nextHeader())`. */
