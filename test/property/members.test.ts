@@ -131,6 +131,7 @@ const KEEPS = `(module (memory (export "memory") 200 200)
     (i32.const 64)))`
 
 type Guest = {
+  _initialize(): void
   memory: WebAssembly.Memory
   dps_alloc(length: number): number
   dps_init(at: number, length: number): number
@@ -198,7 +199,8 @@ describe('members passed on from step to step', () => {
       await WebAssembly.compile(await compileCached(FILTER, 'smartmodule', cacheFolder())),
       { env: { abort: () => {} }, dps: { count: () => {}, observe: () => {} } },
     )
-    const { memory, dps_alloc, dps_init, dps_members, dps_process } = exports as unknown as Guest
+    const { memory, dps_alloc, dps_init, dps_members, dps_process, _initialize } = exports as unknown as Guest
+    _initialize()
     const put = (bytes: Uint8Array, at: number) => void new Uint8Array(memory.buffer).set(bytes, at)
     const init = Buffer.from(
       JSON.stringify({ config: { field: 'a.b', operator: 'eq', value: 'x' }, input_format: 'json', writes_members: true }),

@@ -31,8 +31,15 @@ export async function openBatchInstance(module: WebAssembly.Module, document: In
       memoryBytes: () => exports.memory.buffer.byteLength,
     }
   } catch (error) {
-    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, `failed while starting: ${reasonOf(error)}`)
+    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, `failed while starting: ${trapReasonOf(error)}`)
   }
+}
+
+/** Why a call trapped. AssemblyScript's allocator ends in a bare `unreachable` where there is no more memory; all else that it ends in has a text. */
+function trapReasonOf(error: unknown): string {
+  const reason = reasonOf(error)
+  const memory = `the ${(SMARTMODULE_LIMITS.memory_pages_max * 64) >> 10} MiB of memory that an instance may take`
+  return reason === 'unreachable' ? `unreachable: it is out of memory, as a rule, because it asked for more than ${memory}` : reason
 }
 
 /** The functions as Extism calls them: with a context of its own in front, which is left out. */
@@ -91,7 +98,7 @@ function runBatch(exports: BatchExports, call: CallSeed, document: InitDocument,
       context.attributes,
     )
   } catch (error) {
-    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, reasonOf(error))
+    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, trapReasonOf(error))
   }
   bytesOf(exports, result, RESULT_BYTES, step)
   const block = new DataView(exports.memory.buffer, result >>> 0, RESULT_BYTES)

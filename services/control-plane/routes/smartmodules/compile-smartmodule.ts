@@ -18,7 +18,11 @@ async function compile(workshop: Workshop, accountId: string, code: string): Pro
   const answer = await workshop.run(accountId, { task: 'compile', code }, DEADLINES)
   if ('compiled' in answer) return { binary: answer.compiled, parameters: answer.parameters }
   if ('uncompiled' in answer) return { details: answer.uncompiled.map((fault) => ({ path: PATH, ...fault })) }
-  return { details: [{ path: PATH, message: `could not be compiled: ${'refused' in answer ? answer.refused : 'no answer'}` }] }
+  // Most often it takes all memory or time for types that never end; the compiler has no place for that.
+  const hint = 'does a generic class or function use itself with ever larger types?'
+  return {
+    details: [{ path: PATH, message: `could not be compiled: ${'refused' in answer ? `${answer.refused}; ${hint}` : 'no answer'}` }],
+  }
 }
 
 /** The binary of a source, and the JSON Schema of its settings where it has some. Throws 400 with line and column of everything that is wrong; pointers begin with `at`. */
