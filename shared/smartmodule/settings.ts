@@ -50,6 +50,9 @@ type Statement = {
   range: Range
 }
 
+/** Tags that say something to the schema; any other word behind an @ belongs to the text that it stands in. */
+const TAG = /(?:^|\s)(?=@(?:minimum|maximum|minLength|maxLength|minItems|maxItems|pattern|enum)\s)/
+
 const NUMBER_TAGS = new Set(['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems'])
 
 /** What a doc block says: its text, and the tags that are words of JSON Schema. */
@@ -57,7 +60,9 @@ function documented(block: string): Schema {
   const lines = block
     .replaceAll(/^\/\*\*|\*\/$/g, '')
     .split('\n')
-    .map((line) => line.replace(/^\s*\*?/, '').trim())
+    // A tag may stand behind the text on one line, as in a block of one line.
+    .flatMap((line) => line.replace(/^\s*\*?/, '').split(TAG))
+    .map((line) => line.trim())
   const schema: Schema = {}
   const text = lines.filter((line) => line !== '' && !line.startsWith('@')).join(' ')
   if (text !== '') schema.description = text

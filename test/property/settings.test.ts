@@ -145,6 +145,31 @@ export function filter(record: Record): bool { return true }
     ])
   })
 
+  it('have the tags that stand behind their description', async () => {
+    const source = `export class Settings {
+  /** The mode. @enum fast, exact */
+  mode: string = 'fast'
+  /** How many. @minimum 1 @maximum 5 */
+  many: f64 = 2
+  /** Ask ops@example.com or @ops. */
+  who: string = ''
+  /**
+   * A name.
+   * @pattern ^[a-z @]+$
+   */
+  name: string = 'a'
+}
+export const settings = new Settings()`
+    const { parameters } = (await settingsOf(source)) as unknown as { parameters: { properties: object } }
+    expect(parameters.properties).toEqual({
+      mode: { type: 'string', description: 'The mode.', enum: ['fast', 'exact'], default: 'fast' },
+      many: { type: 'number', description: 'How many.', minimum: 1, maximum: 5, default: 2 },
+      who: { type: 'string', description: 'Ask ops@example.com or @ops.', default: '' },
+      name: { type: 'string', description: 'A name.', pattern: '^[a-z @]+$', default: 'a' },
+    })
+    expect(configFaults(parameters, { mode: 'slow', many: 9 }).map(({ path }) => path)).toEqual(['/mode', '/many'])
+  })
+
   it('are none where a class of another name, or a private one, is there', async () => {
     expect(await settingsOf('class Settings { a: f64 = 1 }')).toBeUndefined()
     expect(await settingsOf('// class Settings\nexport class Other { a: f64 = 1 }')).toBeUndefined()
