@@ -27,6 +27,13 @@ describe('a path with a dot', () => {
     expect(await run('validate', { field: 'a.b', schema: { const: 1 } }, whole, nested, both)).toHaveLength(3)
   })
 
+  it('reaches an item of a list by its index alone, written as JSON writes numbers', async () => {
+    const list = { a: { b: [1, 2] } }
+    expect(await run('filter', { field: 'a.b.1', operator: 'eq', value: 2 }, list)).toEqual([list])
+    expect(await run('filter', { field: 'a.b.01', operator: 'exists' }, list)).toEqual([])
+    expect(await run('filter', { field: 'a.0', operator: 'exists' }, { a: [1] })).toHaveLength(1)
+  })
+
   it('is taken so by dps/map-fields for each of its changes, record by record', { timeout: 60_000 }, async () => {
     const config = { uppercase: ['a.u'], drop: ['a.d'], set: { 'a.s': 1 }, rename: { 'a.r': 'a.n', 'x.y': 'x.z' } }
     const expected = (record: Record<string, unknown>): unknown => {

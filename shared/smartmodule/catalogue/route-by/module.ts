@@ -28,7 +28,7 @@ export function filterMap(record: Record): bool {
     if (i > 0) key.bytes(changetype<usize>(separator), separator.byteLength)
     const slice = record.find(paths[i])
     if (slice.kind == Kind.Missing || slice.kind == Kind.Null) {
-      if (!keepsKey) record.fail('the field ' + names[i] + ' is missing')
+      if (!keepsKey) record.fail('the field ' + names[i] + (slice.kind == Kind.Null ? ' is null' : ' is missing'))
       return true
     }
     if (slice.kind != Kind.String) {

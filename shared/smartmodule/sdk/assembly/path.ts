@@ -18,7 +18,8 @@ export class Segment {
   constructor(name: string) {
     this.bytes = String.UTF8.encode(name)
     this.length = this.bytes.byteLength
-    let index = name.length > 0 && name.length < 10 ? 0 : -1
+    // 01 is a name, and no index.
+    let index = name.length > 0 && name.length < 10 && (name.length == 1 || name.charCodeAt(0) != 48) ? 0 : -1
     for (let i = 0; i < name.length && index >= 0; i++) {
       const c = name.charCodeAt(i) - 48
       index = c >= 0 && c < 10 ? index * 10 + c : -1
