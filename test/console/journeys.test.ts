@@ -294,6 +294,21 @@ describe.skipIf(!hasBrowser)('numbers', () => {
       await page.getByText('9007199254740993').first().waitFor()
     })
   })
+
+  it('with more digits than a double has are written and shown with all of them, in the form they were written in', async () => {
+    const stream = await createStream(client, { price: 'number', tax: 'number' }, { partitions: 1 })
+    const text = '{"price":12345678901234567.123456789,"tax":12.50}'
+    await inConsole(async ({ page }) => {
+      await page.goto(`${service().apiUrl}/console/streams/${stream.id}`)
+      await page.getByText('Write records', { exact: true }).click()
+      await page.getByLabel(/^Records to write/).fill(text)
+      await page.getByRole('button', { name: 'Write', exact: true }).click()
+      await page.getByRole('region', { name: 'Records', exact: true }).getByText(text).waitFor()
+    })
+    const headers = { Authorization: `Bearer ${client.token}` }
+    const stored = await fetch(`${service().apiUrl}/v1/streams/${stream.id}/data`, { headers })
+    expect(await stored.text()).toContain(text)
+  })
 })
 
 describe.skipIf(!hasBrowser)('keys', () => {

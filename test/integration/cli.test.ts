@@ -254,6 +254,17 @@ describe('dps with records', () => {
     expect(half).toMatchObject({ code: 2, err: expect.stringContaining('line 2 is not JSON (1 records were written before)') })
   })
 
+  it('writes and prints numbers with all their digits', async () => {
+    const stream = await createStream(client, { price: 'number', tax: 'number' }, { partitions: 1 })
+    const text = '{"price":0.1000000000000000055511151231257827,"tax":12.50}'
+    expect((await dps(['produce', stream.id], { stdin: text })).code).toBe(0)
+    expect((await dps(['read', stream.id])).out).toBe(`${text}\n`)
+    const tailed = start(['tail', stream.id, '--stream', '-o', 'yaml'])
+    await eventually('the tail shows it', async () => tailed.so().out.includes('0.1000000000000000055511151231257827'))
+    tailed.interrupt()
+    await tailed.ended
+  })
+
   it('groups and redrives dead letters, and waits for the job', async () => {
     const groups = json<object[]>(await dps(['dlq', 'groups', pipeline, '-o', 'json']))
     expect(groups).toMatchObject([{ count: 1, step: 1, error_code: 'record_failed', message: 'thirteen' }])
@@ -282,7 +293,7 @@ describe('dps with records', () => {
     )
     await writeFile(join(home, 'typed.csv'), 'id,amount,ok,tags,note\n9007199254740991,1.50,TRUE,"[""a""]",5\n2,,,,\n')
     expect(await dps(['produce', typed.id, 'typed.csv'])).toMatchObject({ code: 0 })
-    expect((await dps(['read', typed.id])).out).toBe('{"id":9007199254740991,"amount":1.5,"ok":true,"tags":["a"],"note":"5"}\n{"id":2}\n')
+    expect((await dps(['read', typed.id])).out).toBe('{"id":9007199254740991,"amount":1.50,"ok":true,"tags":["a"],"note":"5"}\n{"id":2}\n')
     await writeFile(join(home, 'untyped.csv'), 'id\nthree\n')
     expect((await dps(['produce', typed.id, 'untyped.csv'])).err).toContain('/records/0/id: must be integer')
     const missing = await dps(['produce', stream.id, 'missing.csv'])

@@ -13,6 +13,7 @@ import {
   signIngest,
   WriteError,
   writeJson,
+  type ClientOptions,
 } from '../../clients/typescript/src/index.ts'
 
 type Answer = { status: number; body?: string; headers?: Record<string, string> } | 'reset'
@@ -22,7 +23,7 @@ afterEach(() => {
 })
 
 /** A service whose token is `token-N`; `answers` are given one after the other, the last one again and again. */
-async function serve(answers: (Answer | ((request: IncomingMessage) => Answer))[]) {
+async function serve(answers: (Answer | ((request: IncomingMessage) => Answer))[], more: Partial<ClientOptions> = {}) {
   const seen: { method: string; url: string; key: string | undefined; authorization: string | undefined; body: string }[] = []
   let tokens = 0
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -48,6 +49,7 @@ async function serve(answers: (Answer | ((request: IncomingMessage) => Answer))[
     apiKey: 'k',
     apiSecret: 's',
     timeoutMs: 2000,
+    ...more,
   })
   return { client, seen, tokens: () => tokens }
 }
@@ -229,6 +231,23 @@ describe('the TypeScript client', () => {
         expect(places.slice(1).flatMap((to, at) => parse(text.slice(places[at], to)))).toEqual(whole)
       }),
     )
+  })
+
+  it('makes no object of a number that loses nothing but its form', () => {
+    expect(parseJson('[12.50,120.0,1e3,0.1e-3,-0.10]')).toEqual([12.5, 120, 1000, 0.0001, -0.1])
+  })
+
+  it('keeps the form of numbers where it is asked to', async () => {
+    const answer = { status: 200, body: '{"data":[{"price":12.50}],"pagination":{"has_more":false}}' }
+    const readBy = async (more: Partial<ClientOptions>) => {
+      const { client } = await serve([answer], more)
+      for await (const record of client.streams.records('st_1')) return record as { price: number }
+      return undefined
+    }
+    expect(await readBy({})).toEqual({ price: 12.5 })
+    const kept = await readBy({ keepsNumbersAsWritten: true })
+    expect(writeJson(kept)).toBe('{"price":12.50}')
+    expect(kept!.price * 2).toBe(25)
   })
 
   it('keeps the digits of whole numbers in both directions', () => {

@@ -46,6 +46,8 @@ export function contextOf(io: Io, command: Command, { isFinished = false, timeou
       apiSecret: api_secret,
       retriesMax: 2,
       timeoutMs,
+      // Records are shown and passed on, never counted with.
+      keepsNumbersAsWritten: true,
       ...(isFinished ? {} : { signal: io.signal }),
     }),
     url,

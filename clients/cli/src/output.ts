@@ -1,6 +1,6 @@
 /** What a command prints: a table for people, or JSON, YAML or lines of JSON for programs. */
-import { stringify } from 'yaml'
-import { writeJson } from '../../typescript/src/index.ts'
+import { parse, stringify, type ScalarTag } from 'yaml'
+import { ExactNumber, parseAsWritten, writeJson } from '../../typescript/src/index.ts'
 
 export const FORMATS = ['table', 'json', 'yaml', 'ndjson'] as const
 export type Format = (typeof FORMATS)[number]
@@ -18,6 +18,22 @@ export type Output = {
   /** Said to people, beside what is printed. */
   note(text: string): void
 }
+
+/** Numbers of YAML that JavaScript would change, by their text where JSON has the same. */
+const EXACT: ScalarTag = {
+  tag: 'tag:yaml.org,2002:float',
+  default: true,
+  test: /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/,
+  identify: (value) => value instanceof ExactNumber,
+  resolve: parseAsWritten,
+  stringify: ({ value }) => String(value),
+}
+
+/** As YAML, numbers with all their digits. */
+export const toYaml = (value: unknown): string => stringify(value, { customTags: (tags) => [...tags, EXACT], lineWidth: 0 })
+
+/** A document of YAML, of which JSON is a part; numbers as `parseAsWritten` has them. Throws a YAMLParseError that names the line. */
+export const fromYaml = (text: string): unknown => parse(text, { prettyErrors: true, customTags: (tags) => [EXACT, ...tags] })
 
 const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
 
@@ -48,13 +64,13 @@ export function createOutput(format: Format, write: (text: string) => void, note
     note,
     one(value) {
       if (format === 'json') line(writeJson(value, 2))
-      else if (format === 'yaml') write(stringify(value))
+      else if (format === 'yaml') write(toYaml(value))
       else if (format === 'ndjson') line(writeJson(value))
       else line(table(Object.entries(value).map(([name, each]) => [name, cell(each)])))
     },
     many(items, columns) {
       if (format === 'json') line(writeJson(items, 2))
-      else if (format === 'yaml') write(stringify(items))
+      else if (format === 'yaml') write(toYaml(items))
       else if (format === 'ndjson') for (const item of items) line(writeJson(item))
       else {
         const titles = Object.keys(columns)

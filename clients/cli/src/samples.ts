@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { parseJson, type ModuleTest } from '../../typescript/src/index.ts'
+import { parseAsWritten, type ModuleTest } from '../../typescript/src/index.ts'
 import { Misused } from './outcome.ts'
 
 const Sample = z.looseObject({ records: z.array(z.unknown()) })
@@ -27,7 +27,7 @@ export async function samplesAt(path: string, at: string): Promise<ModuleTest[]>
   for (const file of files) {
     const text = (await readable(file, at)).toString('utf8')
     try {
-      samples.push(...[parseJson(text)].flat())
+      samples.push(...[parseAsWritten(text)].flat())
     } catch (error) {
       throw new Misused(`${at}: ${file} is not JSON: ${error instanceof Error ? error.message : String(error)}`)
     }

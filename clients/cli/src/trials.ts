@@ -1,7 +1,7 @@
 /** Trials: a source that is not deployed, run over records. */
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { parseJson, writeJson, type Client, type ModuleTest } from '../../typescript/src/index.ts'
+import { ExactNumber, parseAsWritten, parseJson, writeJson, type Client, type ModuleTest } from '../../typescript/src/index.ts'
 import { idOf, type Context } from './context.ts'
 import { Differs, integer, Misused } from './outcome.ts'
 import type { Columns } from './output.ts'
@@ -29,7 +29,7 @@ export const sourceOf = async (file: string) => ({
 /** The value of `--config`. Throws Misused where it is no JSON object. */
 export const configOf = (given: string): Record<string, unknown> => {
   try {
-    return z.record(z.string(), z.unknown()).parse(parseJson(given))
+    return z.record(z.string(), z.unknown()).parse(parseAsWritten(given))
   } catch {
     throw new Misused('--config must be a JSON object')
   }
@@ -43,7 +43,7 @@ export async function recordsOf(
   if ((stream === undefined) === (records === undefined)) throw new Misused('either --stream or --records is needed')
   if (stream !== undefined) return { stream_id: await idOf(context, 'stream', stream), limit: last }
   const lines = (await readable(records ?? '', '--records')).toString('utf8').split('\n')
-  return { records: lines.filter((line) => line.trim() !== '').map((line) => ({ value: parseJson(line) })) }
+  return { records: lines.filter((line) => line.trim() !== '').map((line) => ({ value: parseAsWritten(line) })) }
 }
 
 const valueOf = ({ value }: Trace['input']): string => writeJson((value as { json?: unknown } | null)?.json ?? value)
@@ -103,10 +103,11 @@ export async function faultsOf(
   return faults
 }
 
-/** As JSON, members in the order of their names: their order is no difference. */
+/** As JSON, members in the order of their names: their order is no difference, nor are 12.5 and 12.50. */
 const sorted = (value: unknown): string => writeJson(inOrder(value))
 const inOrder = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(inOrder)
+  if (value instanceof ExactNumber) return parseJson(value.text)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value)

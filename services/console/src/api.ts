@@ -1,5 +1,5 @@
-/** Requests to the public API, with the session's cookie. Integers keep all their digits. */
-import { parseJson, writeJson } from '../../../clients/typescript/src/core/exact-json.ts'
+/** Requests to the public API, with the session's cookie. Numbers keep all their digits. */
+import { parseAsWritten, writeJson } from '../../../clients/typescript/src/core/exact-json.ts'
 
 /** Where the console is, whatever a proxy has put in front of it: pages move below it, so it is fixed once. */
 export const HOME = new URL('.', document.baseURI)
@@ -50,7 +50,7 @@ export async function call<T>(method: string, path: string, body?: unknown, opti
   const text = await answer.text()
   let parsed: unknown
   try {
-    parsed = text === '' ? undefined : parseJson(text)
+    parsed = text === '' ? undefined : parseAsWritten(text)
   } catch {
     throw new Failure(0, 'unreachable', `the service answered ${answer.status} without JSON`)
   }

@@ -5,7 +5,7 @@
 import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { FleetSnapshot, GetOverviewResponse, PipelineGlance, Session } from '../../../clients/typescript/src/generated/types.ts'
-import { parseJson } from '../../../clients/typescript/src/core/exact-json.ts'
+import { parseAsWritten } from '../../../clients/typescript/src/core/exact-json.ts'
 import { get, urlOf } from './api.ts'
 import { unanswered, type Query } from './query.ts'
 import { session } from './session.ts'
@@ -59,7 +59,7 @@ function listenOnce(pass: (passed: Passed) => void): Promise<boolean> {
   let hasHeard = false
   for (const event of EVENTS) {
     source.addEventListener(event, ({ data }: MessageEvent<string>) => {
-      const heard = { event, data: parseJson(data) } as Heard
+      const heard = { event, data: parseAsWritten(data) } as Heard
       hasHeard = true
       hear(heard)
       pass(heard)

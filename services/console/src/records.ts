@@ -1,5 +1,5 @@
 /** Records as they are shown: the bytes as text, exact, and the difference between two of them member by member. */
-import { parseJson, writeJson } from '../../../clients/typescript/src/core/exact-json.ts'
+import { ExactNumber, parseAsWritten, writeJson } from '../../../clients/typescript/src/core/exact-json.ts'
 import type { TraceRecord } from '../../../clients/typescript/src/generated/types.ts'
 
 /** Bytes in front of a value that name its schema: a zero, and four of the schema's id. */
@@ -25,7 +25,7 @@ export function jsonOf(value: Value): unknown {
   const bytes = bytesOf(value.base64)
   const text = textOf(bytes[0] === 0 && bytes.length > FRAME_BYTES ? bytes.subarray(FRAME_BYTES) : bytes)
   try {
-    if (text !== undefined) return parseJson(text)
+    if (text !== undefined) return parseAsWritten(text)
   } catch {
     // Shown as text, or as what the service has decoded it to.
   }
@@ -50,7 +50,9 @@ export function glimpse(value: Value, characters = 160): string {
 
 export type Change = { path: string; before: string | undefined; after: string | undefined }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+/** An object of JSON. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
 
 function collect(path: string, before: unknown, after: unknown, into: Change[]): void {
   if (isObject(before) && isObject(after)) {

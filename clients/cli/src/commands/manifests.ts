@@ -1,11 +1,11 @@
 /** Manifests: what applying one would change, applying it, and a set as one. Sources, binaries and samples are files beside it. */
 import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { writeJson, type Manifest, type ManifestPlan } from '../../../typescript/src/index.ts'
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
 import { Differs, Misused } from '../outcome.ts'
+import { fromYaml, toYaml } from '../output.ts'
 import { readable, samplesAt } from '../samples.ts'
 
 /** As written: a SmartModule's source and tests may be the names of files. */
@@ -16,19 +16,10 @@ const Written = z.looseObject({
     .optional(),
 })
 
-/** YAML's integers are exact; those that JavaScript holds become numbers. */
-function exact(value: unknown): unknown {
-  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
-  if (Array.isArray(value)) return value.map(exact)
-  return typeof value === 'object' && value !== null
-    ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, exact(each)]))
-    : value
-}
-
 /** The file as a value of YAML, of which JSON is a part. Throws Misused with the line where it is none. */
 export function parsed(text: string, at: string): unknown {
   try {
-    return exact(parse(text, { prettyErrors: true, intAsBigInt: true }))
+    return fromYaml(text)
   } catch (error) {
     throw new Misused(`${at}: ${error instanceof Error ? error.message : String(error)}`)
   }
@@ -129,6 +120,6 @@ export function addManifestCommands(program: Command, io: Io): void {
       const context = contextOf(io, command)
       const { manifest } = await context.dps.manifests.get(set)
       if (command.optsWithGlobals<GlobalOptions>().output === 'json') return context.out.one(manifest)
-      io.write(stringify(manifest, { lineWidth: 0 }))
+      io.write(toYaml(manifest))
     })
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 import httpx
 
 from ._errors import ApiError, ConnectionFailed
+from ._json import loads
 from ._transport import Transport, backoff
 
 
@@ -66,7 +66,7 @@ def _events_in(answer: httpx.Response) -> Iterator[Event]:
     for line in answer.iter_lines():
         if line == "":
             if data:
-                yield Event(name or "message", json.loads("\n".join(data)), own)
+                yield Event(name or "message", loads("\n".join(data)), own)
             name, data = "", []
             continue
         field, _, value = line.partition(":")

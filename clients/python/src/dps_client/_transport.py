@@ -6,7 +6,6 @@ other request only where it is certain that it was not done.
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 import time
@@ -18,6 +17,7 @@ from urllib.parse import quote
 import httpx
 
 from ._errors import ApiError, ConnectionFailed
+from ._json import dumps, loads
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def segment(value: str) -> str:
 def _parsed(answer: httpx.Response) -> Any:
     text = answer.text
     try:
-        body = json.loads(text) if text else None
+        body = loads(text) if text else None
     except ValueError:
         raise ApiError(answer.status_code if answer.status_code >= 400 else 502, None, answer.headers) from None
     if answer.status_code >= 400:
@@ -122,7 +122,7 @@ class Transport:
             content = lines.encode()
         elif body is not None:
             headers["content-type"] = "application/json"
-            content = json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+            content = dumps(body).encode()
         if is_idempotent:
             headers["idempotency-key"] = idempotency_key or str(uuid.uuid4())
         given = {name: value for name, value in (query or {}).items() if value is not None}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from ._errors import WriteError
+from ._json import dumps
 from ._transport import Transport, segment
 
 RECORDS_MAX = 5000
@@ -50,7 +50,7 @@ def write_records(
 
     try:
         for record in records:
-            line = json.dumps(record, allow_nan=False, ensure_ascii=False)
+            line = dumps(record)
             length = len(line.encode()) + 1
             if size + length > BYTES_MAX:
                 flush()

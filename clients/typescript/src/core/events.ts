@@ -1,6 +1,5 @@
 /** Server-sent events as an async iterator that comes back where it left off, as long as its reader wants more. */
 import { ApiError, ConnectionError } from './errors.ts'
-import { parseJson } from './exact-json.ts'
 import { pause } from './pause.ts'
 import { backoff, type Query, type Transport } from './transport.ts'
 
@@ -66,7 +65,7 @@ export async function* listen<Events>(
 
 /** The events of one connection. Throws ConnectionError when it breaks or falls silent. */
 async function* connect<Events>(
-  { open }: Transport,
+  { open, parse }: Transport,
   path: string,
   query: Query,
   last: string | undefined,
@@ -95,7 +94,7 @@ async function* connect<Events>(
     for (;;) {
       const { done, value } = await heard(reader.read())
       if (done) return
-      for (const { event, data, id } of parser(value)) yield { event, data: parseJson(data), id } as ServerEvent<Events>
+      for (const { event, data, id } of parser(value)) yield { event, data: parse(data), id } as ServerEvent<Events>
     }
   } finally {
     silent.abort()

@@ -3,7 +3,7 @@
  * honour an Idempotency-Key always, every other request only where it is certain that it was not done.
  */
 import { ApiError, ConnectionError } from './errors.ts'
-import { parseJson, writeJson } from './exact-json.ts'
+import { parseAsWritten, parseJson, writeJson } from './exact-json.ts'
 import { pause, unlessAborted } from './pause.ts'
 import { createTokens, type Token } from './tokens.ts'
 
@@ -16,6 +16,11 @@ export type ClientOptions = {
   retriesMax?: number
   /** Of one attempt, in milliseconds (default: 30,000). */
   timeoutMs?: number
+  /**
+   * Numbers of answers and records keep the form they were written in: 12.50 is an ExactNumber, not 12.5. For programs that pass records on
+   * or show them.
+   */
+  keepsNumbersAsWritten?: boolean
   /** Ends every request of this client. */
   signal?: AbortSignal | undefined
   fetch?: typeof globalThis.fetch
@@ -37,6 +42,8 @@ export type Transport = {
   call<T>(method: string, path: string, options?: CallOptions): Promise<T>
   /** The answer itself, for a stream of events; not tried again. */
   open(path: string, query: Query, headers: Record<string, string>, signal: AbortSignal): Promise<Response>
+  /** JSON of the service. Throws SyntaxError. */
+  parse(text: string): unknown
   retriesMax: number
   /** The client's own. */
   signal: AbortSignal | undefined
@@ -63,6 +70,7 @@ const both = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSign
 export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeoutMs = 30_000, ...options }: ClientOptions): Transport {
   const base = `${url.replace(/\/+$/, '')}/v1`
   const send = options.fetch ?? globalThis.fetch
+  const parse = options.keepsNumbersAsWritten ? parseAsWritten : parseJson
 
   const tokens = createTokens(() =>
     attempt<Token>(`${base}/auth/token`, {
@@ -87,7 +95,7 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeou
     }
     let body: unknown
     try {
-      body = text === '' ? undefined : parseJson(text)
+      body = text === '' ? undefined : parse(text)
     } catch {
       throw new ApiError(status >= 400 ? status : 502, undefined, headers)
     }
@@ -142,6 +150,7 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeou
   }
 
   return {
+    parse,
     retriesMax,
     signal: options.signal,
     call<T>(method: string, path: string, { query, body, lines, isIdempotent = false, idempotencyKey, ...own }: CallOptions = {}) {
@@ -169,16 +178,16 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeou
           throw signal.aborted ? error : new ConnectionError(`can't reach ${base}`, error)
         })
         if (answer.status === 200 && answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer
-        throw new ApiError(answer.status === 200 ? 502 : answer.status, safely(await answer.text()), answer.headers)
+        throw new ApiError(answer.status === 200 ? 502 : answer.status, safely(await answer.text(), parse), answer.headers)
       }).catch((error: unknown) => {
         throw error instanceof NotSent ? error.cause : error
       }),
   }
 }
 
-function safely(text: string): unknown {
+function safely(text: string, parse: (text: string) => unknown): unknown {
   try {
-    return parseJson(text)
+    return parse(text)
   } catch {
     return undefined
   }

@@ -1,6 +1,6 @@
 /** The records of one group of dead letters: a change of the step is tried on them before it is saved, and proven by their redrive. */
 import { useMemo, useState } from 'preact/hooks'
-import { parseJson, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   DeadLetter,
   ListDeadLettersResponse,
@@ -127,7 +127,7 @@ function Fix({
   const [tag, setTag] = useState<string>()
 
   async function tryIt(): Promise<void> {
-    const processors = processorsWith(pipeline, step, parseJson(text))
+    const processors = processorsWith(pipeline, step, parseAsWritten(text))
     const answers = await Promise.allSettled(
       tried.map(async ({ partition, offset }) => {
         const from = { offsets: { [partition]: offset } }
@@ -153,7 +153,7 @@ function Fix({
     const now = await call<Pipeline>('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: (found) => (current = found) })
     if (now.revision !== pipeline.revision || current === undefined)
       throw new Failure(409, 'conflict', `the pipeline has got revision ${now.revision} meanwhile: look at it, then try again`)
-    await patch(`/pipelines/${pipeline.id}`, { processors: processorsWith(now, step, parseJson(text)) }, current)
+    await patch(`/pipelines/${pipeline.id}`, { processors: processorsWith(now, step, parseAsWritten(text)) }, current)
     onChanged()
   }
 
@@ -187,7 +187,7 @@ function Fix({
             {
               method: 'PATCH',
               path: `/pipelines/${pipeline.id}`,
-              body: { processors: processorsWith(pipeline, step, parseJson(text)) },
+              body: { processors: processorsWith(pipeline, step, parseAsWritten(text)) },
               ...(tag === undefined ? {} : { ifMatch: tag }),
             },
           ]),

@@ -1,6 +1,6 @@
 /** A config as a form, made from its JSON Schema: what the schema says in words and lists becomes fields, anything else is written as JSON. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { parseJson, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 
 export type Schema = {
   type?: string
@@ -55,7 +55,7 @@ function Written({ value, isRequired, onChange, schema, id }: FieldProps) {
       onInput={({ currentTarget }) => {
         setText(currentTarget.value)
         try {
-          onChange(currentTarget.value.trim() === '' ? undefined : parseJson(currentTarget.value))
+          onChange(currentTarget.value.trim() === '' ? undefined : parseAsWritten(currentTarget.value))
           currentTarget.setCustomValidity('')
         } catch {
           currentTarget.setCustomValidity('This is not JSON, for example {"name": "value"} or ["a", "b"].')
@@ -71,7 +71,7 @@ function Choice({ value, isRequired, onChange, schema, id }: FieldProps) {
       id={id}
       required={isRequired}
       value={value === undefined ? '' : writeJson(value)}
-      onChange={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : parseJson(currentTarget.value))}
+      onChange={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : parseAsWritten(currentTarget.value))}
     >
       <option value="">{schema.default === undefined ? '—' : `${String(schema.default)} (default)`}</option>
       {schema.enum?.map((each) => (
@@ -131,7 +131,7 @@ function Input(props: FieldProps) {
         required={isRequired}
         placeholder={exampleOf(schema)}
         value={value === undefined ? '' : String(value)}
-        onInput={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : parseJson(currentTarget.value))}
+        onInput={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : parseAsWritten(currentTarget.value))}
       />
     )
   if (type === 'string')

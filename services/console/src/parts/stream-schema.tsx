@@ -1,7 +1,7 @@
 /** A stream's schema: its fields, the ones it had before, and what another one would break before it is changed. */
 import { useState } from 'preact/hooks'
 import type { CheckStreamSchemaResponse, ListStreamSchemasResponse, Stream } from '../../../../clients/typescript/src/generated/types.ts'
-import { parseJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { HOME, patch, post } from '../api.ts'
 import { useAction, useQuery } from '../query.ts'
 import { asCurl } from '../same-as.ts'
@@ -52,7 +52,7 @@ function Change({ stream, onChanged }: { stream: Stream; onChanged(): void }) {
   const [text, setText] = useState(JSON.stringify(stream.schema, null, 2))
   const [found, setFound] = useState<CheckStreamSchemaResponse>()
   const { run, isBusy, failure } = useAction()
-  const body = () => ({ schema: parseJson(text) })
+  const body = () => ({ schema: parseAsWritten(text) })
   return (
     <details>
       <summary>Change the schema</summary>

@@ -2,7 +2,7 @@
 import { diffLines } from 'diff'
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import { parseJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   CompileSmartModuleResponse,
   DeploySmartModuleResponse,
@@ -113,7 +113,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
     setTraces(undefined)
     if (details.length > 0 || streamId === '') return
     const { records } = await post<TestSmartModuleResponse>('/smartmodules/test', {
-      processors: [{ source, config: parseJson(config) }],
+      processors: [{ source, config: parseAsWritten(config) }],
       stream_id: streamId,
       from: 'latest',
       limit: LAST_RECORDS,

@@ -1,6 +1,7 @@
 /** The first pipeline: a few lines of JSON become a stream, an expression becomes its step, and the counter runs. */
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
+import { ExactNumber } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type { TestSmartModuleResponse, Trace } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post, remove } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
@@ -16,7 +17,7 @@ const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
 
 const typeOf = (value: unknown): string | undefined => {
   // An integer field holds what every language does, a number any digits.
-  if (typeof value === 'bigint') return 'number'
+  if (typeof value === 'bigint' || value instanceof ExactNumber) return 'number'
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
   if (typeof value === 'boolean') return 'boolean'
   if (Array.isArray(value)) return 'array'

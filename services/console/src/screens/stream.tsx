@@ -10,7 +10,7 @@ import type {
   TailRecord,
   WriteStreamDataResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { parseJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { HOME, post, urlOf, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { Badge, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
@@ -72,7 +72,7 @@ function Tail({ id }: { id: string }) {
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(() => setTurn((before) => before + 1), 3000)
     })
     source.addEventListener('frame', ({ data }: MessageEvent<string>) => {
-      const { records: found, sampled, dropped } = parseJson(data) as TailFrame
+      const { records: found, sampled, dropped } = parseAsWritten(data) as TailFrame
       setRecords((before) => {
         // A tail that begins again shows the newest records again.
         const known = new Set(before.map(placeOf))

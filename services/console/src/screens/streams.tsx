@@ -2,7 +2,7 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { ListStreamsResponse } from '../../../../clients/typescript/src/generated/types.ts'
-import { parseJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { HOME, post, withQuery } from '../api.ts'
 import { Paged } from '../parts/paged.tsx'
 import { Badge, Field, Refused, Time, Title } from '../parts/parts.tsx'
@@ -18,7 +18,7 @@ function NewStream() {
   const [name, setName] = useState('')
   const [schema, setSchema] = useState('{"id": "string", "amount": "number?"}')
   const [key, setKey] = useState('')
-  const body = () => ({ name, schema: parseJson(schema), ...(key === '' ? {} : { key }) })
+  const body = () => ({ name, schema: parseAsWritten(schema), ...(key === '' ? {} : { key }) })
   return (
     <details>
       <summary>New stream</summary>

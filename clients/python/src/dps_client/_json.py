@@ -1,0 +1,48 @@
+"""JSON without losing digits: what a float would change is a Decimal, in both directions."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+# The json module writes a float subclass as the float that it is, so Decimals are written as texts that no record has, and
+# put in place afterwards.
+_MARK = f"decimal-{uuid.uuid4().hex}-"
+_MARKED = re.compile(f'"{_MARK}(\\d+)"')
+
+
+def _number(text: str) -> float | Decimal:
+    value = float(text)
+    shortest = repr(value)
+    if shortest == text:
+        return value
+    try:
+        exact = Decimal(text)
+    except InvalidOperation:
+        # Its exponent is beyond a Decimal's too.
+        return value
+    return value if Decimal(shortest) == exact else exact
+
+
+def loads(text: str) -> Any:
+    """Parses JSON; a number that a float would change becomes a Decimal. Raises ValueError."""
+    return json.loads(text, parse_float=_number)
+
+
+def dumps(value: Any) -> str:
+    """Writes JSON, Decimals as numbers with all their digits. Raises ValueError for numbers that are not finite, TypeError for other types."""
+    found: list[str] = []
+
+    def written(each: Any) -> str:
+        if not isinstance(each, Decimal):
+            raise TypeError(f"a {type(each).__name__} is no value of JSON")
+        if not each.is_finite():
+            raise ValueError(f"{each} is no number of JSON")
+        found.append(str(each))
+        return f"{_MARK}{len(found) - 1}"
+
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=written)
+    return _MARKED.sub(lambda match: found[int(match[1])], text) if found else text
