@@ -1,6 +1,8 @@
 /** `dps` as a process against the service: what it prints, what it exits with, and what it leaves in its files. */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,7 +11,7 @@ import { createPipeline, createStream, waitForStatus, waitForTotal, write, type 
 
 const DPS = join(import.meta.dirname, '..', '..', 'clients', 'cli', 'src', 'main.ts')
 type Ran = { code: number | null; out: string; err: string }
-type Started = { ended: Promise<Ran>; so: () => Ran; interrupt(): void; type(text: string): void }
+type Started = { ended: Promise<Ran>; so: () => Ran; interrupt(): void; type(text: string): void; end(): void }
 
 let home: string
 let client: Client
@@ -34,7 +36,13 @@ function start(args: string[], { stdin = '', env = {}, isTyped = false }: More =
   child.stdin.on('error', () => {})
   if (!isTyped) child.stdin.end(stdin)
   const ended = new Promise<Ran>((resolve) => child.once('close', (code) => resolve({ ...ran, code })))
-  return { ended, so: () => ran, interrupt: () => child.kill('SIGINT'), type: (text) => void child.stdin.write(text) }
+  return {
+    ended,
+    so: () => ran,
+    interrupt: () => child.kill('SIGINT'),
+    type: (text) => void child.stdin.write(text),
+    end: () => void child.stdin.end(),
+  }
 }
 const dps = (args: string[], more: More = {}) => start(args, more).ended
 const json = <T>({ out }: Ran): T => JSON.parse(out) as T
@@ -252,6 +260,38 @@ describe('dps with records', () => {
     expect((await dps(['logs', pipeline, '--step', '0'])).out).toContain('task started')
     const half = await dps(['produce', from.id], { stdin: '{"n":1}\nno\n' })
     expect(half).toMatchObject({ code: 2, err: expect.stringContaining('line 2 is not JSON (1 records were written before)') })
+  })
+
+  it('goes on writing after the service was away for some seconds', async () => {
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    const { hostname, port } = new URL(service().apiUrl)
+    const sockets = new Set<Socket>()
+    const listen = async (at: number): Promise<Server> => {
+      const server = createServer((socket) => {
+        sockets.add(socket)
+        const through = connect(Number(port), hostname)
+        socket.on('error', () => through.destroy()).on('close', () => through.destroy())
+        through.on('error', () => socket.destroy()).on('close', () => socket.destroy())
+        socket.pipe(through).pipe(socket)
+      }).listen(at, '127.0.0.1')
+      await once(server, 'listening')
+      return server
+    }
+    let proxy = await listen(0)
+    const { port: own } = proxy.address() as AddressInfo
+    const producing = start(['produce', stream.id, '-o', 'json'], { isTyped: true, env: { DPS_URL: `http://127.0.0.1:${own}` } })
+    producing.type('{"n":1}\n')
+    await waitForTotal(client, stream.id, 1)
+    proxy.close()
+    for (const socket of sockets) socket.destroy()
+    producing.type('{"n":2}\n')
+    await new Promise((resolve) => setTimeout(resolve, 5000))
+    proxy = await listen(own)
+    await waitForTotal(client, stream.id, 2)
+    producing.end()
+    expect(json(await producing.ended)).toEqual({ stream: stream.id, records: 2 })
+    proxy.close()
+    for (const socket of sockets) socket.destroy()
   })
 
   it('writes and prints numbers with all their digits', async () => {

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import fc from 'fast-check'
 import { createParser } from '../../clients/typescript/src/core/events.ts'
 import {
@@ -190,7 +190,7 @@ describe('the TypeScript client', () => {
     await expect(first(away)).rejects.toThrow(ConnectionError)
     const refusing = await serve([refusal(403, 'forbidden')])
     await expect(first(refusing.client)).rejects.toMatchObject({ code: 'forbidden' })
-    const foreign = await serve([{ status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }])
+    const foreign = await serve([{ status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }], { retriesMax: 4 })
     const { client } = foreign
     await expect(Promise.race([first(client), new Promise((resolve) => setTimeout(resolve, 8000, 'late'))])).rejects.toThrow(ApiError)
   }, 20_000)
@@ -231,6 +231,57 @@ describe('the TypeScript client', () => {
         expect(places.slice(1).flatMap((to, at) => parse(text.slice(places[at], to)))).toEqual(whole)
       }),
     )
+  })
+
+  it('survives a restart of the service, and gives up on one that stays away', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+    try {
+      const away = async (ms: number) => {
+        const until = Date.now() + ms
+        const { client } = await serve([{ status: 200, body: '{"records":1}' }], {
+          fetch: (target, init) => (Date.now() < until ? Promise.reject(new TypeError('fetch failed')) : fetch(target, init)),
+        })
+        let outcome: unknown
+        const done = client.streams
+          .write('st_1', [{}])
+          .then((written) => (outcome = written))
+          .catch((error: unknown) => (outcome = error))
+        for (let passed = 0; passed < 60 && outcome === undefined; passed++) {
+          await vi.advanceTimersByTimeAsync(1000)
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        await done
+        return outcome
+      }
+      expect(await away(14_000)).toEqual({ records: 1, requests: 1 })
+      expect(await away(600_000)).toMatchObject({ name: 'WriteError', code: 'unreachable', records: 0, details: [] })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('names a refused record by its place among all, not in its request', async () => {
+    const body = JSON.stringify({
+      error: {
+        code: 'invalid_request',
+        message: 'invalid request: /records/0/id: is required; /records/1/records/5: is not a field',
+        details: [
+          { path: '/records/0/id', message: 'is required' },
+          { path: '/records/1/records/5', message: 'is not a field' },
+        ],
+      },
+    })
+    const { client } = await serve([
+      { status: 200, body: '{"records":2}' },
+      { status: 400, body },
+    ])
+    const error: unknown = await client.streams.write('st_1', [{}, {}, {}, {}], { recordsMax: 2 }).catch((each: unknown) => each)
+    expect(error).toMatchObject({
+      code: 'invalid_request',
+      message: 'invalid request: /records/2/id: is required; /records/3/records/5: is not a field (2 records were written before)',
+      details: [{ path: '/records/2/id' }, { path: '/records/3/records/5' }],
+      cause: { details: [{ path: '/records/0/id' }, { path: '/records/1/records/5' }] },
+    })
   })
 
   it('makes no object of a number that loses nothing but its form', () => {

@@ -31,10 +31,15 @@ export const outputOf = (io: Io, command: Command): Output =>
 const REQUEST_TIMEOUT_MS = 30_000
 
 /**
- * Opens the client of the profile at hand, whose requests end with Ctrl-C unless they are to be `finished`. Throws Misused where there is no
+ * Opens the client of the profile at hand, whose requests end with Ctrl-C unless they are to be `finished`; a `patient` one waits for a
+ * service that restarts. Throws Misused where there is no
  * profile.
  */
-export function contextOf(io: Io, command: Command, { isFinished = false, timeoutMs = REQUEST_TIMEOUT_MS } = {}): Context {
+export function contextOf(
+  io: Io,
+  command: Command,
+  { isFinished = false, isPatient = false, timeoutMs = REQUEST_TIMEOUT_MS } = {},
+): Context {
   const { profile } = command.optsWithGlobals<GlobalOptions>()
   const { url, api_key, api_secret } = currentProfile(io.env, profile)
   return {
@@ -44,10 +49,11 @@ export function contextOf(io: Io, command: Command, { isFinished = false, timeou
       url,
       apiKey: api_key,
       apiSecret: api_secret,
-      retriesMax: 2,
       timeoutMs,
       // Records are shown and passed on, never counted with.
       keepsNumbersAsWritten: true,
+      // Who waits at a terminal is told soon; long work outlives a restart of the service.
+      ...(isPatient ? {} : { retriesMax: 2 }),
       ...(isFinished ? {} : { signal: io.signal }),
     }),
     url,

@@ -19,7 +19,8 @@ export function outcomeOf(error: unknown): { exit: number; told: Told } {
   if (error instanceof Misused) return { exit: EXIT.refused, told: { code: 'usage', message: error.message } }
   if (error instanceof WriteError) {
     const { exit, told } = outcomeOf(error.cause)
-    return { exit, told: { ...told, message: `${told.message} (${error.records} records were written before)` } }
+    const { message, details } = error
+    return { exit, told: { ...told, message, ...(details.length > 0 ? { details } : {}) } }
   }
   if (error instanceof ConnectionError) return { exit: EXIT.away, told: { code: 'unreachable', message: error.message } }
   if (error instanceof ApiError) {

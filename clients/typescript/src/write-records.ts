@@ -1,4 +1,5 @@
 /** Writes records of any source to a stream: in requests of a good size, one after the other, so that a slow service slows the source. */
+import { ApiError, ConnectionError, type Detail } from './core/errors.ts'
 import { writeJson } from './core/exact-json.ts'
 import { segment, type Transport } from './core/transport.ts'
 import type { WriteStreamDataResponse } from './generated/types.ts'
@@ -20,15 +21,24 @@ export type WriteOptions = {
 }
 export type Written = { records: number; requests: number }
 
-/** Not all records were written; `records` of them were. `cause` says why. */
+/** Not all records were written; `records` of them were. `cause` says why; its places count within the request that was refused. */
 export class WriteError extends Error {
   readonly records: number
+  /** The service's for a refusal; `unreachable` where no answer came, `failed` where the source of the records did. */
+  readonly code: string
+  /** What was refused: `/records/7/id` is a member of the source's eighth record. */
+  readonly details: readonly Detail[]
   constructor(records: number, cause: unknown) {
-    super(`${cause instanceof Error ? cause.message : String(cause)} (${records} records were written before)`, { cause })
+    const counted = (text: string): string => text.replaceAll(PLACE, (_, before: string, n: string) => `${before}${Number(n) + records}`)
+    super(`${counted(cause instanceof Error ? cause.message : String(cause))} (${records} records were written before)`, { cause })
     this.name = 'WriteError'
     this.records = records
+    this.code = cause instanceof ApiError ? cause.code : cause instanceof ConnectionError ? 'unreachable' : 'failed'
+    this.details = cause instanceof ApiError ? cause.details.map((each) => ({ ...each, path: counted(each.path) })) : []
   }
 }
+/** A record of a request, in an error. */
+const PLACE = /((?:^|[\s;])\/records\/)(\d+)/g
 
 const RECORDS_MAX = 5000
 const SILENCE_MS = 1000

@@ -66,7 +66,7 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     .option('--id <ids...>', 'these alone')
     .option('--wait', 'until the job has ended')
     .action(async (given: string, { dryRun = false, wait, id: ids }: RedriveOptions, command: Command) => {
-      const context = contextOf(io, command)
+      const context = contextOf(io, command, { isPatient: wait === true })
       const job = await context.dps.pipelines.redriveDeadLetters(await idOf(context, 'pipeline', given), {
         dry_run: dryRun,
         ...(ids ? { ids } : {}),
@@ -81,7 +81,7 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     .option('--to <place>', 'latest, or a time', 'latest')
     .option('--wait', 'until the job has ended')
     .action(async (given: string, { from, to, wait }: ReplayOptions, command: Command) => {
-      const context = contextOf(io, command)
+      const context = contextOf(io, command, { isPatient: wait === true })
       const job = await context.dps.pipelines.replay(await idOf(context, 'pipeline', given), { from: placeOf(from), to: placeOf(to) })
       if (wait) await waitFor(context, job.id)
       else context.out.one(job)
@@ -89,5 +89,5 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
   program
     .command('wait <job>')
     .description('wait until a job has ended; fails where it did not finish')
-    .action((id: string, _options: object, command: Command) => waitFor(contextOf(io, command), id))
+    .action((id: string, _options: object, command: Command) => waitFor(contextOf(io, command, { isPatient: true }), id))
 }

@@ -106,10 +106,11 @@ export function addRecordCommands(program: Command, io: Io): void {
     )
     .addOption(new Option('--format <format>', 'of the input (by the file’s name, else ndjson)').choices(INPUTS))
     .action(async (given: string, file: string | undefined, { format }: ProduceOptions, command: Command) => {
+      const asking = contextOf(io, command)
+      const id = await idOf(asking, 'stream', given)
+      const { schema } = await asking.dps.streams.get(id)
       // What was read is still written after Ctrl-C.
-      const context = contextOf(io, command, { isFinished: true })
-      const id = await idOf(context, 'stream', given)
-      const { schema } = await context.dps.streams.get(id)
+      const context = contextOf(io, command, { isFinished: true, isPatient: true })
       const input = file === undefined || file === '-' ? io.stdin : createReadStream(file)
       const isCsv = (format ?? (file?.endsWith('.csv') ? 'csv' : 'ndjson')) === 'csv'
       const from = performance.now()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import email.utils
+import re
 import time
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 WAIT_MAX = 120.0
+# A record of a request, in an error.
+_PLACE = re.compile(r"((?:^|[\s;])/records/)(\d+)")
 
 
 class Detail(TypedDict):
@@ -55,8 +58,25 @@ class ConnectionFailed(Exception):
 
 
 class WriteError(Exception):
-    """Not all records were written; `records` of them were. `__cause__` says why."""
+    """Not all records were written; `records` of them were. `__cause__` says why; its places count within the request that was refused.
+
+    `code` is the service's for a refusal, `unreachable` where no answer came, `failed` where the source of the records did. In `details`,
+    `/records/7/id` is a member of the source's eighth record.
+    """
 
     def __init__(self, records: int, cause: BaseException) -> None:
-        super().__init__(f"{cause} ({records} records were written before)")
+        def counted(text: str) -> str:
+            return _PLACE.sub(lambda match: f"{match[1]}{int(match[2]) + records}", text)
+
+        super().__init__(f"{counted(str(cause))} ({records} records were written before)")
         self.records = records
+        self.code = "failed"
+        self.details: list[Detail] = []
+        if isinstance(cause, ApiError):
+            self.code = cause.code
+            for each in cause.details:
+                own = each.copy()
+                own["path"] = counted(each["path"])
+                self.details.append(own)
+        elif isinstance(cause, ConnectionFailed):
+            self.code = "unreachable"

@@ -12,7 +12,7 @@ export type ClientOptions = {
   url: string
   apiKey: string
   apiSecret: string
-  /** Attempts after the first one (default: 4). */
+  /** Attempts after the first one (default: 8, which is 15 to 30 seconds where the service can't be reached). */
   retriesMax?: number
   /** Of one attempt, in milliseconds (default: 30,000). */
   timeoutMs?: number
@@ -67,7 +67,7 @@ export function segment(id: string): string {
 const both = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>
   a && b ? AbortSignal.any([a, b]) : (a ?? b)
 
-export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeoutMs = 30_000, ...options }: ClientOptions): Transport {
+export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeoutMs = 30_000, ...options }: ClientOptions): Transport {
   const base = `${url.replace(/\/+$/, '')}/v1`
   const send = options.fetch ?? globalThis.fetch
   const parse = options.keepsNumbersAsWritten ? parseAsWritten : parseJson
@@ -144,11 +144,6 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeou
     }
   }
 
-  const targetOf = (path: string, query: Query = {}): string => {
-    const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
-    return `${base}${path}${given.length > 0 ? `?${new URLSearchParams(given)}` : ''}`
-  }
-
   return {
     parse,
     retriesMax,
@@ -165,7 +160,7 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeou
       return withRetries(method === 'GET' || isIdempotent, isIdempotent, signal, () =>
         authorised(signal, (authorization) =>
           attempt<T>(
-            targetOf(path, query),
+            base + withQuery(path, query),
             { method, headers: { ...headers, authorization }, ...(content === undefined ? {} : { body: content }) },
             signal,
           ),
@@ -174,15 +169,22 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 4, timeou
     },
     open: (path, query, headers, signal) =>
       authorised(signal, async (authorization) => {
-        const answer = await send(targetOf(path, query), { headers: { ...headers, authorization }, signal }).catch((error: unknown) => {
-          throw signal.aborted ? error : new ConnectionError(`can't reach ${base}`, error)
-        })
+        const answer = await send(base + withQuery(path, query), { headers: { ...headers, authorization }, signal }).catch(
+          (error: unknown) => {
+            throw signal.aborted ? error : new ConnectionError(`can't reach ${base}`, error)
+          },
+        )
         if (answer.status === 200 && answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer
         throw new ApiError(answer.status === 200 ? 502 : answer.status, safely(await answer.text(), parse), answer.headers)
       }).catch((error: unknown) => {
         throw error instanceof NotSent ? error.cause : error
       }),
   }
+}
+
+function withQuery(path: string, query: Query = {}): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+  return `${path}${given.length > 0 ? `?${new URLSearchParams(given)}` : ''}`
 }
 
 function safely(text: string, parse: (text: string) => unknown): unknown {
