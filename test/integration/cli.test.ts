@@ -211,7 +211,7 @@ describe('dps with records', () => {
     await notes('3 records, 1 not as in the run before')
     expect(dev.so().out).toMatch(/^\S+  dropped  →  {"n":9}\n$/)
     await writeFile(join(home, 'least.ts'), CODE('lest'))
-    await notes('line 5, column 31')
+    await notes('least.ts:5:31')
     await writeFile(join(home, 'least.ts'), CODE('10'))
     await notes('3 records, 1 not as in the run before')
     dev.type('d')
@@ -312,6 +312,9 @@ describe('dps with records', () => {
     const redriven = await dps(['dlq', 'redrive', pipeline, '--wait', '-o', 'json'])
     expect(redriven.code).toBe(0)
     expect(json(redriven)).toMatchObject({ status: 'finished' })
+    // It has failed again.
+    expect(json(await dps(['dlq', 'list', pipeline, '--status', 'pending', '-o', 'json']))).toMatchObject([{ status: 'pending' }])
+    expect(json(await dps(['dlq', 'list', pipeline, '--status', 'redriven', '-o', 'json']))).toEqual([])
     expect((await dps(['pause', pipeline])).err).toContain('is paus')
     await waitForStatus(client, pipeline, 'paused')
     expect(json<{ pipelines: object[] }>(await dps(['overview', '-o', 'json'])).pipelines).toContainEqual(
@@ -336,6 +339,13 @@ describe('dps with records', () => {
     expect((await dps(['read', typed.id])).out).toBe('{"id":9007199254740991,"amount":1.50,"ok":true,"tags":["a"],"note":"5"}\n{"id":2}\n')
     await writeFile(join(home, 'untyped.csv'), 'id\nthree\n')
     expect((await dps(['produce', typed.id, 'untyped.csv'])).err).toContain('/records/0/id: must be integer')
+    await writeFile(join(home, 'short.csv'), 'name,city\nAda,London\nGrace\n')
+    expect(await dps(['produce', stream.id, 'short.csv'])).toMatchObject({
+      code: 2,
+      err: 'dps: line 3 has 1 cells, and the header 2 (1 records were written before)\n',
+    })
+    await writeFile(join(home, 'open.csv'), 'name,city\n"Ada,London\n')
+    expect((await dps(['produce', stream.id, 'open.csv'])).err).toContain('is not CSV')
     const missing = await dps(['produce', stream.id, 'missing.csv'])
     expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('ENOENT') })
     await writeFile(join(home, 'twice.csv'), 'name,name\nAda,London\n')

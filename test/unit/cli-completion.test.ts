@@ -19,6 +19,9 @@ describe('completion in bash', () => {
     expect(await offered('exp')).toEqual(['explain', 'export'])
     expect(await offered('dlq', '')).toEqual(expect.arrayContaining(['groups', 'list', 'redrive']))
     expect(await offered('replay', 'some-pipeline', '--wa')).toEqual(['--wait'])
+    expect(await offered('list', 'st')).toEqual(['streams'])
+    expect(await offered('delete', 's')).toEqual(['streams', 'smartmodules', 'secrets'])
+    expect(await offered('completion', 'b')).toEqual(['bash'])
     expect(await offered('-o', 'js')).toEqual([])
   })
 

@@ -1,6 +1,7 @@
 /** The process of `dps`. */
 import { EXIT } from './outcome.ts'
 import { runProgram } from './program.ts'
+import { createTerminal } from './terminal.ts'
 
 const gone = new AbortController()
 process.on('SIGINT', () => {
@@ -18,17 +19,19 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 process.stderr.on('error', () => {})
 
+const terminal = createTerminal(
+  (text) => void process.stdout.write(text),
+  (text) => void process.stderr.write(text),
+  process.stderr.isTTY === true,
+)
 const code = await runProgram(process.argv.slice(2), {
   env: process.env,
   stdin: process.stdin,
   isTerminal: process.stdin.isTTY === true,
-  write: (text) => void process.stdout.write(text),
-  note: (text) => {
-    // Progress is for terminals.
-    if (text.startsWith('\r') && !process.stderr.isTTY) return
-    process.stderr.write(text.startsWith('\r') ? text : `${text}\n`)
-  },
+  write: terminal.write,
+  note: terminal.note,
   signal: gone.signal,
 })
+terminal.end()
 process.exitCode = code
 process.stdin.unref?.()

@@ -11,6 +11,27 @@ export class Differs extends Error {}
 /** The command line itself is wrong. */
 export class Misused extends Error {}
 
+/** The service refuses a source; `file` is where the source is. */
+export class FaultySource extends Error {
+  readonly file: string
+  declare readonly cause: ApiError
+  constructor(file: string, cause: ApiError) {
+    super(cause.message, { cause })
+    this.file = file
+  }
+}
+/** Where requests hold a source. */
+const CODE = /\/code$/
+
+/** The work of a request that holds this file's source. Throws FaultySource where the service refuses it. */
+export const ofSource = <T>(file: string, work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw error instanceof ApiError ? new FaultySource(file, error) : error
+  })
+
+/** What the service advises, as the command line has it. */
+const inDps = (text: string): string => text.replaceAll('name it in "replace" to', 'pass --replace with its name to')
+
 export type Told = { code: string; message: string; status?: number; request_id?: string; details?: readonly object[] }
 
 /** What is said of the error, and the exit code. */
@@ -22,9 +43,18 @@ export function outcomeOf(error: unknown): { exit: number; told: Told } {
     const { message, details } = error
     return { exit, told: { ...told, message, ...(details.length > 0 ? { details } : {}) } }
   }
+  if (error instanceof FaultySource) {
+    const { exit, told } = outcomeOf(error.cause)
+    return {
+      exit,
+      told: { ...told, details: error.cause.details.map((each) => (CODE.test(each.path) ? { ...each, file: error.file } : each)) },
+    }
+  }
   if (error instanceof ConnectionError) return { exit: EXIT.away, told: { code: 'unreachable', message: error.message } }
   if (error instanceof ApiError) {
-    const { code, message, status, details, requestId } = error
+    const { code, status, requestId } = error
+    const message = inDps(error.message)
+    const details = error.details.map((each) => ({ ...each, message: inDps(each.message) }))
     const told = { code, message, status, ...(requestId ? { request_id: requestId } : {}), ...(details.length > 0 ? { details } : {}) }
     return { exit: status === 429 || status >= 500 ? EXIT.away : EXIT.refused, told }
   }
@@ -39,11 +69,23 @@ export const integer =
     throw new InvalidArgumentError(`must be a whole number from ${least}`)
   }
 
+type Place = { path?: string; message?: string; line?: number; column?: number; file?: string }
+
+/** The message without what the details say again, a line each. */
+function headOf(message: string, details: readonly Place[]): string {
+  const said = details.map(({ path = '', message: what = '' }) => (path === '' ? what : `${path}: ${what}`))
+  const marked = said.reduce((text, each) => (each === '' ? text : text.replace(each, () => '\u0000')), message)
+  return marked.replace(SAID, '')
+}
+/** Where details stood. */
+// eslint-disable-next-line no-control-regex
+const SAID = /:? *\u0000(?:; \u0000)*(?: \(and \d+ more\))?/
+
 /** The error as text: its message, and each detail on a line of its own. */
 export function textOf({ message, details = [], request_id }: Told): string {
-  const lines = details.map((detail) => {
-    const { path = '', message: what = '', line, column } = detail as { path?: string; message?: string; line?: number; column?: number }
-    return `  ${path}${line === undefined ? '' : ` line ${line}, column ${column ?? 1}`}: ${what}`
+  const lines = (details as readonly Place[]).map(({ path = '', message: what = '', line, column = 1, file }) => {
+    if (line === undefined) return path === '' ? `  ${what}` : `  ${path}: ${what}`
+    return `  ${file === undefined ? `${path} line ${line}, column ${column}` : `${file}:${line}:${column}`}: ${what}`
   })
-  return [`dps: ${message}`, ...lines, ...(request_id ? [`  request ${request_id}`] : [])].join('\n')
+  return [`dps: ${headOf(message, details)}`, ...lines, ...(request_id ? [`  request ${request_id}`] : [])].join('\n')
 }

@@ -13,7 +13,7 @@ export type Output = {
   one(value: object): void
   /** Several things. */
   many<T extends object>(items: readonly T[], columns: Columns<T>): void
-  /** One of a stream of things, as it comes: a line, whatever the format. */
+  /** One of a stream of things, as it comes: a line, or a document of YAML. */
   next<T extends object>(item: T, line: (item: T) => string): void
   /** Said to people, beside what is printed. */
   note(text: string): void
@@ -80,7 +80,8 @@ export function createOutput(format: Format, write: (text: string) => void, note
       }
     },
     next(item, text) {
-      line(format === 'table' ? plain(text(item)) : writeJson(item))
+      if (format === 'yaml') write(`---\n${toYaml(item)}`)
+      else line(format === 'table' ? plain(text(item)) : writeJson(item))
     },
   }
 }

@@ -42,10 +42,10 @@ export function createClient(options: ClientOptions) {
         (cursor, own) => api.pipelines.list({ page_size, cursor }, own),
         (page) => page.pipelines,
       ),
-      /** All dead letters of a pipeline. */
-      allDeadLetters: (id: string, own: RequestOptions = {}) =>
+      /** All dead letters of a pipeline, or those that the query names. */
+      allDeadLetters: (id: string, own: RequestOptions = {}, query: Parameters<typeof api.pipelines.listDeadLetters>[1] = {}) =>
         allOf(
-          (cursor) => api.pipelines.listDeadLetters(id, { page_size, cursor }, own),
+          (cursor) => api.pipelines.listDeadLetters(id, { page_size, ...query, cursor }, own),
           (page) => page.dead_letters,
         ),
     },

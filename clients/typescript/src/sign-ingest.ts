@@ -1,4 +1,4 @@
-/** Signs bodies for a pipeline's `/ingest` endpoint, as Standard Webhooks has it. */
+/** Signs bodies for `POST /v1/ingest/{pipeline}`, as Standard Webhooks has it: the pipeline's `webhook` source must have `scheme: standard`. */
 
 const encoder = new TextEncoder()
 const base64 = (bytes: ArrayBuffer): string => btoa(String.fromCharCode(...new Uint8Array(bytes)))
@@ -9,7 +9,7 @@ function keyBytes(secret: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(secret.slice('whsec_'.length)), (character) => character.charCodeAt(0))
 }
 
-/** The headers of a request with this body; the same id again is the same message. */
+/** The headers of a request with this body, for the scheme `standard`; the same id again is the same message. */
 export async function signIngest(
   secret: string,
   body: string,

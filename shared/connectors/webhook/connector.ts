@@ -47,7 +47,7 @@ export type WebhookConfig = z.output<typeof WebhookConfig>
 export const webhookConnector: Connector = {
   id: 'conn_webhook',
   name: 'webhook',
-  description: 'Receives records that clients push to POST /ingest/{pipeline}, signed with a secret.',
+  description: 'Receives records that clients push to POST /v1/ingest/{pipeline}, signed with a secret.',
   version: '1.0.0',
   created_at: '2026-11-21T00:00:00.000Z',
   source: direction({

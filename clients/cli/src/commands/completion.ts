@@ -1,4 +1,4 @@
-/** `dps completion`: a script for the shell that completes commands, their subcommands and options. Names of things are not asked for. */
+/** `dps completion`: a script for the shell that completes commands, their subcommands, options and kinds of things. Names of things are not asked for. */
 import { Argument, type Command } from 'commander'
 import type { Io } from '../context.ts'
 
@@ -6,7 +6,11 @@ type Words = { path: string; words: string[] }
 
 /** What may follow each command, by its path (`''` is the program itself). */
 function wordsOf(command: Command, path = ''): Words[] {
-  const own = [...command.commands.map((each) => each.name()), ...command.options.flatMap(({ long }) => long ?? [])]
+  const own = [
+    ...command.commands.map((each) => each.name()),
+    ...command.options.flatMap(({ long }) => long ?? []),
+    ...command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+  ]
   return [{ path, words: own }, ...command.commands.flatMap((each) => wordsOf(each, path === '' ? each.name() : `${path} ${each.name()}`))]
 }
 

@@ -1,5 +1,5 @@
 /** Records that failed: listed, grouped, shown, and sent again; replays, and jobs that are waited for. */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { collect, contextOf, idOf, type Context, type Io } from '../context.ts'
 import { Differs } from '../outcome.ts'
 
@@ -15,6 +15,8 @@ async function waitFor({ dps, out, io }: Context, id: string): Promise<void> {
   if (job.status !== 'finished') throw new Differs(`the job is ${job.status}`)
 }
 
+const STATUSES = ['pending', 'redriving', 'redriven'] as const
+
 type RedriveOptions = { dryRun?: boolean; wait?: boolean; id?: string[] }
 type ReplayOptions = { from: string; to: string; wait?: boolean }
 
@@ -26,9 +28,13 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
   dlq
     .command('list <pipeline>')
     .description('list them')
-    .action(async (given: string, _options: object, command: Command) => {
+    .addOption(new Option('--status <status>', 'only these').choices(STATUSES))
+    .action(async (given: string, { status: asked }: { status?: (typeof STATUSES)[number] }, command: Command) => {
       const context = contextOf(io, command)
-      context.out.many(await collect(context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given))), {
+      const letters = await collect(
+        context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given), {}, asked === undefined ? {} : { status: asked }),
+      )
+      context.out.many(letters, {
         id: ({ id }) => id,
         record: ({ partition, offset }) => `${partition}:${offset}`,
         step: ({ step }) => step,
@@ -71,7 +77,8 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
         dry_run: dryRun,
         ...(ids ? { ids } : {}),
       })
-      if (wait && 'id' in job) await waitFor(context, job.id)
+      if (!dryRun && !('id' in job)) io.note('there are no pending dead letters: nothing is sent again')
+      else if (wait && 'id' in job) await waitFor(context, job.id)
       else context.out.one(job)
     })
   program

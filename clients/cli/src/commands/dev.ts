@@ -3,7 +3,7 @@ import { watch } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { contextOf, type Context, type Io } from '../context.ts'
-import { outcomeOf, textOf } from '../outcome.ts'
+import { ofSource, outcomeOf, textOf } from '../outcome.ts'
 import { samplesAt } from '../samples.ts'
 import { configOf, faultsOf, recordOptions, recordsOf, resultOf, sourceOf, type RecordOptions, type Trial } from '../trials.ts'
 
@@ -109,7 +109,7 @@ export function addDevCommand(program: Command, io: Io): void {
       async function run(): Promise<void> {
         const source = await sourceOf(file)
         code = source.code
-        const results = await resultsOf(context, { source, config }, records)
+        const results = await ofSource(given, resultsOf(context, { source, config }, records))
         keep(results)
         let changed = 0
         for (const [record, { in: input, result }] of results) {
@@ -127,14 +127,14 @@ export function addDevCommand(program: Command, io: Io): void {
         beforeName = 'in the run before'
         if (samples === undefined) return
         const kept = await samplesAt(samples, '--samples')
-        const faults = await faultsOf(context, source, kept)
+        const faults = await ofSource(given, faultsOf(context, source, kept))
         for (const { sample, what, expected, made } of faults) io.note(`sample ${sample}: ${what} should be ${expected}, and is ${made}`)
         if (faults.length === 0) io.note(`${kept.length} ${kept.length === 1 ? 'sample passes' : 'samples pass'}`)
       }
 
       async function deploy(): Promise<void> {
         const tests = samples === undefined ? {} : { tests: await samplesAt(samples, '--samples') }
-        const { version } = await dps.smartmodules.deploy({ name, source: await sourceOf(file), ...tests })
+        const { version } = await ofSource(given, dps.smartmodules.deploy({ name, source: await sourceOf(file), ...tests }))
         io.note(`${name} ${version} is deployed`)
       }
 

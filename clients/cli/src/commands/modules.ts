@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { contextOf, type Io } from '../context.ts'
-import { Differs, Misused } from '../outcome.ts'
+import { Differs, Misused, ofSource } from '../outcome.ts'
 import { samplesAt } from '../samples.ts'
 import { configOf, faultsOf, recordOptions, recordsOf, showTraces, sourceOf, type RecordOptions } from '../trials.ts'
 
@@ -17,7 +17,8 @@ export function addModuleCommands(program: Command, io: Io): void {
     .action(async (file: string, { config, ...records }: TryOptions, command: Command) => {
       const context = contextOf(io, command)
       const processors = [{ source: await sourceOf(file), config: configOf(config) }]
-      const answer = await context.dps.smartmodules.test({ processors, ...(await recordsOf(context, records)) })
+      const chosen = await recordsOf(context, records)
+      const answer = await ofSource(file, context.dps.smartmodules.test({ processors, ...chosen }))
       showTraces(context, answer.records)
     })
   program
@@ -27,7 +28,7 @@ export function addModuleCommands(program: Command, io: Io): void {
     .action(async (file: string, { samples }: { samples: string }, command: Command) => {
       const context = contextOf(io, command)
       const given = await samplesAt(samples, '--samples')
-      const faults = await faultsOf(context, await sourceOf(file), given)
+      const faults = await ofSource(file, faultsOf(context, await sourceOf(file), given))
       if (faults.length === 0) return io.note(`${given.length} ${given.length === 1 ? 'sample passes' : 'samples pass'}`)
       context.out.many(faults, {
         sample: (fault) => fault.sample,
@@ -61,14 +62,13 @@ export function addModuleCommands(program: Command, io: Io): void {
     )
     .action(async (file: string, { name, samples, description }: DeployOptions, command: Command) => {
       const context = contextOf(io, command)
-      context.out.one(
-        await context.dps.smartmodules.deploy({
-          name: name ?? basename(file, '.ts'),
-          source: await sourceOf(file),
-          ...(description === undefined ? {} : { description }),
-          ...(samples === undefined ? {} : { tests: await samplesAt(samples, '--samples') }),
-        }),
-      )
+      const module = {
+        name: name ?? basename(file, '.ts'),
+        source: await sourceOf(file),
+        ...(description === undefined ? {} : { description }),
+        ...(samples === undefined ? {} : { tests: await samplesAt(samples, '--samples') }),
+      }
+      context.out.one(await ofSource(file, context.dps.smartmodules.deploy(module)))
     })
   const secret = program.command('secret').description('values that connectors use and no answer shows')
   secret

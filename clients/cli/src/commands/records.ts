@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream'
-import { parse } from 'csv-parse'
+import { CsvError, parse } from 'csv-parse'
 import { Option, type Command } from 'commander'
 import { writeJson, type TailRecord } from '../../../typescript/src/index.ts'
 import { contextOf, idOf, type Context, type Io } from '../context.ts'
@@ -47,7 +47,8 @@ function cellJson(cell: string, type = 'string'): string | undefined {
   }
 }
 
-/** Each row as an object by the header's names, its cells by the stream's schema. Throws Misused for a name that is there twice. */
+/** Each row as an object by the header's names, its cells by the stream's schema. Throws Misused for a name that is there twice, and for
+ * a line that has more or fewer cells. */
 async function* csvLines(input: NodeJS.ReadableStream, schema: Readonly<Record<string, string>>): AsyncGenerator<string, void, void> {
   const columns = (header: string[]): string[] => {
     const twice = header.find((name, at) => header.indexOf(name) < at)
@@ -56,12 +57,22 @@ async function* csvLines(input: NodeJS.ReadableStream, schema: Readonly<Record<s
   }
   // An error of the input ends the rows too.
   const rows: AsyncIterable<Record<string, string>> = pipeline(input, parse({ columns, bom: true, skip_empty_lines: true }), () => {})
-  for await (const row of rows) {
-    const members = Object.entries(row).flatMap(([name, cell]) => {
-      const json = cellJson(cell, Object.hasOwn(schema, name) ? schema[name] : undefined)
-      return json === undefined ? [] : [`${JSON.stringify(name)}:${json}`]
-    })
-    yield `{${members.join(',')}}`
+  try {
+    for await (const row of rows) {
+      const members = Object.entries(row).flatMap(([name, cell]) => {
+        const json = cellJson(cell, Object.hasOwn(schema, name) ? schema[name] : undefined)
+        return json === undefined ? [] : [`${JSON.stringify(name)}:${json}`]
+      })
+      yield `{${members.join(',')}}`
+    }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    const { code, lines, record, columns: header } = error as CsvError & { lines: number; record: unknown[]; columns: unknown[] }
+    throw new Misused(
+      code === 'CSV_RECORD_INCONSISTENT_COLUMNS'
+        ? `line ${lines} has ${record.length} cells, and the header ${header.length}`
+        : `line ${lines} is not CSV: ${error.message}`,
+    )
   }
 }
 
@@ -138,7 +149,7 @@ export function addRecordCommands(program: Command, io: Io): void {
     .description('follow records as they pass a place of a pipeline, or with --stream those of a stream')
     .option('--at <place>', 'source, sink, dead_letters or step:n', 'source')
     .option('--filter <expression>', 'show only records for which this CEL expression is true')
-    .option('--last <n>', 'begin with so many of the newest records', integer(0), 10)
+    .option('--last <n>', 'begin with about so many of the newest records: the same number of each partition', integer(0), 10)
     .option('--stream', 'the name is a stream’s')
     .action(async (given: string, { at, filter, last, stream }: TailOptions, command: Command) => {
       const context = contextOf(io, command)

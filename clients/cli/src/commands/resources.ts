@@ -1,5 +1,5 @@
 /** `dps list`, `get`, `describe`, `delete`, and what is done with a pipeline as a whole. */
-import type { Command } from 'commander'
+import { Argument, type Command } from 'commander'
 import { collect, contextOf, idOf, type Context, type Io } from '../context.ts'
 import { Misused } from '../outcome.ts'
 import type { Columns } from '../output.ts'
@@ -59,6 +59,13 @@ const NOUNS: Record<string, Noun> = {
   },
 }
 
+/** Its words are for completion and help: `nounOf` takes others too. */
+function what(): Argument {
+  const argument = new Argument('<what>')
+  argument.argChoices = Object.keys(NOUNS)
+  return argument
+}
+
 /** `stream` and `streams` are the same. */
 function nounOf(given: string): [name: string, noun: Noun] {
   const name = Object.hasOwn(NOUNS, given) ? given : `${given}s`
@@ -69,7 +76,8 @@ function nounOf(given: string): [name: string, noun: Noun] {
 
 export function addResourceCommands(program: Command, io: Io): void {
   program
-    .command('list <what>')
+    .command('list')
+    .addArgument(what())
     .description(`list ${Object.keys(NOUNS).join(', ')}`)
     .action(async (what: string, _options: object, command: Command) => {
       const [, noun] = nounOf(what)
@@ -93,7 +101,9 @@ export function addResourceCommands(program: Command, io: Io): void {
       })
     })
   program
-    .command('get <what> <name>')
+    .command('get')
+    .addArgument(what())
+    .argument('<name>')
     .description('show one thing, by its name or id')
     .action(async (what: string, given: string, _options: object, command: Command) => {
       const [name, { get }] = nounOf(what)
@@ -102,7 +112,9 @@ export function addResourceCommands(program: Command, io: Io): void {
       context.out.one(await get(context, given))
     })
   program
-    .command('delete <what> <names...>')
+    .command('delete')
+    .addArgument(what())
+    .argument('<names...>')
     .description('delete things by their names or ids; a job is cancelled')
     .action(async (what: string, given: string[], _options: object, command: Command) => {
       const [name, { remove }] = nounOf(what)

@@ -1,4 +1,4 @@
-"""Signs bodies for a pipeline's `/ingest` endpoint, as Standard Webhooks has it."""
+"""Signs bodies for `POST /v1/ingest/{pipeline}`, as Standard Webhooks has it: the pipeline's `webhook` source must have `scheme: standard`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import uuid
 
 
 def sign_ingest(secret: str, body: bytes, *, message_id: str | None = None, at: float | None = None) -> dict[str, str]:
-    """The headers of a request with this body; the same id again is the same message."""
+    """The headers of a request with this body, for the scheme `standard`; the same id again is the same message."""
     own = message_id or f"msg_{uuid.uuid4()}"
     seconds = str(int(time.time() if at is None else at))
     key = base64.b64decode(secret.removeprefix("whsec_")) if secret.startswith("whsec_") else secret.encode()

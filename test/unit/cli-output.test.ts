@@ -1,0 +1,100 @@
+/** What `dps` says: progress, errors by file and line and once, and records in every format. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ofSource, outcomeOf, textOf } from '../../clients/cli/src/outcome.ts'
+import { createOutput } from '../../clients/cli/src/output.ts'
+import { createTerminal } from '../../clients/cli/src/terminal.ts'
+import { ApiError, WriteError, type Detail } from '../../clients/typescript/src/index.ts'
+
+const refusal = (message: string, details: Detail[]) =>
+  new ApiError(400, { error: { code: 'invalid_request', message, details } }, new Headers({ 'x-request-id': 'r' }))
+
+describe('progress', () => {
+  it('is overwritten by the next, and what follows begins on a line of its own', () => {
+    let shown = ''
+    const { write, note, end } = createTerminal(
+      (text) => (shown += text),
+      (text) => (shown += text),
+      true,
+    )
+    note('\r10 records')
+    note('\r200000 records')
+    write('stream st_1\n')
+    note('\rfinished 100 %')
+    note('the job has ended')
+    note('\rmore')
+    end()
+    end()
+    expect(shown.replaceAll('\u001b[K', '')).toBe(
+      '\r10 records\r200000 records\nstream st_1\n\rfinished 100 %\nthe job has ended\n\rmore\n',
+    )
+  })
+
+  it('is for terminals alone', () => {
+    let shown = ''
+    const { write, note } = createTerminal(
+      (text) => (shown += text),
+      (text) => (shown += text),
+      false,
+    )
+    note('\r10 records')
+    note('done')
+    write('x\n')
+    expect(shown).toBe('done\nx\n')
+  })
+})
+
+describe('an error', () => {
+  it('says each of its details once', () => {
+    const details = [
+      { path: '/records/0/id', message: 'is required' },
+      { path: '', message: 'the body is $& wrong' },
+    ]
+    const error = refusal('invalid request: /records/0/id: is required; the body is $& wrong (and 3 more)', details)
+    expect(textOf(outcomeOf(error).told)).toBe('dps: invalid request\n  /records/0/id: is required\n  the body is $& wrong\n  request r')
+    expect(textOf(outcomeOf(new WriteError(7, error)).told)).toBe(
+      'dps: invalid request (7 records were written before)\n  /records/7/id: is required\n  the body is $& wrong\n  request r',
+    )
+    // Another message stays whole.
+    expect(textOf(outcomeOf(refusal('no: really', details)).told)).toContain('dps: no: really\n  /records/0/id: is required')
+  })
+
+  it('of a source names its file, line and column, as the compiler does', async () => {
+    const details = [
+      { path: '/processors/0/source/code', message: "cannot find name 'lest'", line: 13, column: 17 },
+      { path: '/name', message: 'is taken' },
+    ]
+    const error = refusal("invalid request: /processors/0/source/code: cannot find name 'lest'; /name: is taken", details)
+    const thrown: unknown = await ofSource('broken.ts', Promise.reject(error)).catch((each: unknown) => each)
+    const { exit, told } = outcomeOf(thrown)
+    expect(exit).toBe(2)
+    expect(textOf(told)).toBe("dps: invalid request\n  broken.ts:13:17: cannot find name 'lest'\n  /name: is taken\n  request r")
+    expect(told.details?.[0]).toMatchObject({ line: 13, column: 17, file: 'broken.ts' })
+  })
+
+  it('advises in the words of the command line', () => {
+    const advice = 'name it in "replace" to delete it'
+    expect(readFileSync(join('services', 'control-plane', 'manifests', 'plan.ts'), 'utf8')).toContain(advice)
+    const text = textOf(outcomeOf(refusal(`invalid request: /a: ${advice}`, [{ path: '/a', message: advice }])).told)
+    expect(text).toBe('dps: invalid request\n  /a: pass --replace with its name to delete it\n  request r')
+  })
+})
+
+describe('things that come one after the other', () => {
+  it.each([
+    ['table', 'line\nline\n'],
+    ['json', '{"n":1}\n{"n":2}\n'],
+    ['ndjson', '{"n":1}\n{"n":2}\n'],
+    ['yaml', '---\nn: 1\n---\nn: 2\n'],
+  ] as const)('are printed as %s', (format, expected) => {
+    let shown = ''
+    const { next } = createOutput(
+      format,
+      (text) => (shown += text),
+      () => {},
+    )
+    for (const n of [1, 2]) next({ n }, () => 'line')
+    expect(shown).toBe(expected)
+  })
+})
