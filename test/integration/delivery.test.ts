@@ -329,7 +329,8 @@ describe('a replay', () => {
       sink: { stream_id: target.id },
       records_per_second: 1,
     })
-    await waitForJob(slow.body.id, 'running')
+    // One by one, not all of a batch after the time of all.
+    await eventually('two records came', async () => [2, 3, 4].includes((await readAll(client, target.id)).length - 300))
     expect((await client.call('POST', `/v1/jobs/${slow.body.id}/cancel`)).status).toBe(202)
     await waitForJob(slow.body.id, 'cancelled')
     expect((await client.call('POST', `/v1/jobs/${job.body.id}/cancel`)).status).toBe(409)

@@ -60,7 +60,12 @@ beforeAll(async () => {
 })
 
 /** Runs a partition a part at a time; returns each part's output. */
-async function runInParts({ bytes, end, aborted }: Log, outputBytesMax: number, until?: bigint): Promise<OutputBatch[][]> {
+async function runInParts(
+  { bytes, end, aborted }: Log,
+  outputBytesMax: number,
+  until?: bigint,
+  recordsMax = Infinity,
+): Promise<OutputBatch[][]> {
   const pool = createBufferPool(0)
   const parts: OutputBatch[][] = []
   for (let position = 0n; ;) {
@@ -74,6 +79,7 @@ async function runInParts({ bytes, end, aborted }: Log, outputBytesMax: number, 
       bytes: new Uint8Array(bytes).buffer,
       length: bytes.length,
       aborted,
+      recordsMax,
     }
     const { outcome, isCut } = await runPartition(
       { kernel, buffers: pool, chain, spec: BARE_CHAIN, nowMs: 0, lost: [], lostMax: [] },
@@ -114,6 +120,17 @@ describe('a round', () => {
       }),
       { numRuns: 80 },
     )
+  })
+
+  it('takes about as many records at once as it may, out of one batch as out of many', async () => {
+    const values = (length: number) => Array.from({ length }, (_, n) => Buffer.from(`{"n":${1000 + n}}`))
+    for (const written of [[committed(values(2000))], values(200).map((value) => committed([value]))]) {
+      const parts = await runInParts(logOf(written), Infinity, undefined, 100)
+      const counts = parts.map((part) => valuesOf(part).length)
+      expect(Math.max(...counts)).toBeLessThanOrEqual(200)
+      expect(counts.length).toBeGreaterThanOrEqual(written.length === 1 ? 10 : 2)
+      expect(parts.flatMap(valuesOf)).toEqual(written.flatMap((each) => each.values))
+    }
   })
 
   it('ends exactly at the end of a planned range, even inside a batch', async () => {

@@ -72,6 +72,8 @@ export type RoundPartition = {
   bytes: ArrayBuffer
   length: number
   aborted: AbortedTransaction[]
+  /** About so many records are run at once, and the rest is left to another run: a job keeps to its rate. */
+  recordsMax?: number
   hints?: ReplayHints
 }
 

@@ -29,7 +29,7 @@ const ASKING_BYTES_MAX = 16 << 10
 const ASKING_MS_MAX = 2000
 
 /**
- * Runs the bytes of one partition. Once `outputBytesMax` are made, the remaining bytes are left to another run, as is everything once its
+ * Runs the bytes of one partition. Once `outputBytesMax` are made, or the partition's `recordsMax` taken, the remaining bytes are left to another run, as is everything once its
  * requests have taken long enough (`isLate`). Throws CorruptBatch when the
  * source's own bytes can't be read.
  */
@@ -45,13 +45,15 @@ export async function runPartition(
   let position = input.position
   let lastTime = 0n
   let isCut = false
+  const { recordsMax = Infinity } = input
+  let taken = 0
 
   const isAsking = spec.steps.some(({ document }) => document.allowed_hosts)
   const callBytesMax = isAsking ? ASKING_BYTES_MAX : SMARTMODULE_LIMITS.call_bytes_max
   const startedAt = performance.now()
   const isLate = (): boolean => isAsking && performance.now() - startedAt >= ASKING_MS_MAX
-  /** True once this run has made as much as it may, or its requests have taken long enough. */
-  const isFull = (): boolean => output.bytes() >= outputBytesMax || isLate()
+  /** True once this run has made or taken as much as it may, or its requests have taken long enough. */
+  const isFull = (): boolean => output.bytes() >= outputBytesMax || taken >= recordsMax || isLate()
 
   const isBeyond = (offset: bigint): boolean => input.until !== undefined && offset >= input.until
 
@@ -63,15 +65,16 @@ export async function runPartition(
     selected: Selected | undefined,
   ): Promise<bigint | undefined> {
     const firstDelta = position > header.baseOffset ? Number(position - header.baseOffset) : 0
-    if (section.length <= callBytesMax) await output.runSlice(section, count, firstDelta, header, selected)
-    else {
-      let isFirst = true
-      for (const slice of readRecords(header, () => [...slicesOf(section, count, callBytesMax)])) {
-        if (slice.lastDelta < firstDelta) continue
-        if (!isFirst && isFull()) return header.baseOffset + BigInt(slice.firstDelta)
-        await output.runSlice(slice.section, slice.count, isFirst ? firstDelta : 0, header, selected)
-        isFirst = false
-      }
+    const bytesMax = Math.min(callBytesMax, Math.ceil(section.length / count) * recordsMax)
+    const whole = { section, count, firstDelta, lastDelta: firstDelta }
+    const slices = section.length <= bytesMax ? [whole] : readRecords(header, () => [...slicesOf(section, count, bytesMax)])
+    let isFirst = true
+    for (const slice of slices) {
+      if (slice.lastDelta < firstDelta) continue
+      if (!isFirst && isFull()) return header.baseOffset + BigInt(slice.firstDelta)
+      await output.runSlice(slice.section, slice.count, isFirst ? firstDelta : 0, header, selected)
+      isFirst = false
+      taken += slice.count
     }
     return undefined
   }
@@ -87,7 +90,7 @@ export async function runPartition(
   }
 
   // No gathering where offsets matter (jobs, replays of failed rounds), where values are decoded one by one, or where records take long.
-  const gatherer = spec.job || decode || input.hints || isAsking ? undefined : createGatherer(kernel)
+  const gatherer = spec.job || decode || input.hints || isAsking || recordsMax < Infinity ? undefined : createGatherer(kernel)
   /** The offset after all batches seen so far; the position follows once the gathered batches have run. */
   let reached = position
 

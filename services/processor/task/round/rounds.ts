@@ -134,7 +134,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       inputBytes = round.bytes
       const current = running()
       const startedAt = now()
-      const { outcomes, rest } = await current.chain.run(cut?.rest ?? round.batches.map(toLane), options.size.bytesMax())
+      const { outcomes, rest } = await current.chain.run(cut?.rest ?? lanePartsOf(round), options.size.bytesMax())
       const records = recordsOf(outcomes)
       cut = rest.length > 0 ? { round, rest, done: (cut?.done ?? 0) + records } : undefined
       open.setDone(cut?.done ?? 0)
@@ -172,7 +172,15 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   await writing
   return false
 
-  function toLane({ partition, position, nextOffset, bytes, length, aborted }: FetchedRound['batches'][number]): RoundPartition {
+  function lanePartsOf({ batches }: FetchedRound): RoundPartition[] {
+    const recordsMax = rate.recordsMax(batches.length)
+    return batches.map((each) => toLane(each, recordsMax))
+  }
+
+  function toLane(
+    { partition, position, nextOffset, bytes, length, aborted }: FetchedRound['batches'][number],
+    recordsMax: number | undefined,
+  ): RoundPartition {
     return {
       partition,
       sinkPartition: partition % (options.targets.sink?.leaders.length ?? Number.POSITIVE_INFINITY),
@@ -183,6 +191,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       bytes,
       length,
       aborted,
+      ...(recordsMax === undefined ? {} : { recordsMax }),
     }
   }
 }
