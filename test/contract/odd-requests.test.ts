@@ -66,6 +66,16 @@ describe('the API, given odd requests', () => {
     }
   })
 
+  it('says that a number is too large, not that it is none', async () => {
+    const stream = await createStream(client, { n: 'number?', l: 'array<number>?', s: 'number?' })
+    const body = '{"records":[{"n":1e400},{"l":[1,-1e400]},{"s":"1e400x"}]}'
+    expect((await client.call('POST', `/v1/streams/${stream.id}/data`, body)).body.error?.details).toEqual([
+      { path: '/records/0/n', message: expect.stringContaining('is too large') },
+      { path: '/records/1/l/1', message: expect.stringContaining('is too large') },
+      { path: '/records/2/s', message: 'must be number' },
+    ])
+  })
+
   it('answers 412 and changes nothing when If-Match names another version', async () => {
     const stream = await createStream(client, { a: 'string' })
     expect((await client.call('DELETE', `/v1/streams/${stream.id}`, undefined, { 'If-Match': '"nope"' })).body.error).toMatchObject({

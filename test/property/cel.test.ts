@@ -76,6 +76,11 @@ describe('a filter', () => {
 })
 
 describe('a record', () => {
+  it('fails with the text that is no number in quotes, also where there is none', async () => {
+    expect(await valueOf('int(value.a)', '{"a":""}')).toContain('"" is no int')
+    expect(await valueOf('double(value.a)', '{"a":"two"}')).toContain('"two" is no double')
+  })
+
   it('may have spaces around its document', async () => {
     const { values } = await (await open({ emit: ['[has(value.a), value.?a.orValue(7), "a" in value]'] })).run([' {"a":1}', '\n{"b":1}\n '])
     expect(values).toEqual(['[true,1,true]', '[false,7,false]'])

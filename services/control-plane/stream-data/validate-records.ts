@@ -10,12 +10,24 @@ import { turns } from '../turns.ts'
 import { openJsonSchema } from '../registry/json-schema.ts'
 
 const COMPILED_MAX = 1000
+const TOO_LARGE = 'is too large for a number (about 1.8e308 at most); use a field of type string to keep it'
 
-function detailOf({ instancePath, keyword, params, message }: ErrorObject, index: number): Detail {
+/** What a pointer of the validator names. */
+const valueAt = (record: unknown, path: string): unknown =>
+  path
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], record)
+
+function detailOf({ instancePath, keyword, params, message }: ErrorObject, record: unknown, index: number): Detail {
   const root = `/records/${index}${instancePath}`
   if (keyword === 'required') return { path: pointer([String(params.missingProperty)], root), message: 'is required' }
   if (keyword === 'additionalProperties')
     return { path: pointer([String(params.additionalProperty)], root), message: 'is not a field of the stream' }
+  // What JSON writes as 1e400 is parsed to an infinity, which is no number of a schema.
+  const value = valueAt(record, instancePath)
+  if (value === Infinity || value === -Infinity) return { path: root, message: TOO_LARGE }
   return { path: root, message: message ?? 'is invalid' }
 }
 
@@ -79,7 +91,7 @@ export function createRecordValidator() {
       try {
         if (validate(record)) {
           if (open?.length !== 0) details.push(...lossyNumbers(record, open, `/records/${index}`))
-        } else details.push(...(validate.errors ?? []).map((error) => detailOf(error, index)))
+        } else details.push(...(validate.errors ?? []).map((error) => detailOf(error, record, index)))
       } catch (error) {
         if (!(error instanceof RangeError)) throw error
         details.push({ path: `/records/${index}`, message: 'is nested too deeply' })

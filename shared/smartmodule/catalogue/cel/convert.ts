@@ -5,7 +5,7 @@ import { durationFrom, textOfMoment, timestampAt, timestampFrom } from './moment
 import { K, Value, bytesAt, excerptOf, fail, noOverload, ofBool, ofDouble, ofInt, ofText, ofUint, owned, stringOf } from './value'
 
 function noNumber(a: Value, type: string): Value {
-  return fail('type conversion error: ' + excerptOf(a) + ' is no ' + type)
+  return fail('type conversion error: "' + excerptOf(a) + '" is no ' + type)
 }
 function rangeOf(type: string): Value {
   return fail('range error: the number does not fit into ' + type)
