@@ -9,6 +9,7 @@ import { insertAccount, insertKey } from './store/accounts.ts'
 import { logOperator } from './store/audit.ts'
 import { migrate, openDatabase, type Queryable } from './store/database.ts'
 import { createCredentials } from './credentials.ts'
+import { operatorSettings } from './operator-settings.ts'
 
 const [name, type, ...flags] = process.argv.slice(2)
 const isType = (text: string | undefined): text is AccountType => text !== undefined && Object.hasOwn(REQUESTS_PER_MINUTE, text)
@@ -16,7 +17,7 @@ if (!name || !isType(type)) {
   process.stderr.write(`usage: create-account.ts NAME ${Object.keys(REQUESTS_PER_MINUTE).join('|')} [--read-only]\n`)
   process.exit(2)
 }
-const config = loadControlPlaneConfig()
+const config = operatorSettings(loadControlPlaneConfig)
 const credentials = createCredentials({ jwtKeys: config.JWT_KEYS, secretHashKey: config.SECRET_HASH_KEY })
 const db = openDatabase(config.DATABASE_URL, 1)
 const accountId = newId('account')

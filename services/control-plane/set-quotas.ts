@@ -7,14 +7,16 @@ import { QuotaChanges } from '../../shared/model/quotas.ts'
 import { setQuotas } from './store/accounts.ts'
 import { logOperator } from './store/audit.ts'
 import { openDatabase } from './store/database.ts'
+import { operatorSettings } from './operator-settings.ts'
 
 const [accountId, text = ''] = process.argv.slice(2)
 if (!accountId || text === '') {
   process.stderr.write(`usage: set-quotas.ts ACCOUNT '{"streams": 100}'\n`)
   process.exit(2)
 }
+const { DATABASE_URL } = operatorSettings(loadControlPlaneConfig)
 const quotas = QuotaChanges.parse(JSON.parse(text))
-const db = openDatabase(loadControlPlaneConfig().DATABASE_URL, 1)
+const db = openDatabase(DATABASE_URL, 1)
 try {
   await db.transaction(async (trx) => {
     if (!(await setQuotas(trx, accountId, quotas))) throw new Error(`there is no account ${accountId}`)

@@ -9,6 +9,7 @@ import { newLink } from './sessions.ts'
 import { logOperator } from './store/audit.ts'
 import { openDatabase } from './store/database.ts'
 import { findMemberByEmail, insertLink, insertMember } from './store/members.ts'
+import { operatorSettings } from './operator-settings.ts'
 
 const [accountId, address] = process.argv.slice(2)
 if (!accountId || !address?.includes('@')) {
@@ -16,7 +17,7 @@ if (!accountId || !address?.includes('@')) {
   process.exit(2)
 }
 const email = address.toLowerCase()
-const config = loadControlPlaneConfig()
+const config = operatorSettings(loadControlPlaneConfig)
 const { token, ...link } = newLink(createCredentials({ jwtKeys: config.JWT_KEYS, secretHashKey: config.SECRET_HASH_KEY }), Date.now())
 const db = openDatabase(config.DATABASE_URL, 1)
 try {

@@ -6,13 +6,14 @@ import { loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { logOperator } from './store/audit.ts'
 import { suspendAccount } from './store/accounts.ts'
 import { openDatabase } from './store/database.ts'
+import { operatorSettings } from './operator-settings.ts'
 
 const [accountId, reason = ''] = process.argv.slice(2)
 if (!accountId) {
   process.stderr.write('usage: suspend-account.ts ACCOUNT [REASON]; without a reason the suspension ends\n')
   process.exit(2)
 }
-const db = openDatabase(loadControlPlaneConfig().DATABASE_URL, 1)
+const db = openDatabase(operatorSettings(loadControlPlaneConfig).DATABASE_URL, 1)
 try {
   const isKnown = await db.transaction(async (trx) => {
     if (!(await suspendAccount(trx, accountId, reason || null))) return false
