@@ -140,6 +140,23 @@ describe.skipIf(!hasBrowser)('a first pipeline that can’t be made', () => {
 })
 
 describe.skipIf(!hasBrowser)('the first pipeline', () => {
+  it.each([
+    ['a field that one record lacks', '{"id": "s1", "amount": 99.5}\n{"id": "s2"}', '1 dead letters'],
+    ['a field that is null', '{"id": "q1", "amount": 99, "opt": null}\n{"id": "q2", "amount": 1, "opt": "x"}', '1 filtered'],
+    ['arrays, objects and times', '{"amount": 99, "tags": ["a"], "of": {"x": 1}, "at": "2026-11-24T23:55:41.000Z"}', '1 out'],
+  ])('is made of what was tried: %s', async (_what, records, outcome) => {
+    await inConsole(async ({ page }) => {
+      await page.goto(at('start'))
+      await page.getByLabel('Name').fill(unique('tried'))
+      await page.getByLabel(/^Some records/).fill(records)
+      // Enter tries: nothing is made before one says so.
+      await page.getByLabel(/^Keep records/).press('Enter')
+      await page.getByText(/records?: \d/).waitFor()
+      await page.getByRole('button', { name: 'Make the pipeline' }).click()
+      await page.locator('.equation').getByText(outcome).waitFor()
+    })
+  })
+
   it('is fed by a generator where one asks for it', async () => {
     const name = unique('fed')
     await inConsole(async ({ page }) => {

@@ -1,5 +1,5 @@
-/** Records as people paste them. */
-import { parseAsWritten } from '../../../clients/typescript/src/core/exact-json.ts'
+/** Records as people paste them, and the schema that all of them meet. */
+import { ExactNumber, parseAsWritten } from '../../../clients/typescript/src/core/exact-json.ts'
 import { isObject } from './records.ts'
 
 export type Row = Record<string, unknown>
@@ -18,3 +18,59 @@ export function rowsOf(text: string): Row[] {
     throw new Error(`line ${index + 1} is not a JSON object`)
   })
 }
+
+/** A time as streams take it: what looks like one and is none would be refused. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+const isTime = (text: string): boolean => {
+  const day = text.slice(0, 10)
+  // JavaScript moves 30 February to March; streams refuse it.
+  return TIME.test(text) && !Number.isNaN(Date.parse(text)) && new Date(day).toISOString().startsWith(day)
+}
+
+function typeOf(value: unknown): string {
+  // Other types refuse null.
+  if (value === null) return 'any'
+  // An integer field holds what every language does, a number any digits.
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? 'integer' : 'number'
+  if (typeof value === 'bigint' || value instanceof ExactNumber) return 'number'
+  if (typeof value === 'boolean') return 'boolean'
+  if (Array.isArray(value)) return `array<${value.map(typeOf).reduce(either, '') || 'any'}>`
+  if (typeof value === 'object') return 'object'
+  return isTime(String(value)) ? 'datetime' : 'string'
+}
+
+/** The type of both; '' is not known yet. */
+function either(one: string, other: string): string {
+  if (one === other || one === '') return other
+  const both = new Set([one, other])
+  if (both.has('integer') && both.has('number')) return 'number'
+  if (both.has('datetime') && both.has('string')) return 'string'
+  return one.startsWith('array') && other.startsWith('array') ? 'array<any>' : 'any'
+}
+
+/** Fields with types that all rows meet: what is not in each of them may be missing, what has several types, or is null, is of any. */
+export function schemaOf(rows: readonly Row[]): Record<string, string> {
+  const names = new Set(rows.flatMap((row) => Object.keys(row)))
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const values = rows.flatMap((row) => (Object.hasOwn(row, name) ? [row[name]] : []))
+      return [name, `${values.map(typeOf).reduce(either, '')}${values.length < rows.length ? '?' : ''}`]
+    }),
+  )
+}
+
+/** What a generator can fill. */
+const GENERATED = /^(?:string|integer|number|boolean|datetime)$/
+
+/** The schema's fields that a generator can fill, with the types that it knows. */
+export const generatedOf = (schema: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(schema).flatMap(([name, type]) => {
+      const own = type.replace('?', '')
+      return GENERATED.test(own) ? [[name, own]] : []
+    }),
+  )
+
+/** The schema with all that a generator leaves out as what may be missing. */
+export const fedSchemaOf = (schema: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(schema).map(([name, type]) => [name, type.endsWith('?') || GENERATED.test(type) ? type : `${type}?`]))

@@ -7,36 +7,13 @@ import { HOME, post, remove } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
-import { useAction } from '../query.ts'
-import { rowsOf, type Row } from '../rows.ts'
+import { useAction, useUnsaved } from '../query.ts'
+import { fedSchemaOf, generatedOf, rowsOf, schemaOf } from '../rows.ts'
 import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
 
 const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
 {"id": "a2", "city": "Berlin", "amount": 99}
 {"id": "a3", "city": "Wien", "amount": 250.75}`
-
-const typeOf = (value: unknown): string | undefined => {
-  // An integer field holds what every language does, a number any digits.
-  if (typeof value === 'bigint' || value instanceof ExactNumber) return 'number'
-  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
-  if (typeof value === 'boolean') return 'boolean'
-  if (Array.isArray(value)) return 'array'
-  if (value === null || value === undefined) return undefined
-  return typeof value === 'object' ? 'object' : 'string'
-}
-
-/** A field's type from all rows that have it; two kinds of number are a number. */
-function schemaOf(rows: Row[]): Record<string, string> {
-  const types = new Map<string, string>()
-  for (const [name, value] of rows.flatMap((row) => Object.entries(row))) {
-    const [known, found] = [types.get(name), typeOf(value)]
-    if (found === undefined || known === found) continue
-    const isNumber = known === undefined || (/^(?:integer|number)$/.test(known) && /^(?:integer|number)$/.test(found))
-    if (!isNumber) throw new Error(`${name} is ${known} in one record and ${found} in another`)
-    types.set(name, known === undefined ? found : 'number')
-  }
-  return Object.fromEntries(types)
-}
 
 const TRIED = 20
 /** Expressions to begin with, by what they do. */
@@ -57,7 +34,12 @@ const pipelineOf = (name: string, filter: string, source: string, sink: string) 
 
 /** More records with the same fields, so that there is something to watch. */
 const RATE = 10
-const generated = (schema: Record<string, string>) => ({ records_per_second: RATE, schema })
+const generated = (schema: Record<string, string>) => ({ records_per_second: RATE, schema: generatedOf(schema) })
+
+const schemaFor = (text: string, isFed: boolean): Record<string, string> => {
+  const schema = schemaOf(rowsOf(text))
+  return isFed ? fedSchemaOf(schema) : schema
+}
 
 const feederOf = (name: string, schema: Record<string, string>, source: string) => ({
   name: `${name}-generator`,
@@ -69,7 +51,7 @@ const feederOf = (name: string, schema: Record<string, string>, source: string) 
 function waysOf(name: string, text: string, filter: string, isFed: boolean): Ways {
   const records = rowsOf(text)
   needed(name, records)
-  const schema = schemaOf(records)
+  const schema = schemaFor(text, isFed)
   const [source, sink] = [variable('SOURCE'), variable('SINK')]
   const steps = filter.trim() === '' ? [] : [{ module: 'dps/cel', with: { filter } }]
   const yaml = asYaml(name, {
@@ -100,10 +82,11 @@ export function Start() {
   const [isFed, setIsFed] = useState(false)
   const [traces, setTraces] = useState<Trace[]>()
   const { run, isBusy, failure } = useAction()
+  useUnsaved(text !== SAMPLE)
 
   async function make(): Promise<void> {
     const rows = rowsOf(text)
-    const schema = schemaOf(rows)
+    const schema = schemaFor(text, isFed)
     const made: string[] = []
     const create = async (own: string): Promise<string> => {
       const { id } = await post<{ id: string }>('/streams', { name: own, schema })
@@ -162,7 +145,17 @@ export function Start() {
           <textarea rows={8} required spellcheck={false} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
         </Field>
         <Field name="Keep records for which" hint="An expression (CEL) over value, key, headers and timestamp; empty keeps all.">
-          <input spellcheck={false} value={filter} onInput={({ currentTarget }) => setFilter(currentTarget.value)} />
+          <input
+            spellcheck={false}
+            value={filter}
+            onInput={({ currentTarget }) => setFilter(currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Enter') return
+              // As the first button says: one tries an expression before one makes anything with it.
+              event.preventDefault()
+              void run(tryIt)
+            }}
+          />
         </Field>
         <p>
           For example:{' '}

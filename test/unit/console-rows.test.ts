@@ -1,0 +1,57 @@
+/** What the console makes of pasted records: a schema that all of them meet. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { fedSchemaOf, generatedOf, rowsOf, schemaOf, type Row } from '../../services/console/src/rows.ts'
+import { isTypeName, jsonSchemaOf } from '../../shared/model/stream-schema.ts'
+
+const schemaFrom = (text: string) => schemaOf(rowsOf(text))
+
+describe('the schema of pasted records', () => {
+  it('lets be missing what is not in each of them', () => {
+    expect(schemaFrom('{"id":"s1","amount":12.5}\n{"id":"s2"}')).toEqual({ id: 'string', amount: 'number?' })
+  })
+
+  it('has the fields that are null in all, or in some', () => {
+    expect(schemaFrom('{"x":5,"opt":null}')).toEqual({ x: 'integer', opt: 'any' })
+    expect(schemaFrom('{"x":5}\n{"x":null}\n{}')).toEqual({ x: 'any?' })
+  })
+
+  it('has one type for two kinds of number, and any for what differs', () => {
+    expect(schemaFrom('{"n":1,"t":"a"}\n{"n":1.5,"t":2}')).toEqual({ n: 'number', t: 'any' })
+    expect(schemaFrom('{"n":9007199254740993123}')).toEqual({ n: 'number' })
+  })
+
+  it('knows times, and what arrays hold', () => {
+    expect(schemaFrom('{"at":"2026-11-24T23:55:41Z","tags":["a"],"none":[],"mixed":[1,"a"]}')).toEqual({
+      at: 'datetime',
+      tags: 'array<string>',
+      none: 'array<any>',
+      mixed: 'array<any>',
+    })
+    expect(schemaFrom('{"at":"2026-11-24T23:55:41Z"}\n{"at":"soon"}')).toEqual({ at: 'string' })
+    expect(schemaFrom('{"at":"2026-02-30T00:00:00Z"}')).toEqual({ at: 'string' })
+  })
+
+  it('has types that streams know, and requires nothing that a record lacks', () => {
+    const rows = fc.array(fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 }), {
+      minLength: 1,
+    })
+    fc.assert(
+      fc.property(rows, (given) => {
+        const schema = schemaOf(given as Row[])
+        expect(Object.values(schema).filter((type) => !isTypeName(type))).toEqual([])
+        const { required = [], properties } = jsonSchemaOf('it', schema) as { required?: string[]; properties: Record<string, unknown> }
+        for (const row of given) {
+          expect(required.filter((name) => !Object.hasOwn(row, name))).toEqual([])
+          expect(Object.keys(row).filter((name) => !Object.hasOwn(properties, name))).toEqual([])
+        }
+      }),
+    )
+  })
+
+  it('requires of a generator only what it fills', () => {
+    const schema = { id: 'string', n: 'number?', tags: 'array<string>', opt: 'any?' }
+    expect(generatedOf(schema)).toEqual({ id: 'string', n: 'number' })
+    expect(fedSchemaOf(schema)).toEqual({ id: 'string', n: 'number?', tags: 'array<string>?', opt: 'any?' })
+  })
+})
