@@ -70,20 +70,24 @@ function Tried({ letters, traces }: { letters: DeadLetter[]; traces: Trace[] }) 
   )
 }
 
+export const letterRow = (pipelineId: string, { id, partition, offset, value, error }: DeadLetter) => (
+  <tr key={id}>
+    <th scope="row">
+      <a href={`${HOME.pathname}pipelines/${pipelineId}/records/${partition}/${offset}`}>
+        {partition}:{offset}
+      </a>
+    </th>
+    <td class="value">{glimpse(value)}</td>
+    <td>{error.message}</td>
+  </tr>
+)
+
+export const LETTER_COLUMNS = ['Record', 'Value', 'Why']
+
 function Letters({ pipelineId, letters }: { pipelineId: string; letters: DeadLetter[] }) {
   return (
-    <Table label="Records of the group" columns={['Record', 'Value', 'Why']}>
-      {letters.map((letter) => (
-        <tr key={letter.id}>
-          <th scope="row">
-            <a href={`${HOME.pathname}pipelines/${pipelineId}/records/${letter.partition}/${letter.offset}`}>
-              {letter.partition}:{letter.offset}
-            </a>
-          </th>
-          <td class="value">{glimpse(letter.value)}</td>
-          <td>{letter.error.message}</td>
-        </tr>
-      ))}
+    <Table label="Records of the group" columns={LETTER_COLUMNS}>
+      {letters.map((letter) => letterRow(pipelineId, letter))}
     </Table>
   )
 }

@@ -80,6 +80,7 @@ const TONES: Record<string, string> = {
   stopping: 'info',
   changed: 'info',
   redriving: 'info',
+  redriven: 'good',
 }
 
 export function Badge({ text }: { text: string }) {

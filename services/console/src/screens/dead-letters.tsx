@@ -1,10 +1,17 @@
 /** What failed, in groups; and the way out: change the step, see what becomes of these very records, save, and run them again. */
 import { useLocation } from 'preact-iso'
-import type { DeadLetterGroup, ListDeadLetterGroupsResponse, Pipeline } from '../../../../clients/typescript/src/generated/types.ts'
+import type {
+  DeadLetter,
+  DeadLetterGroup,
+  ListDeadLetterGroupsResponse,
+  ListDeadLettersResponse,
+  Pipeline,
+} from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, withQuery } from '../api.ts'
 import { count } from '../format.ts'
+import { Paged } from '../parts/paged.tsx'
 import { Loaded, Time, Title } from '../parts/parts.tsx'
-import { FixGroup } from '../parts/fix-group.tsx'
+import { FixGroup, LETTER_COLUMNS, letterRow } from '../parts/fix-group.tsx'
 import { useQuery } from '../query.ts'
 
 const keyOf = ({ step, module, version, error_code }: DeadLetterGroup): string => [step, module, version, error_code].join('|')
@@ -17,7 +24,9 @@ export function DeadLetters({ id }: { id: string }) {
   return (
     <>
       <Title text={`Dead letters of ${name}`}>
-        <a href={`${HOME.pathname}pipelines/${id}`}>pipeline</a>
+        <a class="button second" href={`${HOME.pathname}pipelines/${id}`}>
+          Pipeline
+        </a>
       </Title>
       <Loaded query={groups}>
         {({ groups: found }) =>
@@ -46,6 +55,18 @@ export function DeadLetters({ id }: { id: string }) {
       {query.group !== undefined && pipeline.data && (
         <FixGroup key={query.group} pipeline={pipeline.data} group={query.group} onChanged={() => (pipeline.refresh(), groups.refresh())} />
       )}
+      <section aria-labelledby="redriven">
+        <h2 id="redriven">Redriven</h2>
+        <Paged<ListDeadLettersResponse, DeadLetter>
+          label="Redriven records"
+          path={(page) => withQuery(`/pipelines/${id}/dead-letters`, { status: 'redriven', sort: '-failed_at', page, page_size: 20 })}
+          items={({ dead_letters }) => dead_letters}
+          columns={LETTER_COLUMNS}
+          none="No record was redriven yet."
+          everyMs={5000}
+          row={(letter) => letterRow(id, letter)}
+        />
+      </section>
     </>
   )
 }

@@ -1,7 +1,14 @@
 /** What happened to one record: as it came, what each step changed, and where it ended. */
 import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
-import type { ExplainRecordResponse, TraceRecord, TraceStep } from '../../../../clients/typescript/src/generated/types.ts'
-import { HOME } from '../api.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type {
+  ExplainRecordResponse,
+  PreviewPipelineResponse,
+  Trace,
+  TraceRecord,
+  TraceStep,
+} from '../../../../clients/typescript/src/generated/types.ts'
+import { HOME, post } from '../api.ts'
 import { nanoseconds } from '../format.ts'
 import { Difference } from '../parts/difference.tsx'
 import { Badge, Loaded, Time, Title } from '../parts/parts.tsx'
@@ -30,7 +37,9 @@ function Step({ step }: { step: TraceStep }) {
       </h2>
       {step.outcome !== 'not_reached' && (
         <p class="quiet">
-          {step.reason} · {nanoseconds(step.nanoseconds)}
+          {/* An error's own text comes below. */}
+          {!step.error && `${step.reason} · `}
+          {nanoseconds(step.nanoseconds)}
         </p>
       )}
       {step.error && (
@@ -59,31 +68,68 @@ function Step({ step }: { step: TraceStep }) {
   )
 }
 
+/** Where it ended: after a redrive, as what the running revision makes of it, which is what the redrive has delivered. */
+function End({ trace, isRedriven }: { trace: Trace | undefined; isRedriven: boolean }) {
+  if (!trace) return null
+  const isDelivered = trace.outputs.length > 0
+  return (
+    <li class={trace.outcome}>
+      <h2>
+        {isRedriven ? 'Redriven since' : isDelivered ? 'As it was delivered' : 'Nothing was delivered'} <Badge text={trace.outcome} />
+      </h2>
+      {isRedriven && <p class="quiet">This is what the running revision makes of it.</p>}
+      {trace.outputs.map((out, index) => (
+        <Shown key={index} record={out} />
+      ))}
+    </li>
+  )
+}
+
+/** The record through the chain as it runs now; undefined for one that was not redriven. */
+function useRedriven(id: string, { partition, offset, redriven }: Partial<ExplainRecordResponse>): Trace | undefined {
+  const [trace, setTrace] = useState<Trace>()
+  useEffect(() => {
+    setTrace(undefined)
+    if (!redriven || offset === undefined) return
+    const asked = { from: { offsets: { [String(partition)]: offset } }, partition, limit: 1 }
+    void post<PreviewPipelineResponse>(`/pipelines/${id}/preview`, asked).then(
+      ({ records }) => setTrace(records.find((each) => each.offset === offset)),
+      () => {},
+    )
+  }, [id, partition, offset, redriven])
+  return trace
+}
+
 export function RecordScreen({ id, partition, offset }: { id: string; partition: string; offset: string }) {
   const record = useQuery<ExplainRecordResponse>(`/pipelines/${id}/explain?partition=${partition}&offset=${offset}`)
+  const since = useRedriven(id, record.data ?? {})
   const at = (to: number): string => `${HOME.pathname}pipelines/${id}/records/${partition}/${to}`
   return (
     <>
       <Title text={`Record ${partition}:${offset}`}>
         <nav class="actions" aria-label="Neighbours">
-          {Number(offset) > 0 && <a href={at(Number(offset) - 1)}>← {Number(offset) - 1}</a>}
-          <a href={at(Number(offset) + 1)}>{Number(offset) + 1} →</a>
-          <a href={`${HOME.pathname}pipelines/${id}`}>pipeline</a>
+          {Number(offset) > 0 && <a href={at(Number(offset) - 1)}>← offset {Number(offset) - 1}</a>}
+          <a href={at(Number(offset) + 1)}>offset {Number(offset) + 1} →</a>
+          <a class="button second" href={`${HOME.pathname}pipelines/${id}`}>
+            Pipeline
+          </a>
         </nav>
       </Title>
       <Loaded query={record}>
         {(trace) => (
           <>
             <p>
-              <Badge text={trace.outcome} /> {trace.reason} ·{' '}
+              <Badge text={trace.redriven ? 'redriven' : trace.outcome} /> {!trace.steps.some(({ error }) => error) && `${trace.reason} · `}
+              {trace.redriven && 'it failed when it was '}
               {trace.handled
                 ? `handled by revision ${trace.revision}`
                 : `not handled yet; this is what revision ${trace.revision} would do`}
+              {trace.redriven && ', and has been redriven since'}
             </p>
             {trace.dead_letter_ids.length > 0 && (
               <p>
-                It has a dead letter: <a href={`${HOME.pathname}pipelines/${id}/dead-letters`}>{trace.dead_letter_ids.join(', ')}</a>
-                {trace.redriven && ', which has been redriven since'}
+                {trace.redriven ? 'It had' : 'It has'} a dead letter:{' '}
+                <a href={`${HOME.pathname}pipelines/${id}/dead-letters`}>{trace.dead_letter_ids.join(', ')}</a>
               </p>
             )}
             <ol class="trace">
@@ -94,14 +140,7 @@ export function RecordScreen({ id, partition, offset }: { id: string; partition:
               {trace.steps.map((step) => (
                 <Step key={step.step} step={step} />
               ))}
-              <li class={trace.outcome}>
-                <h2>
-                  {trace.outputs.length > 0 ? 'As it was delivered' : 'Nothing was delivered'} <Badge text={trace.outcome} />
-                </h2>
-                {trace.outputs.map((out, index) => (
-                  <Shown key={index} record={out} />
-                ))}
-              </li>
+              <End trace={trace.redriven ? since : trace} isRedriven={trace.redriven} />
             </ol>
           </>
         )}
