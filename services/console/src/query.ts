@@ -1,7 +1,7 @@
 /** Answers of the API as a component's state: asked anew while the page is visible, kept while the service is away. */
 import { signal } from '@preact/signals'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { Failure, get } from './api.ts'
+import { Failure, get, withQuery } from './api.ts'
 
 /** How many questions have gone without an answer: the page says that it tries again. */
 export const unanswered = signal(0)
@@ -13,8 +13,10 @@ export type Query<T> = {
   refresh(): void
 }
 
+type Read = <T>(path: string, signal: AbortSignal) => Promise<T>
+
 /** Asks for the path now and, with `everyMs`, again and again. A path of null asks nothing. */
-export function useQuery<T>(path: string | null, everyMs = 0): Query<T> {
+export function useQuery<T>(path: string | null, everyMs = 0, read: Read = get): Query<T> {
   const [state, setState] = useState<{ path: string | null; data: T | undefined; failure: Failure | undefined }>({
     path,
     data: undefined,
@@ -37,7 +39,7 @@ export function useQuery<T>(path: string | null, everyMs = 0): Query<T> {
         return
       }
       try {
-        const data = await get<T>(path, abort.signal)
+        const data = await read<T>(path, abort.signal)
         away(false)
         setState({ path, data, failure: undefined })
       } catch (error) {
@@ -62,6 +64,22 @@ export function useQuery<T>(path: string | null, everyMs = 0): Query<T> {
   const isCurrent = state.path === path
   return { data: isCurrent ? state.data : undefined, failure: isCurrent ? state.failure : undefined, refresh }
 }
+
+/** A list by name: its first page, with what the pages behind it hold. */
+async function readAll<T>(path: string, signal: AbortSignal): Promise<T> {
+  const query = { page_size: 100, sort: 'name' }
+  const first = await get<Record<string, unknown>>(withQuery(path, query), signal)
+  let { next_cursor: cursor } = first
+  while (cursor !== undefined) {
+    const page = await get<Record<string, unknown>>(withQuery(path, { ...query, cursor: String(cursor) }), signal)
+    for (const [name, items] of Object.entries(page)) if (Array.isArray(items)) (first[name] as unknown[]).push(...items)
+    cursor = page.next_cursor
+  }
+  return first as T
+}
+
+/** All of a list, however long it is. A path of null asks nothing. */
+export const useAll = <T>(path: string | null): Query<T> => useQuery<T>(path, 0, readAll)
 
 /** The browser asks before it leaves the page while there is something that was not saved. */
 export function useUnsaved(isUnsaved: boolean): void {

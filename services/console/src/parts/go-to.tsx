@@ -7,7 +7,7 @@ import type {
   ListStreamsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME } from '../api.ts'
-import { useQuery } from '../query.ts'
+import { useAll, useQuery } from '../query.ts'
 import { Dialog } from './parts.tsx'
 
 type Place = { name: string; kind: string; path: string }
@@ -32,8 +32,8 @@ function Finder({ onClose }: { onClose(): void }) {
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const pipelines = useQuery<GetOverviewResponse>('/overview').data?.pipelines ?? []
-  const streams = useQuery<ListStreamsResponse>('/streams?page_size=100&sort=name').data?.streams ?? []
-  const modules = useQuery<ListSmartModulesResponse>('/smartmodules?page_size=100&sort=name').data?.modules ?? []
+  const streams = useAll<ListStreamsResponse>('/streams').data?.streams ?? []
+  const modules = useAll<ListSmartModulesResponse>('/smartmodules').data?.modules ?? []
   const places: Place[] = [
     ...pipelines.map(({ id, name }) => ({ name, kind: 'pipeline', path: `pipelines/${id}` })),
     ...streams.map(({ id, name }) => ({ name, kind: 'stream', path: `streams/${id}` })),

@@ -12,7 +12,7 @@ import type {
 import { HOME, patch, post } from '../api.ts'
 import { Copyable, Dialog, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Remove } from '../parts/remove.tsx'
-import { useAction, useQuery } from '../query.ts'
+import { useAction, useAll } from '../query.ts'
 import { may, session } from '../session.ts'
 import { asCurl, needed } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
@@ -133,8 +133,8 @@ function Role({ member, onDone }: { member: Member; onDone(): void }) {
 }
 
 export function Access() {
-  const keys = useQuery<ListKeysResponse>('/keys?page_size=100')
-  const members = useQuery<ListMembersResponse>('/members?page_size=100')
+  const keys = useAll<ListKeysResponse>('/keys')
+  const members = useAll<ListMembersResponse>('/members')
   const [once, setOnce] = useState<ShownOnce>()
   const { run, failure } = useAction()
   const newLink = async ({ id, name }: Member): Promise<void> => {

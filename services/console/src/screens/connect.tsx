@@ -8,7 +8,7 @@ import type {
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post, remove } from '../api.ts'
 import { Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
-import { useAction, useQuery } from '../query.ts'
+import { useAction, useAll, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 import { asCurl, needed, operand, quoted } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
@@ -76,7 +76,7 @@ function NewSecret({ onMade }: { onMade(): void }) {
 }
 
 function Secrets() {
-  const secrets = useQuery<ListSecretsResponse>('/secrets?page_size=100&sort=name')
+  const secrets = useAll<ListSecretsResponse>('/secrets')
   const { run, failure } = useAction()
   return (
     <section aria-labelledby="secrets">
@@ -127,7 +127,7 @@ function Secrets() {
 }
 
 export function Connect() {
-  const connectors = useQuery<ListConnectorsResponse>('/connectors?page_size=100&sort=name')
+  const connectors = useAll<ListConnectorsResponse>('/connectors')
   return (
     <>
       <Title text="Connectors" />

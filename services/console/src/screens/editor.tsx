@@ -16,7 +16,7 @@ import { CodeEditor } from '../parts/code-editor.tsx'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { Remove } from '../parts/remove.tsx'
-import { useAction, useQuery } from '../query.ts'
+import { useAction, useAll, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
@@ -97,7 +97,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
   const [streamId, setStreamId] = useState('')
   const [faults, setFaults] = useState<Fault[]>([])
   const [traces, setTraces] = useState<Trace[]>()
-  const streams = useQuery<ListStreamsResponse>('/streams?page_size=100&sort=name')
+  const streams = useAll<ListStreamsResponse>('/streams')
   const { run, isBusy, failure } = useAction()
   const [chosen, setChosen] = useState<Fault>()
   const source = { language: 'typescript' as const, code }

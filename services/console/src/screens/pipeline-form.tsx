@@ -20,7 +20,7 @@ import { Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs } from '../parts/same-as.tsx'
 import { StepsForm, stepOf, type Step } from '../parts/steps-form.tsx'
-import { useAction, useQuery, useUnsaved } from '../query.ts'
+import { useAction, useAll, useUnsaved } from '../query.ts'
 import { asCurl, needed } from '../same-as.ts'
 import { may } from '../session.ts'
 
@@ -118,10 +118,10 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
   const [draft, setDraft] = useState(first)
   const [plan, setPlan] = useState<PlanPipelineResponse>()
   const { run, isBusy, failure } = useAction()
-  const streams = useQuery<ListStreamsResponse>('/streams?page_size=100&sort=name')
-  const connectors = useQuery<ListConnectorsResponse>('/connectors?page_size=100&sort=name')
-  const modules = useQuery<ListSmartModulesResponse>('/smartmodules?page_size=100&sort=name')
-  const secrets = useQuery<ListSecretsResponse>(may('secrets:read') ? '/secrets?page_size=100&sort=name' : null)
+  const streams = useAll<ListStreamsResponse>('/streams')
+  const connectors = useAll<ListConnectorsResponse>('/connectors')
+  const modules = useAll<ListSmartModulesResponse>('/smartmodules')
+  const secrets = useAll<ListSecretsResponse>(may('secrets:read') ? '/secrets' : null)
   useUnsaved(draft !== first)
   const names = secrets.data?.secrets.map(({ name }) => name) ?? []
   const set = (change: Partial<Draft>): void => {

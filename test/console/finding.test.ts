@@ -1,0 +1,54 @@
+/** Whether all of an account can be found in the console, however much it is. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
+import { service, unique, type Client } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
+import { createPipeline, createStream } from '../harness/pipelines.ts'
+
+/** More than a page of the API holds. */
+const STREAMS = 104
+const AT_ONCE = 8
+const SCHEMA = { n: 'integer' }
+
+let browser: Browser
+let client: Client
+let accountId: string
+const last = unique('zz-last')
+beforeAll(async () => {
+  if (!hasBrowser) return
+  browser = await openBrowser()
+  const opened = await openAccount('enterprise')
+  client = opened.client
+  accountId = opened.account.account_id
+  const names = Array.from({ length: STREAMS }, (_, n) => unique(`many-${n}`))
+  for (let from = 0; from < STREAMS; from += AT_ONCE)
+    await Promise.all(names.slice(from, from + AT_ONCE).map((name) => createStream(client, SCHEMA, { name, partitions: 1 })))
+}, 180_000)
+afterAll(() => browser?.close())
+
+const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
+const at = (path: string) => `${service().apiUrl}/console/${path}`
+
+describe.skipIf(!hasBrowser)('with more than a hundred streams', () => {
+  it('the last one is gone to, chosen, and shown by its name', async () => {
+    const { id } = await createStream(client, SCHEMA, { name: last, partitions: 1 })
+    const pipeline = await createPipeline(client, id, [], (await createStream(client, SCHEMA)).id, { autostart: false })
+    await inConsole(async ({ page }) => {
+      await page.goto(at('pipelines/new'))
+      await page
+        .getByRole('group', { name: 'Source' })
+        .getByLabel(/^Stream/)
+        .selectOption({ label: last })
+      await page.goto(at(`pipelines/${pipeline}/change`))
+      await page.locator('option:checked', { hasText: last }).waitFor({ state: 'attached' })
+      await page.goto(at('smartmodules/new'))
+      await page.getByLabel('Newest records of').selectOption({ label: last })
+      await page.keyboard.press('Control+k')
+      await page.getByRole('dialog').getByRole('combobox').fill(last)
+      await page.getByRole('dialog').getByRole('option', { name: last }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: last }).waitFor()
+    })
+  })
+})
