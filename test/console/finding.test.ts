@@ -1,8 +1,8 @@
 /** Whether all of an account can be found in the console, however much it is. */
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
-import { service, unique, type Client } from '../harness/client.ts'
+import { eventually, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 
@@ -49,6 +49,32 @@ describe.skipIf(!hasBrowser)('with more than a hundred streams', () => {
       await page.getByRole('dialog').getByRole('option', { name: last }).waitFor()
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { name: last }).waitFor()
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('Ctrl-K', () => {
+  it('opens again, however it was closed', async () => {
+    await inConsole(async ({ page }) => {
+      const dialog = page.getByRole('dialog', { name: 'Go to' })
+      for (let turn = 0; turn < 3; turn++) {
+        await page.keyboard.press('Control+k')
+        await dialog.waitFor()
+        await page.keyboard.type('new')
+        // Once, though something is typed.
+        await page.keyboard.press('Escape')
+        await dialog.waitFor({ state: 'detached' })
+      }
+      await page.keyboard.press('Control+k')
+      await page.keyboard.press('Control+k')
+      await dialog.getByRole('button', { name: 'Close' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await page.keyboard.press('Control+k')
+      await page.getByRole('dialog').getByRole('combobox').fill('new pipeline')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'New pipeline' }).waitFor()
+      await eventually('it is closed', async () => (await page.locator('dialog').count()) === 0)
+      expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('H1')
     })
   })
 })

@@ -1,18 +1,29 @@
 /** Small parts that every screen uses. */
 import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Failure } from '../api.ts'
 import { clock } from '../clock.ts'
 import { ago, local, utc } from '../format.ts'
 import type { Query } from '../query.ts'
 
+/** The first screen begins at the top of the page, where the browser puts the focus. */
+let isFirst = true
+
 export function Title({ text, children }: { text: string; children?: ComponentChildren }) {
+  const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${text} · Data Pipeline Service`
   }, [text])
+  // Where the link that led here is gone, the focus would be nowhere.
+  useEffect(() => {
+    if (!isFirst && document.activeElement === document.body) heading.current?.focus()
+    isFirst = false
+  }, [])
   return (
     <header class="title">
-      <h1>{text}</h1>
+      <h1 ref={heading} tabIndex={-1}>
+        {text}
+      </h1>
       {children}
     </header>
   )
@@ -134,14 +145,29 @@ export function Table({
 /** A dialog over the page; closing it by Escape or its button is told. */
 export function Dialog({ title, onClose, children }: { title: string; onClose(): void; children: ComponentChildren }) {
   const ref = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     ref.current?.showModal()
   }, [])
+  // Closing gives the focus back. The browser tells of it only later, when the same may have been opened again.
+  const close = (): void => {
+    ref.current?.close()
+    onClose()
+  }
   return (
-    <dialog ref={ref} onClose={onClose} aria-label={title}>
+    <dialog
+      ref={ref}
+      onClose={() => ref.current && onClose()}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape') return
+        // A search field would take the first Escape to clear itself.
+        event.preventDefault()
+        close()
+      }}
+      aria-label={title}
+    >
       <header>
         <h2>{title}</h2>
-        <button type="button" class="plain" aria-label="Close" onClick={() => ref.current?.close()}>
+        <button type="button" class="plain" aria-label="Close" onClick={close}>
           ✕
         </button>
       </header>
