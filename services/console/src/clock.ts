@@ -7,6 +7,10 @@ const stored = localStorage.getItem('dps-times')
 export const clock = signal<(typeof WAYS)[number]>(WAYS.find((way) => way === stored) ?? 'ago')
 clock.subscribe((way) => localStorage.setItem('dps-times', way))
 
+/** One timer for all times on the page. */
+export const now = signal(Date.now())
+setInterval(() => (now.value = Date.now()), 1000)
+
 /** The next way, after the last one the first. */
 export const turnClock = (): void => {
   clock.value = WAYS[(WAYS.indexOf(clock.value) + 1) % WAYS.length]!

@@ -3,9 +3,9 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso'
 import { clock, turnClock } from '../clock.ts'
-import { HOME } from '../api.ts'
+import { get, HOME } from '../api.ts'
 import icon from '../icon.svg'
-import { unanswered } from '../query.ts'
+import { unanswered, useQuery } from '../query.ts'
 import { GoTo } from './go-to.tsx'
 import { may, session, signOut } from '../session.ts'
 
@@ -44,8 +44,15 @@ function Links() {
   )
 }
 
+/** The connection of an event stream stays open while the service hangs, and says nothing: so it is asked now and then whether it answers. */
+const PULSE_MS = 10_000
+const PATIENCE_MS = 8000
+const getSoon = <T,>(path: string, signal: AbortSignal): Promise<T> =>
+  get<T>(path, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]))
+
 export function Frame({ children }: { children: ComponentChildren }) {
   const { member, account } = session.value!
+  useQuery('/session', PULSE_MS, getSoon)
   return (
     <>
       <a

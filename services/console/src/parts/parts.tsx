@@ -1,8 +1,9 @@
 /** Small parts that every screen uses. */
 import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { computed } from '@preact/signals'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Failure } from '../api.ts'
-import { clock } from '../clock.ts'
+import { clock, now } from '../clock.ts'
 import { ago, local, utc } from '../format.ts'
 import type { Query } from '../query.ts'
 
@@ -31,9 +32,14 @@ export function Title({ text, children }: { text: string; children?: ComponentCh
 
 /** A time as `clock` has it; all of it, in UTC and here, is in the tooltip. */
 export function Time({ at }: { at: string }) {
+  // A signal as a text: as time goes by, the text changes without the page being drawn again.
+  const text = useMemo(
+    () => computed(() => (clock.value === 'ago' ? ago(at, now.value) : clock.value === 'UTC' ? utc(at) : local(at))),
+    [at],
+  )
   return (
     <time dateTime={at} title={`${utc(at)}\n${local(at)} here`}>
-      {clock.value === 'ago' ? ago(at) : clock.value === 'UTC' ? utc(at) : local(at)}
+      {text}
     </time>
   )
 }

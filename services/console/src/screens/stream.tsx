@@ -16,7 +16,7 @@ import { count } from '../format.ts'
 import { Badge, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { StreamSchema } from '../parts/stream-schema.tsx'
-import { useAction, useQuery } from '../query.ts'
+import { unanswered, useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { rowsOf } from '../rows.ts'
 import { asCurl, needed, operand } from '../same-as.ts'
@@ -72,13 +72,14 @@ function Tail({ id }: { id: string }) {
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(() => setTurn((before) => before + 1), 3000)
     })
     source.addEventListener('frame', ({ data }: MessageEvent<string>) => {
-      const { records: found, sampled, dropped } = parseAsWritten(data) as TailFrame
+      const { records: found, sampled } = parseAsWritten(data) as TailFrame
       setRecords((before) => {
         // A tail that begins again shows the newest records again.
         const known = new Set(before.map(placeOf))
         return [...found.filter((each) => !known.has(placeOf(each))).toReversed(), ...before].slice(0, KEPT)
       })
-      setState(sampled ? `sampled: ${count(dropped)} left out` : 'listening')
+      // How many is not known: what was left out is told in offsets, of which markers of transactions have some.
+      setState(sampled ? 'listening: some are left out, as they come faster than they can be shown' : 'listening')
     })
     return () => {
       clearTimeout(timer)
@@ -99,7 +100,7 @@ function Tail({ id }: { id: string }) {
         )}
         {isOn && (
           <span class="quiet" role="status">
-            {isFrozen ? 'frozen' : state}
+            {isFrozen ? 'frozen' : unanswered.value > 0 ? 'reconnecting' : state}
           </span>
         )}
       </div>

@@ -1,0 +1,45 @@
+/** What an open tab of the console knows of the world: who is signed in elsewhere, whether the service still answers, how late it is. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
+import { eventually, service, type Client } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
+import { createStream, write } from '../harness/pipelines.ts'
+
+let browser: Browser
+let client: Client
+let accountId: string
+beforeAll(async () => {
+  if (!hasBrowser) return
+  browser = await openBrowser()
+  const opened = await openAccount('enterprise')
+  client = opened.client
+  accountId = opened.account.account_id
+})
+afterAll(() => browser?.close())
+
+const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
+const at = (path: string) => `${service().apiUrl}/console/${path}`
+
+describe.skipIf(!hasBrowser)('a tab that follows a stream', () => {
+  it('says so when the service hangs, and goes on; its times go on meanwhile', { timeout: 90_000 }, async () => {
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`streams/${stream.id}`))
+      await page.getByRole('button', { name: 'Follow' }).click()
+      await write(client, stream.id, [{ n: 1 }])
+      const time = page.getByRole('region', { name: 'Records as they come' }).locator('time')
+      const first = await time.innerText()
+      // A connection that is open, and a service that says nothing.
+      await page.route('**/v1/session', () => {})
+      await page.getByText('Reconnecting:').waitFor({ timeout: 30_000 })
+      await page.getByText('reconnecting', { exact: true }).waitFor()
+      expect(await time.innerText()).not.toBe(first)
+      await page.unroute('**/v1/session')
+      await page.getByText('Reconnecting:').waitFor({ state: 'detached', timeout: 30_000 })
+      await write(client, stream.id, [{ n: 2 }])
+      await eventually('the next one comes', async () => (await time.count()) === 2)
+      await page.getByText('listening').waitFor()
+    })
+  })
+})
