@@ -1,7 +1,7 @@
 /** What an open tab of the console knows of the world: who is signed in elsewhere, whether the service still answers, how late it is. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
+import { hasBrowser, inConsoleOf, linkFor, openBrowser, openTab, type Tab } from '../harness/browser.ts'
 import { eventually, service, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createStream, write } from '../harness/pipelines.ts'
@@ -20,6 +20,46 @@ afterAll(() => browser?.close())
 
 const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
 const at = (path: string) => `${service().apiUrl}/console/${path}`
+
+describe.skipIf(!hasBrowser)('signing out', () => {
+  it('takes what the other tabs show with it', async () => {
+    await inConsole(async ({ page, context }) => {
+      const other = await context.newPage()
+      await other.goto(at('streams'))
+      await other.getByRole('heading', { name: 'Streams' }).waitFor()
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await other.getByRole('heading', { name: 'Sign in' }).waitFor()
+      expect(await other.getByRole('heading', { name: 'Streams' }).count()).toBe(0)
+    })
+  })
+
+  it('that was not done here is said in plain words', async () => {
+    await inConsole(async ({ page, context }) => {
+      await page.goto(at('start'))
+      await context.clearCookies()
+      // A dialog may be over it already.
+      await page.getByText('Try it on them').dispatchEvent('click')
+      await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+      expect(await page.getByText('Authorization header').count()).toBe(0)
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('a link that signs in', () => {
+  it('is kept until it is used, also when the page is loaded again', async () => {
+    const { page, context } = await openTab(browser)
+    await page.goto(await linkFor(accountId))
+    const button = page.getByRole('button', { name: 'Sign in by the link' })
+    await button.waitFor()
+    await page.reload()
+    await button.click()
+    await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
+    expect([await button.count(), page.url()]).toEqual([0, at('')])
+    await context.close()
+  })
+})
 
 describe.skipIf(!hasBrowser)('a tab that follows a stream', () => {
   it('says so when the service hangs, and goes on; its times go on meanwhile', { timeout: 90_000 }, async () => {

@@ -59,7 +59,10 @@ export async function call<T>(method: string, path: string, body?: unknown, opti
     return parsed as T
   }
   const { error } = parsed as { error?: { code?: string; message?: string; details?: Detail[] } }
-  if (answer.status === 401 && path !== '/sessions') for (const listener of onSignedOut) listener()
+  if (answer.status === 401 && path !== '/sessions') {
+    for (const listener of onSignedOut) listener()
+    throw new Failure(401, 'unauthorized', 'Your session has ended.')
+  }
   throw new Failure(answer.status, error?.code ?? 'unknown', error?.message ?? `the service answered ${answer.status}`, error?.details)
 }
 

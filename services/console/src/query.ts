@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { Failure, get, withQuery } from './api.ts'
+import { hasEnded } from './session.ts'
 
 /** How many questions have gone without an answer: the page says that it tries again. */
 export const unanswered = signal(0)
@@ -47,8 +48,8 @@ export function useQuery<T>(path: string | null, everyMs = 0, read: Read = get):
         const failure = error instanceof Failure ? error : new Failure(0, 'unknown', String(error))
         away(failure.status === 0 || failure.status >= 500)
         setState((before) => ({ path, data: before.path === path ? before.data : undefined, failure }))
-        // What is not there does not come by asking.
-        if (failure.status === 404) return
+        // What is not there does not come by asking; a session that has ended begins again by signing in, and then all is asked anew.
+        if (failure.status === 404 || failure.status === 401) return
       }
       if (everyMs > 0 || isAway.current) timer = setTimeout(ask, isAway.current ? 2000 : everyMs)
     }
@@ -58,7 +59,7 @@ export function useQuery<T>(path: string | null, everyMs = 0, read: Read = get):
       clearTimeout(timer)
       away(false)
     }
-  }, [path, everyMs, turn])
+  }, [path, everyMs, turn, hasEnded.value])
 
   const refresh = useCallback(() => setTurn((before) => before + 1), [])
   const isCurrent = state.path === path

@@ -7,8 +7,22 @@ import { call, Failure, get, post, remove, whenSignedOut } from './api.ts'
 export const session = signal<Session | null | undefined>(undefined)
 /** The session has ended by itself; the page waits for the next one. */
 export const hasEnded = signal(false)
-/** A link in the address, which waits for a click: another site may have led here, to sign a person in as another one. */
-export const link = signal<string | undefined>(undefined)
+const LINK = 'dps-link'
+/**
+ * A link in the address, which waits for a click: another site may have led here, to sign a person in as another one. This tab keeps it until
+ * then, also when it is loaded again.
+ */
+export const link = signal<string | undefined>(sessionStorage.getItem(LINK) ?? undefined)
+link.subscribe((token) => (token === undefined ? sessionStorage.removeItem(LINK) : sessionStorage.setItem(LINK, token)))
+
+/** Tells the other tabs who is signed in from now on. */
+const tabs = new BroadcastChannel('dps-session')
+tabs.addEventListener('message', ({ data: memberId }: MessageEvent<string | undefined>) => {
+  if (!session.value) return
+  // What this page shows was read by another member, or by one who has signed out.
+  if (session.value.member?.id !== memberId) location.reload()
+  else hasEnded.value = false
+})
 
 const RETRY_MS = 2000
 
@@ -24,6 +38,7 @@ function begin(next: Session): void {
   session.value = next
   hasEnded.value = false
   link.value = undefined
+  tabs.postMessage(next.member?.id)
 }
 
 /** Why the provider's sign-in led back here without one. */
@@ -77,7 +92,15 @@ export async function openSession(): Promise<void> {
   }
 }
 
-export const signInByLink = async (): Promise<void> => begin(await post<Session>('/sessions', { sign_in_token: link.value }))
+export async function signInByLink(): Promise<void> {
+  try {
+    begin(await post<Session>('/sessions', { sign_in_token: link.value }))
+  } catch (error) {
+    // One that was used, or has expired, is not offered again.
+    if (error instanceof Failure && error.status > 0 && error.status < 500) sessionStorage.removeItem(LINK)
+    throw error
+  }
+}
 export const signIn = async (email: string, password: string, accountId?: string): Promise<void> =>
   begin(await call<Session>('POST', '/sessions', { email, password, ...(accountId === undefined ? {} : { account_id: accountId }) }))
 
@@ -89,6 +112,7 @@ export function keepPassword(): void {
 
 export async function signOut(): Promise<void> {
   await remove('/session')
+  tabs.postMessage(undefined)
   // What this page has read, and listens to, is gone with it.
   location.reload()
 }
