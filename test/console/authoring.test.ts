@@ -54,7 +54,7 @@ describe.skipIf(!hasBrowser)('a pipeline in full', () => {
       await page.getByRole('heading', { name }).waitFor()
       await waitForTotal(client, sink.id, 1)
 
-      await page.getByRole('link', { name: 'change', exact: true }).click()
+      await page.getByRole('link', { name: 'Change', exact: true }).click()
       await page
         .getByRole('group', { name: 'Step 1' })
         .getByLabel(/^Value/)

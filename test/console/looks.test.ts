@@ -72,6 +72,8 @@ describe.skipIf(!hasBrowser)('a screen', () => {
       found.push(...(await violations(tab.page)).map((each) => `${name}: ${each}`))
       const wider = await tab.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
       if (wider > 0) found.push(`${name}: ${wider} px wider than the page`)
+      const high = await tab.page.evaluate(() => document.querySelector('header.top')?.clientHeight ?? 0)
+      if (high > 90) found.push(`${name}: its header is ${high} px high`)
       await picture(tab.page, `${name}-${look.theme}-${look.width}`)
     }
     await check('sign-in')
@@ -92,6 +94,14 @@ describe.skipIf(!hasBrowser)('a screen', () => {
       if (name === 'start') await tab.page.locator('summary', { hasText: 'The same as' }).click()
       if (name === 'access') await tab.page.locator('summary', { hasText: 'New key' }).click()
       await check(name)
+    }
+    if (look.width === 320) {
+      // What the narrow header leaves out is one press away.
+      await tab.page.getByRole('button', { name: 'Menu' }).click()
+      await tab.page.getByRole('button', { name: 'Sign out' }).waitFor()
+      await tab.page.getByRole('link', { name: 'Streams' }).click()
+      await tab.page.getByRole('heading', { name: 'Streams' }).waitFor()
+      expect(await tab.page.getByRole('button', { name: 'Sign out' }).isVisible()).toBe(false)
     }
     expect(found).toEqual([])
     expect(tab.complaints).toEqual([])

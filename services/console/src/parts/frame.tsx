@@ -1,6 +1,7 @@
 /** The frame of every screen: where one is, who one is, and whether the service answers. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { clock, turnClock } from '../clock.ts'
 import { get, HOME } from '../api.ts'
@@ -53,6 +54,9 @@ const getSoon = <T,>(path: string, signal: AbortSignal): Promise<T> =>
 export function Frame({ children }: { children: ComponentChildren }) {
   const { member, account } = session.value!
   useQuery('/session', PULSE_MS, getSoon)
+  const { url } = useLocation()
+  const [isOpen, setIsOpen] = useState(false)
+  useEffect(() => setIsOpen(false), [url])
   return (
     <>
       <a
@@ -66,13 +70,16 @@ export function Frame({ children }: { children: ComponentChildren }) {
       >
         To the content
       </a>
-      <header class="top">
+      <header class={isOpen ? 'top open' : 'top'}>
         <a class="brand" href={HOME.pathname}>
-          <img src={icon} alt="" width="20" height="20" /> Data Pipeline Service
+          <img src={icon} alt="" width="20" height="20" /> <span>Data Pipeline Service</span>
         </a>
+        <GoTo />
+        <button type="button" class="plain menu" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+          Menu
+        </button>
         <Links />
         <div class="who">
-          <GoTo />
           <a href={new URL('../docs/', HOME).href} target="_blank">
             Docs
           </a>

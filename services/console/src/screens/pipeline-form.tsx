@@ -212,7 +212,9 @@ export function NewPipeline() {
   return (
     <>
       <Title text="New pipeline, in full">
-        <a href={`${HOME.pathname}start`}>from a few records instead</a>
+        <a class="button second" href={`${HOME.pathname}start`}>
+          From a few records instead
+        </a>
       </Title>
       <Form first={NEW} known={undefined} />
     </>
@@ -234,7 +236,9 @@ export function ChangePipeline({ id }: { id: string }) {
   return (
     <>
       <Title text={known ? `Change ${known.pipeline.name}` : 'Change a pipeline'}>
-        <a href={`${HOME.pathname}pipelines/${id}`}>back to it</a>
+        <a class="button second" href={`${HOME.pathname}pipelines/${id}`}>
+          Back to it
+        </a>
       </Title>
       <Refused failure={failure} />
       {known && <Form key={known.tag} first={draftOf(known.pipeline)} known={known} />}

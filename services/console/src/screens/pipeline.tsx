@@ -45,6 +45,7 @@ function Actions({ id, status, onDone }: { id: string; status: string; onDone():
         <button
           key={action}
           type="button"
+          class={/^(?:start|resume)$/.test(action) ? undefined : 'second'}
           disabled={isBusy}
           onClick={() => void run(() => post(`/pipelines/${id}/${action}`).then(onDone))}
         >
@@ -285,7 +286,11 @@ export function Pipeline({ id }: { id: string }) {
         <>
           <Title text={pipeline.name}>
             {status.data && <Badge text={status.data.status} />}
-            {may('pipelines:write') && <a href={`${HOME.pathname}pipelines/${id}/change`}>change</a>}
+            {may('pipelines:write') && (
+              <a class="button second" href={`${HOME.pathname}pipelines/${id}/change`}>
+                Change
+              </a>
+            )}
             {status.data && <Actions id={id} status={status.data.status} onDone={status.refresh} />}
             <Remove what="delete" scope="pipelines:write" path={`/pipelines/${id}`} onDone={() => route(HOME.pathname)} />
           </Title>

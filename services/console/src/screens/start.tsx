@@ -122,7 +122,9 @@ export function Start() {
   return (
     <>
       <Title text="New pipeline">
-        <a href={`${HOME.pathname}pipelines/new`}>any source, chain and sink instead</a>
+        <a class="button second" href={`${HOME.pathname}pipelines/new`}>
+          Any source, chain and sink instead
+        </a>
       </Title>
       <form
         class="start"

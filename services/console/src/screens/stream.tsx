@@ -31,8 +31,10 @@ type Placed = Pick<TailRecord, 'partition' | 'offset' | 'record'>
 const placeOf = ({ partition, offset }: Pick<Placed, 'partition' | 'offset'>): string => `${partition}:${offset}`
 
 function RecordTable({ label, records }: { label: string; records: Placed[] }) {
+  const hasKeys = records.some(({ record }) => record?.key)
   return (
-    <Table label={label} columns={['Record', 'When', 'Key', 'Value']}>
+    // In a frame: what comes below it stays in reach.
+    <Table label={label} columns={['Record', 'When', ...(hasKeys ? ['Key'] : []), 'Value']} isFramed>
       {records.map(
         ({ partition, offset, record }) =>
           record && (
@@ -43,7 +45,7 @@ function RecordTable({ label, records }: { label: string; records: Placed[] }) {
               <td>
                 <Time at={record.timestamp} />
               </td>
-              <td class="value">{record.key?.text ?? record.key?.base64}</td>
+              {hasKeys && <td class="value key">{record.key?.text ?? record.key?.base64}</td>}
               <td class="value">
                 {glimpse(record.value)}
                 {record.headers.length > 0 && <small>{record.headers.map(({ key }) => key).join(', ')}</small>}
