@@ -54,7 +54,8 @@ export type Change = { path: string; before: string | undefined; after: string |
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
 
-function collect(path: string, before: unknown, after: unknown, into: Change[]): void {
+/** Adds what differs between two values, member by member. */
+export function collect(path: string, before: unknown, after: unknown, into: Change[]): void {
   if (isObject(before) && isObject(after)) {
     for (const name of new Set([...Object.keys(before), ...Object.keys(after)]))
       collect(path === '' ? name : `${path}.${name}`, before[name], after[name], into)

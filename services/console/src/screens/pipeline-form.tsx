@@ -20,6 +20,7 @@ import { Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs } from '../parts/same-as.tsx'
 import { StepsForm, stepOf, type Step } from '../parts/steps-form.tsx'
+import { planRows } from '../plan-rows.ts'
 import { useAction, useAll, useUnsaved } from '../query.ts'
 import { asCurl, needed } from '../same-as.ts'
 import { may } from '../session.ts'
@@ -66,13 +67,11 @@ function Plan({ plan }: { plan: PlanPipelineResponse }) {
       </p>
       {plan.differences.length > 0 && (
         <Table label="What it changes" columns={['Where', 'Before', 'After']}>
-          {plan.differences.map(({ path, before, after }) => (
+          {planRows(plan.differences).map(({ path, before, after }) => (
             <tr key={path}>
-              <th scope="row">
-                <code>{path}</code>
-              </th>
-              <td class="value was">{writeJson(before)}</td>
-              <td class="value is">{writeJson(after)}</td>
+              <th scope="row">{path}</th>
+              <td class="value was">{before ?? <span class="quiet">absent</span>}</td>
+              <td class="value is">{after ?? <span class="quiet">removed</span>}</td>
             </tr>
           ))}
         </Table>
@@ -182,9 +181,9 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
             onInput={({ currentTarget }) => currentTarget.value !== '' && set({ tasks: Number(currentTarget.value) })}
           />
         </Field>
-        <Refused failure={failure} />
+        <Refused failure={failure?.status === 412 ? undefined : failure} />
         {failure?.status === 412 && (
-          <p>
+          <p class="refused" role="alert">
             Someone has changed the pipeline meanwhile.{' '}
             <button type="button" onClick={() => location.reload()}>
               Load it as it is now
