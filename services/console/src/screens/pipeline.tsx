@@ -66,7 +66,11 @@ function Equation({ accounting: { totals, balanced } }: { accounting: GetPipelin
     ['in flight', totals.in_flight],
   ]
   return (
-    <p class={`equation ${balanced ? '' : 'bad'}`}>
+    <p
+      class={`equation ${balanced ? '' : 'bad'}`}
+      title="Of the source’s records, each as the pipeline handled it first. A redrive does not change these counts: its job has what became of them."
+    >
+      <span class="quiet">Since the pipeline was made:</span>
       <span>
         <b>{count(totals.in)}</b> in
       </span>
@@ -104,6 +108,7 @@ function End({ side, endpoint: { connector_id, config } }: { side: string; endpo
   )
 }
 
+/** What this revision's steps count begins anew with it. */
 function Chain({ definition, accounting }: { definition: Definition; accounting: GetPipelineAccountingResponse | undefined }) {
   return (
     <ol class="chain">
@@ -117,6 +122,7 @@ function Chain({ definition, accounting }: { definition: Definition; accounting:
               <small>
                 {compact(counters.in)} in · {compact(counters.out)} out · {compact(counters.filtered)} filtered ·{' '}
                 <span class={counters.failed > 0 ? 'bad' : undefined}>{compact(counters.failed)} failed</span>
+                {accounting && accounting.revision > 1 && ` · since revision ${accounting.revision}`}
               </small>
             )}
             <details>
@@ -192,6 +198,7 @@ function Positions({ id }: { id: string }) {
   return (
     <section aria-labelledby="positions">
       <h2 id="positions">Positions</h2>
+      <p class="quiet">In offsets of the source’s topic, of which markers of transactions have some: more than there are records.</p>
       <Loaded query={offsets}>
         {({ partitions }) => (
           <Table label="Positions" columns={['Partition', '#Position', '#End', '#Lag']}>
@@ -311,7 +318,7 @@ export function Pipeline({ id }: { id: string }) {
                 <Figure name="tasks">
                   {tasks.filter(({ status, role }) => status === 'running' && role === 'chain').length} of {pipeline.tasks}
                 </Figure>
-                <Figure name="dead letters" note="waiting">
+                <Figure name="dead letters waiting">
                   <a href={`${HOME.pathname}pipelines/${id}/dead-letters`}>{waiting.data ? count(waiting.data.total) : '…'}</a>
                 </Figure>
               </dl>
