@@ -12,11 +12,15 @@ type Edge = GetLineageResponse['pipelines'][number]
 const REFRESH_MS = 10_000
 /** A picture of more would not be read. */
 const NODES_MAX = 150
-const [WIDTH, HEIGHT, GAP_X, GAP_Y] = [190, 44, 130, 18]
+const [WIDTH, HEIGHT, GAP_X, GAP_Y] = [190, 44, 160, 26]
 const TEXT_MAX = 24
+/** Of a pipeline's name, which has the gap between two columns. */
+const NAME_MAX = 20
 
-const shortened = (text: string): string => (text.length <= TEXT_MAX ? text : `${text.slice(0, TEXT_MAX - 1)}…`)
+const shortened = (text: string, max = TEXT_MAX): string => (text.length <= max ? text : `${text.slice(0, max - 1)}…`)
 const titleOf = ({ kind, name, place }: Node): string => (kind === 'stream' ? name : place === undefined ? name : `${name}: ${place}`)
+/** How far from the middle the n-th pipeline between the same two is drawn. */
+const spread = (n: number): number => Math.min(16, 4 * Math.ceil(n / 2))
 const hrefOf = ({ kind, id }: Node): string | undefined => (kind === 'stream' ? `${HOME.pathname}streams/${id}` : undefined)
 
 function NodeLink({ node }: { node: Node }) {
@@ -30,9 +34,14 @@ function Picture({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
     nodes.map(({ id }) => id),
     edges,
   )
+  const columns = [...places.values()].map(({ column }) => column)
+  const rowsOf = (column: number): number => columns.filter((each) => each === column).length
+  const longest = Math.max(...columns.map(rowsOf))
   const at = (id: string) => {
     const { column, row } = places.get(id)!
-    return { x: 4 + column * (WIDTH + GAP_X), y: 4 + row * (HEIGHT + GAP_Y) }
+    // Shorter columns are in the middle of the longest one.
+    const above = (longest - rowsOf(column)) / 2
+    return { x: 4 + column * (WIDTH + GAP_X), y: 16 + (above + row) * (HEIGHT + GAP_Y) }
   }
   const all = nodes.map(({ id }) => at(id))
   /** How many pipelines between two nodes are drawn already. */
@@ -42,12 +51,18 @@ function Picture({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Picture of the lineage">
       <svg class="lineage" aria-hidden="true" width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+        <defs>
+          <marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="5" markerHeight="5" orient="auto">
+            <path d="M0 0L8 4L0 8z" fill="context-stroke" />
+          </marker>
+        </defs>
         {edges.map(({ id, name, from, to, status }) => {
           const [a, b] = [at(from), at(to)]
           // Pipelines between the same two are drawn beside each other.
           const before = drawn.get(`${from}/${to}`) ?? 0
           drawn.set(`${from}/${to}`, before + 1)
-          const y = HEIGHT / 2 + Math.min(16, 4 * Math.ceil(before / 2)) * (before % 2 === 0 ? 1 : -1)
+          const between = edges.filter((each) => each.from === from && each.to === to).length
+          const y = HEIGHT / 2 + spread(before) * (before % 2 === 0 ? 1 : -1)
           const [x1, y1, x2, y2] = [a.x + WIDTH, a.y + y, b.x, b.y + y]
           const bend = Math.max(40, Math.abs(x2 - x1) / 2)
           return (
@@ -55,6 +70,12 @@ function Picture({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
               <path class={`edge ${status}`} d={`M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`}>
                 <title>{`${name}: ${status}`}</title>
               </path>
+              {before === between - 1 && (
+                // Above all of them, and over the last.
+                <text class="quiet" text-anchor="middle" x={(x1 + x2) / 2} y={(a.y + b.y + HEIGHT) / 2 - 5 - spread(before)}>
+                  {between === 1 ? shortened(name, NAME_MAX) : `${between} pipelines`}
+                </text>
+              )}
             </a>
           )
         })}
