@@ -46,6 +46,12 @@ describe.skipIf(!hasBrowser)('a pipeline in full', () => {
       const end = page.getByRole('group', { name: 'Sink' })
       await end.getByLabel('Write to').selectOption({ label: 'table' })
       await end.getByLabel(/^Table/).fill('in_full')
+      await end.getByText(/more: .*Create/).click()
+      await end.getByLabel(/^Create/).selectOption('false')
+      await end.getByRole('button', { name: 'Check by connecting' }).click()
+      // Beside the field that it is about.
+      await end.locator('.field', { hasText: 'Table' }).locator('small.bad').waitFor()
+      await end.getByLabel(/^Create/).selectOption('')
       await end.getByRole('button', { name: 'Check by connecting' }).click()
       await end.getByText('It answers').waitFor()
       await end.getByLabel('Write to').selectOption({ label: 'stream' })

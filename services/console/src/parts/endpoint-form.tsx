@@ -18,9 +18,18 @@ export const STREAM = 'conn_stream'
 /** Connectors may be named instead of given by id. */
 export const isOfStream = ({ connector_id }: Endpoint): boolean => connector_id === STREAM || connector_id === 'stream'
 
-function Check({ side, endpoint }: { side: 'source' | 'sink'; endpoint: Endpoint }) {
+function Check({
+  side,
+  endpoint,
+  answer,
+  setAnswer,
+}: {
+  side: 'source' | 'sink'
+  endpoint: Endpoint
+  answer: CheckConnectorResponse | undefined
+  setAnswer(next: CheckConnectorResponse | undefined): void
+}) {
   const { run, isBusy, failure } = useAction()
-  const [answer, setAnswer] = useState<CheckConnectorResponse>()
   return (
     <div>
       <button
@@ -52,6 +61,7 @@ function Check({ side, endpoint }: { side: 'source' | 'sink'; endpoint: Endpoint
 
 function Connected({ side, value, secrets, onChange }: Pick<EndpointProps, 'side' | 'value' | 'secrets' | 'onChange'>) {
   const connector = useQuery<GetConnectorResponse>(`/connectors/${value.connector_id}`)
+  const [answer, setAnswer] = useState<CheckConnectorResponse>()
   if (!connector.data) return <Refused failure={connector.failure} />
   const { description, config_schema, [`${side}_schema` as const]: own } = connector.data
   return (
@@ -62,9 +72,10 @@ function Connected({ side, value, secrets, onChange }: Pick<EndpointProps, 'side
         schema={(own ?? config_schema) as Schema}
         value={value.config}
         secrets={secrets}
+        faults={answer?.details ?? []}
         onChange={(config) => onChange({ ...value, config })}
       />
-      <Check side={side} endpoint={value} />
+      <Check side={side} endpoint={value} answer={answer} setAnswer={setAnswer} />
     </>
   )
 }

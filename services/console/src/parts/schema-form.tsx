@@ -1,4 +1,5 @@
 /** A config as a form, made from its JSON Schema: what the schema says in words and lists becomes fields, anything else is written as JSON. */
+import type { Detail } from '../api.ts'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 
@@ -152,7 +153,17 @@ const titleOf = (name: string, { title }: Schema): string => title ?? (name.char
 const hintOf = (schema: Schema): string | undefined =>
   isListOfTexts(schema) ? [schema.description, 'One a line.'].filter(Boolean).join(' · ') : schema.description
 
-function Member({ name, schema, value, isRequired, onChange, secrets }: Omit<FieldProps, 'id'> & { name: string }) {
+type MemberProps = Omit<FieldProps, 'id'> & {
+  name: string
+  /** What a check has found, with paths from this member on. */
+  faults: readonly Detail[]
+}
+
+/** Of what was found, what is about the member, with its path from there on. */
+const within = (faults: readonly Detail[], name: string): Detail[] =>
+  faults.flatMap(({ path, message }) => (`${path}/`.startsWith(`/${name}/`) ? [{ path: path.slice(name.length + 1), message }] : []))
+
+function Member({ name, schema, value, isRequired, onChange, secrets, faults }: MemberProps) {
   const id = useId()
   if (isGroup(schema) && !isSecret(schema))
     return (
@@ -166,6 +177,7 @@ function Member({ name, schema, value, isRequired, onChange, secrets }: Omit<Fie
           isAsked={isRequired || value !== undefined}
           onChange={(next) => onChange(Object.keys(next).length === 0 && !isRequired ? undefined : next)}
           secrets={secrets}
+          faults={faults}
         />
       </fieldset>
     )
@@ -177,6 +189,11 @@ function Member({ name, schema, value, isRequired, onChange, secrets }: Omit<Fie
         {isRequired && <span aria-hidden="true"> *</span>}
       </label>
       <Input schema={schema} value={value} isRequired={isRequired} onChange={onChange} secrets={secrets} id={id} />
+      {faults.map(({ message }) => (
+        <small key={message} class="bad">
+          {message}
+        </small>
+      ))}
       {hint && <small>{hint}</small>}
     </div>
   )
@@ -188,12 +205,14 @@ function Members({
   isAsked,
   onChange,
   secrets,
+  faults,
 }: {
   schema: Schema
   value: Value
   isAsked: boolean
   onChange(next: Value): void
   secrets: readonly string[]
+  faults: readonly Detail[]
 }) {
   const all = Object.entries(schema.properties ?? {})
   const isRequired = (name: string): boolean => schema.required?.includes(name) ?? false
@@ -205,6 +224,7 @@ function Members({
       value={value[name]}
       isRequired={isAsked && isRequired(name)}
       secrets={secrets}
+      faults={within(faults, name)}
       onChange={(next) => {
         const { [name]: _before, ...others } = value
         onChange(next === undefined ? others : { ...others, [name]: next })
@@ -221,7 +241,9 @@ function Members({
     <>
       {first.map(member)}
       <details>
-        <summary>{rest.length === 1 ? 'One more' : `${rest.length} more`}</summary>
+        <summary>
+          {rest.length} more: {rest.map(([name, own]) => titleOf(name, own)).join(', ')}
+        </summary>
         {rest.map(member)}
       </details>
     </>
@@ -234,11 +256,13 @@ export function SchemaForm({
   value,
   onChange,
   secrets = [],
+  faults = [],
 }: {
   schema: Schema
   value: Value
   onChange(next: Value): void
   secrets?: readonly string[]
+  faults?: readonly Detail[]
 }) {
   const id = useId()
   const hasFields = Object.keys(schema.properties ?? {}).length > 0
@@ -260,7 +284,7 @@ export function SchemaForm({
           />
         </label>
       ) : (
-        <Members schema={schema} value={value} isAsked onChange={onChange} secrets={secrets} />
+        <Members schema={schema} value={value} isAsked onChange={onChange} secrets={secrets} faults={faults} />
       )}
       {hasFields && (
         <button type="button" class="plain" onClick={() => setIsText(!isText)}>
