@@ -118,7 +118,7 @@ function Fix({
   pipeline: Pipeline
   group: Group
   letters: DeadLetter[]
-  onChanged(): void
+  onChanged(revision: number): void
 }) {
   const running = pipeline.processors[step - 1]!
   const saved = writeJson(running.config, 2)
@@ -157,8 +157,12 @@ function Fix({
     const now = await call<Pipeline>('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: (found) => (current = found) })
     if (now.revision !== pipeline.revision || current === undefined)
       throw new Failure(409, 'conflict', `the pipeline has got revision ${now.revision} meanwhile: look at it, then try again`)
-    await patch(`/pipelines/${pipeline.id}`, { processors: processorsWith(now, step, parseAsWritten(text)) }, current)
-    onChanged()
+    const { revision } = await patch<Pipeline>(
+      `/pipelines/${pipeline.id}`,
+      { processors: processorsWith(now, step, parseAsWritten(text)) },
+      current,
+    )
+    onChanged(revision)
   }
 
   return (
@@ -181,7 +185,7 @@ function Fix({
         <button type="button" disabled={isBusy || text === saved || !traces} onClick={() => void run(save)}>
           Save as the next revision
         </button>
-        <span class="quiet">A canary of the pipeline ends with it.</span>
+        <span class="quiet">A canary, if one runs, ends with it.</span>
       </div>
       <Refused failure={failure} />
       <SameAs
@@ -237,6 +241,8 @@ function Redrive({ path, group, isEmpty, onDone }: { path: string; group: Group;
 }
 
 export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipeline; group: string; onChanged(): void }) {
+  /** The revision that was saved here. */
+  const [saved, setSaved] = useState<number>()
   const group = partsOf(name)
   const path = `/pipelines/${pipeline.id}/dead-letters`
   const letters = useQuery<ListDeadLettersResponse>(
@@ -262,7 +268,13 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
               </p>
             )}
             {may('pipelines:write') && dead_letters.length > 0 && running?.name === group.module && (
-              <Fix key={pipeline.revision} pipeline={pipeline} group={group} letters={dead_letters} onChanged={onChanged} />
+              <Fix
+                key={pipeline.revision}
+                pipeline={pipeline}
+                group={group}
+                letters={dead_letters}
+                onChanged={(revision) => (setSaved(revision), onChanged())}
+              />
             )}
             {may('pipelines:write') && dead_letters.length > 0 && group.module !== '' && running?.name !== group.module && (
               <p class="quiet">The pipeline runs another SmartModule in this step now.</p>
@@ -270,6 +282,11 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
           </>
         )}
       </Loaded>
+      {saved !== undefined && (
+        <p role="status" class="good">
+          Saved as revision {saved}: a redrive of these records goes through it.
+        </p>
+      )}
       {may('pipelines:write') && (
         <Redrive path={path} group={group} isEmpty={found?.length === 0} onDone={() => (letters.refresh(), onChanged())} />
       )}
