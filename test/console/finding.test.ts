@@ -53,6 +53,32 @@ describe.skipIf(!hasBrowser)('with more than a hundred streams', () => {
   })
 })
 
+describe.skipIf(!hasBrowser)('the list of streams', () => {
+  it('is searched by a part of a name, in the order that people count in', async () => {
+    await inConsole(async ({ page }) => {
+      await page.goto(at('streams'))
+      await page.getByRole('searchbox', { name: 'Filter by name' }).fill('MANY-')
+      const rows = page.getByRole('region', { name: 'Streams' }).locator('tbody th')
+      await eventually('all are there', async () => (await rows.count()) === STREAMS)
+      const numbers = (await rows.allInnerTexts()).map((name) => Number(/many-(\d+)/.exec(name)![1]))
+      expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('the audit log', () => {
+  it('names who did it, and to what', async () => {
+    const name = unique('audited')
+    await createStream(client, SCHEMA, { name, partitions: 1 })
+    await inConsole(async ({ page }) => {
+      await page.goto(at('audit'))
+      const row = page.locator('tbody tr', { hasText: 'createStream' }).first()
+      await row.getByText(name, { exact: true }).waitFor()
+      expect(await row.innerText()).not.toMatch(/key_|st_/)
+    })
+  })
+})
+
 describe.skipIf(!hasBrowser)('Ctrl-K', () => {
   it('opens again, however it was closed', async () => {
     await inConsole(async ({ page }) => {

@@ -29,7 +29,7 @@ describe.skipIf(!hasBrowser)('a stream', () => {
     await inConsole(async ({ page }) => {
       await page.goto(at('streams'))
       await page.getByText('New stream', { exact: true }).click()
-      await page.getByLabel('Name').fill(name)
+      await page.getByLabel('Name', { exact: true }).fill(name)
       await page.getByLabel(/^Fields/).fill('{"n": "number"}')
       await page.getByRole('button', { name: 'Make the stream' }).click()
       await page.getByRole('heading', { name }).waitFor()

@@ -10,7 +10,7 @@ export function Results({ traces }: { traces: Trace[] }) {
   return (
     <>
       <p role="status">
-        {traces.length} records:{' '}
+        {traces.length} {traces.length === 1 ? 'record' : 'records'}:{' '}
         {[...counts].map(([outcome, times]) => (
           <span key={outcome}>
             {times} <Badge text={outcome} />{' '}

@@ -169,7 +169,7 @@ export function Access() {
           )}
         </Loaded>
         {may('keys:write') && (
-          <details>
+          <details class="new">
             <summary>New key</summary>
             <NewKey
               onMade={({ name, api_key, api_secret }) => {
@@ -217,7 +217,7 @@ export function Access() {
           )}
         </Loaded>
         {may('keys:write') && (
-          <details>
+          <details class="new">
             <summary>Invite a member</summary>
             <NewMember
               onMade={({ name, sign_in_token }) => {

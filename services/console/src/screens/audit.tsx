@@ -1,11 +1,25 @@
 /** Who changed what, and when; the newest first. */
 import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
-import type { ListAuditResponse } from '../../../../clients/typescript/src/generated/types.ts'
+import type {
+  GetOverviewResponse,
+  ListAuditResponse,
+  ListKeysResponse,
+  ListMembersResponse,
+  ListStreamsResponse,
+} from '../../../../clients/typescript/src/generated/types.ts'
 import { withQuery } from '../api.ts'
 import { Paged } from '../parts/paged.tsx'
 import { Time, Title } from '../parts/parts.tsx'
+import { useAll, useQuery } from '../query.ts'
 
 export function Audit() {
+  const pipelines = useQuery<GetOverviewResponse>('/overview').data?.pipelines ?? []
+  const streams = useAll<ListStreamsResponse>('/streams').data?.streams ?? []
+  const members = useAll<ListMembersResponse>('/members').data?.members ?? []
+  const keys = useAll<ListKeysResponse>('/keys').data?.keys ?? []
+  const names = new Map([...pipelines, ...streams, ...members, ...keys].map(({ id, name }) => [id, name]))
+  /** By its name, as long as it is there; the id, which requests take, is in the tooltip. */
+  const named = (id: string | null) => <td title={id ?? undefined}>{id === null ? '' : (names.get(id) ?? id)}</td>
   return (
     <>
       <Title text="Audit log" />
@@ -20,7 +34,7 @@ export function Audit() {
             <td>
               <Time at={at} />
             </td>
-            <td>{actor}</td>
+            {named(actor)}
             <th scope="row">
               {(before ?? after) === null ? (
                 operation
@@ -31,7 +45,7 @@ export function Audit() {
                 </details>
               )}
             </th>
-            <td>{resource_id}</td>
+            {named(resource_id)}
             <td>{status ?? 'unknown'}</td>
             <td>{address}</td>
           </tr>

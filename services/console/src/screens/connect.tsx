@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   GetConnectorResponse,
+  GetOverviewResponse,
   ListConnectorsResponse,
   ListSecretsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
@@ -55,7 +56,16 @@ function NewSecret({ onMade }: { onMade(): void }) {
         <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
       </Field>
       <Field name="Value" hint="Stored encrypted, and never shown again.">
-        <input type="password" autoComplete="off" required value={value} onInput={({ currentTarget }) => setValue(currentTarget.value)} />
+        {/* Certificates and keys have several lines. */}
+        <textarea
+          class="masked"
+          rows={2}
+          autoComplete="off"
+          spellcheck={false}
+          required
+          value={value}
+          onInput={({ currentTarget }) => setValue(currentTarget.value)}
+        />
       </Field>
       <Refused failure={failure} />
       <button disabled={isBusy}>Keep it</button>
@@ -77,6 +87,8 @@ function NewSecret({ onMade }: { onMade(): void }) {
 
 function Secrets() {
   const secrets = useAll<ListSecretsResponse>('/secrets')
+  const overview = useQuery<GetOverviewResponse>('/overview')
+  const names = new Map(overview.data?.pipelines.map(({ id, name }) => [id, name]))
   const { run, failure } = useAction()
   return (
     <section aria-labelledby="secrets">
@@ -96,7 +108,7 @@ function Secrets() {
                       ? 'not in use'
                       : used_by.map((pipeline) => (
                           <a key={pipeline} href={`${HOME.pathname}pipelines/${pipeline}`}>
-                            {pipeline}{' '}
+                            {names.get(pipeline) ?? pipeline}{' '}
                           </a>
                         ))}
                   </td>
@@ -117,7 +129,7 @@ function Secrets() {
         }
       </Loaded>
       {may('secrets:write') && (
-        <details>
+        <details class="new">
           <summary>New secret</summary>
           <NewSecret onMade={secrets.refresh} />
         </details>

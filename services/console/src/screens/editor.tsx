@@ -217,6 +217,11 @@ export function Editor({ id }: { id: string }) {
     <>
       <Title text={known.data?.name ?? 'SmartModule'}>
         {known.data && <span class="quiet">version {known.data.version}</span>}
+        {may('pipelines:write') && (
+          <a class="button second" href={`${HOME.pathname}pipelines/new?step=${id}`}>
+            Use it in a pipeline
+          </a>
+        )}
         {known.data?.built_in === false && (
           <Remove
             what="delete"

@@ -191,7 +191,8 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
           </p>
         )}
         {plan && <Plan plan={plan} />}
-        <button disabled={isBusy}>
+        {!may('pipelines:write') && <p class="refused">Your role may look, but not make or change a pipeline.</p>}
+        <button disabled={isBusy || !may('pipelines:write')}>
           {isBusy ? 'Working…' : pipeline ? (plan ? 'Save it' : 'Show what it changes') : 'Make the pipeline'}
         </button>
         <SameAs
@@ -207,7 +208,10 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
   )
 }
 
+/** With a first step, where the address names a SmartModule. */
 export function NewPipeline() {
+  const { step } = useLocation().query
+  const [first] = useState<Draft>(step === undefined ? NEW : { ...NEW, processors: [{ module_id: step, config: {} }] })
   return (
     <>
       <Title text="New pipeline, in full">
@@ -215,7 +219,7 @@ export function NewPipeline() {
           From a few records instead
         </a>
       </Title>
-      <Form first={NEW} known={undefined} />
+      <Form first={first} known={undefined} />
     </>
   )
 }

@@ -1,7 +1,6 @@
 /** The first pipeline: a few lines of JSON become a stream, an expression becomes its step, and the counter runs. */
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import { ExactNumber } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type { TestSmartModuleResponse, Trace } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post, remove } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
@@ -9,6 +8,7 @@ import { Results } from '../parts/results.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
 import { useAction, useUnsaved } from '../query.ts'
 import { fedSchemaOf, generatedOf, rowsOf, schemaOf } from '../rows.ts'
+import { may } from '../session.ts'
 import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
 
 const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
@@ -172,11 +172,12 @@ export function Start() {
           second from a generator, with the same fields, so that there is something to watch
         </label>
         <Refused failure={failure} />
+        {!may('pipelines:write') && <p class="refused">Your role may look, but not make a pipeline.</p>}
         <div class="actions">
           <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
             Try it on them
           </button>
-          <button disabled={isBusy}>{isBusy ? 'Working…' : 'Make the pipeline'}</button>
+          <button disabled={isBusy || !may('pipelines:write')}>{isBusy ? 'Working…' : 'Make the pipeline'}</button>
         </div>
       </form>
       {traces && <Results traces={traces} />}

@@ -5,9 +5,9 @@ import type { ListStreamsResponse } from '../../../../clients/typescript/src/gen
 import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { HOME, post, withQuery } from '../api.ts'
 import { Paged } from '../parts/paged.tsx'
-import { Badge, Field, Refused, Time, Title } from '../parts/parts.tsx'
+import { Badge, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { SameAs } from '../parts/same-as.tsx'
-import { useAction } from '../query.ts'
+import { useAction, useAll } from '../query.ts'
 import { asCurl, needed } from '../same-as.ts'
 import { may } from '../session.ts'
 
@@ -20,7 +20,7 @@ function NewStream() {
   const [key, setKey] = useState('')
   const body = () => ({ name, schema: parseAsWritten(schema), ...(key === '' ? {} : { key }) })
   return (
-    <details>
+    <details class="new">
       <summary>New stream</summary>
       <form
         onSubmit={(event) => {
@@ -54,32 +54,74 @@ function NewStream() {
   )
 }
 
+type Item = ListStreamsResponse['streams'][number]
+
+function row({ id, name, description, status, updated_at }: Item) {
+  return (
+    <tr key={id}>
+      <th scope="row">
+        <a href={`${HOME.pathname}streams/${id}`}>{name}</a>
+        {description && <small>{description}</small>}
+      </th>
+      <td>
+        <Badge text={status} />
+      </td>
+      <td>
+        <Time at={updated_at} />
+      </td>
+    </tr>
+  )
+}
+
+const COLUMNS = ['Stream', 'Status', 'Changed']
+/** As people count: 2 comes before 10. */
+const byName = new Intl.Collator('en', { numeric: true })
+
+/** Those with this in their name, from all there are: the API looks for whole names. */
+function Found({ wanted }: { wanted: string }) {
+  const all = useAll<ListStreamsResponse>('/streams')
+  return (
+    <Loaded query={all}>
+      {({ streams }) => {
+        const found = streams.filter(({ name }) => name.toLowerCase().includes(wanted.toLowerCase()))
+        if (found.length === 0) return <p class="quiet">No stream has “{wanted}” in its name.</p>
+        return (
+          <Table label="Streams" columns={COLUMNS}>
+            {found.toSorted((a, b) => byName.compare(a.name, b.name)).map(row)}
+          </Table>
+        )
+      }}
+    </Loaded>
+  )
+}
+
 export function Streams() {
+  const { query, path, route } = useLocation()
   return (
     <>
       <Title text="Streams" />
       {may('streams:write') && <NewStream />}
-      <Paged<ListStreamsResponse, ListStreamsResponse['streams'][number]>
-        label="Streams"
-        path={(page) => withQuery('/streams', { page, page_size: 50, sort: 'name' })}
-        items={({ streams }) => streams}
-        columns={['Stream', 'Status', 'Changed']}
-        none="There are no streams yet."
-        row={({ id, name, description, status, updated_at }) => (
-          <tr key={id}>
-            <th scope="row">
-              <a href={`${HOME.pathname}streams/${id}`}>{name}</a>
-              {description && <small>{description}</small>}
-            </th>
-            <td>
-              <Badge text={status} />
-            </td>
-            <td>
-              <Time at={updated_at} />
-            </td>
-          </tr>
-        )}
+      <input
+        type="search"
+        placeholder="Name"
+        aria-label="Filter by name"
+        value={query.q ?? ''}
+        onInput={({ currentTarget }) => route(withQuery(path, { q: currentTarget.value }), true)}
       />
+      {query.q ? <Found wanted={query.q} /> : <All />}
     </>
+  )
+}
+
+function All() {
+  return (
+    <Paged<ListStreamsResponse, Item>
+      label="Streams"
+      path={(page) => withQuery('/streams', { page, page_size: 50, sort: 'name' })}
+      items={({ streams }) => streams}
+      columns={COLUMNS}
+      none="There are no streams yet."
+      row={row}
+    />
   )
 }

@@ -54,6 +54,10 @@ function Password() {
   )
 }
 
+const GIB = 2 ** 30
+const amount = (name: string, value: number): string =>
+  name.includes('bytes') && value >= GIB / 10 ? `${Math.round((value / GIB) * 10) / 10} GiB` : count(value)
+
 export function You() {
   const account = useQuery<Account>('/account')
   const { member } = session.value!
@@ -80,8 +84,8 @@ export function You() {
                 {Object.entries(quotas).map(([name, { limit, used }]) => (
                   <tr key={name}>
                     <th scope="row">{name.replaceAll('_', ' ')}</th>
-                    <td class="number">{used === null ? '' : count(used)}</td>
-                    <td class="number">of {count(limit)}</td>
+                    <td class="number">{used === null ? '' : amount(name, used)}</td>
+                    <td class="number">of {amount(name, limit)}</td>
                     <td>{used !== null && <meter value={used} max={Math.max(1, limit)} high={limit * 0.9} aria-label={name} />}</td>
                   </tr>
                 ))}
