@@ -1,7 +1,7 @@
 /** A member whose name has dots, as dps/flatten makes them, is found by all built-ins that take dotted paths, before the path itself. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fieldsBehind } from '../../services/control-plane/definitions/fields-behind.ts'
+import { fieldsAfter } from '../../services/control-plane/definitions/fields-behind.ts'
 import { openTestChain } from '../harness/chains.ts'
 
 const run = async (name: string, config: Record<string, unknown>, ...records: unknown[]) => {
@@ -81,9 +81,9 @@ describe('a path with a dot', () => {
     expect(chain.memoryBytes(0)).toBe(before)
   })
 
-  it('has its type behind dps/explode', () => {
-    const source = { kind: 'system', fields: { 'a.b': 'array', a: 'string', c: 'string' } } as unknown as Parameters<typeof fieldsBehind>[0]
-    const steps = [{ name: 'dps/explode', config: { field: 'a.b' } }] as unknown as Parameters<typeof fieldsBehind>[1]
-    expect(fieldsBehind(source, steps)).toEqual({ 'a.b': 'any', a: 'string', c: 'string' })
+  it('has its type behind dps/explode', async () => {
+    const fields = { 'a.b': 'array', a: 'string', c: 'string' }
+    const steps = [{ name: 'dps/explode', config: { field: 'a.b' } }]
+    expect(await fieldsAfter(fields, steps, async () => [])).toEqual({ 'a.b': 'any', a: 'string', c: 'string' })
   })
 })
