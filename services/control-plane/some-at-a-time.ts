@@ -2,12 +2,13 @@
 
 type Line = { running: number; waiting: (() => void)[] }
 
-/** `whenLate` makes the error for work that has waited for longer than `waitMaxMs`. */
-export function createSomeAtATime(max: number, waitMaxMs: number, whenLate: () => Error) {
+/** `whenLate` makes the error for work that has waited for longer than `waitMaxMs`, or that comes when `waitingMax` wait already. */
+export function createSomeAtATime(max: number, waitMaxMs: number, whenLate: () => Error, waitingMax = Number.POSITIVE_INFINITY) {
   const lines = new Map<string, Line>()
 
   /** Resolves when there is room. */
   function turn(line: Line): Promise<void> {
+    if (line.waiting.length >= waitingMax) return Promise.reject(whenLate())
     return new Promise((resolve, reject) => {
       const start = () => {
         clearTimeout(timer)
