@@ -70,6 +70,19 @@ describe('documents', () => {
     expect(tracked.filter((path) => /^docs\/.*\.md$/.test(path) && !readme.includes(`](${path}`))).toEqual([])
   })
 
+  it('are wrapped at 140 characters, tables, headings and code aside', () => {
+    // A generated paragraph is one line, as the connector's text is.
+    const long = tracked
+      .filter((path) => path.endsWith('.md') && path !== 'docs/connectors.md')
+      .flatMap((path) =>
+        read(path)
+          .replaceAll(/^ *```[^]*?^ *```/gm, (block) => block.replaceAll(/[^\n]/g, ''))
+          .split('\n')
+          .flatMap((line, at) => (line.length > 140 && !/^\s*(\||#)/.test(line) ? [`${path}:${at + 1}`] : [])),
+      )
+    expect(long).toEqual([])
+  })
+
   it('that are decisions say what was decided, why, what lost, and how it can fail', () => {
     const decisions = tracked.filter((path) => /^docs\/decisions\/\d.*\.md$/.test(path))
     expect(decisions.length).toBeGreaterThan(30)
