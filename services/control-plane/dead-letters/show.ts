@@ -1,8 +1,10 @@
 /** A dead letter as the API shows it. */
+import { shownBytes, type ShownBytes } from '../shown/bytes.ts'
 import { showKey, showValue, type Decode } from '../shown/records.ts'
 import { deadLetterId, type DeadLetterRow } from '../store/dead-letters.ts'
 
-export const showDeadLetter = (row: DeadLetterRow, decode: Decode | undefined) => ({
+/** `room`: for what values become when they are decoded; their own bytes are bounded by the page. */
+export const showDeadLetter = (row: DeadLetterRow, decode: Decode | undefined, room: ShownBytes = shownBytes()) => ({
   id: deadLetterId(row),
   partition: row.partition,
   offset: Number(row.record_offset),
@@ -15,7 +17,7 @@ export const showDeadLetter = (row: DeadLetterRow, decode: Decode | undefined) =
   redrives: row.redrives,
   failed_at: row.failed_at,
   key: showKey(row.key),
-  value: showValue(row.value, undefined, decode),
+  value: showValue(row.value, decode && room, decode),
   headers: row.headers,
   // Copies of a dead letter are never shown, only the dead letter itself.
   status: row.status === 'copy' ? 'pending' : row.status,

@@ -9,6 +9,7 @@ import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { notFound } from '../service-error.ts'
 import { deadLetterId, findDeadLetter, listDeadLetterGroups, listDeadLetters } from '../store/dead-letters.ts'
 import { showDeadLetter } from '../dead-letters/show.ts'
+import { shownBytes } from '../shown/bytes.ts'
 import { redrive } from '../jobs/redrive.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import { getPipeline } from './get-pipeline.ts'
@@ -26,7 +27,8 @@ export const listDeadLettersOperation = operation(listDeadLettersContract, async
   await deps.deadLetters.catchUp(pipeline)
   const decode = decoderOf(pipeline)
   const page = await listDeadLetters(deps.db, pipeline.id, query)
-  const reply = listReply('dead_letters', page, query, (row) => showDeadLetter(row, decode))
+  const room = shownBytes()
+  const reply = listReply('dead_letters', page, query, (row) => showDeadLetter(row, decode, room))
   return page.isCut ? { ...reply, body: { ...reply.body, truncated: true as const } } : reply
 })
 

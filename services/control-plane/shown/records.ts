@@ -1,6 +1,6 @@
 /** Keys, values and headers as the API shows them: all of their bytes in base64, and also as text or JSON if possible. */
 import { parseExactly } from '../../../shared/model/exact-json.ts'
-import { FRAMING_BYTES } from '../../../shared/model/framing.ts'
+import { FRAMING_BYTES, isFramed } from '../../../shared/model/framing.ts'
 import { BEGINNING_BYTES, isRoomFor, textOf, type ShownBytes } from './bytes.ts'
 
 export function showKey(key: Buffer | null, room?: ShownBytes) {
@@ -23,7 +23,7 @@ function isDeeperThan(value: unknown, most: number): boolean {
 
 /** The value as JSON, after the schema registry's prefix; null where it is none, or too deep to be shown. */
 function jsonIn(value: Buffer): unknown {
-  const bare = value.length >= FRAMING_BYTES && value[0] === 0 ? value.subarray(FRAMING_BYTES) : value
+  const bare = isFramed(value) ? value.subarray(FRAMING_BYTES) : value
   try {
     const json = parseExactly(textOf(bare) ?? '')
     return isDeeperThan(json, JSON_DEPTH_MAX) ? null : json
@@ -51,8 +51,14 @@ function decoded(value: Buffer, decode: Decode | undefined): Buffer {
  */
 export function showValue(value: Buffer | null, room?: ShownBytes, decode?: Decode) {
   if (value === null) return null
-  if (!isRoomFor(value.length, room)) return { base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const }
-  return { base64: value.toString('base64'), json: jsonIn(decoded(value, decode)) }
+  const beginning = () => ({ base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const })
+  // A value of a few kilobytes may become megabytes of JSON: what there is no room for is not decoded either.
+  if (decode && room && room.left <= 0) return beginning()
+  const json = decoded(value, decode)
+  if (isRoomFor(Math.max(value.length, json.length), room)) return { base64: value.toString('base64'), json: jsonIn(json) }
+  // Decoding one after the other to find that out would be the work that this bounds.
+  if (decode && room) room.left = Math.min(room.left, 0)
+  return beginning()
 }
 
 export function showHeader([key, value]: [string, Buffer | null], room?: ShownBytes) {
