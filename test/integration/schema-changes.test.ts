@@ -70,3 +70,22 @@ describe('a change of a stream’s schema', () => {
     expect((await check(sink.id, { ...fields, amount: 'any' })).pipelines.map(({ reads }) => reads)).toEqual([false])
   })
 })
+
+describe('a Protobuf schema of the registry', () => {
+  it.each([
+    ['an enum', 'enum Kind { A = 0; }'],
+    ['a service', 'service S { rpc Get (Order) returns (Order); }'],
+  ])('may begin with %s, and is the schema of a new stream', async (_what, first) => {
+    const schema = `syntax = "proto3"; package shop; ${first} message Order { int64 id = 1; }`
+    const registered = await fetch(`${service().registryUrl}/subjects/${unique('order')}/versions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+      body: JSON.stringify({ schemaType: 'PROTOBUF', schema }),
+    })
+    const { id } = (await registered.json()) as { id: number }
+    const made = await client.call<{ id: string }>('POST', '/v1/streams', { name: unique('orders'), schema_id: id })
+    expect(made.status).toBe(201)
+    const { body } = await client.call<{ schema: object }>('GET', `/v1/streams/${made.body.id}`)
+    expect(body.schema).toEqual({ id: 'integer?' })
+  })
+})

@@ -46,7 +46,7 @@ it('a schema of a thousand deep fields is registered without being compiled', as
   const text = JSON.stringify(jsonSchemaOf('deep', FIELDS))
   const milliseconds = await bestOf(async () => {
     asked = []
-    expect(await registry.register('s-value', 'json', { text, references: [] }, 'BACKWARD')).toBe(7)
+    expect(await registry.register('s-value', 'json', text, 'BACKWARD')).toBe(7)
   })
   expect(milliseconds).toBeLessThan(400)
   expect(asked.map(({ method, path }) => [method, path])).toEqual([
@@ -58,8 +58,11 @@ it('a schema of a thousand deep fields is registered without being compiled', as
 })
 
 it('a refusal says what the registry said', async () => {
-  const schema = { text: JSON.stringify({ title: 'refuse me' }), references: [] }
-  await expect(openRegistry(url).register('r-value', 'json', schema, 'BACKWARD')).rejects.toThrow(/^it is not compatible$/)
+  const text = JSON.stringify({ title: 'refuse me' })
+  const schema = { text, references: [] }
+  const registry = openRegistry(url)
+  await expect(registry.register('r-value', 'json', text, 'BACKWARD')).rejects.toThrow(/^it is not compatible$/)
+  await expect(registry.registerAsIs('r-value', 'json', schema, 'BACKWARD')).rejects.toThrow(/^it is not compatible$/)
 })
 
 it('a validator of a thousand deep fields is made and used in a moment', async () => {

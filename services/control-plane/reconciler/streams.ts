@@ -16,7 +16,9 @@ export async function registerSchema(
   schema: Omit<Schemed, 'name'>,
 ): Promise<number> {
   const text = schemaTextOf({ ...schema, name })
-  return registry.register(subjectOf(topic), schema.format, text, compatibility)
+  return schema.schema_text
+    ? registry.registerAsIs(subjectOf(topic), schema.format, text, compatibility)
+    : registry.register(subjectOf(topic), schema.format, text.text, compatibility)
 }
 
 /** Registers the schema, creates the topic, sets the row active. An adopted stream has both already: only its schemas are saved. */

@@ -11,10 +11,12 @@ import { readSchema, SchemaRefused, SchemaVersion, versionPath } from '../../../
 /** Client of the schema registry. */
 export type Registry = {
   /**
-   * Registers a schema and returns its id; repeating the call returns the same id. Throws SchemaRefused when the registry refuses the
-   * schema.
+   * Registers a schema that was made from a stream's fields, and returns its id; repeating the call returns the same id. Throws SchemaRefused
+   * when the registry refuses the schema.
    */
-  register(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
+  register(subject: string, format: StreamFormat, text: string, compatibility: string): Promise<number>
+  /** The same for a schema from the registry, in whatever form it has there: the library parses only some. */
+  registerAsIs(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
   /** Returns the schema with this id, every schema it refers to, and the subjects it is registered under; undefined if there is none. */
   find(id: number): Promise<FoundSchema | undefined>
   /** Returns the schema ids of a subject's newest 100 versions, oldest first; none if the subject does not exist. */
@@ -133,9 +135,9 @@ export function openRegistry(url: string): Registry {
   }
 
   return {
-    async register(subject, format, { text, references }, compatibility) {
-      if (references.length === 0) return registerBy(openClient(url), subject, { type: TYPES[format], schema: text }, compatibility)
-      // The library would read and compile what is referred to.
+    register: (subject, format, text, compatibility) =>
+      registerBy(openClient(url), subject, { type: TYPES[format], schema: text }, compatibility),
+    async registerAsIs(subject, format, { text, references }, compatibility) {
       const config = `/config/${encodeURIComponent(subject)}`
       if (!(await read(config, z.unknown()))) await send('PUT', config, { compatibility })
       const body = bodyOf(format, { text, references })
