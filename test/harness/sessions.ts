@@ -2,7 +2,7 @@
 import { anonymous, type Client } from './client.ts'
 
 /** What signs in; other members of a link are ignored. */
-type Signer = { sign_in_token: string; email?: string } | { email: string; password: string }
+type Signer = { sign_in_token: string; email?: string } | { email: string; password: string; account_id?: string }
 
 /** Signs in with a link's token or a password; throws where the answer is no session. */
 export async function signedIn(by: Signer): Promise<Client & { cookie: string }> {

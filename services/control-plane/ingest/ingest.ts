@@ -118,16 +118,22 @@ async function pushable(deps: Pick<Deps, 'db'>, pipelineId: string) {
 async function authenticated(deps: Pick<Deps, 'db' | 'secretBox'>, ctx: Context, pipelineId: string, limits: IngestLimits) {
   await limits.assertFewFailed()
   const found = await pushable(deps, pipelineId)
-  // A body may come as slowly as its sender likes, so it is no part of the attempt.
-  const body = found ? await limits.body(() => readBytes(ctx)) : Buffer.alloc(0)
-  return limits.signed(async () => {
-    if (!found) throw refused()
-    const { row, config } = found
-    const secrets = await secretsOf(deps, row.account_id, config)
-    if (!isSigned(body, (name) => ctx.get(name), config, secrets, Date.now())) throw refused()
-    const account = await findAccount(deps.db, row.account_id)
-    if (!account) throw refused()
-    return { row, config, body, account }
+  if (!found)
+    return limits.signed<never>(() => {
+      throw refused()
+    })
+  const { row, config } = found
+  // It holds its place until it is known to be signed.
+  return limits.body(async () => {
+    // A body may come as slowly as its sender likes, so it is no part of the attempt.
+    const body = await readBytes(ctx)
+    return limits.signed(async () => {
+      const secrets = await secretsOf(deps, row.account_id, config)
+      if (!isSigned(body, (name) => ctx.get(name), config, secrets, Date.now())) throw refused()
+      const account = await findAccount(deps.db, row.account_id)
+      if (!account) throw refused()
+      return { row, config, body, account }
+    })
   })
 }
 

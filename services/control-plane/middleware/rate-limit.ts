@@ -41,8 +41,9 @@ const FAILURES = { secret: 30, signature: 60 } as const
  * Attempts at once in this process, for what one attempt may fail on; more wait. Each counts as a failure until it has succeeded, so that many
  * right ones at once must stay below the limit, also beside those of another control plane.
  */
-const ATTEMPTS_AT_ONCE = 15
+const ATTEMPTS_AT_ONCE = 5
 const ATTEMPT_WAIT_MAX_MS = 10_000
+const ATTEMPTS_WAITING_MAX = 64
 type GuardedKind = keyof typeof FAILURES
 /** Of an account's members together: a console asks often, and what it asks must not use up what the account's programs may ask. */
 const SESSION_REQUESTS_PER_MINUTE = 1200
@@ -111,7 +112,8 @@ export function createRateLimit(
     if (result.consumedPoints > limit) throw exceeded(`the quota pushed_requests_per_second is ${perSecond}, which is exceeded`, seconds)
   }
 
-  const attempts = createSomeAtATime(ATTEMPTS_AT_ONCE, ATTEMPT_WAIT_MAX_MS, () => exceeded('there are too many attempts at once', 1))
+  const tooManyAtOnce = () => exceeded('there are too many attempts at once', 1)
+  const attempts = createSomeAtATime(ATTEMPTS_AT_ONCE, ATTEMPT_WAIT_MAX_MS, tooManyAtOnce, ATTEMPTS_WAITING_MAX)
   const tooManyFailed = ({ msBeforeNext }: RateLimiterRes) =>
     exceeded('there were too many failed attempts', Math.max(1, Math.ceil(msBeforeNext / 1000)))
 

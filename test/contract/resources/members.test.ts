@@ -174,6 +174,19 @@ describe('signing in', () => {
     expect((await anonymous().call('POST', '/v1/sessions', { ...by, account_id: 'acc_none' })).status).toBe(401)
   })
 
+  it('counts a password that is wrong for one account, and tells that one, also where it is right for another', async () => {
+    const { by, theirs } = await inTwo()
+    const other = await signedIn({ ...by, account_id: accountId })
+    await other.call('POST', '/v1/session/password', { password: 'another long one', current_password: PASSWORD })
+    const statuses = new Set<number>()
+    for (let n = 0; n < 31; n++) statuses.add((await anonymous().call('POST', '/v1/sessions', by)).status)
+    expect([...statuses]).toEqual([201, 429])
+    const told = async (each: Client) =>
+      (await each.call<{ entries: { status: number }[] }>('GET', '/v1/audit?operation=createSession&page_size=100')).body.entries
+    expect((await told(client)).some(({ status }) => status === 401)).toBe(true)
+    expect((await told(theirs)).some(({ status }) => status === 201)).toBe(true)
+  })
+
   it('is refused after too many wrong passwords for an address', async () => {
     const email = emailOf('guessed')
     const statuses = new Set<number>()

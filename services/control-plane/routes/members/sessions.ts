@@ -36,6 +36,28 @@ const severalAccounts = (found: readonly NamedMember[]): ServiceError =>
     details: found.map(({ account_id, account_name }) => ({ path: '/account_id', message: `${account_id} is ${account_name}` })),
   })
 
+type ByPassword = { email: string; password: string; account_id?: string | undefined }
+
+/**
+ * The member with this password. Where it is wrong for an account that knows the address, that is a failure, told to that account, also if it
+ * is right for another: anyone may add an address to an account of their own, with a password to compare guesses with.
+ */
+async function byPassword({ db }: Pick<Deps, 'db'>, asked: ByPassword, guarded: SignIn['guarded'], audit: SignInAudit): Promise<MemberRow> {
+  const { known, found } = await guarded(asked.email, async () => {
+    const known = await findSigningIn(db, 'password_hash', asked.email, asked.account_id)
+    const found = await whosePassword(known, asked.password).catch((error: unknown) => {
+      for (const each of known) audit.refused(each)
+      throw error
+    })
+    return { known, found }
+  })
+  for (const each of known) if (!found.includes(each)) audit.refused(each)
+  if (found.length < known.length || found.length > 1)
+    await guarded(asked.email, () => Promise.reject(invalidCredentials('it is wrong for another account'))).catch(() => {})
+  if (found.length > 1) throw severalAccounts(found)
+  return found[0]!
+}
+
 /** Signs in. Needs no token itself. */
 export const createSession = {
   contract: createSessionContract,
@@ -44,20 +66,14 @@ export const createSession = {
     const result = validated(createSessionContract.request.body.options[form], body)
     if ('details' in result) throw invalidRequest(result.details)
     const asked = result.value
-    const member = await guarded('email' in asked ? asked.email : 'link', async (): Promise<MemberRow> => {
-      if ('email' in asked) {
-        const known = await findSigningIn(db, 'password_hash', asked.email, asked.account_id)
-        const found = await whosePassword(known, asked.password).catch((error: unknown) => {
-          for (const each of known) audit.refused(each)
-          throw error
-        })
-        if (found.length > 1) throw severalAccounts(found)
-        return found[0]!
-      }
-      const found = await takeLink(db, credentials.hashOf(asked.sign_in_token))
-      if (!found) throw invalidCredentials('the link was used already, or has expired')
-      return found
-    })
+    const member =
+      'email' in asked
+        ? await byPassword({ db }, asked, guarded, audit)
+        : await guarded('link', async (): Promise<MemberRow> => {
+            const found = await takeLink(db, credentials.hashOf(asked.sign_in_token))
+            if (!found) throw invalidCredentials('the link was used already, or has expired')
+            return found
+          })
     const { token, active } = await openSession({ db, credentials }, member).catch((error: unknown) => {
       if (error instanceof ServiceError && error.status < 500) audit.refused(member)
       throw error
