@@ -12,6 +12,8 @@ export type QueuedRound = {
   chain: Registered
   /** Parts that no lane has run yet. */
   waiting: RoundPartition[]
+  /** What some of its parts need and is still to come: it is run again as a whole, later. */
+  awaits?: string
   outcomes: PartitionOutcome[]
   /** What was left when the output became too large. */
   rest: RoundPartition[]

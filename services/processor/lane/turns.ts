@@ -51,6 +51,18 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
     for (const [step, count] of lost.entries()) if (count > 0) quarantine.add(spec.steps[step]!.sha256, count)
   }
 
+  /** The round's next part has its turn after the other rounds' of the lane. */
+  function goOn(lane: Lane, round: QueuedRound): void {
+    // Its chain may have been moved to another lane meanwhile, where nothing else may start a turn.
+    const at = threads.laneOf(round.chain) ?? lane
+    if (at === lane) lane.rounds.push(round)
+    else enqueue(at, round)
+  }
+
+  function runLater({ settled }: QueuedRound, reason: string): void {
+    settled.reject(new Interrupted({ kind: 'retry_later', afterMs: WAITING_MS }, reason))
+  }
+
   function settle(lane: Lane, round: QueuedRound, message: RoundAnswer): void {
     const { chain, settled } = round
     switch (message.type) {
@@ -62,13 +74,8 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
         addLosses(chain, message.lost)
         if (message.measures.length > 0) onMeasured(chain.spec, message.measures)
         chain.crashes = 0
-        if (round.waiting.length > 0 && round.outputBytesLeft > 0) {
-          // Its chain may have been moved to another lane meanwhile, where nothing else may start a turn.
-          const at = threads.laneOf(chain) ?? lane
-          if (at === lane) lane.rounds.push(round)
-          else enqueue(at, round)
-          return
-        }
+        if (round.waiting.length > 0 && round.outputBytesLeft > 0) return goOn(lane, round)
+        if (round.awaits !== undefined) return runLater(round, round.awaits)
         return settled.resolve({ outcomes: round.outcomes, rest: [...round.rest, ...round.waiting] })
       case 'retry':
         inputs.give(message.inputs)
@@ -76,7 +83,9 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
         chain.replayBook.addAttempts(message.retries)
         return settled.reject(new Interrupted({ kind: 'retry_later', afterMs: message.backoffMs }, 'records failed and are to be retried'))
       case 'waiting':
-        return settled.reject(new Interrupted({ kind: 'retry_later', afterMs: WAITING_MS }, message.message))
+        // The other parts are looked at first, so that what they need is waited for at the same time.
+        round.awaits ??= message.message
+        return round.waiting.length > 0 ? goOn(lane, round) : runLater(round, round.awaits)
       case 'trapped':
         chain.failure = quarantinedBy(chain.spec, message.step, message.message)
         return settled.reject(chain.failure)

@@ -32,6 +32,7 @@ export type Work = {
 export type Patience = { minMs: number; maxMs: number; failuresMax: number }
 
 const REPLAY_AFTER_MS = 20
+const SHOWN_FROM_MS = 500
 
 /** Resolves with how the task ends; rejects where it can't start over (`endOf` says what that means). */
 export async function runAssignments(
@@ -76,7 +77,8 @@ export async function runAssignments(
           continue
         // Nothing was being written: the round only runs again, after the pause that its policy asks for.
         case 'retry_later':
-          member.become('running', `retrying: ${reason}`)
+          // Each change of the reason is reported: a shorter pause would only make it flicker.
+          if (interruption.afterMs >= SHOWN_FROM_MS) member.become('running', `retrying: ${reason}`)
           await member.pause(interruption.afterMs)
           continue
         // Nothing was being written here either. The quarantine bounds how many lanes a module can cost.
