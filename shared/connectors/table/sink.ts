@@ -27,6 +27,9 @@ const VERSION_WITH_DEFAULT = 160_000
 const isTransient = ({ code }: { code?: string }): boolean =>
   code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|40|25006|55P03)/.test(code)
 
+/** SQLSTATE of a statement that names a column which the table does not have. */
+const UNDEFINED_COLUMN = '42703'
+
 /** Opens the sink. Throws ConfigRefused for a table that rows can’t be written to. */
 export async function openTableSink(config: TableSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const pool = new pg.Pool({
@@ -91,9 +94,14 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
     return { kind: 'delivered' }
   }
 
-  async function write(client: pg.PoolClient, delivery: Delivery, pieces: readonly Rows[]): Promise<Written> {
+  const isChanged = async (client: pg.PoolClient): Promise<boolean> => {
     const now = await columnsOf(client, table, knowsDefaults)
-    if (now && !isDeepStrictEqual(now.columns, columns)) return { kind: 'changed', reason: `the table ${table} has other columns now` }
+    return now !== undefined && !isDeepStrictEqual(now.columns, columns)
+  }
+  const changed: Written = { kind: 'changed', reason: `the table ${table} has other columns now` }
+
+  async function write(client: pg.PoolClient, delivery: Delivery, pieces: readonly Rows[]): Promise<Written> {
+    if (await isChanged(client)) return changed
     await put.prepare(client)
     const together = await transact(client, delivery, async () => {
       for (const piece of pieces) await put.put(client, piece.bytes)
@@ -122,6 +130,8 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
         return await withClient(pool, (client) => write(client, delivery, pieces))
       } catch (error) {
         const { code, message } = error as { code?: string; message: string }
+        // A column may have gone between the look at them and the write.
+        if (code === UNDEFINED_COLUMN && (await withClient(pool, isChanged).catch(() => false))) return changed
         if (isTransient({ code })) return { kind: 'retry', afterMs: 0, reason: `the table's database: ${message}` }
         return { kind: 'permanent', reason: `the table ${table}: ${message} (SQLSTATE ${code})` }
       }
