@@ -53,7 +53,9 @@ export async function traceAsHandled(
   if (!isHandled || !step || !canary || !shown || shown.outcome === 'not_reached') return { trace: trace! }
   const failedBy = (version: string): boolean => letters.some((each) => each.step === at + 1 && each.version === version)
   const isByRunning =
-    shown.outcome === 'failed' ? !failedBy(canary.version) && wouldShow(shown.error?.code ?? '', step, canary) : failedBy(step.version)
+    shown.outcome === 'failed'
+      ? mayBeOff && !failedBy(canary.version) && wouldShow(shown.error?.code ?? '', step, canary)
+      : failedBy(step.version)
   if (isByRunning) {
     const running = { ...definition, steps: withoutCanaries(definition.steps) }
     return { trace: (await traceThrough(deps, running, [record]))[0]! }
