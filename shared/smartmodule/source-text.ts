@@ -117,10 +117,13 @@ export function authorFunctionOf(source: string): (Exported & { name: Kind }) | 
 
 /** Imports of the SDK's own parts, which change without notice; the compiler itself finds no other files. */
 export function importFaults(source: string): CompileFault[] {
-  return [...withoutComments(source).matchAll(/\b(?:from|import)\s*(["'])(dps\/[^"'\n]*)\1/g)].map(({ 2: path, index }) => ({
-    message: `only 'dps' may be imported, and not '${path}'`,
-    ...placeIn(source, index),
-  }))
+  const bare = bareOf(source)
+  return (
+    [...withoutComments(source).matchAll(/\b(?:from|import)\s*(["'])(dps\/[^"'\n]*)\1/g)]
+      // Not inside of a text.
+      .filter(({ index }) => bare[index] !== ' ')
+      .map(({ 2: path, index }) => ({ message: `only 'dps' may be imported, and not '${path}'`, ...placeIn(source, index) }))
+  )
 }
 
 /** The compiler's own words about a file or a type, and what they mean for a SmartModule. */

@@ -65,4 +65,10 @@ describe('what a source imports', () => {
   ])('is dps alone: %s', async (code, message, column) => {
     expect((await faultsOf(code + rest))[0]).toEqual({ message, line: 1, column })
   })
+
+  it('is not what a text says', async () => {
+    expect(
+      await faultsOf(`${IMPORT}const hint = "write import 'dps/json'"\nexport function map(record: Record): void { record.fail(hint) }`),
+    ).toEqual([])
+  })
 })

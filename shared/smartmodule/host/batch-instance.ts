@@ -35,11 +35,14 @@ export async function openBatchInstance(module: WebAssembly.Module, document: In
   }
 }
 
-/** Why a call trapped. AssemblyScript's allocator ends in a bare `unreachable` where there is no more memory; all else that it ends in has a text. */
+/**
+ * Why a call trapped. A bare `unreachable` is what AssemblyScript's allocator ends in where there is no more memory, and what other languages
+ * make of a panic.
+ */
 function trapReasonOf(error: unknown): string {
   const reason = reasonOf(error)
   const memory = `the ${(SMARTMODULE_LIMITS.memory_pages_max * 64) >> 10} MiB of memory that an instance may take`
-  return reason === 'unreachable' ? `unreachable: it is out of memory, as a rule, because it asked for more than ${memory}` : reason
+  return reason === 'unreachable' ? `unreachable: it is out of memory, having asked for more than ${memory}, or gave up by itself` : reason
 }
 
 /** The functions as Extism calls them: with a context of its own in front, which is left out. */
