@@ -119,10 +119,10 @@ describe('a plug-in that asks a service', () => {
       Array.from({ length: 1000 }, (_, i) => ({ zip: 1_000_000 + i })),
     )
     slowMs = 20
-    const startedAt = Date.now()
     await createPipeline(client, from.id, [{ name, config: { url } }], to.id)
-    await eventually('the first of them are there', async () => (await readAll(client, to.id)).length > 0)
-    expect(Date.now() - startedAt).toBeLessThan(15_000)
+    const first = await eventually('the first of them are there', async () => (await readAll(client, to.id)).length || undefined)
+    // How long the start takes depends on the machine, but not that a part is there before the rest.
+    expect(first).toBeLessThan(1000)
     slowMs = 0
     await waitForTotal(client, to.id, 1000)
   })

@@ -16,10 +16,12 @@ export function createPlugInRequests(definitions: Pick<Definitions, 'defaultsOf'
     async send({ accountId }: { accountId: string }, request: PlugInRequest): Promise<PlugInAnswer> {
       const opening = senders.get(accountId) ?? open(accountId)
       senders.set(accountId, opening)
+      // What could not be loaded is loaded by the next request.
+      opening.catch(() => senders.delete(accountId))
       return (await opening).send(request)
     },
     async close(): Promise<void> {
-      await Promise.all([...senders.values()].map(async (opening) => (await opening).close()))
+      await Promise.allSettled([...senders.values()].map(async (opening) => (await opening).close()))
     },
   }
 }
