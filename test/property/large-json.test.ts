@@ -19,6 +19,8 @@ describe('values of a large body', () => {
       fc.property(fc.oneof(fc.jsonValue(), fc.array(odd), fc.dictionary(odd, odd)), (value) => {
         const count = countOf(value)
         const json = JSON.stringify(value)
+        // Refused for its name.
+        fc.pre(!json.includes('"__proto__"'))
         expect(hasMoreValues(json, count)).toBe(false)
         if (count > 0) expect(hasMoreValues(json, count - 1)).toBe(true)
         expect(JSON.stringify(parseLargeJson(json))).toBe(json)
