@@ -21,6 +21,8 @@ describe('values of a large body', () => {
         const json = JSON.stringify(value)
         // Refused for its name.
         fc.pre(!json.includes('"__proto__"'))
+        // V8 can misread names that begin with an escape (nodejs/node#63785).
+        fc.pre(!/[{,]"\\/.test(json))
         expect(hasMoreValues(json, count)).toBe(false)
         if (count > 0) expect(hasMoreValues(json, count - 1)).toBe(true)
         expect(JSON.stringify(parseLargeJson(json))).toBe(json)

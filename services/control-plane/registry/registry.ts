@@ -41,6 +41,8 @@ const Registered = z.object({ id: z.number().int() })
 
 const TYPES = { json: 'JSON', avro: 'AVRO', protobuf: 'PROTOBUF' } as const
 const TIMEOUT_MS = 8000
+/** Of a registration, which is tried twice: its connection may be an idle one that the registry has just closed. */
+const TRY_MS = TIMEOUT_MS / 2
 
 const Compared = z.object({
   is_compatible: z.boolean(),
@@ -94,7 +96,7 @@ async function registerBy(
     throw new SchemaRefused(message.replace(`${CLIENT_ID} - `, '').slice(0, SHOWN_CHARACTERS), { cause: error })
   })
   const timeout = new Promise<never>((_resolve, reject) =>
-    setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TIMEOUT_MS).unref(),
+    setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TRY_MS).unref(),
   )
   return (await Promise.race([registered, timeout])).id
 }
@@ -135,8 +137,13 @@ export function openRegistry(url: string): Registry {
   }
 
   return {
-    register: (subject, format, text, compatibility) =>
-      registerBy(openClient(url), subject, { type: TYPES[format], schema: text }, compatibility),
+    register(subject, format, text, compatibility) {
+      const once = () => registerBy(openClient(url), subject, { type: TYPES[format], schema: text }, compatibility)
+      return once().catch((error: unknown) => {
+        if (!(error instanceof RegistryAway)) throw error
+        return once()
+      })
+    },
     async registerAsIs(subject, format, { text, references }, compatibility) {
       const config = `/config/${encodeURIComponent(subject)}`
       if (!(await read(config, z.unknown()))) await send('PUT', config, { compatibility })
