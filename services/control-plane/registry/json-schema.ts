@@ -14,7 +14,7 @@ const OPTIONS = { strict: false, strictNumbers: true, allErrors: true, ownProper
 export function openJsonSchema({ text, references }: SchemaText): ValidateFunction {
   const root = parsed(text)
   const draft = String(root.$schema ?? '')
-  // Where there are no references but ours, the code of a type is not repeated for each.
+  // Inlined, the code of a shared type would be repeated at each place; a schema with references of its own is left as it is.
   const options = { ...OPTIONS, inlineRefs: text.includes('"$ref"') }
   const ajv = draft.includes('2020-12') ? new Ajv2020(options) : draft.includes('2019-09') ? new Ajv2019(options) : new Ajv.Ajv(options)
   addFormats.default(ajv)
