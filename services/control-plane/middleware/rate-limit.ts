@@ -43,7 +43,7 @@ const FAILURES = { secret: 30, signature: 60 } as const
  */
 const ATTEMPTS_AT_ONCE = 5
 const ATTEMPT_WAIT_MAX_MS = 10_000
-const ATTEMPTS_WAITING_MAX = 64
+const ATTEMPTS_WAITING_MAX = 1000
 type GuardedKind = keyof typeof FAILURES
 /** Of an account's members together: a console asks often, and what it asks must not use up what the account's programs may ask. */
 const SESSION_REQUESTS_PER_MINUTE = 1200
