@@ -66,3 +66,7 @@ export function errorEnvelope(error: ServiceError, requestId: string): { error: 
     },
   }
 }
+
+/** 429 for a caller that has as much under way as it may: it passes within moments. `what`: who has too many of what. */
+export const tooManyAtOnce = (what: string): ServiceError =>
+  new ServiceError('rate_limit_exceeded', `${what} at once, try again in a second`, { headers: { 'Retry-After': '1' } })

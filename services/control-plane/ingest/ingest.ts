@@ -2,7 +2,7 @@
 import type { Context } from 'koa'
 import { WebhookConfig, webhookConnector } from '../../../shared/connectors/webhook/connector.ts'
 import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
-import { invalidRequest, ServiceError } from '../service-error.ts'
+import { invalidRequest, ServiceError, tooManyAtOnce } from '../service-error.ts'
 import { createSomeAtATime } from '../some-at-a-time.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { isStorable } from '../../../shared/model/text.ts'
@@ -59,14 +59,7 @@ const BODY_WAIT_MAX_MS = 5000
 
 /** Reads of bodies before their signatures are known, by pipeline and address. */
 export const createBodyReads = (waitMaxMs = BODY_WAIT_MAX_MS) =>
-  createSomeAtATime(
-    BODIES_AT_ONCE,
-    waitMaxMs,
-    () =>
-      new ServiceError('rate_limit_exceeded', 'the sender has too many requests at once, try again in a second', {
-        headers: { 'Retry-After': '1' },
-      }),
-  )
+  createSomeAtATime(BODIES_AT_ONCE, waitMaxMs, () => tooManyAtOnce('the sender has too many requests'))
 
 const HEADER_BYTES_MAX = 4096
 

@@ -2,7 +2,7 @@
  * Few requests of one account at once of those that read much for one answer: connections to the database and memory are there for all
  * accounts.
  */
-import { ServiceError } from '../service-error.ts'
+import { tooManyAtOnce } from '../service-error.ts'
 import { createSomeAtATime } from '../some-at-a-time.ts'
 
 const AT_ONCE_MAX = 4
@@ -15,9 +15,6 @@ export type FewAtOnce = {
 }
 
 export function createFewAtOnce({ atOnce = AT_ONCE_MAX, waitMs = WAIT_MAX_MS, waitingMax = WAITING_MAX } = {}): FewAtOnce {
-  const tooMany = () =>
-    new ServiceError('rate_limit_exceeded', 'the account has too many such requests at once, try again in a second', {
-      headers: { 'Retry-After': '1' },
-    })
+  const tooMany = () => tooManyAtOnce('the account has too many such requests')
   return { during: createSomeAtATime(atOnce, waitMs, tooMany, waitingMax).run }
 }

@@ -3,7 +3,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { openCodec } from '../../../shared/registry/codecs.ts'
-import { openJsonSchema } from './json-schema.ts'
+import { isNode, openJsonSchema } from './json-schema.ts'
 import { SchemaRefused } from '../../../shared/registry/read-schemas.ts'
 
 /** Returns stream type names by field name. Throws SchemaRefused, which says why, when a stream can't have the schema. */
@@ -20,9 +20,6 @@ function parsedFields(format: StreamFormat, schema: SchemaText): Record<string, 
     throw new SchemaRefused(reasonOf(error), { cause: error })
   }
 }
-
-type Node = { [member: string]: unknown }
-const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const BY_FORMAT: Record<string, string> = { 'date-time': 'datetime', date: 'date', uuid: 'uuid' }
 const SCALARS = new Set(['integer', 'number', 'boolean', 'object'])

@@ -34,8 +34,9 @@ function withoutOldDraft(schema: Record<string, unknown>): Record<string, unknow
   return /draft-0[46]/.test(String($schema)) ? rest : schema
 }
 
+/** An object of a schema's document. */
 type Node = Record<string, unknown>
-const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Keywords that mean the same in any place of a schema. */
 const PLAIN = new Set('type format pattern minimum maximum minLength maxLength contentEncoding title description items'.split(' '))

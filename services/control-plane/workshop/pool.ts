@@ -3,7 +3,7 @@
  * compute and jobs that wait for a server have places of their own. An account has at most two of either, and never all; its further jobs
  * wait for a while.
  */
-import { ServiceError, unavailable } from '../service-error.ts'
+import { tooManyAtOnce, unavailable } from '../service-error.ts'
 import type { WorkshopProcess } from './process.ts'
 import { createTurnsByAccount, type Waiting } from './turns-by-account.ts'
 
@@ -138,7 +138,9 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
       const process = waiting[kind].countOf(accountId) < WAITING_PER_ACCOUNT_MAX ? await turn(accountId, kind, signal) : undefined
       if (process) return process
       signal?.throwIfAborted()
-      throw isFull(accountId, kind) ? tooMany() : unavailable('a process for the request')
+      throw isFull(accountId, kind)
+        ? tooManyAtOnce('the account has too many uploads, checks and previews')
+        : unavailable('a process for the request')
     },
     release(process, isGood) {
       const place = places.get(process)
@@ -156,8 +158,3 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
     },
   }
 }
-
-const tooMany = (): ServiceError =>
-  new ServiceError('rate_limit_exceeded', 'the account has too many uploads, checks and previews at once, try again in a second', {
-    headers: { 'Retry-After': '1' },
-  })

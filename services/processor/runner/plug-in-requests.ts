@@ -6,6 +6,16 @@ import type { Definitions } from './definitions.ts'
 export function createPlugInRequests(definitions: Pick<Definitions, 'defaultsOf'>) {
   const senders = new Map<string, Promise<PlugInSender>>()
 
+  function senderOf(accountId: string): Promise<PlugInSender> {
+    const known = senders.get(accountId)
+    if (known) return known
+    const opening = open(accountId)
+    senders.set(accountId, opening)
+    // What could not be loaded is loaded by the next request.
+    opening.catch(() => senders.delete(accountId))
+    return opening
+  }
+
   async function open(accountId: string): Promise<PlugInSender> {
     // Loaded by the first request: its HTTP client is a tenth of what an idle runner holds.
     const { openPlugInRequests } = await import('../../../shared/connectors/plug-in-requests.ts')
@@ -14,11 +24,7 @@ export function createPlugInRequests(definitions: Pick<Definitions, 'defaultsOf'
 
   return {
     async send({ accountId }: { accountId: string }, request: PlugInRequest): Promise<PlugInAnswer> {
-      const opening = senders.get(accountId) ?? open(accountId)
-      senders.set(accountId, opening)
-      // What could not be loaded is loaded by the next request.
-      opening.catch(() => senders.delete(accountId))
-      return (await opening).send(request)
+      return (await senderOf(accountId)).send(request)
     },
     async close(): Promise<void> {
       await Promise.allSettled([...senders.values()].map(async (opening) => (await opening).close()))
