@@ -76,8 +76,8 @@ try {
     return lag === 0
   })
   const accounting = await until('the accounting has every record', 30_000, async () => {
-    const found = await arena.api<{ totals: { in: number } }>('GET', `/pipelines/${pipeline.id}/accounting`)
-    return found.totals.in === total && found
+    const found = await arena.api<{ totals: { in: number; in_flight: number } }>('GET', `/pipelines/${pipeline.id}/accounting`)
+    return found.totals.in === total && found.totals.in_flight === 0 && found
   })
   const verdict = await judge(cluster, pipeline.sinkTopic, pipeline.deadLetterTopic, acknowledged)
   const { records, lost, duplicated, out_of_order, dead_letters } = verdict

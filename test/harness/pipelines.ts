@@ -58,6 +58,16 @@ export async function waitForStatus(client: Client, pipelineId: string, status: 
   })
 }
 
+export type Accounting = { balanced: boolean; totals: Record<string, number>; steps: Record<string, number>[] }
+
+/** Waits until `records` are counted and none is in flight: the offsets are committed a moment after the output is visible. */
+export async function waitForAccounting(client: Client, pipelineId: string, records: number): Promise<Accounting> {
+  return eventually(`${records} records of ${pipelineId} are accounted for`, async () => {
+    const { body } = await client.call<Accounting>('GET', `/v1/pipelines/${pipelineId}/accounting`)
+    return body.totals?.in === records && body.totals.in_flight === 0 && body
+  })
+}
+
 /** Waits until every task runs the revision: from then on it handles what is written. A pipeline whose tasks have not reported yet shows none. */
 export async function waitForRevision(client: Client, pipelineId: string, revision: number): Promise<void> {
   await eventually(`every task of ${pipelineId} runs revision ${revision}`, async () => {

@@ -2,22 +2,28 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { eventually, service } from './client.ts'
 
-/** Pids of this run's processes of a service, by the script they run and the prefix in their environment. */
+/** The pid of a process's parent: the second field after the name in parentheses, which may hold spaces (proc_pid_stat(5)). */
+const parentOf = (pid: string): number => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')[1])
+
+/**
+ * Pids of this run's processes of a service, by the script they run and the prefix in their environment. A child that such a process has
+ * forked and that has not begun its own program yet looks the same, and is not one.
+ */
 function runningOf(script: string): number[] {
   const prefix = service().env.DPS_PREFIX!
-  return readdirSync('/proc')
+  const found = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
+    .flatMap((pid) => {
       try {
-        return (
+        const isOne =
           readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(script) &&
           readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`DPS_PREFIX=${prefix}\0`)
-        )
+        return isOne ? [{ pid: Number(pid), parent: parentOf(pid) }] : []
       } catch {
-        return false
+        return []
       }
     })
-    .map(Number)
+  return found.filter(({ parent }) => !found.some(({ pid }) => pid === parent)).map(({ pid }) => pid)
 }
 
 export const runningProcessors = (): number[] => runningOf('services/processor/main.ts')

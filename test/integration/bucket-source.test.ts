@@ -4,6 +4,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, lettersOf, openS3, openWarehouse, table, waitForRows } from '../harness/connectors.ts'
+import { waitForStatus } from '../harness/pipelines.ts'
 
 let client: Client
 let warehouse: pg.Client
@@ -73,10 +74,12 @@ describe('objects that can’t be read', () => {
     expect(messages[1]).toMatch(/malformed_row: row 4 of the object .*e\.csv: a quote is opened/)
     for (const [index, object] of ['a.csv.gz', 'b.csv.gz', 'c.csv.zst', 'd.csv.gz'].entries())
       expect(messages[2 + index]).toMatch(new RegExp(`object_unreadable: the object .*${object} is corrupt`))
-    expect(await statusOf(id)).toMatchObject({ status: 'running' })
+    await waitForStatus(client, id, 'running')
     // The failures that are counted equal the dead letters.
-    const accounting = await client.call('GET', `/v1/pipelines/${id}/accounting`)
-    expect(JSON.stringify(accounting.body)).toContain('"dead_lettered":6')
+    await eventually('they are counted', async () => {
+      const accounting = await client.call('GET', `/v1/pipelines/${id}/accounting`)
+      return JSON.stringify(accounting.body).includes('"dead_lettered":6')
+    })
 
     // Once replaced by a good object, it is read.
     await s3.put(`${prefix}d.csv.gz`, gzipSync('id,text\n20,twenty\n'))

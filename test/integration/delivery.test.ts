@@ -6,7 +6,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { deployModule, filterOverN } from '../harness/modules.ts'
 import { killProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, readAll, readPartition, waitForRevision } from '../harness/pipelines.ts'
-import { waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { waitForAccounting, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -46,14 +46,7 @@ const waitForJob = (id: string, status: string) =>
     const { body } = await client.call<{ status: string }>('GET', `/v1/jobs/${id}`)
     return body.status === status && body
   })
-type Accounting = { balanced: boolean; totals: Record<string, number>; steps: Record<string, number>[] }
-const accounting = async (id: string) => (await client.call<Accounting>('GET', `/v1/pipelines/${id}/accounting`)).body
-/** Waits until `records` are counted: a task reports its counts a moment after its output is visible. */
-const accountingOf = (id: string, records: number) =>
-  eventually('everything is accounted for', async () => {
-    const body = await accounting(id)
-    return body.totals.in === records && body
-  })
+const accountingOf = (id: string, records: number) => waitForAccounting(client, id, records)
 const sorted = (records: Record<string, unknown>[]) => records.map(({ n }) => Number(n)).sort((a, b) => a - b)
 
 const FAIL_TENTHS = filterOverN(`if (value % 10 == 3) record.fail('ends in three', 77)\n  return true`)
@@ -304,7 +297,7 @@ describe('the positions of a stopped pipeline', () => {
     await keepOffset(cluster, groupId, from.topic)
     expect(await committed()).toEqual(before)
     expect(before.get(0)).toMatchObject({ offset: 10n })
-    expect((await accounting(id)).totals).toMatchObject({ in: 10, out: 10 })
+    expect((await accountingOf(id, 10)).totals).toMatchObject({ in: 10, out: 10 })
     await client.call('POST', `/v1/pipelines/${id}/start`)
     await waitForStatus(client, id, 'running')
     await expect(keepOffset(cluster, groupId, from.topic)).rejects.toThrow()

@@ -56,7 +56,10 @@ describe('the TypeScript client', () => {
         if (event === 'frame') tailed.push(...data.records)
     })()
     expect(await dps.streams.write(from!.id, numbers(30), { recordsMax: 7 })).toEqual({ records: 30, requests: 5 })
-    await eventually('all have passed', async () => (await dps.pipelines.getAccounting(id)).totals.in === 30)
+    await eventually('all have passed', async () => {
+      const { totals } = await dps.pipelines.getAccounting(id)
+      return totals.in === 30 && totals.in_flight === 0
+    })
     const found: unknown[] = []
     for await (const record of dps.streams.records(to!.id)) found.push(record)
     const expected = Array.from({ length: 20 }, (_, at) => ({ n: at + 10 })).filter(({ n }) => n !== 13)
