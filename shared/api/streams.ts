@@ -271,11 +271,14 @@ export const deleteStreamContract = contract({
   responses: { 204: null },
 })
 
+/** Large enough for the topic with the most partitions. */
+const StreamCursor = z.string().min(1, 'must not be empty').max(8192, 'is too long')
+
 /** Query of a stream's records: a page number or a cursor, a partition and an order. */
 export const DataQuery = z.object({
   limit: queryInteger(1, LIMITS.data_limit_max).default(LIMITS.data_limit_default),
   page: queryInteger(1, 1_000_000_000).default(1),
-  cursor: z.string().min(1, 'must not be empty').max(8192, 'is too long').optional(),
+  cursor: StreamCursor.optional(),
   partition: queryInteger(0, LIMITS.adopted_partitions_max - 1).optional(),
   order: z.enum(['asc', 'desc']).default('asc'),
 })
@@ -332,12 +335,16 @@ export const getStreamRecordsContract = contract({
         .max(LIMITS.key_query_characters_max, 'is too long')
         .optional()
         .describe('Only records with exactly this key, as text: the newest, or the first from the place that is asked for'),
+      before: StreamCursor.optional().describe('`older` of an answer for the same partition: the newest records that lie before its own'),
+      after: StreamCursor.optional().describe('`newer` of an answer for the same partition: the first records that lie behind its own'),
       limit: queryInteger(1, LIMITS.stream_records_max).default(LIMITS.stream_records_default),
     }),
   },
   responses: {
     200: z.object({
       records: z.array(z.object({ partition: z.number().int(), offset: z.number().int(), record: TraceRecord })),
+      older: z.string().optional().describe('Present where the stream has something before these records: `before` of the next request'),
+      newer: z.string().optional().describe('Present where the stream has something behind these records: `after` of the next request'),
       truncated: z.literal(true).optional().describe('There are fewer records than requested, because they reached a size limit'),
       incomplete: z
         .literal(true)

@@ -150,6 +150,46 @@ describe('stream records', () => {
     expect((await read('?from=earliest&limit=1'))[0]?.record.key?.text).toBe('k0')
   })
 
+  it('are browsed page by page in both directions, each record once, over transaction markers', async () => {
+    const source = await createStream(client, { n: 'integer' }, { partitions: 3 })
+    const sink = await createStream(client, { n: 'integer' }, { partitions: 3 })
+    await createPipeline(client, source.id, [{ name: 'dps/filter', config: { field: 'n', operator: 'gte', value: 50 } }], sink.id)
+    for (let from = 0; from < 300; from += 30)
+      await write(
+        client,
+        source.id,
+        Array.from({ length: 30 }, (_, index) => ({ n: from + index })),
+      )
+    await waitForTotal(client, sink.id, 250)
+    type Browsed = Shown & { older?: string; newer?: string }
+    const read = async (query: string) => (await client.call<Browsed>('GET', `/v1/streams/${sink.id}/records?${query}`)).body
+    const placesOf = ({ records }: Browsed) => records.map(({ partition, offset }) => `${partition}:${offset}`)
+    async function walk(first: string, [edge, parameter]: readonly ['older', 'before'] | readonly ['newer', 'after'], more = '') {
+      const pages: Browsed[] = [await read(`${first}&limit=23${more}`)]
+      for (let next = pages[0]![edge]; next !== undefined; next = pages.at(-1)![edge])
+        pages.push(await read(`${parameter}=${next}&limit=23${more}`))
+      return pages
+    }
+    const all = (await Promise.all([0, 1, 2].map((each) => read(`partition=${each}&from=earliest&limit=100`)))).flatMap(placesOf)
+    expect(all).toHaveLength(250)
+    const back = await walk('from=latest', ['older', 'before'])
+    const forth = await walk('from=earliest', ['newer', 'after'])
+    expect(back[0]!.newer).toBeUndefined()
+    for (const walked of [back, forth]) {
+      const places = walked.flatMap(placesOf)
+      expect(places).toHaveLength(250)
+      expect(places.toSorted()).toEqual(all.toSorted())
+    }
+    // Turning round shows the same records again.
+    expect(placesOf(await read(`before=${forth[2]!.older}&limit=23`)).toSorted()).toEqual(placesOf(forth[1]!).toSorted())
+    const one = (await walk('from=latest', ['older', 'before'], '&partition=1')).flatMap(placesOf)
+    expect(one.toSorted()).toEqual(all.filter((place) => place.startsWith('1:')).toSorted())
+    // What comes later is behind the newest page that was shown.
+    await write(client, source.id, [{ n: 1000 }])
+    await waitForTotal(client, sink.id, 251)
+    expect(placesOf(await read(`after=${forth.at(-2)!.newer}&limit=100`))).toHaveLength(forth.at(-1)!.records.length + 1)
+  })
+
   it('are found by their key: the newest, or the first from a place on', async () => {
     const stream = await createStream(client, { user: 'string', n: 'integer' }, { key: 'user', partitions: 3 })
     // More than one look back from the end covers.

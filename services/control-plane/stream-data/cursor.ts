@@ -21,7 +21,7 @@ export function encodeCursor(streamId: string, offsets: readonly bigint[]): stri
 }
 
 /** Partitions that the topic has got since are read from their first record. Throws 400 for anything but a cursor of this stream. */
-export function decodeCursor(text: string, streamId: string, partitions: number): bigint[] {
+export function decodeCursor(text: string, streamId: string, partitions: number, path = '/query/cursor'): bigint[] {
   try {
     const bytes = Buffer.from(text, 'base64url')
     const cursor: Cursor = { at: 0 }
@@ -36,5 +36,5 @@ export function decodeCursor(text: string, streamId: string, partitions: number)
   } catch {
     // Reported below.
   }
-  throw invalidRequest([{ path: '/query/cursor', message: 'is not a cursor of this stream' }])
+  throw invalidRequest([{ path, message: 'is not a cursor of this stream' }])
 }

@@ -1,11 +1,11 @@
 /** Which records of a topic a preview or a test shows. */
 import type { StreamPlace } from '../../../shared/api/pipelines.ts'
-import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { resolvePlace } from '../definitions/stream-places.ts'
 import { createOneAtATime } from '../one-at-a-time.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
 import type { Deps } from '../deps.ts'
-import { fitting } from './source-records.ts'
+import { fitting, type Span } from './source-records.ts'
 import type { SourceRecord } from './trace.ts'
 
 /** How many partitions a preview reads at the same time. */
@@ -14,8 +14,14 @@ const READ_AT_ONCE = 8
 /** Limit for the records and what the steps make of them, which stay in memory until the response is built. */
 const BYTES_MAX = 8 << 20
 
+/** By partition: right before the records at these offsets, or from them on. */
+export type PageEdge = { before: readonly bigint[] } | { after: readonly bigint[] }
+
+/** By partition: every record from `low` up to `high` is among those chosen. */
+export type Spans = Map<number, Span>
+
 /** The partitions to read. Throws 400 for one that the topic of `whose` does not have. */
-export function partitionsAsked(layout: TopicLayout, from: StreamPlace, partition: number | undefined, whose: string): number[] {
+export function partitionsAsked(layout: TopicLayout, from: StreamPlace | PageEdge, partition: number | undefined, whose: string): number[] {
   const count = layout.leaders.length
   if (partition !== undefined && partition >= count)
     throw invalidRequest([{ path: '/partition', message: `must be below ${count}, the ${whose}’s partition count` }])
@@ -23,16 +29,32 @@ export function partitionsAsked(layout: TopicLayout, from: StreamPlace, partitio
   return typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
 }
 
-/** The first `limit` records from a place on, or the newest for `latest`, oldest first. `isCut`: not all of them fit beside what steps make. */
+/** Where reading goes on; a partition's first records may be gone by now. */
+async function afterPage(cluster: Cluster, layout: TopicLayout, after: readonly bigint[]): Promise<Map<number, bigint>> {
+  const earliest = await cluster.offsets(layout, [...layout.leaders.keys()], 'earliest')
+  return new Map([...earliest].map(([partition, first]) => [partition, (after[partition] ?? 0n) > first ? after[partition]! : first]))
+}
+
+/**
+ * The first `limit` records from a place on, or the newest for `latest` and before a page, oldest first. `isCut`: not all of them fit beside
+ * what steps make.
+ */
 export async function chooseRecords(
   { cluster, sourceReader }: Pick<Deps, 'cluster' | 'sourceReader'>,
   layout: TopicLayout,
   partitions: number[],
-  from: StreamPlace,
+  from: StreamPlace | PageEdge,
   limit: number,
   stepCount: number,
-): Promise<{ records: SourceRecord[]; isCut: boolean }> {
-  const start = from === 'latest' ? undefined : await resolvePlace(cluster, layout, from, '/from')
+): Promise<{ records: SourceRecord[]; isCut: boolean; spans: Spans }> {
+  const before = typeof from === 'object' && 'before' in from ? from.before : undefined
+  const start =
+    from === 'latest' || (typeof from === 'object' && 'before' in from)
+      ? undefined
+      : typeof from === 'object' && 'after' in from
+        ? await afterPage(cluster, layout, from.after)
+        : await resolvePlace(cluster, layout, from, '/from')
+  const spans: (Span & { partition: number; found: number })[] = []
   const bytesMax = BYTES_MAX / (1 + stepCount)
   let records: SourceRecord[] = []
   let isCut = false
@@ -40,15 +62,28 @@ export async function chooseRecords(
     const some = partitions.slice(next, next + READ_AT_ONCE)
     const read = await Promise.all(
       some.map((each) =>
-        start ? sourceReader.from(layout, each, start.get(each) ?? 0n, limit) : sourceReader.newest(layout, each, limit),
+        start ? sourceReader.from(layout, each, start.get(each) ?? 0n, limit) : sourceReader.newest(layout, each, limit, before?.[each]),
       ),
     )
+    some.forEach((partition, at) => spans.push({ partition, low: read[at]!.low, high: read[at]!.high, found: read[at]!.records.length }))
     const ordered = inOrder([...records, ...read.flatMap((each) => each.records)])
     const wanted = start ? ordered.slice(0, limit) : ordered.slice(-limit)
     records = fitting(wanted, bytesMax, start ? 'first' : 'last')
     isCut ||= records.length < wanted.length || (records.length < limit && read.some((each) => each.isCut))
   }
-  return { records, isCut }
+  return { records, isCut, spans: new Map(spans.map((each) => [each.partition, spanOf(each, records, start ? 'first' : 'last')])) }
+}
+
+/** What of a partition's span is left where some of its records had no room among the `limit` of all. */
+function spanOf(
+  { partition, low, high, found }: Span & { partition: number; found: number },
+  records: readonly SourceRecord[],
+  side: 'first' | 'last',
+): Span {
+  const own = records.filter((record) => record.partition === partition)
+  if (own.length === found) return { low, high }
+  if (side === 'first') return { low, high: own.length === 0 ? low : own.at(-1)!.offset + 1n }
+  return { low: own[0]?.offset ?? high, high }
 }
 
 /** How long one request may search for a key. */

@@ -16,13 +16,16 @@ const SEARCH_WINDOW = 16_384n
 /** `isCut`: some of the requested records were left out for lack of room. */
 export type ReadRecords = { records: SourceRecord[]; isCut: boolean }
 
+/** Every record of the partition from `low` up to `high` was read. */
+export type Span = { low: bigint; high: bigint }
+
 export type SourceReader = {
   /** The record at exactly this offset; undefined if there is none (a marker, an aborted or compacted record, outside of the topic). */
   at(layout: TopicLayout, partition: number, offset: bigint): Promise<SourceRecord | undefined>
   /** Up to `limit` records of a partition from an offset on, as many as fit. */
-  from(layout: TopicLayout, partition: number, offset: bigint, limit: number): Promise<ReadRecords>
-  /** The newest `limit` records of a partition, as many as fit. */
-  newest(layout: TopicLayout, partition: number, limit: number): Promise<ReadRecords>
+  from(layout: TopicLayout, partition: number, offset: bigint, limit: number): Promise<ReadRecords & Span>
+  /** The newest `limit` records of a partition, or of those before an offset, as many as fit. */
+  newest(layout: TopicLayout, partition: number, limit: number, before?: bigint): Promise<ReadRecords & Span>
   /**
    * Up to `limit` records with this key: the first from `start` on, or without it the newest. `isWhole` is false where `isSpent` ended the
    * search before as many were found.
@@ -61,7 +64,7 @@ const detached = (source: SourceRecord): SourceRecord => {
 export function openSourceReader(cluster: Cluster): SourceReader {
   const connections = cluster.openConnections('source-reader')
 
-  /** The first or the last `limit` records from `offset` up to `until`. */
+  /** The first or the last `limit` records from `offset` up to `until`; `end` is where reading ended. */
   async function read(
     layout: TopicLayout,
     partition: number,
@@ -70,12 +73,13 @@ export function openSourceReader(cluster: Cluster): SourceReader {
     side: 'first' | 'last',
     key?: Buffer,
     isSpent = () => false,
-  ): Promise<ReadRecords> {
+  ): Promise<ReadRecords & { end: bigint }> {
     let records: SourceRecord[] = []
     let isCut = false
     const isWanted = ({ offset: at, record }: Omit<SourceRecord, 'partition'>): boolean =>
       (until === undefined || at < until) && (key === undefined || (record.key !== null && key.equals(record.key)))
-    for (let position = offset; (until === undefined || position < until) && !isSpent();) {
+    let position = offset
+    while ((until === undefined || position < until) && !isSpent()) {
       const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
       for (const batch of batches) {
         const found = wholeRecordsOf(batch, position)
@@ -85,12 +89,12 @@ export function openSourceReader(cluster: Cluster): SourceReader {
         const kept = [...records, ...some.map(detached)].slice(side === 'first' ? 0 : -limit)
         records = fitting(kept, KEPT_BYTES_MAX, side)
         isCut ||= records.length < kept.length
-        if (side === 'first' && (isCut || records.length >= limit)) return { records, isCut }
+        if (side === 'first' && (isCut || records.length >= limit)) return { records, isCut, end: (records.at(-1)?.offset ?? -1n) + 1n }
       }
       if (nextOffset === position) break
       position = nextOffset
     }
-    return { records, isCut }
+    return { records, isCut, end: position }
   }
 
   const bounds = async (layout: TopicLayout, partition: number) =>
@@ -106,20 +110,26 @@ export function openSourceReader(cluster: Cluster): SourceReader {
       const [found] = (await read(layout, partition, [offset, undefined], 1, 'first')).records
       return found?.offset === offset ? found : undefined
     },
-    from: (layout, partition, offset, limit) => read(layout, partition, [offset, undefined], limit, 'first'),
-    async newest(layout, partition, limit) {
-      const [first, end] = await bounds(layout, partition)
+    async from(layout, partition, offset, limit) {
+      const { end, ...found } = await read(layout, partition, [offset, undefined], limit, 'first')
+      return { ...found, low: offset, high: end }
+    },
+    async newest(layout, partition, limit, before) {
+      const [first, latest] = await bounds(layout, partition)
+      const end = before === undefined || before > latest ? latest : before
+      if (end <= first) return { records: [], isCut: false, low: end, high: end }
       // Markers and aborted records take offsets too: look further back until enough are found.
       for (let back = BigInt(limit) * 2n; ; back *= 4n) {
         const start = end - back > first ? end - back : first
-        const found = await read(layout, partition, [start, end], limit, 'last')
-        const isFull = found.records.length >= limit || found.isCut
-        if (isFull || start === first || back > BACK_MAX) return found
+        const { records, isCut } = await read(layout, partition, [start, end], limit, 'last')
+        const isFull = records.length >= limit || isCut
+        if (isFull || start === first || back > BACK_MAX)
+          return { records, isCut, low: (isFull ? records[0]?.offset : undefined) ?? start, high: end }
       }
     },
     async withKey(layout, partition, { key, start, limit, isSpent }) {
       if (start !== undefined) {
-        const found = await read(layout, partition, [start, undefined], limit, 'first', key, isSpent)
+        const { end: _end, ...found } = await read(layout, partition, [start, undefined], limit, 'first', key, isSpent)
         return { ...found, isWhole: found.records.length >= limit || found.isCut || !isSpent() }
       }
       const [first, end] = await bounds(layout, partition)

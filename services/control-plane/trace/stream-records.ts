@@ -4,9 +4,12 @@ import { streamCodecOf } from '../definitions/resolve-endpoint.ts'
 import type { Caller, Deps } from '../deps.ts'
 import { invalidRequest, unavailable } from '../service-error.ts'
 import { findStream, schemasOf, type StreamRow } from '../store/streams.ts'
-import { chooseRecords, findByKey, partitionsAsked } from './choose-records.ts'
+import { chooseRecords, findByKey, partitionsAsked, type PageEdge } from './choose-records.ts'
 
-type Asked = { from: StreamPlace; partition?: number | undefined; limit: number; key?: Buffer | undefined }
+type Asked = { partition?: number | undefined; limit: number } & (
+  | { from: StreamPlace; key?: Buffer | undefined }
+  | { from: PageEdge; key?: undefined }
+)
 
 /** The records that are asked for, and how their values are decoded. Throws 400 for a stream or partition that does not exist. */
 export async function streamRecords(
@@ -25,17 +28,13 @@ export async function streamRecords(
  * Records of the stream, and how their values are decoded. `isWhole` is false where a search for a key was ended early. Throws 400 for a
  * partition that it does not have.
  */
-export async function recordsOf(
-  deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>,
-  stream: StreamRow,
-  { from, partition, limit, key }: Asked,
-  steps: number,
-) {
+export async function recordsOf(deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>, stream: StreamRow, asked: Asked, steps: number) {
   const layout = await deps.cluster.describeTopic(stream.topic)
   if (!layout) throw unavailable('the stream’s topic')
+  const { from, partition, limit } = asked
   const partitions = partitionsAsked(layout, from, partition, 'stream')
-  const chosen = key
-    ? await findByKey(deps, layout, stream.account_id, { key, partitions, from, limit })
+  const chosen = asked.key
+    ? { ...(await findByKey(deps, layout, stream.account_id, { key: asked.key, partitions, from: asked.from, limit })), spans: undefined }
     : { ...(await chooseRecords(deps, layout, partitions, from, limit, steps)), isWhole: true }
-  return { ...chosen, codec: streamCodecOf(stream, await schemasOf(deps.db, stream.id)) }
+  return { ...chosen, layout, codec: streamCodecOf(stream, await schemasOf(deps.db, stream.id)) }
 }

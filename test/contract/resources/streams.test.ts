@@ -71,6 +71,8 @@ describeAnswers(contractsOf(streamsApi), {
     getStreamRecords: [
       [200, 'with the newest records', () => client.call('GET', at('/records'))],
       [400, 'to an offset without a partition', () => client.call('GET', at('/records?offset=0'))],
+      [400, 'to a page’s edge beside another place', () => client.call('GET', at('/records?before=a&key=b'))],
+      [400, 'to what is no edge of the stream', () => client.call('GET', at('/records?after=nonsense'))],
       [
         409,
         'while the stream is being created',

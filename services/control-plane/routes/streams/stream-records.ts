@@ -2,33 +2,75 @@
 import { getStreamRecordsContract } from '../../../../shared/api/streams.ts'
 import type { StreamPlace } from '../../../../shared/api/pipelines.ts'
 import { openValueDecoder } from '../../../../shared/registry/codecs.ts'
+import type { Cluster, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { shownBytes } from '../../shown/bytes.ts'
 import { invalidRequest } from '../../service-error.ts'
+import { decodeCursor, encodeCursor } from '../../stream-data/cursor.ts'
+import type { StreamRow } from '../../store/streams.ts'
+import type { PageEdge, Spans } from '../../trace/choose-records.ts'
 import { recordsOf } from '../../trace/stream-records.ts'
 import { showPlaced } from '../../trace/trace.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 import { activeStream } from './stream-data.ts'
 
+type Asked = { before?: string | undefined; after?: string | undefined }
+/** What a page of another answer goes on from says where it is; so does each of these. */
+const PLACES = ['offset', 'timestamp', 'key', 'after'] as const
+
+/** The edge of another answer's page; undefined where none is given. Throws 400 beside another place, or for what is no edge of this stream. */
+function edgeOf({ before, after }: Asked, stream: StreamRow): PageEdge | undefined {
+  if (before !== undefined) return { before: decodeCursor(before, stream.id, stream.partitions, '/query/before') }
+  return after === undefined ? undefined : { after: decodeCursor(after, stream.id, stream.partitions, '/query/after') }
+}
+
+/** Where the records before and after these begin, each where there is something. */
+async function edgesAround(cluster: Cluster, layout: TopicLayout, streamId: string, spans: Spans) {
+  const partitions = [...layout.leaders.keys()]
+  const edge = async (side: 'low' | 'high', end: 'earliest' | 'latest') => {
+    const ends = await cluster.offsets(layout, partitions, end)
+    const isMore = [...spans].some(([each, span]) => (side === 'low' ? span.low > ends.get(each)! : span.high < ends.get(each)!))
+    return isMore
+      ? encodeCursor(
+          streamId,
+          partitions.map((each) => spans.get(each)?.[side] ?? 0n),
+        )
+      : undefined
+  }
+  const [older, newer] = await Promise.all([edge('low', 'earliest'), edge('high', 'latest')])
+  return { ...(older === undefined ? {} : { older }), ...(newer === undefined ? {} : { newer }) }
+}
+
 export const getStreamRecords = operation(getStreamRecordsContract, async (deps, caller, { params, query }) => {
   const stream = await activeStream(deps.db, caller.accountId, params.id)
   const { partition, offset, timestamp, limit, key } = query
+  const edge = query.before === undefined ? (query.after === undefined ? undefined : 'after') : 'before'
+  const other = edge && PLACES.find((each) => each !== edge && query[each] !== undefined)
+  if (other) throw invalidRequest([{ path: `/query/${other}`, message: `can’t be combined with ${edge}` }])
   if (offset !== undefined && partition === undefined)
     throw invalidRequest([{ path: '/query/partition', message: 'is required with an offset' }])
   if (offset !== undefined && timestamp !== undefined)
     throw invalidRequest([{ path: '/query/timestamp', message: 'can’t be combined with an offset' }])
   if (partition !== undefined && partition >= stream.partitions)
     throw invalidRequest([{ path: '/query/partition', message: `must be below ${stream.partitions}` }])
-  const from: StreamPlace =
+  const place: StreamPlace =
     offset !== undefined ? { offsets: { [partition!]: offset } } : timestamp !== undefined ? { timestamp } : query.from
-  const asked = { from, limit, partition, key: key === undefined ? undefined : Buffer.from(key) }
-  const { records, codec, isCut, isWhole } = await withDeadline(recordsOf(deps, stream, asked, 0), 'reading the stream')
+  const page = edgeOf(query, stream)
+  const asked = page
+    ? { from: page, limit, partition }
+    : { from: place, limit, partition, key: key === undefined ? undefined : Buffer.from(key) }
+  const read = async () => {
+    const found = await recordsOf(deps, stream, asked, 0)
+    return { ...found, edges: found.spans ? await edgesAround(deps.cluster, found.layout, stream.id, found.spans) : {} }
+  }
+  const { records, codec, isCut, isWhole, edges } = await withDeadline(read(), 'reading the stream')
   const room = shownBytes()
   const decode = codec && openValueDecoder(codec)
   return {
     status: 200,
     body: {
       records: records.map((source) => showPlaced(source, room, decode)),
+      ...edges,
       ...(isCut ? { truncated: true as const } : {}),
       ...(isWhole ? {} : { incomplete: true as const }),
     },
