@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fieldsOf } from '../../services/control-plane/registry/fields.ts'
 import { openJsonSchema } from '../../services/control-plane/registry/json-schema.ts'
 import { openRegistry } from '../../services/control-plane/registry/registry.ts'
@@ -66,9 +66,9 @@ it('a refusal says what the registry said', async () => {
 })
 
 it('a validator of a thousand deep fields is made and used in a moment', async () => {
-  const stream = { id: 'st_1', name: 'deep', format: 'json' as const, schema: FIELDS, schema_text: null }
+  const stream = { id: 'st_1', account_id: 'acc_1', name: 'deep', format: 'json' as const, schema: FIELDS, schema_text: null }
   let id = 0
-  const milliseconds = await bestOf(() => createRecordValidator()({ ...stream, schema_id: ++id }, [{}]))
+  const milliseconds = await bestOf(() => createRecordValidator(Date.now)({ ...stream, schema_id: ++id }, [{}]))
   expect(milliseconds).toBeLessThan(600)
 })
 
@@ -101,4 +101,68 @@ it('types that are referred to refuse what the registered schema refuses, in the
     ),
     { numRuns: 150 },
   )
+})
+
+describe('a schema from the registry that takes for ever', () => {
+  let streams = 0
+  const adopted = (schema: object, account_id: string) => ({
+    id: `st_${++streams}`,
+    account_id,
+    name: 'adopted',
+    format: 'json' as const,
+    schema: { a: 'any' },
+    schema_text: { text: JSON.stringify(schema), references: [] },
+    schema_id: 1,
+  })
+  const doubling = (levels: number, keyword: string) =>
+    Object.fromEntries(
+      Array.from({ length: levels }, (_, at) => {
+        const next = { $ref: `#/definitions/d${at + 1}` }
+        return [`d${at}`, at === levels - 1 ? { type: 'string' } : { [keyword]: [next, next] }]
+      }),
+    )
+  const BOMBS = {
+    'a backtracking pattern': [{ properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(60)}b` }],
+    'alternatives that double': [{ definitions: doubling(60, 'anyOf'), properties: { a: { $ref: '#/definitions/d0' } } }, { a: 1 }],
+    'unique items of a long array': [
+      { properties: { a: { uniqueItems: true } } },
+      { a: Array.from({ length: 100_000 }, (_, each) => ({ each })) },
+    ],
+  } as const
+
+  it.each(Object.entries(BOMBS))('is ended, and its account waits: %s', async (_name, [schema, record]) => {
+    let at = 1_000_000
+    const validate = createRecordValidator(() => at)
+    const from = performance.now()
+    await expect(validate(adopted(schema, 'acc_1'), [{ a: 'a' }, record])).rejects.toThrow('took more than 1000 ms')
+    expect(performance.now() - from).toBeLessThan(4000)
+    const again = performance.now()
+    await expect(validate(adopted(schema, 'acc_1'), [{ a: 'a' }])).rejects.toMatchObject({ code: 'rate_limit_exceeded', status: 429 })
+    expect(performance.now() - again).toBeLessThan(100)
+    await validate(adopted({ properties: { a: { type: 'string' } } }, 'acc_2'), [{ a: 'b' }])
+    at += 31_000
+    await validate(adopted({ properties: { a: { type: 'string' } } }, 'acc_1'), [{ a: 'b' }])
+  })
+
+  it('is refused when compiling it does, once', () => {
+    const definitions = Object.fromEntries(
+      Array.from({ length: 3000 }, (_, at) => [
+        `d${at}`,
+        { properties: Object.fromEntries(Array.from({ length: 60 }, (_, f) => [`f${f}`, { type: 'string', pattern: `^${f}` }])) },
+      ]),
+    )
+    const properties = Object.fromEntries(
+      Array.from({ length: 900 }, (_, at) => [
+        `p${at}`,
+        { anyOf: Object.keys(definitions).map((each) => ({ $ref: `#/definitions/${each}` })) },
+      ]),
+    )
+    const schema = { text: JSON.stringify({ definitions, properties }), references: [] }
+    const from = performance.now()
+    expect(() => fieldsOf('json', schema)).toThrow('takes more than 1000 ms')
+    expect(performance.now() - from).toBeLessThan(4000)
+    const again = performance.now()
+    expect(() => fieldsOf('json', schema)).toThrow('takes more than 1000 ms')
+    expect(performance.now() - again).toBeLessThan(500)
+  })
 })

@@ -1,17 +1,37 @@
 /** Compiles JSON Schemas of every draft that Ajv knows, with the schemas they refer to. */
+import { createHash } from 'node:crypto'
 import Ajv, { type ValidateFunction } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
+import { runBounded, TookTooLong } from '../bounded-work.ts'
+import { openKept } from '../kept.ts'
 
 const OPTIONS = { strict: false, strictNumbers: true, allErrors: true, ownProperties: true } as const
 
+/** A thousand fields take about a tenth of it. */
+const COMPILE_MS_MAX = 1000
+/** Schemas that took too long, so that each holds the main thread once; by the hash of their text. */
+const refused = openKept<string, TookTooLong>(1000)
+
 /**
- * Returns the validator of a schema. Finds other schemas by their own id, or by the reference's name. Throws an Error that says why the
+ * Returns the validator of a schema. Throws TookTooLong for one that needs more than a second. Finds other schemas by their own id, or by the reference's name. Throws an Error that says why the
  * schema can't be used.
  */
-export function openJsonSchema({ text, references }: SchemaText): ValidateFunction {
+export function openJsonSchema(schema: SchemaText): ValidateFunction {
+  const key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
+  const known = refused.get(key)
+  if (known) throw known
+  try {
+    return runBounded(() => compiled(schema), COMPILE_MS_MAX)
+  } catch (error) {
+    if (error instanceof TookTooLong) refused.set(key, error)
+    throw error
+  }
+}
+
+function compiled({ text, references }: SchemaText): ValidateFunction {
   const root = parsed(text)
   const draft = String(root.$schema ?? '')
   // Inlined, the code of a shared type would be repeated at each place; a schema with references of its own is left as it is.

@@ -1,15 +1,20 @@
 /** Validates records against their stream's schema; faults name index and field. Schemas are compiled once. */
 import type { ErrorObject, ValidateFunction } from 'ajv'
-import { invalidRequest, type Detail } from '../service-error.ts'
+import { invalidRequest, ServiceError, type Detail } from '../service-error.ts'
 import { pointer } from '../middleware/validate.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
 import type { Schemed } from '../../../shared/model/schema-text.ts'
+import { runBounded, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
 import { turns } from '../turns.ts'
 import { openJsonSchema } from '../registry/json-schema.ts'
 
 const COMPILED_MAX = 1000
+/** How long so many records may take by a schema from the registry: `pattern` and `anyOf` can take for ever. */
+const [CHECKED_AT_ONCE, CHECK_MS_MAX] = [8, 1000]
+/** How long an account whose records took longer waits before the next ones are checked. */
+const PAUSE_MS = 30_000
 const TOO_LARGE = 'is too large for a number (about 1.8e308 at most); use a field of type string to keep it'
 
 /** What a pointer of the validator names. */
@@ -60,13 +65,24 @@ function lossyNumbers(record: unknown, open: string[] | undefined, root: string)
   return details
 }
 
-type Validated = Schemed & { id: string; schema_id: number | null }
+type Validated = Schemed & { id: string; account_id: string; schema_id: number | null }
 
 /** What a record must be. In other formats than JSON integers have 64 bits, and the encoder checks their digits. */
 const recordSchemaOf = ({ name, format, schema }: Validated) =>
   jsonSchemaOf(name, schema, format === 'json' ? undefined : { integer: { type: 'integer', minimum: -(2 ** 63), maximum: 2 ** 63 } })
 
-export function createRecordValidator() {
+/** Its schema is what to change: the same records would take as long again. */
+const checkedLater = (ms: number) =>
+  new ServiceError(
+    'rate_limit_exceeded',
+    `checking records by the stream's schema took more than ${CHECK_MS_MAX} ms; simplify the schema`,
+    {
+      headers: { 'Retry-After': String(Math.ceil(ms / 1000)) },
+    },
+  )
+
+export function createRecordValidator(now: () => number) {
+  const paused = openKept<string, number>(COMPILED_MAX)
   const compiled = openKept<string, ValidateFunction>(COMPILED_MAX)
   function validatorOf(stream: Validated): ValidateFunction {
     // A stream's schema may change, and its schema id with it.
@@ -83,10 +99,12 @@ export function createRecordValidator() {
   return async (stream: Validated, records: unknown[]): Promise<void> => {
     // A non-JSON schema from the registry is enforced when values are encoded; the fields known here are less precise.
     if (stream.format !== 'json' && stream.schema_text) return
+    const pausedUntil = paused.get(stream.account_id) ?? 0
+    if (pausedUntil > now()) throw checkedLater(pausedUntil - now())
     const validate = validatorOf(stream)
     const open = openFieldsOf(stream)
     const details: Detail[] = []
-    await turns(records.length, (index) => {
+    const check = (index: number): boolean => {
       const record = records[index]
       try {
         if (validate(record)) {
@@ -97,7 +115,24 @@ export function createRecordValidator() {
         details.push({ path: `/records/${index}`, message: 'is nested too deeply' })
       }
       return details.length < LIMITS.details_max
-    })
+    }
+    const checkSome = (from: number): boolean => {
+      const end = Math.min(records.length, from + CHECKED_AT_ONCE)
+      for (let index = from; index < end; index++) if (!check(index)) return false
+      return true
+    }
+    try {
+      // The service's own schemas cost what the record has bytes.
+      if (stream.schema_text)
+        await turns(Math.ceil(records.length / CHECKED_AT_ONCE), (turn) =>
+          runBounded(() => checkSome(turn * CHECKED_AT_ONCE), CHECK_MS_MAX),
+        )
+      else await turns(records.length, check)
+    } catch (error) {
+      if (!(error instanceof TookTooLong)) throw error
+      paused.set(stream.account_id, now() + PAUSE_MS)
+      throw checkedLater(PAUSE_MS)
+    }
     if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
   }
 }
