@@ -166,6 +166,34 @@ describe('emit', () => {
 })
 
 describe('a config', () => {
+  it('is refused where its condition can never be true or false', async () => {
+    const refused = {
+      'value.a + 1': 'a sum',
+      '-value.a': 'a number',
+      'size(value.a)': 'a number',
+      'value.time.getHours()': 'a number',
+      '"true"': 'a constant string',
+      '[value.a > 1]': 'a list',
+      'value.a.filter(x, x > 1)': 'a list',
+      '{"a": true}': 'a map',
+      'string(value.a)': 'a text',
+      'value.a ? value.b.trim() : 1': 'a text',
+      'optional.of(true)': 'an optional',
+    }
+    for (const [filter, what] of Object.entries(refused))
+      expect(await openRefused({ filter })).toContain(`config.filter must give true or false, and always gives ${what}`)
+    for (const filter of [
+      'value',
+      'true',
+      'value.a',
+      'value.a ? true : 1',
+      'bool(value.a)',
+      'optional.of(true).orValue(false)',
+      'math.isNaN(1.0)',
+    ])
+      await open({ filter })
+  })
+
   it('is refused with the line and column of what is wrong', async () => {
     expect(await openRefused({ filter: 'value.a >\n  valu.b' })).toContain('config.filter: 2:3: valu is not known here')
     expect(await openRefused({ set: { a: 'value.b ++ 1' } })).toContain('config.set.a: 1:10: unexpected +')

@@ -3,7 +3,7 @@ import { Config, Items, Kind, Members, Record, Segment, Writer, emit, findMember
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
 import { look, result } from './evaluate'
 import { itemsOf, putJson } from './json'
-import { holds } from './holds'
+import { holds, notACondition } from './holds'
 import { Node } from './node'
 import { allowRoots, compile, problem } from './parser'
 import { K, Value, isTooMuch, stringOf, tooMuch, typeNameOf } from './value'
@@ -41,7 +41,13 @@ export function init(config: Config): void {
   outputs = []
   allowRoots()
   const filter = config.get('filter')
-  if (filter.kind != Kind.Missing) condition = compiled(config, 'config.filter', filter.start, filter.end)
+  if (filter.kind != Kind.Missing) {
+    condition = compiled(config, 'config.filter', filter.start, filter.end)
+    if (condition !== null && problem.length == 0) {
+      const why = notACondition(condition!)
+      if (why.length > 0) config.refuse('config.filter' + why)
+    }
+  }
   const set = config.get('set')
   if (set.kind == Kind.Object) readAssignments(config, set.start, set.end)
   else if (set.kind != Kind.Missing) config.refuse('config.set must be an object of field: expression')

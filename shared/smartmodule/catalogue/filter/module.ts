@@ -1,6 +1,6 @@
 /** dps/filter: keeps the records whose field satisfies the configured comparison, or for which an expression (CEL) is true. */
 import { compareNumbers, Config, Kind, Path, Record, Slice, kindAt, numberOf, skipChecked, skipSpace, textOf, unescape } from 'dps'
-import { holds } from '../cel/holds'
+import { holds, notACondition } from '../cel/holds'
 import { Node } from '../cel/node'
 import { allowRoots, compile, problem } from '../cel/parser'
 
@@ -59,7 +59,8 @@ export function init(config: Config): void {
     const shown = config.text('expression')
     allowRoots()
     expression = compile(shown, true)
-    if (problem.length > 0) config.refuse('config.expression: ' + problem)
+    const why = problem.length > 0 ? ': ' + problem : notACondition(expression!)
+    if (why.length > 0) config.refuse('config.expression' + why)
     const others = config.get('field').kind != Kind.Missing || config.get('operator').kind != Kind.Missing || config.get('value').kind != Kind.Missing
     if (others) config.refuse('config.expression stands alone: leave field, operator and value out')
     return
