@@ -36,6 +36,8 @@ export type Method = {
   body: { schema: JsonSchema; required: boolean } | undefined
   /** Of its successes that have a body. */
   replies: JsonSchema[]
+  /** A list of pages that follow each other by cursors: the member that holds a page's items, and their schema. */
+  pages: { member: string; item: JsonSchema } | undefined
   /** Some success has none. */
   mayBeEmpty: boolean
   /** By the event's name, that of its data's schema. */
@@ -67,6 +69,14 @@ function nameOf(id: string, noun: string): string {
   return short === '' ? id : short
 }
 
+/** What a list's page holds, where its answer says how to go on. */
+function pagesOf(query: readonly Parameter[], replies: readonly JsonSchema[], schemas: Record<string, JsonSchema>): Method['pages'] {
+  const properties = schemas[replies[0]?.$ref?.split('/').at(-1) ?? '']?.properties
+  if (!properties?.next_cursor || !query.some(({ name }) => name === 'cursor')) return undefined
+  const found = Object.entries(properties).find(([, { type }]) => type === 'array')
+  return found?.[1].items ? { member: found[0], item: found[1].items } : undefined
+}
+
 export type Api = { methods: Method[]; schemas: Record<string, JsonSchema> }
 
 /** Everything that a client has. Throws for an operation of a resource that has no name here. */
@@ -85,13 +95,16 @@ export function describeApi(): Api {
     if (!found) throw new Error(`${contract.id} is not in the document`)
     const body = found.requestBody?.content['application/json']
     const successes = Object.entries(found.responses).filter(([status]) => status.startsWith('2'))
+    const query = found.parameters.filter((each) => each.in === 'query')
+    const replies = successes.flatMap(([, { content }]) => content?.['application/json']?.schema ?? [])
     return {
       resource,
       name: nameOf(contract.id, noun),
       contract,
-      query: found.parameters.filter((each) => each.in === 'query'),
+      query,
       body: body && { schema: body.schema, required: found.requestBody!.required },
-      replies: successes.flatMap(([, { content }]) => content?.['application/json']?.schema ?? []),
+      replies,
+      pages: pagesOf(query, replies, document.components.schemas),
       mayBeEmpty: successes.some(([, { content }]) => !content),
       events:
         contract.events && Object.fromEntries(Object.entries(contract.events).map(([name, schema]) => [name, String(schema.meta()?.id)])),

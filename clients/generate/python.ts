@@ -139,6 +139,21 @@ function callOf(method: Method): string {
 `
 }
 
+/** All items of a list, beside its pages. */
+function allOf(method: Method): string[] {
+  const { pages, name } = method
+  if (!pages) return []
+  const paths = pathNames(method.contract.path).map(word)
+  const query = method.query.filter((each) => !['page', 'cursor', 'page_size'].includes(each.name))
+  const given = [...paths, ...query.map((each) => `${word(each.name)}=${word(each.name)}`), 'page_size=PAGE_SIZE', 'cursor=cursor']
+  return [
+    `    def ${snake(name.replace(/^list/, 'all'))}(${signatureOf({ ...method, query }, [])}) -> Iterator[${typeOf(pages.item, 'types.')}]:
+        """Every item of \`${snake(name)}\`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.${snake(name)}(${given.join(', ')}), ${JSON.stringify(pages.member)})
+`,
+  ]
+}
+
 function listenOf(method: Method): string {
   const hasReply = method.replies.length > 0
   const name = hasReply ? method.name.replace(/^get/, 'follow') : method.name
@@ -155,6 +170,7 @@ export function resourcesModule({ methods }: Api): string {
   const classes = [...byResource].map(([resource, own]) => {
     const members = own.flatMap((method) => [
       ...(method.events && method.replies.length === 0 ? [] : [callOf(method)]),
+      ...allOf(method),
       ...(method.events ? [listenOf(method)] : []),
     ])
     return `class ${pascal(resource)}:
@@ -169,6 +185,7 @@ from collections.abc import Iterator
 from typing import Any, List, Literal, Union, cast
 
 from .._events import Event, listen
+from .._pages import PAGE_SIZE, all_of
 from .._transport import Transport, segment
 from . import types
 

@@ -92,6 +92,22 @@ function callOf(method: Method): string {
   return `/** ${contract.summary}. */\n${name}: (${parameters.join(', ')}) => ${call},`
 }
 
+/** All items of a list, beside its pages. */
+function allOf(method: Method): string[] {
+  const { pages, contract, name, replies } = method
+  if (!pages) return []
+  const type = queryTypeName(method)
+  const parameters = [
+    ...pathParameters(contract.path).map((each) => `${camel(each)}: string`),
+    `query: Omit<${type}, 'page' | 'cursor'> = {}`,
+    'options: RequestOptions = {}',
+  ]
+  const call = `call<${typeOf(replies[0]!, 'T.')}>('GET', ${pathText(contract.path)}, { query: { page_size: PAGE_SIZE, ...query, cursor }, ...options })`
+  return [
+    `/** Every item of \`${name}\`; fetches pages as they are needed. */\n${name.replace(/^list/, 'all')}: (${parameters.join(', ')}) => allOf((cursor) => ${call}, (page) => page.${pages.member}),`,
+  ]
+}
+
 function listenOf(method: Method, hasReply: boolean): string {
   const { contract, events = {}, name } = method
   const data = Object.entries(events).map(([event, schema]) => `${event}: T.${schema}`)
@@ -111,6 +127,7 @@ export function resourcesFile({ methods }: Api): string {
   const resources = [...byResource].map(([resource, own]) => {
     const members = own.flatMap((method) => [
       ...(method.events && method.replies.length === 0 ? [] : [callOf(method)]),
+      ...allOf(method),
       ...(method.events ? [listenOf(method, method.replies.length > 0)] : []),
     ])
     return `${resource}: {\n${members.join('\n')}\n},`
@@ -118,6 +135,7 @@ export function resourcesFile({ methods }: Api): string {
   const queries = methods.filter(({ query }) => query.length > 0).map(queryType)
   return `${HEADER}/** Every operation of the service, by resource. */
 import { listen, type ListenOptions } from '../core/events.ts'
+import { allOf, PAGE_SIZE } from '../core/pages.ts'
 import { segment, type CallOptions, type Transport } from '../core/transport.ts'
 import type * as T from './types.ts'
 

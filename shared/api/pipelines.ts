@@ -301,6 +301,7 @@ export const getPipelineStatusContract = contract({
       status: Status,
       status_reason: z.string().nullable(),
       desired: z.string(),
+      has_canary: z.boolean().describe('There is one at `GET /pipelines/{id}/canary`'),
       revision: z.number().int(),
       lag: z.number().int(),
       records_per_second: z.number(),

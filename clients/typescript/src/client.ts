@@ -1,5 +1,4 @@
 /** The client: every operation of the service by resource, and what takes several requests. */
-import { allOf, type ListPage } from './core/pages.ts'
 import { pause } from './core/pause.ts'
 import { createTransport, type ClientOptions } from './core/transport.ts'
 import { createResources, type RequestOptions } from './generated/resources.ts'
@@ -17,7 +16,6 @@ const JOB_TIMEOUT_MS = 600_000
 const JOB_LOOK_MS = 500
 const JOB_LOOK_MAX_MS = 5000
 const ENDED = new Set(['finished', 'failed', 'cancelled'])
-const page_size = 100
 const DATA_PAGE = 1000
 
 export type Client = ReturnType<typeof createClient>
@@ -26,42 +24,10 @@ export type Client = ReturnType<typeof createClient>
 export function createClient(options: ClientOptions) {
   const transport = createTransport(options)
   const api = createResources(transport)
-  /** All items of a list; fetches pages as they are needed. */
-  const everyOf =
-    <Page extends ListPage, Item>(
-      list: (cursor: string | undefined, own: RequestOptions) => Promise<Page>,
-      items: (page: Page) => readonly Item[],
-    ) =>
-    (own: RequestOptions = {}) =>
-      allOf((cursor) => list(cursor, own), items)
   return {
     ...api,
-    pipelines: {
-      ...api.pipelines,
-      all: everyOf(
-        (cursor, own) => api.pipelines.list({ page_size, cursor }, own),
-        (page) => page.pipelines,
-      ),
-      /** All dead letters of a pipeline, or those that the query names. */
-      allDeadLetters: (id: string, own: RequestOptions = {}, query: Parameters<typeof api.pipelines.listDeadLetters>[1] = {}) =>
-        allOf(
-          (cursor) => api.pipelines.listDeadLetters(id, { page_size, ...query, cursor }, own),
-          (page) => page.dead_letters,
-        ),
-    },
-    smartmodules: {
-      ...api.smartmodules,
-      all: everyOf(
-        (cursor, own) => api.smartmodules.list({ page_size, cursor }, own),
-        (page) => page.modules,
-      ),
-    },
     streams: {
       ...api.streams,
-      all: everyOf(
-        (cursor, own) => api.streams.list({ page_size, cursor }, own),
-        (page) => page.streams,
-      ),
       /** All records of a stream, those of a partition in their order; ends at the stream's end. */
       records: (id: string, own: RequestOptions = {}): AsyncGenerator<unknown, void, void> => recordsOf(id, own),
       /** Writes records of any number; each request of them is written once, or not at all. */
@@ -71,26 +37,8 @@ export function createClient(options: ClientOptions) {
       writeLines: (id: string, lines: AsyncIterable<string>, own: WriteOptions = {}): Promise<Written> =>
         writeLines(transport, id, lines, own),
     },
-    secrets: {
-      ...api.secrets,
-      all: everyOf(
-        (cursor, own) => api.secrets.list({ page_size, cursor }, own),
-        (page) => page.secrets,
-      ),
-    },
-    keys: {
-      ...api.keys,
-      all: everyOf(
-        (cursor, own) => api.keys.list({ page_size, cursor }, own),
-        (page) => page.keys,
-      ),
-    },
     jobs: {
       ...api.jobs,
-      all: everyOf(
-        (cursor, own) => api.jobs.list({ page_size, cursor }, own),
-        (page) => page.jobs,
-      ),
       /** Waits until the job has ended, however it ends. Throws an Error after the timeout; the job goes on. */
       wait: (id: string, own: WaitOptions = {}): Promise<Job> => waitForJob(id, own),
     },

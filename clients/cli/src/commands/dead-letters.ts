@@ -32,7 +32,7 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     .action(async (given: string, { status: asked }: { status?: (typeof STATUSES)[number] }, command: Command) => {
       const context = contextOf(io, command)
       const letters = await collect(
-        context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given), {}, asked === undefined ? {} : { status: asked }),
+        context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given), asked === undefined ? {} : { status: asked }),
       )
       context.out.many(letters, {
         id: ({ id }) => id,

@@ -11,28 +11,13 @@ from ._generated import resources, types
 from ._transport import Transport
 from ._writing import RECORDS_MAX, Written, write_records
 
-PAGE_SIZE = 100
 DATA_PAGE = 1000
 # 15 to 30 seconds where the service can't be reached: longer than a control plane takes to start.
 RETRIES_MAX = 8
 ENDED = ("finished", "failed", "cancelled")
 
 
-def _all(fetch: Callable[[str | None], Any], member: str) -> Iterator[Any]:
-    cursor: str | None = None
-    while True:
-        page = fetch(cursor)
-        yield from page[member]
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
-
-
 class Streams(resources.Streams):
-    def all(self) -> Iterator[types.StreamItem]:
-        """All streams; fetches pages as they are needed."""
-        return _all(lambda cursor: self.list(page_size=PAGE_SIZE, cursor=cursor), "streams")
-
     def records(self, stream_id: str) -> Iterator[Any]:
         """All records of a stream, those of a partition in their order; ends at the stream's end."""
         cursor: str | None = None
@@ -59,16 +44,6 @@ class Streams(resources.Streams):
         return write_records(self._transport, stream_id, records, records_max, key_prefix, on_progress)
 
 
-class Pipelines(resources.Pipelines):
-    def all(self) -> Iterator[types.PipelineItem]:
-        """All pipelines."""
-        return _all(lambda cursor: self.list(page_size=PAGE_SIZE, cursor=cursor), "pipelines")
-
-    def all_dead_letters(self, pipeline_id: str) -> Iterator[types.DeadLetter]:
-        """All dead letters of a pipeline."""
-        return _all(lambda cursor: self.list_dead_letters(pipeline_id, page_size=PAGE_SIZE, cursor=cursor), "dead_letters")
-
-
 class Jobs(resources.Jobs):
     def wait(self, job_id: str, *, timeout: float = 600.0, on_progress: Callable[[types.Job], None] | None = None) -> types.Job:
         """Waits until the job has ended, however it ends. Raises TimeoutError; the job goes on."""
@@ -90,7 +65,6 @@ class Client(resources.Resources):
     """A client of one API key. It keeps a token, and may be used by any number of threads."""
 
     jobs: Jobs
-    pipelines: Pipelines
     streams: Streams
 
     def __init__(self, url: str, api_key: str, api_secret: str, *, retries_max: int = RETRIES_MAX, timeout: float = 30.0) -> None:
@@ -98,7 +72,6 @@ class Client(resources.Resources):
         super().__init__(self._transport)
         # With what takes several requests.
         self.jobs = Jobs(self._transport)
-        self.pipelines = Pipelines(self._transport)
         self.streams = Streams(self._transport)
 
     def close(self) -> None:

@@ -1,5 +1,8 @@
 /** Lists and data as async iterators: pages are fetched as they are needed. */
 
+/** How many items a page has. */
+export const PAGE_SIZE = 100
+
 /** A page of a list, and where the next one begins. */
 export type ListPage = { next_cursor?: string | undefined }
 

@@ -1,6 +1,7 @@
 // Generated from the contracts in shared/api by `make clients`. Changes belong there.
 /** Every operation of the service, by resource. */
 import { listen, type ListenOptions } from '../core/events.ts'
+import { allOf, PAGE_SIZE } from '../core/pages.ts'
 import { segment, type CallOptions, type Transport } from '../core/transport.ts'
 import type * as T from './types.ts'
 
@@ -87,6 +88,8 @@ export type StreamsGetRecordsQuery = {
   partition?: number
   offset?: number
   key?: string
+  before?: string
+  after?: string
   limit?: number
 }
 
@@ -103,6 +106,12 @@ export function createResources(transport: Transport) {
     keys: {
       /** List API keys. */
       list: (query: KeysListQuery = {}, options: RequestOptions = {}) => call<T.ListKeysResponse>('GET', '/keys', { query, ...options }),
+      /** Every item of `list`; fetches pages as they are needed. */
+      all: (query: Omit<KeysListQuery, 'page' | 'cursor'> = {}, options: RequestOptions = {}) =>
+        allOf(
+          (cursor) => call<T.ListKeysResponse>('GET', '/keys', { query: { page_size: PAGE_SIZE, ...query, cursor }, ...options }),
+          (page) => page.keys,
+        ),
       /** Create an API key; its secret is shown only in this response. */
       create: (body: T.CreateKeyRequest, options: RequestOptions = {}) => call<T.CreateKeyResponse>('POST', '/keys', { body, ...options }),
       /** Revoke an API key and its tokens. */
@@ -111,11 +120,24 @@ export function createResources(transport: Transport) {
     audit: {
       /** Who changed what, when and from where, with resources of every kind, whatever other scopes the caller has; the newest first. */
       list: (query: AuditListQuery = {}, options: RequestOptions = {}) => call<T.ListAuditResponse>('GET', '/audit', { query, ...options }),
+      /** Every item of `list`; fetches pages as they are needed. */
+      all: (query: Omit<AuditListQuery, 'page' | 'cursor'> = {}, options: RequestOptions = {}) =>
+        allOf(
+          (cursor) => call<T.ListAuditResponse>('GET', '/audit', { query: { page_size: PAGE_SIZE, ...query, cursor }, ...options }),
+          (page) => page.entries,
+        ),
     },
     smartmodules: {
       /** List SmartModules, including the built-in ones. */
       list: (query: SmartmodulesListQuery = {}, options: RequestOptions = {}) =>
         call<T.ListSmartModulesResponse>('GET', '/smartmodules', { query, ...options }),
+      /** Every item of `list`; fetches pages as they are needed. */
+      all: (query: Omit<SmartmodulesListQuery, 'page' | 'cursor'> = {}, options: RequestOptions = {}) =>
+        allOf(
+          (cursor) =>
+            call<T.ListSmartModulesResponse>('GET', '/smartmodules', { query: { page_size: PAGE_SIZE, ...query, cursor }, ...options }),
+          (page) => page.modules,
+        ),
       /** Compile a source without deploying it; says line and column of what is wrong. */
       compile: (body: T.CompileSmartModuleRequest, options: RequestOptions = {}) =>
         call<T.CompileSmartModuleResponse>('POST', '/smartmodules/compile', { body, ...options }),
@@ -131,6 +153,16 @@ export function createResources(transport: Transport) {
       /** List the versions of a SmartModule, the newest first. */
       listVersions: (id: string, query: SmartmodulesListVersionsQuery = {}, options: RequestOptions = {}) =>
         call<T.ListSmartModuleVersionsResponse>('GET', `/smartmodules/${segment(id)}/versions`, { query, ...options }),
+      /** Every item of `listVersions`; fetches pages as they are needed. */
+      allVersions: (id: string, query: Omit<SmartmodulesListVersionsQuery, 'page' | 'cursor'> = {}, options: RequestOptions = {}) =>
+        allOf(
+          (cursor) =>
+            call<T.ListSmartModuleVersionsResponse>('GET', `/smartmodules/${segment(id)}/versions`, {
+              query: { page_size: PAGE_SIZE, ...query, cursor },
+              ...options,
+            }),
+          (page) => page.versions,
+        ),
       /** Get one version of a SmartModule, with its source, or its binary. */
       getVersion: (id: string, version: string, query: SmartmodulesGetVersionQuery = {}, options: RequestOptions = {}) =>
         call<T.GetSmartModuleVersionResponse>('GET', `/smartmodules/${segment(id)}/versions/${segment(version)}`, { query, ...options }),
@@ -185,6 +217,12 @@ export function createResources(transport: Transport) {
       /** List pipelines. */
       list: (query: PipelinesListQuery = {}, options: RequestOptions = {}) =>
         call<T.ListPipelinesResponse>('GET', '/pipelines', { query, ...options }),
+      /** Every item of `list`; fetches pages as they are needed. */
+      all: (query: Omit<PipelinesListQuery, 'page' | 'cursor'> = {}, options: RequestOptions = {}) =>
+        allOf(
+          (cursor) => call<T.ListPipelinesResponse>('GET', '/pipelines', { query: { page_size: PAGE_SIZE, ...query, cursor }, ...options }),
+          (page) => page.pipelines,
+        ),
       /** Create a pipeline and, unless autostart is false, start it. */
       create: (body: T.PipelineRequest, query: PipelinesCreateQuery = {}, options: RequestOptions = {}) =>
         call<T.CreatePipelineResponse>('POST', '/pipelines', { query, body, isIdempotent: true, ...options }),
@@ -259,6 +297,16 @@ export function createResources(transport: Transport) {
       /** List the dead letters of a pipeline. */
       listDeadLetters: (id: string, query: PipelinesListDeadLettersQuery = {}, options: RequestOptions = {}) =>
         call<T.ListDeadLettersResponse>('GET', `/pipelines/${segment(id)}/dead-letters`, { query, ...options }),
+      /** Every item of `listDeadLetters`; fetches pages as they are needed. */
+      allDeadLetters: (id: string, query: Omit<PipelinesListDeadLettersQuery, 'page' | 'cursor'> = {}, options: RequestOptions = {}) =>
+        allOf(
+          (cursor) =>
+            call<T.ListDeadLettersResponse>('GET', `/pipelines/${segment(id)}/dead-letters`, {
+              query: { page_size: PAGE_SIZE, ...query, cursor },
+              ...options,
+            }),
+          (page) => page.dead_letters,
+        ),
       /** Run dead letters through the whole chain of the current revision again: selected by id, by filter, or all that are pending. */
       redriveDeadLetters: (id: string, body?: T.RedriveRequest, options: RequestOptions = {}) =>
         call<T.RedriveDeadLetters200Response | T.RedriveDeadLetters202Response>('POST', `/pipelines/${segment(id)}/dead-letters/redrive`, {
@@ -279,6 +327,12 @@ export function createResources(transport: Transport) {
     jobs: {
       /** List jobs. */
       list: (query: JobsListQuery = {}, options: RequestOptions = {}) => call<T.ListJobsResponse>('GET', '/jobs', { query, ...options }),
+      /** Every item of `list`; fetches pages as they are needed. */
+      all: (query: Omit<JobsListQuery, 'page' | 'cursor'> = {}, options: RequestOptions = {}) =>
+        allOf(
+          (cursor) => call<T.ListJobsResponse>('GET', '/jobs', { query: { page_size: PAGE_SIZE, ...query, cursor }, ...options }),
+          (page) => page.jobs,
+        ),
       /** Get one job. */
       get: (id: string, options: RequestOptions = {}) => call<T.Job>('GET', `/jobs/${segment(id)}`, { ...options }),
       /** Cancel a job after its current round; what it has committed is kept. */
@@ -298,6 +352,12 @@ export function createResources(transport: Transport) {
       /** List members. */
       list: (query: MembersListQuery = {}, options: RequestOptions = {}) =>
         call<T.ListMembersResponse>('GET', '/members', { query, ...options }),
+      /** Every item of `list`; fetches pages as they are needed. */
+      all: (query: Omit<MembersListQuery, 'page' | 'cursor'> = {}, options: RequestOptions = {}) =>
+        allOf(
+          (cursor) => call<T.ListMembersResponse>('GET', '/members', { query: { page_size: PAGE_SIZE, ...query, cursor }, ...options }),
+          (page) => page.members,
+        ),
       /** Invite a member; the invitation’s token is shown only in this response. */
       create: (body: T.CreateMemberRequest, options: RequestOptions = {}) =>
         call<T.CreateMemberResponse>('POST', '/members', { body, ...options }),
@@ -316,6 +376,12 @@ export function createResources(transport: Transport) {
       /** List secrets, without their values. */
       list: (query: SecretsListQuery = {}, options: RequestOptions = {}) =>
         call<T.ListSecretsResponse>('GET', '/secrets', { query, ...options }),
+      /** Every item of `list`; fetches pages as they are needed. */
+      all: (query: Omit<SecretsListQuery, 'page' | 'cursor'> = {}, options: RequestOptions = {}) =>
+        allOf(
+          (cursor) => call<T.ListSecretsResponse>('GET', '/secrets', { query: { page_size: PAGE_SIZE, ...query, cursor }, ...options }),
+          (page) => page.secrets,
+        ),
       /** Store a secret; its value is never shown again. */
       create: (body: T.CreateSecretRequest, options: RequestOptions = {}) =>
         call<T.Secret>('POST', '/secrets', { body, isIdempotent: true, ...options }),
@@ -331,6 +397,12 @@ export function createResources(transport: Transport) {
       /** List streams. */
       list: (query: StreamsListQuery = {}, options: RequestOptions = {}) =>
         call<T.ListStreamsResponse>('GET', '/streams', { query, ...options }),
+      /** Every item of `list`; fetches pages as they are needed. */
+      all: (query: Omit<StreamsListQuery, 'page' | 'cursor'> = {}, options: RequestOptions = {}) =>
+        allOf(
+          (cursor) => call<T.ListStreamsResponse>('GET', '/streams', { query: { page_size: PAGE_SIZE, ...query, cursor }, ...options }),
+          (page) => page.streams,
+        ),
       /** Create a stream: a Kafka topic, new or adopted, with a registered schema. */
       create: (body: T.StreamRequest, options: RequestOptions = {}) =>
         call<T.CreateStreamResponse>('POST', '/streams', { body, isIdempotent: true, ...options }),

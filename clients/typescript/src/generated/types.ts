@@ -440,6 +440,7 @@ export type GetPipelineStatusResponse = {
   status: PipelineStatus
   status_reason: string | null
   desired: string
+  /** There is one at `GET /pipelines/{id}/canary` */ has_canary: boolean
   revision: number
   lag: number
   records_per_second: number
@@ -488,6 +489,8 @@ export type GetStreamDataResponse = {
 
 export type GetStreamRecordsResponse = {
   records: { partition: number; offset: number; record: TraceRecord }[]
+  /** Present where the stream has something before these records: `before` of the next request */ older?: string
+  /** Present where the stream has something behind these records: `after` of the next request */ newer?: string
   /** There are fewer records than requested, because they reached a size limit */ truncated?: true
   /** The search for the key took too long and was ended: give a partition, an offset or a time to search elsewhere */ incomplete?: true
 }

@@ -1,4 +1,5 @@
 /** Reads, deletes and controls pipelines. */
+import { findCanary } from '../../store/canaries.ts'
 import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { chainRate } from '../../../../shared/model/observed.ts'
 import {
@@ -75,7 +76,7 @@ export const getPipelineOperation = operation(getPipelineContract, async (deps, 
 
 export const getPipelineStatus = operation(getPipelineStatusContract, async (deps, caller, { params }) => {
   const row = await getPipeline(deps, caller, params.id)
-  const observed = await listObserved(deps.db, row.id)
+  const [observed, canary] = await Promise.all([listObserved(deps.db, row.id), findCanary(deps.db, row.id)])
   const tasks = observed.map(({ pipeline_id: _id, attempt: _attempt, ...task }) => task)
   // From Kafka, as in `/offsets` and `/metrics`; from the tasks' last reports while Kafka is unreachable.
   const lags = await readOffsets(deps, row).catch(() => tasks.flatMap(({ partitions }) => partitions))
@@ -86,6 +87,7 @@ export const getPipelineStatus = operation(getPipelineStatusContract, async (dep
       status: row.status,
       status_reason: row.status_reason,
       desired: row.desired,
+      has_canary: canary !== undefined,
       revision: row.revision,
       lag: lags.reduce((sum, { lag }) => sum + Number(lag), 0),
       records_per_second: chainRate(tasks),

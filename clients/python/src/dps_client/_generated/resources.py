@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, List, Literal, Union, cast
 
 from .._events import Event, listen
+from .._pages import PAGE_SIZE, all_of
 from .._transport import Transport, segment
 from . import types
 
@@ -27,6 +28,10 @@ class Keys:
         """List API keys."""
         return cast("types.ListKeysResponse", self._transport.call("GET", "/keys", query={"page": page, "page_size": page_size, "name": name, "sort": sort, "cursor": cursor}))
 
+    def all(self, *, name: Union[str, None] = None, sort: Union[types.ListSort, None] = None) -> Iterator[types.ApiKey]:
+        """Every item of `list`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.list(name=name, sort=sort, page_size=PAGE_SIZE, cursor=cursor), "keys")
+
     def create(self, body: types.CreateKeyRequest) -> types.CreateKeyResponse:
         """Create an API key; its secret is shown only in this response."""
         return cast("types.CreateKeyResponse", self._transport.call("POST", "/keys", body=body))
@@ -44,6 +49,10 @@ class Audit:
         """Who changed what, when and from where, with resources of every kind, whatever other scopes the caller has; the newest first."""
         return cast("types.ListAuditResponse", self._transport.call("GET", "/audit", query={"page": page, "page_size": page_size, "cursor": cursor, "sort": sort, "resource_id": resource_id, "actor": actor, "operation": operation}))
 
+    def all(self, *, sort: Union[types.TimeSort, None] = None, resource_id: Union[str, None] = None, actor: Union[str, None] = None, operation: Union[str, None] = None) -> Iterator[types.AuditEntry]:
+        """Every item of `list`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.list(sort=sort, resource_id=resource_id, actor=actor, operation=operation, page_size=PAGE_SIZE, cursor=cursor), "entries")
+
 
 class Smartmodules:
     def __init__(self, transport: Transport) -> None:
@@ -52,6 +61,10 @@ class Smartmodules:
     def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None, kind: Union[types.SmartModuleKind, None] = None) -> types.ListSmartModulesResponse:
         """List SmartModules, including the built-in ones."""
         return cast("types.ListSmartModulesResponse", self._transport.call("GET", "/smartmodules", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "cursor": cursor, "kind": kind}))
+
+    def all(self, *, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, kind: Union[types.SmartModuleKind, None] = None) -> Iterator[types.SmartModuleItem]:
+        """Every item of `list`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.list(name=name, status=status, sort=sort, kind=kind, page_size=PAGE_SIZE, cursor=cursor), "modules")
 
     def compile(self, body: types.CompileSmartModuleRequest) -> types.CompileSmartModuleResponse:
         """Compile a source without deploying it; says line and column of what is wrong."""
@@ -72,6 +85,10 @@ class Smartmodules:
     def list_versions(self, id_: str, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[types.TimeSort, None] = None) -> types.ListSmartModuleVersionsResponse:
         """List the versions of a SmartModule, the newest first."""
         return cast("types.ListSmartModuleVersionsResponse", self._transport.call("GET", f"/smartmodules/{segment(id_)}/versions", query={"page": page, "page_size": page_size, "cursor": cursor, "sort": sort}))
+
+    def all_versions(self, id_: str, *, sort: Union[types.TimeSort, None] = None) -> Iterator[types.SmartModuleVersion]:
+        """Every item of `list_versions`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.list_versions(id_, sort=sort, page_size=PAGE_SIZE, cursor=cursor), "versions")
 
     def get_version(self, id_: str, version: str, *, binary: Union[types.Flag, None] = None) -> types.GetSmartModuleVersionResponse:
         """Get one version of a SmartModule, with its source, or its binary."""
@@ -158,6 +175,10 @@ class Pipelines:
     def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None) -> types.ListPipelinesResponse:
         """List pipelines."""
         return cast("types.ListPipelinesResponse", self._transport.call("GET", "/pipelines", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "cursor": cursor}))
+
+    def all(self, *, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None) -> Iterator[types.PipelineItem]:
+        """Every item of `list`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.list(name=name, status=status, sort=sort, page_size=PAGE_SIZE, cursor=cursor), "pipelines")
 
     def create(self, body: types.PipelineRequest, *, check: Union[types.Flag, None] = None, idempotency_key: str | None = None) -> types.CreatePipelineResponse:
         """Create a pipeline and, unless autostart is false, start it."""
@@ -259,6 +280,10 @@ class Pipelines:
         """List the dead letters of a pipeline."""
         return cast("types.ListDeadLettersResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/dead-letters", query={"page": page, "page_size": page_size, "cursor": cursor, "sort": sort, "step": step, "error": error, "module": module, "version": version, "status": status, "partition": partition, "from": from_, "to": to}))
 
+    def all_dead_letters(self, id_: str, *, sort: Union[Literal["failed_at", "-failed_at"], None] = None, step: Union[int, None] = None, error: Union[str, None] = None, module: Union[str, None] = None, version: Union[str, None] = None, status: Union[types.DeadLetterStatus, None] = None, partition: Union[int, None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> Iterator[types.DeadLetter]:
+        """Every item of `list_dead_letters`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.list_dead_letters(id_, sort=sort, step=step, error=error, module=module, version=version, status=status, partition=partition, from_=from_, to=to, page_size=PAGE_SIZE, cursor=cursor), "dead_letters")
+
     def redrive_dead_letters(self, id_: str, body: types.RedriveRequest | None = None, *, idempotency_key: str | None = None) -> Union[types.RedriveDeadLetters200Response, types.RedriveDeadLetters202Response]:
         """Run dead letters through the whole chain of the current revision again: selected by id, by filter, or all that are pending."""
         return cast("Union[types.RedriveDeadLetters200Response, types.RedriveDeadLetters202Response]", self._transport.call("POST", f"/pipelines/{segment(id_)}/dead-letters/redrive", body=body, is_idempotent=True, idempotency_key=idempotency_key))
@@ -283,6 +308,10 @@ class Jobs:
     def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, status: Union[str, None] = None, sort: Union[types.TimeSort, None] = None, cursor: Union[str, None] = None, pipeline_id: Union[str, None] = None) -> types.ListJobsResponse:
         """List jobs."""
         return cast("types.ListJobsResponse", self._transport.call("GET", "/jobs", query={"page": page, "page_size": page_size, "status": status, "sort": sort, "cursor": cursor, "pipeline_id": pipeline_id}))
+
+    def all(self, *, status: Union[str, None] = None, sort: Union[types.TimeSort, None] = None, pipeline_id: Union[str, None] = None) -> Iterator[types.Job]:
+        """Every item of `list`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.list(status=status, sort=sort, pipeline_id=pipeline_id, page_size=PAGE_SIZE, cursor=cursor), "jobs")
 
     def get(self, id_: str) -> types.Job:
         """Get one job."""
@@ -318,6 +347,10 @@ class Members:
         """List members."""
         return cast("types.ListMembersResponse", self._transport.call("GET", "/members", query={"page": page, "page_size": page_size, "name": name, "sort": sort, "cursor": cursor}))
 
+    def all(self, *, name: Union[str, None] = None, sort: Union[types.ListSort, None] = None) -> Iterator[types.Member]:
+        """Every item of `list`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.list(name=name, sort=sort, page_size=PAGE_SIZE, cursor=cursor), "members")
+
     def create(self, body: types.CreateMemberRequest) -> types.CreateMemberResponse:
         """Invite a member; the invitation’s token is shown only in this response."""
         return cast("types.CreateMemberResponse", self._transport.call("POST", "/members", body=body))
@@ -347,6 +380,10 @@ class Secrets:
         """List secrets, without their values."""
         return cast("types.ListSecretsResponse", self._transport.call("GET", "/secrets", query={"page": page, "page_size": page_size, "name": name, "sort": sort, "cursor": cursor}))
 
+    def all(self, *, name: Union[str, None] = None, sort: Union[types.ListSort, None] = None) -> Iterator[types.Secret]:
+        """Every item of `list`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.list(name=name, sort=sort, page_size=PAGE_SIZE, cursor=cursor), "secrets")
+
     def create(self, body: types.CreateSecretRequest, *, idempotency_key: str | None = None) -> types.Secret:
         """Store a secret; its value is never shown again."""
         return cast("types.Secret", self._transport.call("POST", "/secrets", body=body, is_idempotent=True, idempotency_key=idempotency_key))
@@ -371,6 +408,10 @@ class Streams:
     def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None) -> types.ListStreamsResponse:
         """List streams."""
         return cast("types.ListStreamsResponse", self._transport.call("GET", "/streams", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "cursor": cursor}))
+
+    def all(self, *, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None) -> Iterator[types.StreamItem]:
+        """Every item of `list`; fetches pages as they are needed."""
+        return all_of(lambda cursor: self.list(name=name, status=status, sort=sort, page_size=PAGE_SIZE, cursor=cursor), "streams")
 
     def create(self, body: types.StreamRequest, *, idempotency_key: str | None = None) -> types.CreateStreamResponse:
         """Create a stream: a Kafka topic, new or adopted, with a registered schema."""
@@ -400,9 +441,9 @@ class Streams:
         """Read a page of a stream’s records, each page sorted by time; with a cursor, pages follow one another by time too."""
         return cast("types.GetStreamDataResponse", self._transport.call("GET", f"/streams/{segment(id_)}/data", query={"limit": limit, "page": page, "cursor": cursor, "partition": partition, "order": order}))
 
-    def get_records(self, id_: str, *, from_: Union[Literal["earliest", "latest"], None] = None, timestamp: Union[str, None] = None, partition: Union[int, None] = None, offset: Union[int, None] = None, key: Union[str, None] = None, limit: Union[int, None] = None) -> types.GetStreamRecordsResponse:
+    def get_records(self, id_: str, *, from_: Union[Literal["earliest", "latest"], None] = None, timestamp: Union[str, None] = None, partition: Union[int, None] = None, offset: Union[int, None] = None, key: Union[str, None] = None, before: Union[str, None] = None, after: Union[str, None] = None, limit: Union[int, None] = None) -> types.GetStreamRecordsResponse:
         """Read records with partition, offset, time, key, headers and the bytes of the value; the newest by default, oldest first."""
-        return cast("types.GetStreamRecordsResponse", self._transport.call("GET", f"/streams/{segment(id_)}/records", query={"from": from_, "timestamp": timestamp, "partition": partition, "offset": offset, "key": key, "limit": limit}))
+        return cast("types.GetStreamRecordsResponse", self._transport.call("GET", f"/streams/{segment(id_)}/records", query={"from": from_, "timestamp": timestamp, "partition": partition, "offset": offset, "key": key, "before": before, "after": after, "limit": limit}))
 
     def tail(self, id_: str, *, filter: Union[str, None] = None, last: Union[int, None] = None, last_event_id: str | None = None) -> Iterator[Event]:
         """A stream’s records as they are written, as server-sent events: sampled where they are many, resumable by Last-Event-ID."""

@@ -408,6 +408,7 @@ GetPipelineStatusResponse = TypedDict("GetPipelineStatusResponse", {
     "status": "PipelineStatus",
     "status_reason": "Union[str, None]",
     "desired": "str",
+    "has_canary": "bool",
     "revision": "int",
     "lag": "int",
     "records_per_second": "float",
@@ -448,6 +449,8 @@ GetStreamDataResponse = TypedDict("GetStreamDataResponse", {
 
 GetStreamRecordsResponse = TypedDict("GetStreamRecordsResponse", {
     "records": "List[dict[str, Any]]",
+    "older": "NotRequired[str]",
+    "newer": "NotRequired[str]",
     "truncated": "NotRequired[Literal[True]]",
     "incomplete": "NotRequired[Literal[True]]",
 })
