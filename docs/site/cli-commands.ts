@@ -1,5 +1,11 @@
 /** The command of `dps` that does what an operation does, where there is one. Braces hold what is the reader's. */
 export const CLI_COMMANDS: Readonly<Record<string, string>> = {
+  getAccount: 'dps account',
+  listAudit: 'dps audit --last 20',
+  listMembers: 'dps list members',
+  getMember: 'dps get member {email}',
+  deleteMember: 'dps delete member {email}',
+  getLineage: 'dps describe stream {name}',
   listKeys: 'dps list keys',
   deleteKey: 'dps delete key {id}',
   listSmartModules: 'dps list smartmodules',

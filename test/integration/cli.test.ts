@@ -155,6 +155,37 @@ pipelines:
     expect(await dps(['delete', 'stream', name])).toMatchObject({ code: 0, err: expect.stringContaining('deleted') })
     expect((await dps(['get', 'stream', name])).code).toBe(2)
   })
+
+  it('shows the account’s things of every kind: keys, members, use, and who changed what', async () => {
+    const name = unique('described')
+    const email = `${unique('member').toLowerCase()}@example.com`
+    const { body: stream } = await client.call<{ id: string }>('POST', '/v1/streams', { name, description: '', schema: { n: 'integer' } })
+    const { body: key } = await client.call<{ id: string }>('POST', '/v1/keys', { name, scopes: ['streams:read'] })
+    await client.call('POST', '/v1/members', { name, email, role: 'viewer' })
+    expect(json(await dps(['get', 'key', name, '-o', 'json']))).toMatchObject({ id: key.id, scopes: ['streams:read'] })
+    expect(json(await dps(['describe', 'key', key.id, '-o', 'json']))).toMatchObject({ name })
+    expect(await dps(['get', 'key', 'none'])).toMatchObject({ code: 2, err: 'dps: there is no key none\n' })
+    expect((await dps(['list', 'members'])).out).toMatch(new RegExp(`${name} +${email} +viewer`))
+    expect(json(await dps(['get', 'member', email, '-o', 'json']))).toMatchObject({ name, role: 'viewer' })
+    expect((await dps(['delete', 'member', email])).code).toBe(0)
+    expect((await dps(['get', 'member', email])).code).toBe(2)
+    expect((await dps(['delete', 'key', name])).code).toBe(0)
+
+    expect((await dps(['account'])).out).toMatch(/QUOTA +USED +LIMIT\n(.*\n)*streams +\d+ +\d+/)
+    expect(json(await dps(['account', '-o', 'json']))).toMatchObject({
+      type: 'enterprise',
+      quotas: { streams: { limit: expect.any(Number) } },
+    })
+    expect(json(await dps(['audit', '--of', stream.id, '-o', 'json']))).toMatchObject([{ operation: 'createStream', status: 201 }])
+    expect(json<object[]>(await dps(['audit', '--last', '2', '-o', 'json']))).toHaveLength(2)
+    expect((await dps(['audit', '--operation', 'deleteMember', '--last', '1'])).out).toMatch(/^AT +ACTOR +OPERATION(.*\n)+.*deleteMember/)
+    expect(json(await dps(['describe', 'stream', name, '-o', 'json']))).toMatchObject({
+      id: stream.id,
+      records: 0,
+      written_by: [],
+      read_by: [],
+    })
+  })
 })
 
 const CODE = (least: string) => `import { Path, Record } from 'dps'
@@ -321,7 +352,13 @@ describe('dps with records', () => {
       expect.objectContaining({ id: pipeline, status: 'paused', lag: 0 }),
     )
     expect((await dps(['overview'])).out).toContain('ATTENTION')
-    expect(json(await dps(['describe', pipeline, '-o', 'json']))).toMatchObject({ status: 'paused', balanced: true })
+    const described = json<{ name: string }>(await dps(['describe', pipeline, '-o', 'json']))
+    expect(described).toMatchObject({ status: 'paused', balanced: true })
+    expect(json(await dps(['describe', 'stream', from.id, '-o', 'json']))).toMatchObject({ read_by: [described.name], written_by: [] })
+    expect(json(await dps(['describe', 'smartmodule', module, '-o', 'json']))).toMatchObject({
+      versions: ['1.0.1', '1.0.0'],
+      used_by: [described.name],
+    })
   })
 
   it('reads CSV with a header, and keeps secrets from standard input', async () => {

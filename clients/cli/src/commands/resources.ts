@@ -1,88 +1,20 @@
 /** `dps list`, `get`, `describe`, `delete`, and what is done with a pipeline as a whole. */
-import { Argument, type Command } from 'commander'
-import { collect, contextOf, idOf, type Context, type Io } from '../context.ts'
-import { Misused } from '../outcome.ts'
-import type { Columns } from '../output.ts'
+import type { Command } from 'commander'
+import { contextOf, idOf, type Io } from '../context.ts'
+import { columns, NOUNS, nounArgument, nounOf } from '../nouns.ts'
+import { integer, Misused } from '../outcome.ts'
 
-type Item = Record<string, unknown>
-type Noun = {
-  list(context: Context): Promise<readonly object[]>
-  columns: Columns<Item>
-  get?(context: Context, given: string): Promise<object>
-  remove?(context: Context, given: string): Promise<unknown>
-}
-
-const PAGE = { page_size: 100 }
-const column = (name: string) => (item: Item) => item[name]
-const columns = (...names: string[]): Columns<Item> => Object.fromEntries(names.map((name) => [name, column(name)]))
-
-const NOUNS: Record<string, Noun> = {
-  streams: {
-    list: ({ dps }) => collect(dps.streams.all()),
-    columns: columns('name', 'id', 'status', 'created_at'),
-    get: async (context, given) => context.dps.streams.get(await idOf(context, 'stream', given)),
-    remove: async (context, given) => context.dps.streams.delete(await idOf(context, 'stream', given)),
-  },
-  pipelines: {
-    list: ({ dps }) => collect(dps.pipelines.all()),
-    columns: columns('name', 'id', 'status', 'revision', 'created_at'),
-    get: async (context, given) => context.dps.pipelines.get(await idOf(context, 'pipeline', given)),
-    remove: async (context, given) => context.dps.pipelines.delete(await idOf(context, 'pipeline', given)),
-  },
-  smartmodules: {
-    list: ({ dps }) => collect(dps.smartmodules.all()),
-    columns: columns('name', 'id', 'version', 'description'),
-    get: async (context, given) => context.dps.smartmodules.get(await idOf(context, 'smartmodule', given)),
-    remove: async (context, given) => context.dps.smartmodules.delete(await idOf(context, 'smartmodule', given)),
-  },
-  secrets: {
-    list: ({ dps }) => collect(dps.secrets.all()),
-    columns: columns('name', 'id', 'updated_at'),
-    get: async (context, given) => context.dps.secrets.get(await idOf(context, 'secret', given)),
-    remove: async (context, given) => context.dps.secrets.delete(await idOf(context, 'secret', given)),
-  },
-  connectors: {
-    list: async ({ dps }) => (await dps.connectors.list(PAGE)).connectors,
-    columns: columns('name', 'id', 'kind', 'description'),
-    get: ({ dps }, given) => dps.connectors.get(given),
-  },
-  jobs: {
-    list: ({ dps }) => collect(dps.jobs.all()),
-    columns: columns('id', 'kind', 'status', 'pipeline_id', 'created_at'),
-    get: ({ dps }, given) => dps.jobs.get(given),
-    remove: ({ dps }, given) => dps.jobs.cancel(given),
-  },
-  keys: {
-    list: ({ dps }) => collect(dps.keys.all()),
-    columns: columns('name', 'id', 'scopes', 'created_at'),
-    remove: ({ dps }, given) => dps.keys.delete(given),
-  },
-}
-
-/** Its words are for completion and help: `nounOf` takes others too. */
-function what(): Argument {
-  const argument = new Argument('<what>')
-  argument.argChoices = Object.keys(NOUNS)
-  return argument
-}
-
-/** `stream` and `streams` are the same. */
-function nounOf(given: string): [name: string, noun: Noun] {
-  const name = Object.hasOwn(NOUNS, given) ? given : `${given}s`
-  const noun = Object.hasOwn(NOUNS, name) ? NOUNS[name] : undefined
-  if (!noun) throw new Misused(`there is no ${given}: it must be one of ${Object.keys(NOUNS).join(', ')}`)
-  return [name, noun]
-}
+type AuditOptions = { of?: string; by?: string; operation?: string; last: number }
 
 export function addResourceCommands(program: Command, io: Io): void {
   program
     .command('list')
-    .addArgument(what())
+    .addArgument(nounArgument())
     .description(`list ${Object.keys(NOUNS).join(', ')}`)
     .action(async (what: string, _options: object, command: Command) => {
       const [, noun] = nounOf(what)
       const context = contextOf(io, command)
-      context.out.many((await noun.list(context)) as Item[], noun.columns)
+      context.out.many((await noun.list(context)) as Record<string, unknown>[], noun.columns)
     })
   program
     .command('overview')
@@ -102,18 +34,17 @@ export function addResourceCommands(program: Command, io: Io): void {
     })
   program
     .command('get')
-    .addArgument(what())
+    .addArgument(nounArgument())
     .argument('<name>')
     .description('show one thing, by its name or id')
     .action(async (what: string, given: string, _options: object, command: Command) => {
-      const [name, { get }] = nounOf(what)
-      if (!get) throw new Misused(`${name} can be listed, not shown one by one`)
+      const [, { get }] = nounOf(what)
       const context = contextOf(io, command)
       context.out.one(await get(context, given))
     })
   program
     .command('delete')
-    .addArgument(what())
+    .addArgument(nounArgument())
     .argument('<names...>')
     .description('delete things by their names or ids; a job is cancelled')
     .action(async (what: string, given: string[], _options: object, command: Command) => {
@@ -127,18 +58,47 @@ export function addResourceCommands(program: Command, io: Io): void {
       }
     })
   program
-    .command('describe <pipeline>')
-    .description('show what a pipeline is, how it runs, and where its records went')
-    .action(async (given: string, _options: object, command: Command) => {
+    .command('describe')
+    .addArgument(nounArgument())
+    .argument('[name]')
+    .usage('[options] [what] <name>')
+    .description('show what a pipeline (or another kind of thing) is, how it runs, where its records went, and what uses it')
+    .action(async (first: string, second: string | undefined, _options: object, command: Command) => {
+      // One word alone is a pipeline's.
+      const [what, given] = second === undefined ? ['pipelines', first] : [first, second]
+      const [, { describe, get }] = nounOf(what)
       const context = contextOf(io, command)
-      const { dps } = context
-      const id = await idOf(context, 'pipeline', given)
-      const [pipeline, status, accounting] = await Promise.all([
-        dps.pipelines.get(id),
-        dps.pipelines.getStatus(id),
-        dps.pipelines.getAccounting(id),
-      ])
-      context.out.one({ ...pipeline, ...status, balanced: accounting.balanced, totals: accounting.totals, steps: accounting.steps })
+      context.out.one(await (describe ?? get)(context, given))
+    })
+  program
+    .command('account')
+    .description('show the account, what it may have, and what it uses of it')
+    .action(async (_options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const { quotas, ...account } = await context.dps.account.get()
+      if (context.out.format !== 'table') return context.out.one({ ...account, quotas })
+      context.out.one(account)
+      io.write('\n')
+      context.out.many(
+        Object.entries(quotas).map(([quota, each]) => ({ quota, ...each })),
+        { quota: ({ quota }) => quota, used: ({ used }) => used, limit: ({ limit }) => limit },
+      )
+    })
+  program
+    .command('audit')
+    .description('show who changed what, and when; the newest first')
+    .option('--of <id>', 'of this thing')
+    .option('--by <id>', 'by this key, this member, or `operator`')
+    .option('--operation <name>', 'of this kind: createStream')
+    .option('--last <n>', 'so many entries', integer(1), 20)
+    .action(async ({ of, by, operation, last }: AuditOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const entries: object[] = []
+      for await (const entry of context.dps.audit.all({ resource_id: of, actor: by, operation, page_size: Math.min(last, 100) })) {
+        entries.push(entry)
+        if (entries.length === last) break
+      }
+      context.out.many(entries as Record<string, unknown>[], columns('at', 'actor', 'operation', 'resource_id', 'status', 'address'))
     })
   for (const action of ['start', 'pause', 'resume', 'stop', 'restart'] as const) {
     program

@@ -1,0 +1,138 @@
+/** The kinds of things that `dps` lists, shows and deletes, and how each is found by its name or id. */
+import { Argument } from 'commander'
+import { collect, idOf, type Context } from './context.ts'
+import { Misused } from './outcome.ts'
+import type { Columns } from './output.ts'
+
+type Item = Record<string, unknown>
+export type Noun = {
+  list(context: Context): Promise<readonly object[]>
+  columns: Columns<Item>
+  get(context: Context, given: string): Promise<object>
+  /** What it is, with what it is part of or has; without it, `get` says all there is. */
+  describe?(context: Context, given: string): Promise<object>
+  remove?(context: Context, given: string): Promise<unknown>
+}
+
+const PAGE = { page_size: 100 }
+const column = (name: string) => (item: Item) => item[name]
+/** Columns that show these members. */
+export const columns = (...names: string[]): Columns<Item> => Object.fromEntries(names.map((name) => [name, column(name)]))
+
+/** The one of a list that the service has no request for by itself. Throws Misused where none has one of these names. */
+function oneOf<T extends object>(items: readonly T[], kind: string, given: string, namesOf: (item: T) => readonly string[]): T {
+  const found = items.find((item) => namesOf(item).includes(given))
+  if (!found) throw new Misused(`there is no ${kind} ${given}`)
+  return found
+}
+
+async function keyOf({ dps }: Context, given: string) {
+  return oneOf(await collect(dps.keys.all()), 'key', given, ({ id, name }) => [id, name])
+}
+
+async function memberOf({ dps }: Context, given: string) {
+  return oneOf(await collect(dps.members.all()), 'member', given, ({ id, name, email }) => [id, email, name])
+}
+
+async function describePipeline(context: Context, given: string): Promise<object> {
+  const { dps } = context
+  const id = await idOf(context, 'pipeline', given)
+  const [pipeline, status, { balanced, totals, steps }] = await Promise.all([
+    dps.pipelines.get(id),
+    dps.pipelines.getStatus(id),
+    dps.pipelines.getAccounting(id),
+  ])
+  return { ...pipeline, ...status, balanced, totals, steps }
+}
+
+async function describeStream(context: Context, given: string): Promise<object> {
+  const { dps } = context
+  const id = await idOf(context, 'stream', given)
+  const [stream, { pagination }, { pipelines }] = await Promise.all([
+    dps.streams.get(id),
+    dps.streams.getData(id, { limit: 1 }),
+    dps.lineage.get(),
+  ])
+  const names = (end: 'from' | 'to') => pipelines.filter((each) => each[end] === id).map(({ name }) => name)
+  return { ...stream, records: pagination.total, written_by: names('to'), read_by: names('from') }
+}
+
+async function describeModule(context: Context, given: string): Promise<object> {
+  const { dps } = context
+  const id = await idOf(context, 'smartmodule', given)
+  const [module, { versions }, { pipelines }] = await Promise.all([
+    dps.smartmodules.get(id),
+    dps.smartmodules.listVersions(id, PAGE),
+    dps.lineage.get(),
+  ])
+  const used_by = pipelines.filter(({ modules }) => modules.includes(module.name)).map(({ name }) => name)
+  return { ...module, versions: versions.map(({ version }) => version), used_by }
+}
+
+export const NOUNS: Record<string, Noun> = {
+  streams: {
+    list: ({ dps }) => collect(dps.streams.all()),
+    columns: columns('name', 'id', 'status', 'created_at'),
+    get: async (context, given) => context.dps.streams.get(await idOf(context, 'stream', given)),
+    describe: describeStream,
+    remove: async (context, given) => context.dps.streams.delete(await idOf(context, 'stream', given)),
+  },
+  pipelines: {
+    list: ({ dps }) => collect(dps.pipelines.all()),
+    columns: columns('name', 'id', 'status', 'revision', 'created_at'),
+    get: async (context, given) => context.dps.pipelines.get(await idOf(context, 'pipeline', given)),
+    describe: describePipeline,
+    remove: async (context, given) => context.dps.pipelines.delete(await idOf(context, 'pipeline', given)),
+  },
+  smartmodules: {
+    list: ({ dps }) => collect(dps.smartmodules.all()),
+    columns: columns('name', 'id', 'version', 'description'),
+    get: async (context, given) => context.dps.smartmodules.get(await idOf(context, 'smartmodule', given)),
+    describe: describeModule,
+    remove: async (context, given) => context.dps.smartmodules.delete(await idOf(context, 'smartmodule', given)),
+  },
+  secrets: {
+    list: ({ dps }) => collect(dps.secrets.all()),
+    columns: columns('name', 'id', 'updated_at'),
+    get: async (context, given) => context.dps.secrets.get(await idOf(context, 'secret', given)),
+    remove: async (context, given) => context.dps.secrets.delete(await idOf(context, 'secret', given)),
+  },
+  connectors: {
+    list: async ({ dps }) => (await dps.connectors.list(PAGE)).connectors,
+    columns: columns('name', 'id', 'kind', 'description'),
+    get: ({ dps }, given) => dps.connectors.get(given),
+  },
+  jobs: {
+    list: ({ dps }) => collect(dps.jobs.all()),
+    columns: columns('id', 'kind', 'status', 'pipeline_id', 'created_at'),
+    get: ({ dps }, given) => dps.jobs.get(given),
+    remove: ({ dps }, given) => dps.jobs.cancel(given),
+  },
+  keys: {
+    list: ({ dps }) => collect(dps.keys.all()),
+    columns: columns('name', 'id', 'scopes', 'created_at'),
+    get: keyOf,
+    remove: async (context, given) => context.dps.keys.delete((await keyOf(context, given)).id),
+  },
+  members: {
+    list: ({ dps }) => collect(dps.members.all()),
+    columns: columns('name', 'email', 'role', 'id', 'created_at'),
+    get: memberOf,
+    remove: async (context, given) => context.dps.members.delete((await memberOf(context, given)).id),
+  },
+}
+
+/** The argument for a kind of thing; its words are for completion and help: `nounOf` takes others too. */
+export function nounArgument(text = '<what>'): Argument {
+  const argument = new Argument(text)
+  argument.argChoices = Object.keys(NOUNS)
+  return argument
+}
+
+/** The kind of thing by its word, and its name: `stream` and `streams` are the same. Throws Misused. */
+export function nounOf(given: string): [name: string, noun: Noun] {
+  const name = Object.hasOwn(NOUNS, given) ? given : `${given}s`
+  const noun = Object.hasOwn(NOUNS, name) ? NOUNS[name] : undefined
+  if (!noun) throw new Misused(`there is no ${given}: it must be one of ${Object.keys(NOUNS).join(', ')}`)
+  return [name, noun]
+}
