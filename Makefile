@@ -69,14 +69,14 @@ docs: node_modules/.installed ## write the generated pages: error table, status 
 	@$(NODE) docs/write-connectors.ts
 	@$(NODE) docs/write-settings.ts
 
-account: node_modules/.installed ## create an account and key: NAME=… TYPE=developer|professional|enterprise; needs the control plane's environment
-	@$(NODE) services/control-plane/create-account.ts "$(NAME)" "$(TYPE)"
+account: node_modules/.installed ## create an account and key: NAME=… TYPE=developer|professional|enterprise; beside make run, or with the control plane's environment
+	@$(NODE) deploy/local/operate.ts create-account.ts "$(NAME)" "$(TYPE)"
 
-link: node_modules/.installed ## make a link that signs an owner in to the console: ACCOUNT=acc_… EMAIL=…; needs the control plane's environment
-	@$(NODE) services/control-plane/sign-in-link.ts "$(ACCOUNT)" "$(EMAIL)"
+link: node_modules/.installed ## make a link that signs an owner in to the console: ACCOUNT=acc_… EMAIL=…; beside make run, or with the control plane's environment
+	@$(NODE) deploy/local/operate.ts sign-in-link.ts "$(ACCOUNT)" "$(EMAIL)"
 
-suspend: node_modules/.installed ## suspend an account, or, without REASON, end its suspension: ACCOUNT=acc_… REASON=…; needs the control plane's environment
-	@$(NODE) services/control-plane/suspend-account.ts "$(ACCOUNT)" "$(REASON)"
+suspend: node_modules/.installed ## suspend an account, or, without REASON, end its suspension: ACCOUNT=acc_… REASON=…; beside make run, or with the control plane's environment
+	@$(NODE) deploy/local/operate.ts suspend-account.ts "$(ACCOUNT)" "$(REASON)"
 
-quotas: node_modules/.installed ## replace quotas of an account's type: ACCOUNT=acc_… QUOTAS='{"streams": 100}'; needs the control plane's environment
-	@$(NODE) services/control-plane/set-quotas.ts "$(ACCOUNT)" '$(QUOTAS)'
+quotas: node_modules/.installed ## replace quotas of an account's type: ACCOUNT=acc_… QUOTAS='{"streams": 100}'; beside make run, or with the control plane's environment
+	@$(NODE) deploy/local/operate.ts set-quotas.ts "$(ACCOUNT)" '$(QUOTAS)'

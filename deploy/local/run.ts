@@ -7,7 +7,7 @@ import { launch, type Launched } from './launcher.ts'
 import { buildWebPages } from './web-pages.ts'
 import { discardHome } from './fresh.ts'
 import { HomeInUse, openKeptHome, openTemporaryHome, type Home } from './home.ts'
-import { LOCAL_FOLDER, openStackFile, type Accounts, type TourState } from './stack-file.ts'
+import { LOCAL_FOLDER, LOCAL_OWNER, openStackFile, type Accounts, type TourState } from './stack-file.ts'
 import { discardTour, runTour } from './tour/tour.ts'
 import { showWhatIsThere } from './tour/what-is-there.ts'
 
@@ -64,9 +64,6 @@ const starting = opening.then(async (home) => {
   })
 })
 
-/** The local owner, who is signed in by a link alone until a password is set. */
-const OWNER = 'owner@localhost'
-
 async function createAccounts({ createAccount }: Launched): Promise<Accounts> {
   const [enterprise, developer, professional] = await Promise.all([
     createAccount('Tour Company', 'enterprise', true),
@@ -95,7 +92,9 @@ try {
   }
   await writeStackFile()
   say('')
-  say(`console   ${launched.apiUrl}${await launched.signInPath(accounts.enterprise.account_id, OWNER)}   (signs in once; again: make run)`)
+  say(
+    `console   ${launched.apiUrl}${await launched.signInPath(accounts.enterprise.account_id, LOCAL_OWNER)}   (signs in once; again: make link)`,
+  )
   say(`API       ${launched.apiUrl}/api/v1   (docs: ${launched.apiUrl}/docs)`)
   say(`Kafka     ${launched.stack.kafkaBrokers.join(',')}   registry: ${launched.stack.registryUrl}`)
   const { bucket } = launched.stack

@@ -25,9 +25,29 @@ function isAlive(pid: unknown): boolean {
   }
 }
 
+/** The local owner, who is signed in by a link alone until a password is set. */
+export const LOCAL_OWNER = 'owner@localhost'
+
+const defaultPath = (): string => process.env.STACK_FILE ?? join(LOCAL_FOLDER, 'stack.json')
+
+/** The settings of the control plane that `make run` has started in this checkout; undefined where none runs. */
+export function runningEnvironment(): { apiUrl: string; accountId: string; env: Record<string, string> } | undefined {
+  try {
+    const { pids, api_url, account_id, environment } = JSON.parse(readFileSync(defaultPath(), 'utf8')) as {
+      pids?: { launcher?: number }
+      api_url: string
+      account_id: string
+      environment: Record<string, string>
+    }
+    return isAlive(pids?.launcher) ? { apiUrl: api_url, accountId: account_id, env: environment } : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** A second start in the same checkout gets its own file; the first one keeps `stack.json`. */
 export function openStackFile(): StackFile {
-  let path = process.env.STACK_FILE ?? join(LOCAL_FOLDER, 'stack.json')
+  let path = defaultPath()
   if (existsSync(path)) {
     try {
       const { pids } = JSON.parse(readFileSync(path, 'utf8')) as { pids?: { launcher?: number } }
@@ -39,7 +59,7 @@ export function openStackFile(): StackFile {
   const keyOf = ({ api_key, api_secret }: Key): Key => ({ api_key, api_secret })
   return {
     path,
-    async write({ stack, apiUrl, metricsUrls, controlPlane, processors }, { enterprise, developer, professional }, tour) {
+    async write({ stack, apiUrl, metricsUrls, controlPlane, processors, env }, { enterprise, developer, professional }, tour) {
       const content = {
         api_url: apiUrl,
         ...keyOf(enterprise),
@@ -53,6 +73,8 @@ export function openStackFile(): StackFile {
         bucket: stack.bucket,
         warehouse_url: stack.warehouseUrl,
         metrics_urls: metricsUrls,
+        // For an operator's scripts (`operate.ts`).
+        environment: env,
         pids: {
           launcher: process.pid,
           control_plane: controlPlane.pid(),

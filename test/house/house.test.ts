@@ -167,7 +167,7 @@ describe('files', () => {
 
   it('are all reachable from an entry point: a main file, a test, a Makefile script or a worker', () => {
     const entries = code.filter((path) =>
-      /(^test\/|\/main\.tsx?$|^services\/console\/vite\.config\.ts$|\/(create-account|sign-in-link|suspend-account|set-quotas)\.ts$|^deploy\/local\/run\.ts$)/.test(
+      /(^test\/|\/main\.tsx?$|^services\/console\/vite\.config\.ts$|\/(create-account|sign-in-link|suspend-account|set-quotas)\.ts$|^deploy\/local\/(run|operate)\.ts$)/.test(
         path,
       ),
     )

@@ -1,15 +1,18 @@
 /** `make run` on machines that lack something: an engine that can't pull, one that hangs, no Go; and restarts on kept data. */
+import { execFile } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
 import { once } from 'node:events'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { existsSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findJava } from '../../deploy/local/java.ts'
 import { makeRun, type MakeRun } from '../harness/make-run.ts'
 
+const OPERATE = join(import.meta.dirname, '..', '..', 'deploy', 'local', 'operate.ts')
 const PARTS = ['kafka', 'postgres', 'redis', 'registry', 'bucket']
 let folder: string
 let run: MakeRun | undefined
@@ -86,6 +89,13 @@ describe('make run', () => {
     await run.serving()
     const { api_url, api_key, api_secret, account_id } = run.stackFile()
     const stream = await createStream(api_url, { api_key, api_secret })
+    // An operator's scripts take its settings.
+    const { DATABASE_URL: _other, ...bare } = process.env
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--no-warnings', OPERATE, 'sign-in-link.ts'], {
+      env: { ...bare, LOCAL_FOLDER: folder },
+    })
+    expect(JSON.parse(stdout)).toMatchObject({ account_id, role: 'owner', path: expect.stringContaining('/console/#link=') })
+    expect(stderr).toContain(api_url)
     await run.end('SIGKILL')
     // Its reaper ends the children first.
     await new Promise((resolve) => setTimeout(resolve, 7000))

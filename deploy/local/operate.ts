@@ -1,0 +1,21 @@
+/**
+ * Runs a script of the control plane as an operator does: `operate.ts sign-in-link.ts ACCOUNT EMAIL`, with the environment's settings, or,
+ * where it has none, with those of the `make run` that serves from this checkout.
+ */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { LOCAL_OWNER, runningEnvironment } from './stack-file.ts'
+
+const [script = '', ...given] = process.argv.slice(2)
+/** A setting that every control plane needs: where it is set, the environment is an operator's. */
+const isOperator = process.env.DATABASE_URL !== undefined
+const local = isOperator ? undefined : runningEnvironment()
+if (local) process.stderr.write(`of the service at ${local.apiUrl}, which \`make run\` started here\n`)
+// The link that `make run` printed, anew.
+const parameters = local && script === 'sign-in-link.ts' && !given.some(Boolean) ? [local.accountId, LOCAL_OWNER] : given
+const { status } = spawnSync(
+  process.execPath,
+  ['--no-warnings', join(import.meta.dirname, '..', '..', 'services', 'control-plane', script), ...parameters],
+  { stdio: 'inherit', env: { ...process.env, ...local?.env } },
+)
+process.exit(status ?? 1)
