@@ -1,5 +1,5 @@
 /** Another version of a step, in shadow or with a share of the keys: what it makes different, and making it the running one. */
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type {
   GetCanaryResponse,
   ListSmartModuleVersionsResponse,
@@ -145,13 +145,9 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
   )
 }
 
-export function Canary({ pipeline, onPromoted }: { pipeline: Pipeline; onPromoted(): void }) {
-  const [isOn, setIsOn] = useState(false)
-  const canary = useQuery<GetCanaryResponse>(`/pipelines/${pipeline.id}/canary`, isOn ? REFRESH_MS : 0)
-  const hasNone = canary.failure?.status === 404
-  // Without one there is nothing to ask for again.
-  useEffect(() => setIsOn(canary.data !== undefined && !hasNone), [canary.data, hasNone])
-  if (pipeline.processors.length === 0) return null
+export function Canary({ pipeline, hasOne, onPromoted }: { pipeline: Pipeline; hasOne: boolean | undefined; onPromoted(): void }) {
+  const canary = useQuery<GetCanaryResponse>(hasOne ? `/pipelines/${pipeline.id}/canary` : null, REFRESH_MS)
+  if (pipeline.processors.length === 0 || hasOne === undefined) return null
   const changed = (): void => {
     canary.refresh()
     onPromoted()
@@ -159,15 +155,15 @@ export function Canary({ pipeline, onPromoted }: { pipeline: Pipeline; onPromote
   return (
     <section aria-labelledby="canary">
       <h2 id="canary">Canary</h2>
-      {canary.data && !hasNone && <Running id={pipeline.id} canary={canary.data} onChanged={changed} />}
-      {hasNone && may('pipelines:write') && (
+      {hasOne && canary.data && <Running id={pipeline.id} canary={canary.data} onChanged={changed} />}
+      {!hasOne && may('pipelines:write') && (
         <details>
           <summary>Try another version beside the running one</summary>
           <Begin pipeline={pipeline} onChanged={changed} />
         </details>
       )}
-      {hasNone && !may('pipelines:write') && <p class="quiet">No other version is being tried.</p>}
-      {canary.failure && !hasNone && <Refused failure={canary.failure} />}
+      {!hasOne && !may('pipelines:write') && <p class="quiet">No other version is being tried.</p>}
+      {hasOne && <Refused failure={canary.failure} />}
     </section>
   )
 }

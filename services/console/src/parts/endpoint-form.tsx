@@ -8,10 +8,10 @@ import type {
   Pipeline,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
-import { post } from '../api.ts'
+import { post, type Detail } from '../api.ts'
 import { useAction, useQuery } from '../query.ts'
 import { Field, Refused } from './parts.tsx'
-import { SchemaForm, type Schema } from './schema-form.tsx'
+import { SchemaForm, within, type Schema } from './schema-form.tsx'
 
 export type Endpoint = Pipeline['source']
 export const STREAM = 'conn_stream'
@@ -59,7 +59,7 @@ function Check({
   )
 }
 
-function Connected({ side, value, secrets, onChange }: Pick<EndpointProps, 'side' | 'value' | 'secrets' | 'onChange'>) {
+function Connected({ side, value, secrets, onChange, faults }: Pick<EndpointProps, 'side' | 'value' | 'secrets' | 'onChange' | 'faults'>) {
   const connector = useQuery<GetConnectorResponse>(`/connectors/${value.connector_id}`)
   const [answer, setAnswer] = useState<CheckConnectorResponse>()
   if (!connector.data) return <Refused failure={connector.failure} />
@@ -72,7 +72,7 @@ function Connected({ side, value, secrets, onChange }: Pick<EndpointProps, 'side
         schema={(own ?? config_schema) as Schema}
         value={value.config}
         secrets={secrets}
-        faults={answer?.details ?? []}
+        faults={[...(answer?.details ?? []), ...within(faults, 'config')]}
         onChange={(config) => onChange({ ...value, config })}
       />
       <Check side={side} endpoint={value} answer={answer} setAnswer={setAnswer} />
@@ -87,11 +87,13 @@ type EndpointProps = {
   streams: ListStreamsResponse['streams']
   connectors: ListConnectorsResponse['connectors']
   secrets: readonly string[]
+  /** What was refused, with paths from here on. */
+  faults: readonly Detail[]
   /** The pipeline exists: it can't get another system. */
   isFixed: boolean
 }
 
-export function EndpointForm({ side, value, onChange, streams, connectors, secrets, isFixed }: EndpointProps) {
+export function EndpointForm({ side, value, onChange, streams, connectors, secrets, faults, isFixed }: EndpointProps) {
   const isStream = isOfStream(value)
   const connector = connectors.find(({ id, name }) => id === value.connector_id || name === value.connector_id)
   const streamId = typeof value.config.stream_id === 'string' ? value.config.stream_id : ''
@@ -138,7 +140,7 @@ export function EndpointForm({ side, value, onChange, streams, connectors, secre
           </pre>
         </>
       ) : (
-        <Connected side={side} value={value} secrets={secrets} onChange={onChange} />
+        <Connected side={side} value={value} secrets={secrets} faults={faults} onChange={onChange} />
       )}
     </fieldset>
   )

@@ -9,10 +9,46 @@ import { useRowKeys } from './row-keys.ts'
 
 type List = { total: number; page: number; page_size: number }
 
+type Filter = { title: string; choices?: readonly (readonly [value: string, text: string])[] }
+
+function Filters({ filters }: { filters: Record<string, Filter> }) {
+  const { query, path, route } = useLocation()
+  return (
+    <div class="line">
+      {Object.entries(filters).map(([name, { title, choices }]) => {
+        const field = {
+          value: query[name] ?? '',
+          onChange: ({ currentTarget: { value } }: { currentTarget: { value: string } }) =>
+            route(withQuery(path, { ...query, page: undefined, [name]: value })),
+        }
+        return (
+          <label key={name}>
+            {title}{' '}
+            {choices ? (
+              <select {...field}>
+                <option value="">all</option>
+                {choices.map(([value, text]) => (
+                  <option key={value} value={value}>
+                    {text}
+                  </option>
+                ))}
+              </select>
+            ) : (
+              <input type="search" spellcheck={false} {...field} />
+            )}
+          </label>
+        )
+      })}
+    </div>
+  )
+}
+
 type PagedProps<L extends List, T> = {
   label: string
-  /** The request for a page. */
-  path: (page: number) => string
+  /** The request for a page, with the filters that are set. */
+  path: (page: number, chosen: Record<string, string | undefined>) => string
+  /** What the list can be narrowed to, by the query's names; without choices it is typed. They are in the address, too. */
+  filters?: Record<string, Filter>
   items: (list: L) => T[]
   columns: string[]
   row: (item: T, refresh: () => void) => ComponentChild
@@ -20,33 +56,37 @@ type PagedProps<L extends List, T> = {
   everyMs?: number
 }
 
-export function Paged<L extends List, T>({ label, path, items, columns, row, none, everyMs = 0 }: PagedProps<L, T>) {
+export function Paged<L extends List, T>({ label, path, items, columns, row, none, everyMs = 0, filters }: PagedProps<L, T>) {
   const { query, path: here } = useLocation()
   const page = Math.max(1, Number(query.page) || 1)
-  const list = useQuery<L>(path(page), everyMs)
+  const chosen = Object.fromEntries(Object.keys(filters ?? {}).map((name) => [name, query[name]]))
+  const list = useQuery<L>(path(page, chosen), everyMs)
   const rows = useRowKeys()
   return (
-    <Loaded query={list}>
-      {(data) =>
-        data.total === 0 ? (
-          <p class="quiet">{none}</p>
-        ) : (
-          <>
-            <Table label={label} columns={columns} tableRef={rows}>
-              {items(data).map((item) => row(item, list.refresh))}
-            </Table>
-            {data.total > data.page_size && (
-              <nav class="actions" aria-label="Pages">
-                {page > 1 && <a href={withQuery(here, { ...query, page: page - 1 })}>← before</a>}
-                <span class="quiet">
-                  page {page} of {Math.ceil(data.total / data.page_size)}, {count(data.total)} in all
-                </span>
-                {page * data.page_size < data.total && <a href={withQuery(here, { ...query, page: page + 1 })}>after →</a>}
-              </nav>
-            )}
-          </>
-        )
-      }
-    </Loaded>
+    <>
+      {filters && <Filters filters={filters} />}
+      <Loaded query={list}>
+        {(data) =>
+          data.total === 0 ? (
+            <p class="quiet">{Object.values(chosen).some(Boolean) ? 'There is nothing like that.' : none}</p>
+          ) : (
+            <>
+              <Table label={label} columns={columns} tableRef={rows}>
+                {items(data).map((item) => row(item, list.refresh))}
+              </Table>
+              {data.total > data.page_size && (
+                <nav class="actions" aria-label="Pages">
+                  {page > 1 && <a href={withQuery(here, { ...query, page: page - 1 })}>← before</a>}
+                  <span class="quiet">
+                    page {page} of {Math.ceil(data.total / data.page_size)}, {count(data.total)} in all
+                  </span>
+                  {page * data.page_size < data.total && <a href={withQuery(here, { ...query, page: page + 1 })}>after →</a>}
+                </nav>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </>
   )
 }

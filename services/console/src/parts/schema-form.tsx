@@ -149,7 +149,10 @@ function Input(props: FieldProps) {
   return <Written {...props} />
 }
 
-const titleOf = (name: string, { title }: Schema): string => title ?? (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll('_', ' ')
+/** The unit that a name ends in. */
+const UNIT = /_(ms|seconds|bytes)$/
+const titleOf = (name: string, { title }: Schema): string =>
+  title ?? (name.charAt(0).toUpperCase() + name.slice(1)).replace(UNIT, ' ($1)').replaceAll('_', ' ')
 const hintOf = (schema: Schema): string | undefined =>
   isListOfTexts(schema) ? [schema.description, 'One a line.'].filter(Boolean).join(' · ') : schema.description
 
@@ -160,8 +163,8 @@ type MemberProps = Omit<FieldProps, 'id'> & {
 }
 
 /** Of what was found, what is about the member, with its path from there on. */
-const within = (faults: readonly Detail[], name: string): Detail[] =>
-  faults.flatMap(({ path, message }) => (`${path}/`.startsWith(`/${name}/`) ? [{ path: path.slice(name.length + 1), message }] : []))
+export const within = (faults: readonly Detail[], name: string | number): Detail[] =>
+  faults.flatMap(({ path, message }) => (`${path}/`.startsWith(`/${name}/`) ? [{ path: path.slice(`${name}`.length + 1), message }] : []))
 
 function Member({ name, schema, value, isRequired, onChange, secrets, faults }: MemberProps) {
   const id = useId()

@@ -5,9 +5,10 @@ import type {
   ListSmartModuleVersionsResponse,
   Pipeline,
 } from '../../../../clients/typescript/src/generated/types.ts'
+import type { Detail } from '../api.ts'
 import { useQuery } from '../query.ts'
 import { Field, Refused } from './parts.tsx'
-import { SchemaForm, type Schema } from './schema-form.tsx'
+import { SchemaForm, within, type Schema } from './schema-form.tsx'
 
 type Running = Pipeline['processors'][number]
 /** As requests have it. Without a version it is the newest one. */
@@ -24,7 +25,17 @@ export const stepOf = ({ module_id, version, config, on_error, timeout_ms, chang
 
 const POLICIES = ['dead_letter', 'skip', 'retry', 'fail']
 
-function StepFields({ step, onChange, secrets }: { step: Step; onChange(next: Step): void; secrets: readonly string[] }) {
+function StepFields({
+  step,
+  onChange,
+  secrets,
+  faults,
+}: {
+  step: Step
+  onChange(next: Step): void
+  secrets: readonly string[]
+  faults: readonly Detail[]
+}) {
   const module = useQuery<GetSmartModuleResponse>(`/smartmodules/${step.module_id}`)
   const versions = useQuery<ListSmartModuleVersionsResponse>(`/smartmodules/${step.module_id}/versions?page_size=50`)
   const { version: _version, on_error: _policy, ...others } = step
@@ -38,6 +49,7 @@ function StepFields({ step, onChange, secrets }: { step: Step; onChange(next: St
         schema={parameters ?? {}}
         value={step.config}
         secrets={secrets}
+        faults={within(faults, 'config')}
         onChange={(config) => onChange({ ...step, config })}
       />
       <div class="line">
@@ -92,11 +104,14 @@ export function StepsForm({
   onChange,
   modules,
   secrets,
+  faults,
 }: {
   steps: readonly Step[]
   onChange(next: Step[]): void
   modules: ListSmartModulesResponse['modules']
   secrets: readonly string[]
+  /** What was refused, with paths that begin with a step's index. */
+  faults: readonly Detail[]
 }) {
   const moved = (from: number, to: number): Step[] => {
     const next = steps.toSpliced(from, 1)
@@ -136,6 +151,7 @@ export function StepsForm({
             key={`${index} ${step.module_id}`}
             step={step}
             secrets={secrets}
+            faults={within(faults, index)}
             onChange={(next) => onChange(steps.with(index, next))}
           />
         </fieldset>

@@ -53,10 +53,16 @@ function NewKey({ onMade }: { onMade(made: CreateKeyResponse): void }) {
         <button type="button" class="plain" onClick={() => setScopes(scopes.length === own.length ? [] : [...own])}>
           {scopes.length === own.length ? 'nothing' : 'everything'}
         </button>
-        {own.map((scope) => (
-          <label key={scope} class="check">
-            <input type="checkbox" checked={scopes.includes(scope)} onChange={() => toggle(scope)} /> {scope}
-          </label>
+        {[...Map.groupBy(own, (scope) => scope.split(':')[0]!)].map(([of, each]) => (
+          <div key={of} class="line">
+            <span>{of}</span>
+            {each.map((scope) => (
+              <label key={scope} class="check">
+                <input type="checkbox" aria-label={scope} checked={scopes.includes(scope)} onChange={() => toggle(scope)} />{' '}
+                {scope.slice(of.length + 1)}
+              </label>
+            ))}
+          </div>
         ))}
       </fieldset>
       <Refused failure={failure} />

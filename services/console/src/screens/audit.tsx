@@ -25,7 +25,12 @@ export function Audit() {
       <Title text="Audit log" />
       <Paged<ListAuditResponse, ListAuditResponse['entries'][number]>
         label="Audit log"
-        path={(page) => withQuery('/audit', { page, page_size: 50, sort: '-created_at' })}
+        path={(page, chosen) => withQuery('/audit', { ...chosen, page, page_size: 50, sort: '-created_at' })}
+        filters={{
+          actor: { title: 'By', choices: [...members, ...keys].map(({ id, name }) => [id, name] as const) },
+          operation: { title: 'What' },
+          resource_id: { title: 'Of', choices: [...names] },
+        }}
         items={({ entries }) => entries}
         columns={['When', 'Who', 'What', 'Of', 'Answer', 'From']}
         none="Nothing was changed yet."

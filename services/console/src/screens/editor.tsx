@@ -139,7 +139,12 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
           marks={faults}
           goTo={chosen}
         />
-        <p class="quiet">Ctrl-S or Ctrl-Enter runs it. A draft stays in this browser.</p>
+        <p class="quiet">
+          Ctrl-S or Ctrl-Enter runs it. A draft stays in this browser.{' '}
+          <a href={new URL('../docs/sdk', HOME).href} target="_blank">
+            What sources can use
+          </a>
+        </p>
         {faults.length > 0 && <Faults faults={faults} onChosen={(fault) => setChosen({ ...fault })} />}
         <Field name="Config" hint="JSON, as a step of a pipeline gets it.">
           <textarea rows={3} spellcheck={false} value={config} onInput={({ currentTarget }) => setConfig(currentTarget.value)} />

@@ -7,6 +7,8 @@ import { Badge, Time, Title } from '../parts/parts.tsx'
 import { useQuery } from '../query.ts'
 import { may } from '../session.ts'
 
+const STATUSES = ['running', 'finished', 'failed', 'cancelled'] satisfies ListJobsResponse['jobs'][number]['status'][]
+
 export function Jobs() {
   const overview = useQuery<GetOverviewResponse>('/overview')
   const names = new Map(overview.data?.pipelines.map(({ id, name }) => [id, name]))
@@ -15,7 +17,11 @@ export function Jobs() {
       <Title text="Jobs" />
       <Paged<ListJobsResponse, ListJobsResponse['jobs'][number]>
         label="Jobs"
-        path={(page) => withQuery('/jobs', { page, page_size: 50, sort: '-created_at' })}
+        path={(page, chosen) => withQuery('/jobs', { ...chosen, page, page_size: 50, sort: '-created_at' })}
+        filters={{
+          status: { title: 'Status', choices: STATUSES.map((each) => [each, each] as const) },
+          pipeline_id: { title: 'Pipeline', choices: [...names] },
+        }}
         items={({ jobs }) => jobs}
         everyMs={2000}
         columns={['Job', 'Pipeline', 'Status', 'Progress', 'Records', 'Started']}

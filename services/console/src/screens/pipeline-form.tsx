@@ -19,6 +19,7 @@ import { EndpointForm, isOfStream, STREAM, type Endpoint } from '../parts/endpoi
 import { Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs } from '../parts/same-as.tsx'
+import { within } from '../parts/schema-form.tsx'
 import { StepsForm, stepOf, type Step } from '../parts/steps-form.tsx'
 import { planRows } from '../plan-rows.ts'
 import { useAction, useAll, useUnsaved } from '../query.ts'
@@ -127,6 +128,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
     setDraft({ ...draft, ...change })
     setPlan(undefined)
   }
+  const faults = failure?.details ?? []
   const path = `/pipelines/${pipeline?.id}`
 
   async function send(): Promise<void> {
@@ -146,6 +148,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
       streams={streams.data?.streams ?? []}
       connectors={connectors.data?.connectors ?? []}
       secrets={names}
+      faults={within(faults, side)}
       isFixed={pipeline !== undefined}
       onChange={(next) => set({ [side]: next })}
     />
@@ -169,6 +172,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
           steps={draft.processors}
           modules={modules.data?.modules ?? []}
           secrets={names}
+          faults={within(faults, 'processors')}
           onChange={(processors) => set({ processors })}
         />
         {endpoint('sink')}

@@ -328,7 +328,15 @@ export function Pipeline({ id }: { id: string }) {
           <Loaded query={accounting}>{(data) => <Equation accounting={data} />}</Loaded>
           <Hour id={id} />
           <Latest key={id} id={id} />
-          <Canary key={id} pipeline={pipeline} onPromoted={definition.refresh} />
+          <Canary
+            key={id}
+            pipeline={pipeline}
+            hasOne={status.data?.has_canary}
+            onPromoted={() => {
+              status.refresh()
+              definition.refresh()
+            }}
+          />
           <div class="columns">
             <Positions id={id} />
             <Revisions key={pipeline.revision} id={id} />

@@ -114,10 +114,11 @@ function Tail({ id }: { id: string }) {
 /** Records of any place, the newest without one; where is in the address. */
 function Browse({ id, partitions }: { id: string; partitions: number }) {
   const { query, path, route } = useLocation()
-  const { partition, offset, timestamp, key } = query
-  const asked = { partition, offset, timestamp, key }
+  const { partition, offset, timestamp, key, before, after } = query
+  const asked = { partition, offset, timestamp, key, before, after }
   const records = useQuery<GetStreamRecordsResponse>(withQuery(`/streams/${id}/records`, { ...asked, limit: PAGE }))
-  const at = (to: number): string => withQuery(path, { partition, offset: Math.max(0, to) })
+  const at = (edge: 'before' | 'after', to: string | undefined) =>
+    to && <a href={withQuery(path, { partition, [edge]: to })}>{edge === 'before' ? '← older' : 'newer →'}</a>
   const isPlaced = Object.values(asked).some((each) => each !== undefined)
   return (
     <section aria-labelledby="records">
@@ -157,12 +158,8 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
         <button type="button" onClick={() => (isPlaced ? route(path) : records.refresh())}>
           Newest
         </button>
-        {partition !== undefined && offset !== undefined && key === undefined && (
-          <>
-            {Number(offset) > 0 && <a href={at(Number(offset) - PAGE)}>← before</a>}
-            {records.data?.records.length === PAGE && <a href={at(Number(offset) + PAGE)}>after →</a>}
-          </>
-        )}
+        {at('before', records.data?.older)}
+        {at('after', records.data?.newer)}
       </form>
       <Loaded query={records}>
         {({ records: found, truncated, incomplete }) => (

@@ -1,13 +1,13 @@
 /** All streams of the account, and a new one. */
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import type { ListStreamsResponse } from '../../../../clients/typescript/src/generated/types.ts'
+import type { GetLineageResponse, ListStreamsResponse } from '../../../../clients/typescript/src/generated/types.ts'
 import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { HOME, post, withQuery } from '../api.ts'
 import { Paged } from '../parts/paged.tsx'
 import { Badge, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { SameAs } from '../parts/same-as.tsx'
-import { useAction, useAll } from '../query.ts'
+import { useAction, useAll, useQuery } from '../query.ts'
 import { asCurl, needed } from '../same-as.ts'
 import { may } from '../session.ts'
 
@@ -56,8 +56,14 @@ function NewStream() {
 
 type Item = ListStreamsResponse['streams'][number]
 
-function row({ id, name, description, status, updated_at }: Item) {
-  return (
+/** A stream as a row, with how many pipelines write to it and read from it. */
+function useRows() {
+  const pipelines = useQuery<GetLineageResponse>('/lineage').data?.pipelines
+  const used = (id: string, end: 'from' | 'to', verb: string): string[] => {
+    const users = pipelines?.filter((each) => each[end] === id).length ?? 0
+    return users === 0 ? [] : [`${users} ${verb}`]
+  }
+  return ({ id, name, description, status, updated_at }: Item) => (
     <tr key={id}>
       <th scope="row">
         <a href={`${HOME.pathname}streams/${id}`}>{name}</a>
@@ -66,6 +72,7 @@ function row({ id, name, description, status, updated_at }: Item) {
       <td>
         <Badge text={status} />
       </td>
+      <td>{[...used(id, 'to', 'writing'), ...used(id, 'from', 'reading')].join(', ')}</td>
       <td>
         <Time at={updated_at} />
       </td>
@@ -73,13 +80,14 @@ function row({ id, name, description, status, updated_at }: Item) {
   )
 }
 
-const COLUMNS = ['Stream', 'Status', 'Changed']
+const COLUMNS = ['Stream', 'Status', 'Pipelines', 'Changed']
 /** As people count: 2 comes before 10. */
 const byName = new Intl.Collator('en', { numeric: true })
 
 /** Those with this in their name, from all there are: the API looks for whole names. */
 function Found({ wanted }: { wanted: string }) {
   const all = useAll<ListStreamsResponse>('/streams')
+  const row = useRows()
   return (
     <Loaded query={all}>
       {({ streams }) => {
@@ -114,6 +122,7 @@ export function Streams() {
 }
 
 function All() {
+  const row = useRows()
   return (
     <Paged<ListStreamsResponse, Item>
       label="Streams"
