@@ -164,7 +164,10 @@ export function hostFunctions(call: CallSeed): HostFunctions {
     env: {
       abort: (message: number, file: number, line: number, column: number) => {
         const text = assemblyScriptText(call.memory(), message) || 'abort'
-        throw new Error(`${text} (${assemblyScriptText(call.memory(), file)}:${line}:${column})`)
+        const name = assemblyScriptText(call.memory(), file)
+        // A line of the library is none that the author can look at.
+        const library = /^~lib\/(.*?)(?:\.ts)?$/.exec(name)?.[1]
+        throw new Error(`${text} (${library === undefined ? `${name}:${line}:${column}` : `in AssemblyScript's ${library}`})`)
       },
       seed: () => draw() / 4_294_967_296 + 1,
       'Date.now': () => call.timestampMs,

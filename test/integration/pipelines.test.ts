@@ -62,6 +62,27 @@ async function consume(topic: string, count: number, isFramed = true): Promise<R
 }
 
 describe('a pipeline', () => {
+  it('is refused with the step whose SmartModule never returns from its start', async () => {
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const name = unique('endless')
+    const code = `import { Config, Record } from 'dps'
+export function init(config: Config): void { while (true) {} }
+export function filter(record: Record): bool { return true }
+`
+    expect((await client.call('POST', '/v1/smartmodules', { name, source: { language: 'typescript', code } })).status).toBe(201)
+    const filter = { module_id: 'dps/filter', config: { field: 'n', operator: 'gte', value: 1 } }
+    const refused = await client.call('POST', '/v1/pipelines', {
+      name: unique('pipeline'),
+      source: { connector_id: 'stream', config: { stream_id: from.id } },
+      processors: [filter, { module_id: name }, filter],
+      sink: { connector_id: 'stream', config: { stream_id: to.id } },
+    })
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { error: { details: [{ path: '/processors/1/config', message: expect.stringContaining('did not end') }] } },
+    })
+  })
+
   it('delivers every record once and in order per key while its processors are killed', async () => {
     const COUNT = 300_000
     const source = await createStream(client, { n: 'integer', user: 'string', text: 'string' })

@@ -108,6 +108,7 @@ export async function chainFaults(
   isDryRun: boolean,
   binaries: ReadonlyMap<string, Uint8Array> = new Map(),
 ): Promise<Detail[]> {
+  let starting: number | undefined
   const answer =
     steps.length === 0
       ? { started: true as const }
@@ -133,9 +134,13 @@ export async function chainFaults(
             ),
           },
           DEADLINES,
+          (progress) => {
+            if ('starting' in progress) starting = progress.starting
+          },
         )
   if ('faults' in answer) return answer.faults.map(({ step, path, message }) => ({ path: `/processors/${step}/config${path}`, message }))
-  if ('refused' in answer)
-    return [{ path: answer.step === undefined ? '/processors' : `/processors/${answer.step}/config`, message: answer.refused }]
-  return []
+  if (!('refused' in answer)) return []
+  // A step that never returns, or ends the process, can't say that it was the one.
+  const step = answer.step ?? starting
+  return [{ path: step === undefined ? '/processors' : `/processors/${step}/config`, message: answer.refused }]
 }

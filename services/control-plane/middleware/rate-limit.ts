@@ -90,10 +90,12 @@ export function createRateLimit(
     if (isExceeded) throw exceeded(`the limit of ${by.points} requests per minute is exceeded`, seconds)
   }
 
+  const secondsLeft = ({ msBeforeNext }: RateLimiterRes): number => Math.max(1, Math.ceil(msBeforeNext / 1000))
+
   /** Sets the headers; returns the seconds until the count starts over. */
-  function show(ctx: Context, limit: number, window: number, { consumedPoints, msBeforeNext }: RateLimiterRes): number {
-    const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000))
-    const remaining = Math.max(0, limit - consumedPoints)
+  function show(ctx: Context, limit: number, window: number, result: RateLimiterRes): number {
+    const seconds = secondsLeft(result)
+    const remaining = Math.max(0, limit - result.consumedPoints)
     ctx.set({
       'X-RateLimit-Limit': String(limit),
       'X-RateLimit-Remaining': String(remaining),
@@ -114,8 +116,7 @@ export function createRateLimit(
 
   const tooManyAtOnce = () => exceeded('there are too many attempts at once', 1)
   const attempts = createSomeAtATime(ATTEMPTS_AT_ONCE, ATTEMPT_WAIT_MAX_MS, tooManyAtOnce, ATTEMPTS_WAITING_MAX)
-  const tooManyFailed = ({ msBeforeNext }: RateLimiterRes) =>
-    exceeded('there were too many failed attempts', Math.max(1, Math.ceil(msBeforeNext / 1000)))
+  const tooManyFailed = (result: RateLimiterRes) => exceeded('there were too many failed attempts', secondsLeft(result))
 
   /** Counted before the work: of attempts that begin together none may be uncounted. What has not failed is given back. */
   async function guarded<T>(kind: GuardedKind, key: string, work: () => Promise<T>): Promise<T> {

@@ -71,15 +71,7 @@ type Validated = Schemed & { id: string; account_id: string; schema_id: number |
 const recordSchemaOf = ({ name, format, schema }: Validated) =>
   jsonSchemaOf(name, schema, format === 'json' ? undefined : { integer: { type: 'integer', minimum: -(2 ** 63), maximum: 2 ** 63 } })
 
-/** Its schema is what to change: the same records would take as long again. */
-const checkedLater = (ms: number) =>
-  new ServiceError(
-    'rate_limit_exceeded',
-    `checking records by the stream's schema took more than ${CHECK_MS_MAX} ms; simplify the schema`,
-    {
-      headers: { 'Retry-After': String(Math.ceil(ms / 1000)) },
-    },
-  )
+const TOOK_TOO_LONG = `took more than ${CHECK_MS_MAX} ms to check by the stream’s schema; simplify the schema`
 
 export function createRecordValidator(now: () => number) {
   const paused = openKept<string, number>(COMPILED_MAX)
@@ -99,8 +91,11 @@ export function createRecordValidator(now: () => number) {
   return async (stream: Validated, records: unknown[]): Promise<void> => {
     // A non-JSON schema from the registry is enforced when values are encoded; the fields known here are less precise.
     if (stream.format !== 'json' && stream.schema_text) return
-    const pausedUntil = paused.get(stream.account_id) ?? 0
-    if (pausedUntil > now()) throw checkedLater(pausedUntil - now())
+    const waits = stream.schema_text ? (paused.get(stream.account_id) ?? 0) - now() : 0
+    if (waits > 0)
+      throw new ServiceError('rate_limit_exceeded', `records of the account ${TOOK_TOO_LONG}`, {
+        headers: { 'Retry-After': String(Math.ceil(waits / 1000)) },
+      })
     const validate = validatorOf(stream)
     const open = openFieldsOf(stream)
     const details: Detail[] = []
@@ -131,7 +126,8 @@ export function createRecordValidator(now: () => number) {
     } catch (error) {
       if (!(error instanceof TookTooLong)) throw error
       paused.set(stream.account_id, now() + PAUSE_MS)
-      throw checkedLater(PAUSE_MS)
+      // Not to be tried again: the same records would take as long.
+      throw invalidRequest([{ path: '/records', message: TOOK_TOO_LONG }])
     }
     if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
   }

@@ -152,7 +152,7 @@ function createTrace() {
       else if ('step' in progress) {
         steps.push(progress.step)
         entering = undefined
-      } else {
+      } else if ('outputs' in progress) {
         traced.push({ steps, outputs: progress.outputs })
         steps = []
       }

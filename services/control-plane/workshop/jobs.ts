@@ -120,10 +120,15 @@ const Answer = z.union([
 /** The answer to a job. */
 export type Answer = z.infer<typeof Answer>
 
-const Progress = z.union([z.object({ entering: z.array(Record_) }), z.object({ step: TracedStep }), z.object({ outputs: Outputs })])
+const Progress = z.union([
+  z.object({ starting: z.number() }),
+  z.object({ entering: z.array(Record_) }),
+  z.object({ step: TracedStep }),
+  z.object({ outputs: Outputs }),
+])
 /**
- * The trace as it is made, so that it is known when a SmartModule never returns: the records that a step is about to get, what the step did,
- * and, after the last step of a source record, its outputs.
+ * What a job is at, so that it is known when a SmartModule never returns: the step (from 0) that is about to start; of a trace, the records
+ * that a step is about to get, what the step did, and, after the last step of a source record, its outputs.
  */
 export type Progress = z.infer<typeof Progress>
 

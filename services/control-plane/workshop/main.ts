@@ -58,6 +58,8 @@ async function start(kernelBinary: Uint8Array, steps: JobStep[], isDryRun: boole
   if (isDryRun) return { started: true }
   const kernel = await WebAssembly.compile(new Uint8Array(kernelBinary))
   for (const { binary, kind, extismFunction, document } of steps) {
+    send({ progress: { starting: document.step } })
+    await parent.flushed()
     const module = await WebAssembly.compile(new Uint8Array(binary))
     const instance = await openInstance({ module, kind, ...(extismFunction ? { extismFunction } : {}) }, document, SILENT, kernel)
     instance.close?.()
