@@ -335,8 +335,12 @@ export const getStreamRecordsContract = contract({
         .max(LIMITS.key_query_characters_max, 'is too long')
         .optional()
         .describe('Only records with exactly this key, as text: the newest, or the first from the place that is asked for'),
-      before: StreamCursor.optional().describe('`older` of an answer for the same partition: the newest records that lie before its own'),
-      after: StreamCursor.optional().describe('`newer` of an answer for the same partition: the first records that lie behind its own'),
+      before: StreamCursor.optional().describe(
+        '`older` of an answer for the same partition: the newest records that lie before its own, in place of `from`',
+      ),
+      after: StreamCursor.optional().describe(
+        '`newer` of an answer for the same partition: the first records that lie behind its own, in place of `from`',
+      ),
       limit: queryInteger(1, LIMITS.stream_records_max).default(LIMITS.stream_records_default),
     }),
   },

@@ -29,10 +29,44 @@ export function partitionsAsked(layout: TopicLayout, from: StreamPlace | PageEdg
   return typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
 }
 
-/** Where reading goes on; a partition's first records may be gone by now. */
-async function afterPage(cluster: Cluster, layout: TopicLayout, after: readonly bigint[]): Promise<Map<number, bigint>> {
-  const earliest = await cluster.offsets(layout, [...layout.leaders.keys()], 'earliest')
-  return new Map([...earliest].map(([partition, first]) => [partition, (after[partition] ?? 0n) > first ? after[partition]! : first]))
+/** Where reading goes on; a partition's first records may be gone by now, or the topic made anew. */
+async function afterPage(
+  cluster: Cluster,
+  layout: TopicLayout,
+  partitions: number[],
+  after: readonly bigint[],
+): Promise<Map<number, bigint>> {
+  const [earliest, latest] = await Promise.all([
+    cluster.offsets(layout, partitions, 'earliest'),
+    cluster.offsets(layout, partitions, 'latest'),
+  ])
+  return new Map(
+    partitions.map((partition) => {
+      const [low, high, asked] = [earliest.get(partition) ?? 0n, latest.get(partition) ?? 0n, after[partition] ?? 0n]
+      return [partition, asked < low ? low : asked > high ? high : asked]
+    }),
+  )
+}
+
+/**
+ * Up to `limit` records of all partitions together, oldest first: the first of them, or the last. Those of one partition stay in the order of
+ * their offsets, whatever their times are, so that nothing lies between what is chosen of it.
+ */
+function merged(lists: readonly (readonly SourceRecord[])[], limit: number, side: 'first' | 'last'): SourceRecord[] {
+  const at = lists.map((list) => (side === 'first' ? 0 : list.length - 1))
+  const isSooner = (a: SourceRecord, b: SourceRecord): boolean => (side === 'first' ? byTime(a, b) < 0 : byTime(a, b) > 0)
+  const taken: SourceRecord[] = []
+  while (taken.length < limit) {
+    let best: number | undefined
+    for (const [list, index] of at.entries()) {
+      const record = lists[list]![index]
+      if (record && (best === undefined || isSooner(record, lists[best]![at[best]!]!))) best = list
+    }
+    if (best === undefined) break
+    taken.push(lists[best]![at[best]!]!)
+    at[best]! += side === 'first' ? 1 : -1
+  }
+  return side === 'first' ? taken : taken.toReversed()
 }
 
 /**
@@ -47,15 +81,17 @@ export async function chooseRecords(
   limit: number,
   stepCount: number,
 ): Promise<{ records: SourceRecord[]; isCut: boolean; spans: Spans }> {
-  const before = typeof from === 'object' && 'before' in from ? from.before : undefined
+  const edge = typeof from === 'object' && ('before' in from || 'after' in from) ? from : undefined
+  const before = edge && 'before' in edge ? edge.before : undefined
   const start =
-    from === 'latest' || (typeof from === 'object' && 'before' in from)
-      ? undefined
-      : typeof from === 'object' && 'after' in from
-        ? await afterPage(cluster, layout, from.after)
-        : await resolvePlace(cluster, layout, from, '/from')
-  const spans: (Span & { partition: number; found: number })[] = []
+    edge && 'after' in edge
+      ? await afterPage(cluster, layout, partitions, edge.after)
+      : edge || from === 'latest'
+        ? undefined
+        : await resolvePlace(cluster, layout, from as StreamPlace, '/from')
+  const side = start ? 'first' : 'last'
   const bytesMax = BYTES_MAX / (1 + stepCount)
+  const spans: (Span & { partition: number; found: number })[] = []
   let records: SourceRecord[] = []
   let isCut = false
   for (let next = 0; next < partitions.length; next += READ_AT_ONCE) {
@@ -66,12 +102,12 @@ export async function chooseRecords(
       ),
     )
     some.forEach((partition, at) => spans.push({ partition, low: read[at]!.low, high: read[at]!.high, found: read[at]!.records.length }))
-    const ordered = inOrder([...records, ...read.flatMap((each) => each.records)])
-    const wanted = start ? ordered.slice(0, limit) : ordered.slice(-limit)
-    records = fitting(wanted, bytesMax, start ? 'first' : 'last')
+    const known = [...Map.groupBy(records, ({ partition }) => partition).values()]
+    const wanted = merged([...known, ...read.map((each) => each.records)], limit, side)
+    records = fitting(wanted, bytesMax, side)
     isCut ||= records.length < wanted.length || (records.length < limit && read.some((each) => each.isCut))
   }
-  return { records, isCut, spans: new Map(spans.map((each) => [each.partition, spanOf(each, records, start ? 'first' : 'last')])) }
+  return { records, isCut, spans: new Map(spans.map((each) => [each.partition, spanOf(each, records, side)])) }
 }
 
 /** What of a partition's span is left where some of its records had no room among the `limit` of all. */
@@ -124,6 +160,7 @@ export async function findByKey(
   })
 }
 
+const byTime = (a: SourceRecord, b: SourceRecord): number =>
+  Number(a.timestamp - b.timestamp) || a.partition - b.partition || Number(a.offset - b.offset)
 /** Oldest first. */
-const inOrder = (records: SourceRecord[]): SourceRecord[] =>
-  records.toSorted((a, b) => Number(a.timestamp - b.timestamp) || a.partition - b.partition || Number(a.offset - b.offset))
+const inOrder = (records: SourceRecord[]): SourceRecord[] => records.toSorted(byTime)

@@ -1,14 +1,18 @@
 /** Records of a stream as they are in its topic: for a trial of SmartModules, and to be looked at. */
 import type { StreamPlace } from '../../../shared/api/pipelines.ts'
 import { streamCodecOf } from '../definitions/resolve-endpoint.ts'
+import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Caller, Deps } from '../deps.ts'
 import { invalidRequest, unavailable } from '../service-error.ts'
 import { findStream, schemasOf, type StreamRow } from '../store/streams.ts'
+import { decodeCursor } from '../stream-data/cursor.ts'
 import { chooseRecords, findByKey, partitionsAsked, type PageEdge } from './choose-records.ts'
 
+/** The edge of another answer's page, as a cursor. */
+export type CursorEdge = { before: string } | { after: string }
 type Asked = { partition?: number | undefined; limit: number } & (
   | { from: StreamPlace; key?: Buffer | undefined }
-  | { from: PageEdge; key?: undefined }
+  | { from: CursorEdge; key?: undefined }
 )
 
 /** The records that are asked for, and how their values are decoded. Throws 400 for a stream or partition that does not exist. */
@@ -24,14 +28,23 @@ export async function streamRecords(
   return recordsOf(deps, stream, asked, steps)
 }
 
+/** By the topic's partitions as they are now: those that it has got since have nothing before the edge, and all behind it. */
+function edgeOf(edge: CursorEdge, { id }: StreamRow, { leaders }: TopicLayout): PageEdge {
+  return 'before' in edge
+    ? { before: decodeCursor(edge.before, id, leaders.length, '/query/before') }
+    : { after: decodeCursor(edge.after, id, leaders.length, '/query/after') }
+}
+
 /**
  * Records of the stream, and how their values are decoded. `isWhole` is false where a search for a key was ended early. Throws 400 for a
- * partition that it does not have.
+ * partition that it does not have, and for a cursor of another stream.
  */
 export async function recordsOf(deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>, stream: StreamRow, asked: Asked, steps: number) {
   const layout = await deps.cluster.describeTopic(stream.topic)
   if (!layout) throw unavailable('the stream’s topic')
-  const { from, partition, limit } = asked
+  const { partition, limit } = asked
+  const from =
+    typeof asked.from === 'object' && ('before' in asked.from || 'after' in asked.from) ? edgeOf(asked.from, stream, layout) : asked.from
   const partitions = partitionsAsked(layout, from, partition, 'stream')
   const chosen = asked.key
     ? { ...(await findByKey(deps, layout, stream.account_id, { key: asked.key, partitions, from: asked.from, limit })), spans: undefined }

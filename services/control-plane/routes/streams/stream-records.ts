@@ -5,37 +5,39 @@ import { openValueDecoder } from '../../../../shared/registry/codecs.ts'
 import type { Cluster, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { shownBytes } from '../../shown/bytes.ts'
 import { invalidRequest } from '../../service-error.ts'
-import { decodeCursor, encodeCursor } from '../../stream-data/cursor.ts'
-import type { StreamRow } from '../../store/streams.ts'
-import type { PageEdge, Spans } from '../../trace/choose-records.ts'
-import { recordsOf } from '../../trace/stream-records.ts'
+import { encodeCursor } from '../../stream-data/cursor.ts'
+import type { Spans } from '../../trace/choose-records.ts'
+import { recordsOf, type CursorEdge } from '../../trace/stream-records.ts'
 import { showPlaced } from '../../trace/trace.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 import { activeStream } from './stream-data.ts'
 
-type Asked = { before?: string | undefined; after?: string | undefined }
-/** What a page of another answer goes on from says where it is; so does each of these. */
+/** Says where records are, as `before` and `after` do. */
 const PLACES = ['offset', 'timestamp', 'key', 'after'] as const
 
-/** The edge of another answer's page; undefined where none is given. Throws 400 beside another place, or for what is no edge of this stream. */
-function edgeOf({ before, after }: Asked, stream: StreamRow): PageEdge | undefined {
-  if (before !== undefined) return { before: decodeCursor(before, stream.id, stream.partitions, '/query/before') }
-  return after === undefined ? undefined : { after: decodeCursor(after, stream.id, stream.partitions, '/query/after') }
+type Places = { [name in (typeof PLACES)[number] | 'before']?: string | number | undefined } & {
+  before?: string | undefined
+  after?: string | undefined
 }
 
-/** Where the records before and after these begin, each where there is something. */
+/** The edge of another answer's page; undefined where none is given. Throws 400 beside another place. */
+function edgeOf(query: Places): CursorEdge | undefined {
+  const { before, after } = query
+  const name = before === undefined ? 'after' : 'before'
+  const other = (before ?? after) === undefined ? undefined : PLACES.find((each) => each !== name && query[each] !== undefined)
+  if (other) throw invalidRequest([{ path: `/query/${other}`, message: `can’t be combined with ${name}` }])
+  return before !== undefined ? { before } : after === undefined ? undefined : { after }
+}
+
+/** Where the records before and behind these begin, each where there is something. */
 async function edgesAround(cluster: Cluster, layout: TopicLayout, streamId: string, spans: Spans) {
-  const partitions = [...layout.leaders.keys()]
-  const edge = async (side: 'low' | 'high', end: 'earliest' | 'latest') => {
-    const ends = await cluster.offsets(layout, partitions, end)
+  const asked = [...spans.keys()]
+  const edge = async (side: 'low' | 'high', end: 'earliest' | 'latest'): Promise<string | undefined> => {
+    const ends = await cluster.offsets(layout, asked, end)
     const isMore = [...spans].some(([each, span]) => (side === 'low' ? span.low > ends.get(each)! : span.high < ends.get(each)!))
-    return isMore
-      ? encodeCursor(
-          streamId,
-          partitions.map((each) => spans.get(each)?.[side] ?? 0n),
-        )
-      : undefined
+    const offsets = layout.leaders.map((_, each) => spans.get(each)?.[side] ?? 0n)
+    return isMore ? encodeCursor(streamId, offsets) : undefined
   }
   const [older, newer] = await Promise.all([edge('low', 'earliest'), edge('high', 'latest')])
   return { ...(older === undefined ? {} : { older }), ...(newer === undefined ? {} : { newer }) }
@@ -44,9 +46,7 @@ async function edgesAround(cluster: Cluster, layout: TopicLayout, streamId: stri
 export const getStreamRecords = operation(getStreamRecordsContract, async (deps, caller, { params, query }) => {
   const stream = await activeStream(deps.db, caller.accountId, params.id)
   const { partition, offset, timestamp, limit, key } = query
-  const edge = query.before === undefined ? (query.after === undefined ? undefined : 'after') : 'before'
-  const other = edge && PLACES.find((each) => each !== edge && query[each] !== undefined)
-  if (other) throw invalidRequest([{ path: `/query/${other}`, message: `can’t be combined with ${edge}` }])
+  const edge = edgeOf(query)
   if (offset !== undefined && partition === undefined)
     throw invalidRequest([{ path: '/query/partition', message: 'is required with an offset' }])
   if (offset !== undefined && timestamp !== undefined)
@@ -55,9 +55,8 @@ export const getStreamRecords = operation(getStreamRecordsContract, async (deps,
     throw invalidRequest([{ path: '/query/partition', message: `must be below ${stream.partitions}` }])
   const place: StreamPlace =
     offset !== undefined ? { offsets: { [partition!]: offset } } : timestamp !== undefined ? { timestamp } : query.from
-  const page = edgeOf(query, stream)
-  const asked = page
-    ? { from: page, limit, partition }
+  const asked = edge
+    ? { from: edge, limit, partition }
     : { from: place, limit, partition, key: key === undefined ? undefined : Buffer.from(key) }
   const read = async () => {
     const found = await recordsOf(deps, stream, asked, 0)
