@@ -3,7 +3,8 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { openCodec } from '../../../shared/registry/codecs.ts'
-import { isNode, openJsonSchema } from './json-schema.ts'
+import { ServiceError } from '../service-error.ts'
+import { isNode, openForeignJsonSchema } from './json-schema.ts'
 import { SchemaRefused } from '../../../shared/registry/read-schemas.ts'
 
 /** Returns stream type names by field name. Throws SchemaRefused, which says why, when a stream can't have the schema. */
@@ -17,6 +18,7 @@ function parsedFields(format: StreamFormat, schema: SchemaText): Record<string, 
   try {
     return format === 'json' ? jsonFields(schema) : openCodec(format, schema).fields
   } catch (error) {
+    if (error instanceof ServiceError) throw error
     throw new SchemaRefused(reasonOf(error), { cause: error })
   }
 }
@@ -25,7 +27,7 @@ const BY_FORMAT: Record<string, string> = { 'date-time': 'datetime', date: 'date
 const SCALARS = new Set(['integer', 'number', 'boolean', 'object'])
 
 function jsonFields(schema: SchemaText): Record<string, string> {
-  openJsonSchema(schema)
+  openForeignJsonSchema(schema)
   const root: unknown = JSON.parse(schema.text)
   if (!isNode(root) || !isNode(root.properties)) return {}
   const required = new Set(Array.isArray(root.required) ? root.required : [])

@@ -11,27 +11,33 @@ import { openKept } from '../kept.ts'
 const OPTIONS = { strict: false, strictNumbers: true, allErrors: true, ownProperties: true } as const
 
 /** A thousand fields take about a tenth of it. */
-const COMPILE_MS_MAX = 1000
-/** Schemas that took too long, so that each holds the main thread once; by the hash of their text. */
-const refused = openKept<string, TookTooLong>(1000)
+const COMPILE_MS_MAX = 2000
+const REMEMBERED_MS = 10 * 60_000
+/** When schemas have taken too long, by the hash of their text: each holds the main thread once in a while. */
+const refusedAt = openKept<string, number>(1000)
 
 /**
- * Returns the validator of a schema. Throws TookTooLong for one that needs more than a second. Finds other schemas by their own id, or by the reference's name. Throws an Error that says why the
- * schema can't be used.
+ * Returns the validator of a schema that an account has a say in. Throws TookTooLong for one that takes more than two seconds to compile, and
+ * what `openJsonSchema` throws.
  */
-export function openJsonSchema(schema: SchemaText): ValidateFunction {
+export function openForeignJsonSchema(schema: SchemaText): ValidateFunction {
   const key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
-  const known = refused.get(key)
-  if (known) throw known
+  if (performance.now() - (refusedAt.get(key) ?? -Infinity) < REMEMBERED_MS)
+    throw new TookTooLong(`it takes more than ${COMPILE_MS_MAX} ms to compile`)
   try {
-    return runBounded(() => compiled(schema), COMPILE_MS_MAX)
+    return runBounded(() => openJsonSchema(schema), COMPILE_MS_MAX)
   } catch (error) {
-    if (error instanceof TookTooLong) refused.set(key, error)
-    throw error
+    if (!(error instanceof TookTooLong)) throw error
+    refusedAt.set(key, performance.now())
+    throw new TookTooLong(`it takes more than ${COMPILE_MS_MAX} ms to compile`)
   }
 }
 
-function compiled({ text, references }: SchemaText): ValidateFunction {
+/**
+ * Returns the validator of a schema. Finds other schemas by their own id, or by the reference's name. Throws an Error that says why the
+ * schema can't be used.
+ */
+export function openJsonSchema({ text, references }: SchemaText): ValidateFunction {
   const root = parsed(text)
   const draft = String(root.$schema ?? '')
   // Inlined, the code of a shared type would be repeated at each place; a schema with references of its own is left as it is.

@@ -1,20 +1,17 @@
 /** Validates records against their stream's schema; faults name index and field. Schemas are compiled once. */
 import type { ErrorObject, ValidateFunction } from 'ajv'
-import { invalidRequest, ServiceError, type Detail } from '../service-error.ts'
+import { invalidRequest, type Detail } from '../service-error.ts'
 import { pointer } from '../middleware/validate.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
-import type { Schemed } from '../../../shared/model/schema-text.ts'
-import { runBounded, TookTooLong } from '../bounded-work.ts'
+import type { Schemed, SchemaText } from '../../../shared/model/schema-text.ts'
+import { TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
 import { turns } from '../turns.ts'
-import { openJsonSchema } from '../registry/json-schema.ts'
+import { openForeignJsonSchema, openJsonSchema } from '../registry/json-schema.ts'
+import { createBoundedChecks } from './check-bounded.ts'
 
 const COMPILED_MAX = 1000
-/** How long so many records may take by a schema from the registry: `pattern` and `anyOf` can take for ever. */
-const [CHECKED_AT_ONCE, CHECK_MS_MAX] = [8, 1000]
-/** How long an account whose records took longer waits before the next ones are checked. */
-const PAUSE_MS = 30_000
 const TOO_LARGE = 'is too large for a number (about 1.8e308 at most); use a field of type string to keep it'
 
 /** What a pointer of the validator names. */
@@ -71,10 +68,18 @@ type Validated = Schemed & { id: string; account_id: string; schema_id: number |
 const recordSchemaOf = ({ name, format, schema }: Validated) =>
   jsonSchemaOf(name, schema, format === 'json' ? undefined : { integer: { type: 'integer', minimum: -(2 ** 63), maximum: 2 ** 63 } })
 
-const TOOK_TOO_LONG = `took more than ${CHECK_MS_MAX} ms to check by the stream’s schema; simplify the schema`
+/** Throws 400 for a schema that takes too long to compile. */
+function foreignValidator(schema: SchemaText): ValidateFunction {
+  try {
+    return openForeignJsonSchema(schema)
+  } catch (error) {
+    if (!(error instanceof TookTooLong)) throw error
+    throw invalidRequest([{ path: '/records', message: `can’t be checked by the stream’s schema: ${error.message}` }])
+  }
+}
 
 export function createRecordValidator(now: () => number) {
-  const paused = openKept<string, number>(COMPILED_MAX)
+  const checkBounded = createBoundedChecks(now)
   const compiled = openKept<string, ValidateFunction>(COMPILED_MAX)
   function validatorOf(stream: Validated): ValidateFunction {
     // A stream's schema may change, and its schema id with it.
@@ -83,7 +88,9 @@ export function createRecordValidator(now: () => number) {
     if (known) return known
     // For other formats the registry has no JSON Schema: derive one from the fields.
     const schema_text = stream.format === 'json' ? stream.schema_text : null
-    const validate = openJsonSchema(schema_text ?? { text: JSON.stringify(recordSchemaOf(stream)), references: [] })
+    const validate = schema_text
+      ? foreignValidator(schema_text)
+      : openJsonSchema({ text: JSON.stringify(recordSchemaOf(stream)), references: [] })
     compiled.set(key, validate)
     return validate
   }
@@ -91,11 +98,6 @@ export function createRecordValidator(now: () => number) {
   return async (stream: Validated, records: unknown[]): Promise<void> => {
     // A non-JSON schema from the registry is enforced when values are encoded; the fields known here are less precise.
     if (stream.format !== 'json' && stream.schema_text) return
-    const waits = stream.schema_text ? (paused.get(stream.account_id) ?? 0) - now() : 0
-    if (waits > 0)
-      throw new ServiceError('rate_limit_exceeded', `records of the account ${TOOK_TOO_LONG}`, {
-        headers: { 'Retry-After': String(Math.ceil(waits / 1000)) },
-      })
     const validate = validatorOf(stream)
     const open = openFieldsOf(stream)
     const details: Detail[] = []
@@ -111,24 +113,9 @@ export function createRecordValidator(now: () => number) {
       }
       return details.length < LIMITS.details_max
     }
-    const checkSome = (from: number): boolean => {
-      const end = Math.min(records.length, from + CHECKED_AT_ONCE)
-      for (let index = from; index < end; index++) if (!check(index)) return false
-      return true
-    }
-    try {
-      // The service's own schemas cost what the record has bytes.
-      if (stream.schema_text)
-        await turns(Math.ceil(records.length / CHECKED_AT_ONCE), (turn) =>
-          runBounded(() => checkSome(turn * CHECKED_AT_ONCE), CHECK_MS_MAX),
-        )
-      else await turns(records.length, check)
-    } catch (error) {
-      if (!(error instanceof TookTooLong)) throw error
-      paused.set(stream.account_id, now() + PAUSE_MS)
-      // Not to be tried again: the same records would take as long.
-      throw invalidRequest([{ path: '/records', message: TOOK_TOO_LONG }])
-    }
+    // The service's own schemas cost what the record has bytes.
+    if (stream.schema_text) await checkBounded(stream.account_id, records.length, check)
+    else await turns(records.length, check)
     if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
   }
 }

@@ -1,0 +1,63 @@
+/** Checks of records by schemas from the registry, in which `pattern` and `anyOf` can take for ever: ended, counted and paused by account. */
+import { setImmediate } from 'node:timers/promises'
+import { runBounded, threadCpuMs, TookTooLong } from '../bounded-work.ts'
+import { openKept } from '../kept.ts'
+import { invalidRequest, ServiceError } from '../service-error.ts'
+
+/** A piece of the work, after which others have their turn: so many records, and the most that they may take. */
+const [PIECE_RECORDS, PIECE_MS_MAX] = [8, 500]
+/** What a record may take on average before a piece counts as slow. */
+const RECORD_MS = 1
+const TURN_MS = 4
+/** What an account's slow pieces may take together within a while; then it waits until the while is over. */
+const [SLOW_MS_MAX, WHILE_MS] = [2000, 30_000]
+const ACCOUNTS_MAX = 1000
+
+const TOO_SLOW = 'take too long to check by the stream’s schema; simplify the schema'
+
+/** Calls `check` for each index until it returns false. Throws 400 when that takes too long, and 429 for a while after it. */
+export type BoundedChecks = (accountId: string, count: number, check: (index: number) => boolean) => Promise<void>
+
+export function createBoundedChecks(now: () => number): BoundedChecks {
+  const slow = openKept<string, { ms: number; since: number }>(ACCOUNTS_MAX)
+
+  function usedBy(accountId: string): { ms: number; since: number } {
+    const known = slow.get(accountId)
+    if (known && now() - known.since < WHILE_MS) return known
+    const used = { ms: 0, since: now() }
+    slow.set(accountId, used)
+    return used
+  }
+
+  return async (accountId, count, check) => {
+    const used = usedBy(accountId)
+    if (used.ms >= SLOW_MS_MAX)
+      throw new ServiceError('rate_limit_exceeded', `the records of the account ${TOO_SLOW}`, {
+        headers: { 'Retry-After': String(Math.max(1, Math.ceil((used.since + WHILE_MS - now()) / 1000))) },
+      })
+    let until = performance.now() + TURN_MS
+    for (let from = 0; from < count; from += PIECE_RECORDS) {
+      const end = Math.min(count, from + PIECE_RECORDS)
+      const piece = (): boolean => {
+        for (let index = from; index < end; index++) if (!check(index)) return false
+        return true
+      }
+      const before = threadCpuMs()
+      let goesOn = false
+      try {
+        goesOn = runBounded(piece, PIECE_MS_MAX)
+        const took = threadCpuMs() - before
+        if (took > PIECE_RECORDS * RECORD_MS) used.ms += took
+      } catch (error) {
+        if (!(error instanceof TookTooLong)) throw error
+        used.ms = SLOW_MS_MAX
+      }
+      // Not to be tried again: the same records would take as long.
+      if (used.ms >= SLOW_MS_MAX) throw invalidRequest([{ path: '/records', message: TOO_SLOW }])
+      if (!goesOn) return
+      if (performance.now() < until) continue
+      await setImmediate()
+      until = performance.now() + TURN_MS
+    }
+  }
+}
