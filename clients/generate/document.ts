@@ -70,9 +70,15 @@ function nameOf(id: string, noun: string): string {
 }
 
 /** What a list's page holds, where its answer says how to go on. */
-function pagesOf(query: readonly Parameter[], replies: readonly JsonSchema[], schemas: Record<string, JsonSchema>): Method['pages'] {
+function pagesOf(
+  id: string,
+  query: readonly Parameter[],
+  replies: readonly JsonSchema[],
+  schemas: Record<string, JsonSchema>,
+): Method['pages'] {
   const properties = schemas[replies[0]?.$ref?.split('/').at(-1) ?? '']?.properties
   if (!properties?.next_cursor || !query.some(({ name }) => name === 'cursor')) return undefined
+  if (!id.startsWith('list')) throw new Error(`${id} has pages, and is not named list…`)
   const found = Object.entries(properties).find(([, { type }]) => type === 'array')
   return found?.[1].items ? { member: found[0], item: found[1].items } : undefined
 }
@@ -104,7 +110,7 @@ export function describeApi(): Api {
       query,
       body: body && { schema: body.schema, required: found.requestBody!.required },
       replies,
-      pages: pagesOf(query, replies, document.components.schemas),
+      pages: pagesOf(contract.id, query, replies, document.components.schemas),
       mayBeEmpty: successes.some(([, { content }]) => !content),
       events:
         contract.events && Object.fromEntries(Object.entries(contract.events).map(([name, schema]) => [name, String(schema.meta()?.id)])),

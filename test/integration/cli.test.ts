@@ -167,7 +167,10 @@ pipelines:
     expect(await dps(['get', 'key', 'none'])).toMatchObject({ code: 2, err: 'dps: there is no key none\n' })
     expect((await dps(['list', 'members'])).out).toMatch(new RegExp(`${name} +${email} +viewer`))
     expect(json(await dps(['get', 'member', email, '-o', 'json']))).toMatchObject({ name, role: 'viewer' })
-    expect((await dps(['delete', 'member', email])).code).toBe(0)
+    await client.call('POST', '/v1/members', { name, email: `second-${email}`, role: 'viewer' })
+    expect(await dps(['delete', 'member', name])).toMatchObject({ code: 2, err: expect.stringContaining('2 members named') })
+    expect((await dps(['delete', 'member', email.toUpperCase()])).code).toBe(0)
+    expect((await dps(['delete', 'member', name])).code).toBe(0)
     expect((await dps(['get', 'member', email])).code).toBe(2)
     expect((await dps(['delete', 'key', name])).code).toBe(0)
 

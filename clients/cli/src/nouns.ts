@@ -1,5 +1,6 @@
 /** The kinds of things that `dps` lists, shows and deletes, and how each is found by its name or id. */
 import { Argument } from 'commander'
+import { ApiError } from '../../typescript/src/index.ts'
 import { collect, idOf, type Context } from './context.ts'
 import { Misused } from './outcome.ts'
 import type { Columns } from './output.ts'
@@ -19,19 +20,35 @@ const column = (name: string) => (item: Item) => item[name]
 /** Columns that show these members. */
 export const columns = (...names: string[]): Columns<Item> => Object.fromEntries(names.map((name) => [name, column(name)]))
 
-/** The one of a list that the service has no request for by itself. Throws Misused where none has one of these names. */
-function oneOf<T extends object>(items: readonly T[], kind: string, given: string, namesOf: (item: T) => readonly string[]): T {
-  const found = items.find((item) => namesOf(item).includes(given))
-  if (!found) throw new Misused(`there is no ${kind} ${given}`)
-  return found
+const ID = { key: /^key_[0-9a-z]{26}$/, member: /^mem_[0-9a-z]{26}$/ }
+
+/** The only one that matches. Throws Misused where none does, or more than one. */
+function onlyOne<T>(found: readonly T[], kind: string, given: string): T {
+  if (found.length > 1) throw new Misused(`there are ${found.length} ${kind}s named ${given}: give an id`)
+  if (found.length === 0) throw new Misused(`there is no ${kind} ${given}`)
+  return found[0]!
 }
 
+/** The service shows keys in their list alone. */
 async function keyOf({ dps }: Context, given: string) {
-  return oneOf(await collect(dps.keys.all()), 'key', given, ({ id, name }) => [id, name])
+  const all = await collect(dps.keys.all())
+  const own = all.filter(({ id }) => id === given)
+  return onlyOne(own.length > 0 ? own : all.filter(({ name }) => name === given), 'key', given)
 }
 
 async function memberOf({ dps }: Context, given: string) {
-  return oneOf(await collect(dps.members.all()), 'member', given, ({ id, name, email }) => [id, email, name])
+  if (ID.member.test(given)) return dps.members.get(given)
+  const all = await collect(dps.members.all())
+  const byAddress = all.filter(({ email }) => email === given.toLowerCase())
+  return onlyOne(byAddress.length > 0 ? byAddress : all.filter(({ name }) => name === given), 'member', given)
+}
+
+/** What is to be shown beside a thing; what can't be read (it may not be ready, or a scope is missing) is left out. */
+async function known<T>(asked: Promise<T>): Promise<Partial<T>> {
+  return asked.catch((error: unknown) => {
+    if (error instanceof ApiError) return {}
+    throw error
+  })
 }
 
 async function describePipeline(context: Context, given: string): Promise<object> {
@@ -50,23 +67,27 @@ async function describeStream(context: Context, given: string): Promise<object> 
   const id = await idOf(context, 'stream', given)
   const [stream, { pagination }, { pipelines }] = await Promise.all([
     dps.streams.get(id),
-    dps.streams.getData(id, { limit: 1 }),
-    dps.lineage.get(),
+    known(dps.streams.getData(id, { limit: 1 })),
+    known(dps.lineage.get()),
   ])
-  const names = (end: 'from' | 'to') => pipelines.filter((each) => each[end] === id).map(({ name }) => name)
-  return { ...stream, records: pagination.total, written_by: names('to'), read_by: names('from') }
+  const names = (end: 'from' | 'to') => pipelines?.filter((each) => each[end] === id).map(({ name }) => name)
+  return {
+    ...stream,
+    ...(pagination ? { records: pagination.total } : {}),
+    ...(pipelines ? { written_by: names('to'), read_by: names('from') } : {}),
+  }
 }
 
 async function describeModule(context: Context, given: string): Promise<object> {
   const { dps } = context
   const id = await idOf(context, 'smartmodule', given)
-  const [module, { versions }, { pipelines }] = await Promise.all([
+  const [module, versions, { pipelines }] = await Promise.all([
     dps.smartmodules.get(id),
-    dps.smartmodules.listVersions(id, PAGE),
-    dps.lineage.get(),
+    collect(dps.smartmodules.allVersions(id)),
+    known(dps.lineage.get()),
   ])
-  const used_by = pipelines.filter(({ modules }) => modules.includes(module.name)).map(({ name }) => name)
-  return { ...module, versions: versions.map(({ version }) => version), used_by }
+  const used_by = pipelines?.filter(({ modules }) => modules.includes(module.name)).map(({ name }) => name)
+  return { ...module, versions: versions.map(({ version }) => version), ...(used_by ? { used_by } : {}) }
 }
 
 export const NOUNS: Record<string, Noun> = {
@@ -112,19 +133,19 @@ export const NOUNS: Record<string, Noun> = {
     list: ({ dps }) => collect(dps.keys.all()),
     columns: columns('name', 'id', 'scopes', 'created_at'),
     get: keyOf,
-    remove: async (context, given) => context.dps.keys.delete((await keyOf(context, given)).id),
+    remove: async (context, given) => context.dps.keys.delete(ID.key.test(given) ? given : (await keyOf(context, given)).id),
   },
   members: {
     list: ({ dps }) => collect(dps.members.all()),
     columns: columns('name', 'email', 'role', 'id', 'created_at'),
     get: memberOf,
-    remove: async (context, given) => context.dps.members.delete((await memberOf(context, given)).id),
+    remove: async (context, given) => context.dps.members.delete(ID.member.test(given) ? given : (await memberOf(context, given)).id),
   },
 }
 
 /** The argument for a kind of thing; its words are for completion and help: `nounOf` takes others too. */
-export function nounArgument(text = '<what>'): Argument {
-  const argument = new Argument(text)
+export function nounArgument(): Argument {
+  const argument = new Argument('<what>')
   argument.argChoices = Object.keys(NOUNS)
   return argument
 }

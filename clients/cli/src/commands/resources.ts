@@ -65,8 +65,8 @@ export function addResourceCommands(program: Command, io: Io): void {
     .description('show what a pipeline (or another kind of thing) is, how it runs, where its records went, and what uses it')
     .action(async (first: string, second: string | undefined, _options: object, command: Command) => {
       // One word alone is a pipeline's.
-      const [what, given] = second === undefined ? ['pipelines', first] : [first, second]
-      const [, { describe, get }] = nounOf(what)
+      const [, { describe, get }] = nounOf(second === undefined ? 'pipelines' : first)
+      const given = second ?? first
       const context = contextOf(io, command)
       context.out.one(await (describe ?? get)(context, given))
     })
