@@ -9,15 +9,16 @@ import { useRowKeys } from './row-keys.ts'
 
 type List = { total: number; page: number; page_size: number }
 
-type Filter = { title: string; choices?: readonly (readonly [value: string, text: string])[] }
+type Filter = { title: string; choices?: readonly (readonly [value: string, text: string])[]; /** Of what is typed. */ example?: string }
 
 function Filters({ filters }: { filters: Record<string, Filter> }) {
   const { query, path, route } = useLocation()
   return (
     <div class="line">
-      {Object.entries(filters).map(([name, { title, choices }]) => {
+      {Object.entries(filters).map(([name, { title, choices, example }]) => {
+        const chosen = query[name] ?? ''
         const field = {
-          value: query[name] ?? '',
+          value: chosen,
           onChange: ({ currentTarget: { value } }: { currentTarget: { value: string } }) =>
             route(withQuery(path, { ...query, page: undefined, [name]: value })),
         }
@@ -27,6 +28,7 @@ function Filters({ filters }: { filters: Record<string, Filter> }) {
             {choices ? (
               <select {...field}>
                 <option value="">all</option>
+                {chosen !== '' && !choices.some(([value]) => value === chosen) && <option>{chosen}</option>}
                 {choices.map(([value, text]) => (
                   <option key={value} value={value}>
                     {text}
@@ -34,7 +36,7 @@ function Filters({ filters }: { filters: Record<string, Filter> }) {
                 ))}
               </select>
             ) : (
-              <input type="search" spellcheck={false} {...field} />
+              <input type="search" spellcheck={false} placeholder={example} {...field} />
             )}
           </label>
         )

@@ -27,8 +27,8 @@ export function Audit() {
         label="Audit log"
         path={(page, chosen) => withQuery('/audit', { ...chosen, page, page_size: 50, sort: '-created_at' })}
         filters={{
-          actor: { title: 'By', choices: [...members, ...keys].map(({ id, name }) => [id, name] as const) },
-          operation: { title: 'What' },
+          actor: { title: 'By', choices: [...[...members, ...keys].map(({ id, name }) => [id, name] as const), ['operator', 'operator']] },
+          operation: { title: 'What', example: 'createStream' },
           resource_id: { title: 'Of', choices: [...names] },
         }}
         items={({ entries }) => entries}

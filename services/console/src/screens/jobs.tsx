@@ -7,7 +7,8 @@ import { Badge, Time, Title } from '../parts/parts.tsx'
 import { useQuery } from '../query.ts'
 import { may } from '../session.ts'
 
-const STATUSES = ['running', 'finished', 'failed', 'cancelled'] satisfies ListJobsResponse['jobs'][number]['status'][]
+type Status = ListJobsResponse['jobs'][number]['status']
+const STATUSES: Record<Status, true> = { starting: true, running: true, cancelling: true, finished: true, failed: true, cancelled: true }
 
 export function Jobs() {
   const overview = useQuery<GetOverviewResponse>('/overview')
@@ -19,7 +20,7 @@ export function Jobs() {
         label="Jobs"
         path={(page, chosen) => withQuery('/jobs', { ...chosen, page, page_size: 50, sort: '-created_at' })}
         filters={{
-          status: { title: 'Status', choices: STATUSES.map((each) => [each, each] as const) },
+          status: { title: 'Status', choices: Object.keys(STATUSES).map((each) => [each, each] as const) },
           pipeline_id: { title: 'Pipeline', choices: [...names] },
         }}
         items={({ jobs }) => jobs}

@@ -128,10 +128,13 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
     setDraft({ ...draft, ...change })
     setPlan(undefined)
   }
-  const faults = failure?.details ?? []
+  const [sent, setSent] = useState<Draft>()
+  /** What was refused of a member, as long as it is what was sent. */
+  const faultsOf = (name: 'source' | 'processors' | 'sink') => (sent?.[name] === draft[name] ? within(failure?.details ?? [], name) : [])
   const path = `/pipelines/${pipeline?.id}`
 
   async function send(): Promise<void> {
+    setSent(draft)
     if (!known) {
       const { pipeline_id } = await post<CreatePipelineResponse>('/pipelines', draft)
       return route(`${HOME.pathname}pipelines/${pipeline_id}`)
@@ -148,7 +151,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
       streams={streams.data?.streams ?? []}
       connectors={connectors.data?.connectors ?? []}
       secrets={names}
-      faults={within(faults, side)}
+      faults={faultsOf(side)}
       isFixed={pipeline !== undefined}
       onChange={(next) => set({ [side]: next })}
     />
@@ -172,7 +175,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
           steps={draft.processors}
           modules={modules.data?.modules ?? []}
           secrets={names}
-          faults={within(faults, 'processors')}
+          faults={faultsOf('processors')}
           onChange={(processors) => set({ processors })}
         />
         {endpoint('sink')}

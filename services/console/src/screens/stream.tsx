@@ -165,7 +165,7 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
         {({ records: found, truncated, incomplete }) => (
           <>
             {found.length === 0 && !incomplete && <p class="quiet">There are no records at this place.</p>}
-            {found.length > 0 && <RecordTable label="Records" records={offset === undefined ? found.toReversed() : found} />}
+            {found.length > 0 && <RecordTable label="Records" records={(after ?? offset) === undefined ? found.toReversed() : found} />}
             {incomplete && (
               <p class="quiet">The search was ended before all records were looked at: give a partition, an offset or a time.</p>
             )}
