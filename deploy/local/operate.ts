@@ -8,9 +8,9 @@ import { LOCAL_OWNER, runningEnvironment } from './stack-file.ts'
 
 const [script = '', ...given] = process.argv.slice(2)
 /** A setting that every control plane needs: where it is set, the environment is an operator's. */
-const isOperator = process.env.DATABASE_URL !== undefined
+const isOperator = Boolean(process.env.DATABASE_URL)
 const local = isOperator ? undefined : runningEnvironment()
-if (local) process.stderr.write(`of the service at ${local.apiUrl}, which \`make run\` started here\n`)
+if (local) process.stderr.write(`DATABASE_URL is not set: this is about the service at ${local.apiUrl}, which \`make run\` started here\n`)
 // The link that `make run` printed, anew.
 const parameters = local && script === 'sign-in-link.ts' && !given.some(Boolean) ? [local.accountId, LOCAL_OWNER] : given
 const { status } = spawnSync(

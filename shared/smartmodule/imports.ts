@@ -166,8 +166,10 @@ export function hostFunctions(call: CallSeed): HostFunctions {
         const text = assemblyScriptText(call.memory(), message) || 'abort'
         const name = assemblyScriptText(call.memory(), file)
         // A line of the library is none that the author can look at.
-        const library = /^~lib\/(.*?)(?:\.ts)?$/.exec(name)?.[1]
-        throw new Error(`${text} (${library === undefined ? `${name}:${line}:${column}` : `in AssemblyScript's ${library}`})`)
+        const library = /^~lib\/(dps\/)?(.*?)(?:\.ts)?$/.exec(name)
+        throw new Error(
+          `${text} (${library ? `in ${library[1] ? 'the SDK' : `AssemblyScript's ${library[2]}`}` : `${name}:${line}:${column}`})`,
+        )
       },
       seed: () => draw() / 4_294_967_296 + 1,
       'Date.now': () => call.timestampMs,

@@ -170,6 +170,8 @@ describe('a config', () => {
     const refused = {
       'value.a + 1': 'a sum',
       '-value.a': 'a number',
+      'timestamp(value.a) - duration("1h")': 'a difference',
+      'math.greatest(value.a, 1)': 'a number',
       'size(value.a)': 'a number',
       'value.time.getHours()': 'a number',
       '"true"': 'a constant string',

@@ -51,10 +51,14 @@ function neverHolds(node: Node): string {
       return 'a list'
     case Op.Map: case Op.TransformMap:
       return 'a map'
-    case Op.Minus: case Op.Subtract: case Op.Multiply: case Op.Divide: case Op.Modulo:
+    case Op.Minus: case Op.Multiply: case Op.Divide: case Op.Modulo: case Op.Greatest: case Op.Least:
       return 'a number'
     case Op.Add:
       return 'a sum'
+    case Op.Subtract:
+      return 'a difference'
+    case Op.OptMap: case Op.OptFlatMap:
+      return 'an optional'
     case Op.Call:
       return callGives(node.id)
     case Op.Condition: {
