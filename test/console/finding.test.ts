@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
-import { createPipeline, createStream } from '../harness/pipelines.ts'
+import { createPipeline, createStream, write } from '../harness/pipelines.ts'
 
 /** More than a page of the API holds. */
 const STREAMS = 104
@@ -75,6 +75,41 @@ describe.skipIf(!hasBrowser)('the audit log', () => {
       const row = page.locator('tbody tr', { hasText: 'createStream' }).first()
       await row.getByText(name, { exact: true }).waitFor()
       expect(await row.innerText()).not.toMatch(/key_|st_/)
+      await page.getByRole('combobox', { name: 'Of', exact: true }).selectOption({ label: name })
+      const rows = page.locator('tbody tr')
+      await eventually('one is left', async () => (await rows.count()) === 1 && (await rows.first().innerText()).includes(name))
+      await page.getByRole('searchbox', { name: 'What', exact: true }).fill('deleteStream')
+      await page.keyboard.press('Enter')
+      await page.getByText('There is nothing like that.').waitFor()
+      expect(page.url()).toContain('operation=deleteStream')
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('records of a stream', () => {
+  it('are paged in both directions, the newest first', async () => {
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 2 })
+    await write(
+      client,
+      stream.id,
+      Array.from({ length: 120 }, (_, n) => ({ n })),
+    )
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`streams/${stream.id}`))
+      const places = page.getByRole('region', { name: 'Records', exact: true }).locator('tbody th')
+      const shown: string[] = []
+      for (const count of [50, 50, 20]) {
+        await eventually(`a page of ${count}`, async () => {
+          const now = await places.allInnerTexts()
+          return now.length === count && !shown.includes(now[0]!)
+        })
+        shown.push(...(await places.allInnerTexts()))
+        if (count === 50) await page.getByRole('link', { name: '← older' }).click()
+      }
+      expect(new Set(shown).size).toBe(120)
+      expect(await page.getByRole('link', { name: '← older' }).count()).toBe(0)
+      await page.getByRole('link', { name: 'newer →' }).click()
+      await eventually('the page before', async () => (await places.allInnerTexts()).join() === shown.slice(50, 100).join())
     })
   })
 })

@@ -114,11 +114,13 @@ function Tail({ id }: { id: string }) {
 /** Records of any place, the newest without one; where is in the address. */
 function Browse({ id, partitions }: { id: string; partitions: number }) {
   const { query, path, route } = useLocation()
-  const { partition, offset, timestamp, key, before, after } = query
+  const { partition, offset, timestamp, key, before, after, up } = query
+  /** From an offset on, and on the pages around, the oldest come first. */
+  const isUp = (up ?? offset) !== undefined
   const asked = { partition, offset, timestamp, key, before, after }
   const records = useQuery<GetStreamRecordsResponse>(withQuery(`/streams/${id}/records`, { ...asked, limit: PAGE }))
   const at = (edge: 'before' | 'after', to: string | undefined) =>
-    to && <a href={withQuery(path, { partition, [edge]: to })}>{edge === 'before' ? '← older' : 'newer →'}</a>
+    to && <a href={withQuery(path, { partition, [edge]: to, up: isUp ? 1 : '' })}>{edge === 'before' ? '← older' : 'newer →'}</a>
   const isPlaced = Object.values(asked).some((each) => each !== undefined)
   return (
     <section aria-labelledby="records">
@@ -165,7 +167,7 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
         {({ records: found, truncated, incomplete }) => (
           <>
             {found.length === 0 && !incomplete && <p class="quiet">There are no records at this place.</p>}
-            {found.length > 0 && <RecordTable label="Records" records={(after ?? offset) === undefined ? found.toReversed() : found} />}
+            {found.length > 0 && <RecordTable label="Records" records={isUp ? found : found.toReversed()} />}
             {incomplete && (
               <p class="quiet">The search was ended before all records were looked at: give a partition, an offset or a time.</p>
             )}
