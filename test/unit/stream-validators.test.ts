@@ -93,7 +93,7 @@ it('types that are referred to refuse what the registered schema refuses, in the
       (fields, record) => {
         const schema = jsonSchemaOf('s', fields)
         const plain = addFormats.default(new Ajv.Ajv(AS_IN_THE_SERVICE)).compile(schema)
-        const shared = openJsonSchema({ text: JSON.stringify(schema), references: [] })
+        const shared = openJsonSchema({ text: JSON.stringify(schema), references: [] }, 'all')
         expect(shared(record)).toBe(plain(record))
         const said = (validate: typeof plain) => (validate.errors ?? []).map(({ instancePath, message }) => [instancePath, message])
         expect(said(shared)).toEqual(said(plain))
@@ -102,6 +102,63 @@ it('types that are referred to refuse what the registered schema refuses, in the
     { numRuns: 150 },
   )
 })
+
+describe('a record of many faults', () => {
+  const FAULTS = 340_000
+  it.each([
+    ['an array', 'array<integer>', Array.from({ length: FAULTS }, () => '')],
+    ['an array of arrays', 'array<array<integer>>', Array.from({ length: 1000 }, () => Array.from({ length: FAULTS / 1000 }, () => ''))],
+    ['numbers that lose digits', 'array<any>', Array.from({ length: FAULTS }, () => 1e99)],
+  ])('is refused in a moment, and names some of them: %s', async (_name, type, a) => {
+    const stream = {
+      id: 'st_1',
+      account_id: 'acc_1',
+      schema_id: 1,
+      name: 'faulty',
+      format: 'json' as const,
+      schema: { a: type },
+      schema_text: null,
+    }
+    const validate = createRecordValidator(Date.now)
+    const from = performance.now()
+    const refused = await validate(stream, [{ a }]).catch((error: unknown) => error)
+    expect(refused).toMatchObject({ status: 400 })
+    expect((refused as { details: { path: string }[] }).details[0]!.path).toMatch(/^\/records\/0\/a\/0/)
+    expect(performance.now() - from).toBeLessThan(1000)
+  })
+
+  it('names all of them where they are few', async () => {
+    const stream = {
+      id: 'st_1',
+      account_id: 'acc_1',
+      schema_id: 1,
+      name: 'few',
+      format: 'json' as const,
+      schema: { a: 'integer', b: 'string' },
+      schema_text: null,
+    }
+    const refused = await createRecordValidator(Date.now)(stream, [
+      { a: 1, b: '' },
+      { a: '', b: 1, c: 2 },
+    ]).catch((error: unknown) => error)
+    expect((refused as { details: { path: string }[] }).details.map(({ path }) => path).toSorted()).toEqual([
+      '/records/1/a',
+      '/records/1/b',
+      '/records/1/c',
+    ])
+  })
+})
+
+/** What the work was refused with; a machine that is too busy says so, and is asked again. */
+async function refusalOf(work: () => Promise<void>): Promise<unknown> {
+  for (;;) {
+    const refused = await work().then(
+      () => 'not refused',
+      (error: unknown) => error,
+    )
+    if ((refused as { status?: number }).status !== 503) return refused
+  }
+}
 
 describe('a schema from the registry that takes for ever', () => {
   let streams = 0
@@ -134,11 +191,11 @@ describe('a schema from the registry that takes for ever', () => {
     let at = 1_000_000
     const validate = createRecordValidator(() => at)
     const from = performance.now()
-    await expect(validate(adopted(schema, 'acc_1'), [{ a: 'a' }, record])).rejects.toMatchObject({
+    expect(await refusalOf(() => validate(adopted(schema, 'acc_1'), [{ a: 'a' }, record]))).toMatchObject({
       status: 400,
       message: expect.stringContaining('/records: take too long to check'),
     })
-    expect(performance.now() - from).toBeLessThan(4000)
+    expect(performance.now() - from).toBeLessThan(15_000)
     const again = performance.now()
     await expect(validate(adopted(schema, 'acc_1'), [{ a: 'a' }])).rejects.toMatchObject({ code: 'rate_limit_exceeded', status: 429 })
     expect(performance.now() - again).toBeLessThan(100)
@@ -159,9 +216,10 @@ describe('a schema from the registry that takes for ever', () => {
     }, 1)
     // It matches, after all.
     const slow = adopted({ properties: { a: { pattern: '^(a+)+$|b$' } } }, 'acc_3')
-    await expect(validate(slow, records)).rejects.toMatchObject({ status: 400, message: expect.stringContaining('take too long to check') })
+    const refused = await refusalOf(() => validate(slow, records))
+    expect(refused).toMatchObject({ message: expect.stringContaining('take too long to check') })
     clearInterval(timer)
-    expect(longest).toBeLessThan(1000)
+    expect(longest).toBeLessThan(2000)
   })
 
   it('is refused when compiling it does, once', () => {
@@ -180,7 +238,7 @@ describe('a schema from the registry that takes for ever', () => {
     const schema = { text: JSON.stringify({ definitions, properties }), references: [] }
     const from = performance.now()
     expect(() => fieldsOf('json', schema)).toThrow('takes more than 2000 ms')
-    expect(performance.now() - from).toBeLessThan(4000)
+    expect(performance.now() - from).toBeLessThan(15_000)
     const again = performance.now()
     expect(() => fieldsOf('json', schema)).toThrow('takes more than 2000 ms')
     expect(performance.now() - again).toBeLessThan(500)

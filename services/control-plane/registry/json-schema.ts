@@ -8,7 +8,10 @@ import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import { runBounded, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
 
-const OPTIONS = { strict: false, strictNumbers: true, allErrors: true, ownProperties: true } as const
+const OPTIONS = { strict: false, strictNumbers: true, ownProperties: true } as const
+
+/** What a validator says of a value: its first fault, or every one, which takes time that grows with the square of their number. */
+export type Faults = 'first' | 'all'
 
 /** A thousand fields take about a tenth of it. */
 const COMPILE_MS_MAX = 2000
@@ -20,12 +23,12 @@ const refusedAt = openKept<string, number>(1000)
  * Returns the validator of a schema that an account has a say in. Throws TookTooLong for one that takes more than two seconds to compile, and
  * what `openJsonSchema` throws.
  */
-export function openForeignJsonSchema(schema: SchemaText): ValidateFunction {
+export function openForeignJsonSchema(schema: SchemaText, faults: Faults = 'first'): ValidateFunction {
   const key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
   if (performance.now() - (refusedAt.get(key) ?? -Infinity) < REMEMBERED_MS)
     throw new TookTooLong(`it takes more than ${COMPILE_MS_MAX} ms to compile`)
   try {
-    return runBounded(() => openJsonSchema(schema), COMPILE_MS_MAX)
+    return runBounded(() => openJsonSchema(schema, faults), COMPILE_MS_MAX)
   } catch (error) {
     if (!(error instanceof TookTooLong)) throw error
     refusedAt.set(key, performance.now())
@@ -37,11 +40,11 @@ export function openForeignJsonSchema(schema: SchemaText): ValidateFunction {
  * Returns the validator of a schema. Finds other schemas by their own id, or by the reference's name. Throws an Error that says why the
  * schema can't be used.
  */
-export function openJsonSchema({ text, references }: SchemaText): ValidateFunction {
+export function openJsonSchema({ text, references }: SchemaText, faults: Faults): ValidateFunction {
   const root = parsed(text)
   const draft = String(root.$schema ?? '')
   // Inlined, the code of a shared type would be repeated at each place; a schema with references of its own is left as it is.
-  const options = { ...OPTIONS, inlineRefs: text.includes('"$ref"') }
+  const options = { ...OPTIONS, allErrors: faults === 'all', inlineRefs: text.includes('"$ref"') }
   const ajv = draft.includes('2020-12') ? new Ajv2020(options) : draft.includes('2019-09') ? new Ajv2019(options) : new Ajv.Ajv(options)
   addFormats.default(ajv)
   for (const { name, text: referred } of references) ajv.addSchema(withoutOldDraft(parsed(referred)), name)

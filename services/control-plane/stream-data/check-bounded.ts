@@ -15,8 +15,12 @@ const ACCOUNTS_MAX = 1000
 
 const TOO_SLOW = 'take too long to check by the stream’s schema; simplify the schema'
 
-/** Calls `check` for each index until it returns false. Throws 400 when that takes too long, and 429 for a while after it. */
-export type BoundedChecks = (accountId: string, count: number, check: (index: number) => boolean) => Promise<void>
+export type BoundedChecks = {
+  /** Throws 429 for a while after an account's checks have taken too long. */
+  admit(accountId: string): void
+  /** Calls `check` for each index until it returns false. Throws 400 when that takes too long. */
+  run(accountId: string, count: number, check: (index: number) => boolean): Promise<void>
+}
 
 export function createBoundedChecks(now: () => number): BoundedChecks {
   const slow = openKept<string, { ms: number; since: number }>(ACCOUNTS_MAX)
@@ -29,12 +33,16 @@ export function createBoundedChecks(now: () => number): BoundedChecks {
     return used
   }
 
-  return async (accountId, count, check) => {
+  function admit(accountId: string): void {
     const used = usedBy(accountId)
     if (used.ms >= SLOW_MS_MAX)
       throw new ServiceError('rate_limit_exceeded', `the records of the account ${TOO_SLOW}`, {
         headers: { 'Retry-After': String(Math.max(1, Math.ceil((used.since + WHILE_MS - now()) / 1000))) },
       })
+  }
+
+  async function run(accountId: string, count: number, check: (index: number) => boolean): Promise<void> {
+    const used = usedBy(accountId)
     let until = performance.now() + TURN_MS
     for (let from = 0; from < count; from += PIECE_RECORDS) {
       const end = Math.min(count, from + PIECE_RECORDS)
@@ -46,11 +54,12 @@ export function createBoundedChecks(now: () => number): BoundedChecks {
       let goesOn = false
       try {
         goesOn = runBounded(piece, PIECE_MS_MAX)
-        const took = threadCpuMs() - before
-        if (took > PIECE_RECORDS * RECORD_MS) used.ms += took
       } catch (error) {
         if (!(error instanceof TookTooLong)) throw error
         used.ms = SLOW_MS_MAX
+      } finally {
+        const took = threadCpuMs() - before
+        if (took > PIECE_RECORDS * RECORD_MS) used.ms += took
       }
       // Not to be tried again: the same records would take as long.
       if (used.ms >= SLOW_MS_MAX) throw invalidRequest([{ path: '/records', message: TOO_SLOW }])
@@ -60,4 +69,5 @@ export function createBoundedChecks(now: () => number): BoundedChecks {
       until = performance.now() + TURN_MS
     }
   }
+  return { admit, run }
 }

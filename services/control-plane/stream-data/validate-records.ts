@@ -5,7 +5,7 @@ import { pointer } from '../middleware/validate.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
 import type { Schemed, SchemaText } from '../../../shared/model/schema-text.ts'
-import { TookTooLong } from '../bounded-work.ts'
+import { runBounded, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
 import { turns } from '../turns.ts'
 import { openForeignJsonSchema, openJsonSchema } from '../registry/json-schema.ts'
@@ -49,6 +49,7 @@ function lossyNumbers(record: unknown, open: string[] | undefined, root: string)
   const isLossy = (value: number): boolean =>
     !Number.isFinite(value) || (open !== undefined && Number.isInteger(value) && !Number.isSafeInteger(value))
   const visit = (value: unknown, path: string): void => {
+    if (details.length >= LIMITS.details_max) return
     if (typeof value === 'number' && isLossy(value)) {
       details.push({
         path,
@@ -68,53 +69,86 @@ type Validated = Schemed & { id: string; account_id: string; schema_id: number |
 const recordSchemaOf = ({ name, format, schema }: Validated) =>
   jsonSchemaOf(name, schema, format === 'json' ? undefined : { integer: { type: 'integer', minimum: -(2 ** 63), maximum: 2 ** 63 } })
 
+/** Two validators of one schema. */
+type Validators = { first: ValidateFunction; all(): ValidateFunction }
+
+function ownValidators(schema: SchemaText): Validators {
+  let all: ValidateFunction | undefined
+  // Most records have no fault.
+  return { first: openJsonSchema(schema, 'first'), all: () => (all ??= openJsonSchema(schema, 'all')) }
+}
+
 /** Throws 400 for a schema that takes too long to compile. */
-function foreignValidator(schema: SchemaText): ValidateFunction {
+function foreignValidators(schema: SchemaText): Validators {
   try {
-    return openForeignJsonSchema(schema)
+    const all = openForeignJsonSchema(schema, 'all')
+    return { first: openForeignJsonSchema(schema, 'first'), all: () => all }
   } catch (error) {
     if (!(error instanceof TookTooLong)) throw error
     throw invalidRequest([{ path: '/records', message: `can’t be checked by the stream’s schema: ${error.message}` }])
   }
 }
 
+/** How long it may take to tell all faults of a record, and those of a request. */
+const [ALL_FAULTS_MS, ALL_FAULTS_OF_ALL_MS] = [50, 200]
+
+/** Tells the faults of records: all of each, as long as that is quickly told; then the first. */
+function createFaults({ first, all }: Validators): (record: unknown) => readonly ErrorObject[] {
+  let spent = 0
+  return (record) => {
+    const known = first.errors ?? []
+    if (spent > ALL_FAULTS_OF_ALL_MS) return known
+    const from = performance.now()
+    try {
+      const validate = all()
+      return runBounded(() => (validate(record) ? known : (validate.errors ?? known)), ALL_FAULTS_MS).slice(0, LIMITS.details_max)
+    } catch (error) {
+      if (error instanceof RangeError) throw error
+      return known
+    } finally {
+      spent += performance.now() - from
+    }
+  }
+}
+
 export function createRecordValidator(now: () => number) {
-  const checkBounded = createBoundedChecks(now)
-  const compiled = openKept<string, ValidateFunction>(COMPILED_MAX)
-  function validatorOf(stream: Validated): ValidateFunction {
+  const bounded = createBoundedChecks(now)
+  const compiled = openKept<string, Validators>(COMPILED_MAX)
+  function validatorsOf(stream: Validated): Validators {
     // A stream's schema may change, and its schema id with it.
     const key = `${stream.id}/${stream.schema_id}`
     const known = compiled.get(key)
     if (known) return known
     // For other formats the registry has no JSON Schema: derive one from the fields.
     const schema_text = stream.format === 'json' ? stream.schema_text : null
-    const validate = schema_text
-      ? foreignValidator(schema_text)
-      : openJsonSchema({ text: JSON.stringify(recordSchemaOf(stream)), references: [] })
-    compiled.set(key, validate)
-    return validate
+    const validators = schema_text
+      ? foreignValidators(schema_text)
+      : ownValidators({ text: JSON.stringify(recordSchemaOf(stream)), references: [] })
+    compiled.set(key, validators)
+    return validators
   }
   /** Throws 400 if any record does not fit; nothing is written then. */
   return async (stream: Validated, records: unknown[]): Promise<void> => {
     // A non-JSON schema from the registry is enforced when values are encoded; the fields known here are less precise.
     if (stream.format !== 'json' && stream.schema_text) return
-    const validate = validatorOf(stream)
+    if (stream.schema_text) bounded.admit(stream.account_id)
+    const validators = validatorsOf(stream)
+    const faultsOf = createFaults(validators)
     const open = openFieldsOf(stream)
     const details: Detail[] = []
     const check = (index: number): boolean => {
       const record = records[index]
       try {
-        if (validate(record)) {
-          if (open?.length !== 0) details.push(...lossyNumbers(record, open, `/records/${index}`))
-        } else details.push(...(validate.errors ?? []).map((error) => detailOf(error, record, index)))
+        if (!validators.first(record)) details.push(...faultsOf(record).map((error) => detailOf(error, record, index)))
+        else if (open?.length !== 0) details.push(...lossyNumbers(record, open, `/records/${index}`))
       } catch (error) {
         if (!(error instanceof RangeError)) throw error
         details.push({ path: `/records/${index}`, message: 'is nested too deeply' })
       }
       return details.length < LIMITS.details_max
     }
-    // The service's own schemas cost what the record has bytes.
-    if (stream.schema_text) await checkBounded(stream.account_id, records.length, check)
+    // By the service's own schemas the first fault is found in proportion to the record's bytes.
+    if (stream.schema_text) await bounded.run(stream.account_id, records.length, check)
     else await turns(records.length, check)
     if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
   }
