@@ -35,7 +35,7 @@ import { createClientAddress } from './middleware/client-address.ts'
 import { errors } from './middleware/errors.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { withIdempotency } from './middleware/idempotency.ts'
-import { parseLargeJson } from './middleware/large-json.ts'
+import { parseJsonBody } from './middleware/json-body.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
@@ -76,6 +76,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
   const audit = createAudit(deps, OPERATIONS)
   const large = createFewAtOnce()
+  const bodies = { ordinary: createFewAtOnce({ atOnce: 32, waitingMax: 256 }), large: createFewAtOnce({ atOnce: 2 }) }
   const bodyReads = createBodyReads()
   const listeners = openSseClients(authenticate, deps.log)
   const router = new Router({ sensitive: true })
@@ -123,7 +124,13 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
         if (isAudited(contract)) await audit.refused(contract, caller, origin, resourceId, ERROR_CODES.forbidden.status)
         throw new ServiceError('forbidden', `the ${caller.session ? 'member’s role' : 'API key'} lacks the scope ${lacking}`)
       }
-      const records = contract.request.body ? await readBody(ctx, contract) : undefined
+      const read = () => readBody(ctx, contract)
+      // What a client sends slowly, or never to its end, stays in memory meanwhile.
+      const records = !contract.request.body
+        ? undefined
+        : isSmallBody(ctx)
+          ? await read()
+          : await bodies[bodyKind(contract)].during(caller.accountId, read)
       const input = readInput(ctx, contract)
       const audited: Audited = (inner, subject, work) => audit.during(inner, caller, origin, subject, work)
       const guarded = <T>(work: () => Promise<T>) => guardedFor(ctx)(caller.actorId, work)
@@ -229,6 +236,12 @@ function lackingScope({ scope, alsoScopes = [] }: Contract, caller: Caller): Sco
   return (scope === null ? alsoScopes : [scope, ...alsoScopes]).find((each) => !caller.scopes.includes(each))
 }
 
+/** Most bodies; their reading needs no turn. */
+const SMALL_BODY_BYTES = 16 << 10
+const isSmallBody = (ctx: Context): boolean =>
+  ctx.request.length !== undefined && ctx.request.length <= SMALL_BODY_BYTES && ctx.get('Content-Encoding') === ''
+const bodyKind = ({ bodyBytesMax = 0 }: Contract): 'ordinary' | 'large' => (bodyBytesMax > LIMITS.body_bytes_max ? 'large' : 'ordinary')
+
 /** Reads and parses the body by its media type, up to the operation's size limit. Returns raw records if the operation passes them on. */
 async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | undefined> {
   const accepted = contract.consumes ?? ['application/json']
@@ -244,21 +257,19 @@ async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | 
   }
   const limit = `${contract.bodyBytesMax ?? LIMITS.body_bytes_max}b`
   if (contract.passesRecordsOn) return hasBody ? readRecords(ctx, limit) : undefined
-  const isLarge = contract.bodyBytesMax !== undefined
   const parse = bodyParser({
-    enableTypes: isLarge ? ['text'] : ['json', 'form', 'text'],
-    jsonLimit: limit,
+    enableTypes: ['form', 'text'],
     formLimit: limit,
     textLimit: limit,
-    strict: false,
-    ...(isLarge ? { extendTypes: { text: ['application/json'] } } : {}),
+    extendTypes: { text: ['application/json'] },
   })
   await parse(ctx as never, async () => {})
-  if (isLarge && hasBody) ctx.request.body = parseLargeJson(String(ctx.request.rawBody ?? ''))
+  const isJson = hasBody && Boolean(ctx.is('application/json'))
+  const text = String(ctx.request.rawBody ?? '')
+  if (isJson) ctx.request.body = parseJsonBody(text)
   if (!hasBody) ctx.request.body = undefined
   assertNesting(ctx.request.body)
-  if (ctx.is('application/json') && typeof ctx.request.rawBody === 'string')
-    ctx.request.body = withDigits(ctx.request.rawBody, ctx.request.body, contract.exactMembers)
+  if (isJson) ctx.request.body = withDigits(text, ctx.request.body, contract.exactMembers)
   return undefined
 }
 

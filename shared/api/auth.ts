@@ -1,6 +1,6 @@
 /** Contracts for access tokens and API keys. */
 import { z } from 'zod'
-import { SCOPES } from '../model/limits.ts'
+import { LIMITS, SCOPES } from '../model/limits.ts'
 import { IdParams, ListQuery, listOf, Name, ScopeName } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
@@ -38,6 +38,7 @@ export const createTokenContract = contract({
   scope: null,
   isPublic: true,
   consumes: ['application/json', 'application/x-www-form-urlencoded'],
+  bodyBytesMax: LIMITS.credentials_body_bytes_max,
   // The handler validates the body: OAuth clients may send their credentials in the Authorization header only.
   documentedBody: TokenRequest,
   request: { body: z.unknown() },

@@ -1,4 +1,5 @@
 /** Contracts for people: members of an account, who sign in to the console, and their sessions. */
+import { LIMITS } from '../model/limits.ts'
 import { z } from 'zod'
 import { isStorable } from '../model/text.ts'
 import { MEMBER_ROLES } from '../model/limits.ts'
@@ -54,6 +55,7 @@ export const createSessionContract = contract({
   tag: 'Members',
   scope: null,
   isPublic: true,
+  bodyBytesMax: LIMITS.credentials_body_bytes_max,
   mayConflict: true,
   request: {
     body: z.union([

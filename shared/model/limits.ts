@@ -3,8 +3,10 @@ export const LIMITS = {
   body_bytes_max: 1 << 20,
   smartmodule_body_bytes_max: 16 << 20,
   smartmodule_source_characters_max: 256 << 10,
-  /** Of a body that may be larger than `body_bytes_max`. */
-  large_body_values_max: 250_000,
+  /** Of a request without a token: credentials. */
+  credentials_body_bytes_max: 8 << 10,
+  /** Of a JSON body around texts and binaries; of records that are written there are more. */
+  body_values_max: 60_000,
   nesting_max: 32,
   name_characters_max: 200,
   description_characters_max: 2000,

@@ -3,6 +3,7 @@ import type { ZodError, z } from 'zod'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { doubleOf, isRawJSON, parseAsWritten } from '../../../shared/model/exact-json.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
+import { hasLongNumber } from './json-body.ts'
 
 /** A path as a JSON pointer (RFC 6901). */
 export function pointer(path: readonly PropertyKey[], root = ''): string {
@@ -39,8 +40,6 @@ export function validated<T extends z.ZodType>(schema: T, value: unknown, root =
   return { details: parsed.error.issues.flatMap((issue) => detailsOf(issue, root)).slice(0, LIMITS.details_max) }
 }
 
-const LONG_INTEGER = /\d{16}/
-
 /** Whether the path is at or below a member that the pattern names. */
 const isBelow = (at: readonly PropertyKey[], pattern: readonly string[]): boolean =>
   at.length >= pattern.length && pattern.every((part, index) => part === '*' || part === at[index])
@@ -50,22 +49,34 @@ const isBelow = (at: readonly PropertyKey[], pattern: readonly string[]): boolea
  * integer that JavaScript rounds: a different number would be stored.
  */
 export function withDigits(text: string, body: unknown, exactMembers: readonly string[] = []): unknown {
-  if (exactMembers.length === 0 && !LONG_INTEGER.test(text)) return body
+  if (exactMembers.length === 0 && !hasLongNumber(text)) return body
   const exact = exactMembers.map((path) => path.slice(1).split('/'))
   const details: Detail[] = []
-  const plain = (value: unknown, at: readonly PropertyKey[]): unknown => {
-    if (exact.some((pattern) => isBelow(at, pattern))) return value
+  // One path for all, because most values need none.
+  const at: PropertyKey[] = []
+  const below = (name: PropertyKey, value: unknown): unknown => {
+    at.push(name)
+    const read = plain(value)
+    at.pop()
+    return read
+  }
+  const plain = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null || exact.some((pattern) => isBelow(at, pattern))) return value
     if (isRawJSON(value)) {
       const number = doubleOf(value)
-      if (number === undefined) details.push({ path: pointer(at), message: 'is a number that would lose digits' })
+      if (number === undefined && details.length < LIMITS.details_max)
+        details.push({ path: pointer(at), message: 'is a number that would lose digits' })
       return number
     }
-    if (Array.isArray(value)) return value.map((each, index) => plain(each, [...at, index]))
-    if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plain(each, [...at, name])]))
+    if (Array.isArray(value)) return value.map((each, index) => below(index, each))
+    for (const name of Object.keys(value)) {
+      const own = (value as Record<string, unknown>)[name]
+      if (typeof own === 'object') (value as Record<string, unknown>)[name] = below(name, own)
+    }
+    return value
   }
-  const read = plain(parseAsWritten(text), [])
-  if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
+  const read = plain(parseAsWritten(text))
+  if (details.length > 0) throw invalidRequest(details)
   return read
 }
 

@@ -1,6 +1,6 @@
 /**
- * Bodies of more than 1 MiB are for binaries and sources: how much JSON there may be around these. Looked at before the text is parsed, which
- * alone would hold the main thread for seconds.
+ * A body as JSON: how many values it may have, which names it can't have, and whether JavaScript would round its integers. Looked at before
+ * the text is parsed, which alone would hold the main thread for seconds.
  */
 import { invalidRequest } from '../service-error.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
@@ -35,14 +35,28 @@ export function hasMoreValues(json: string, countMax: number): boolean {
 const PERHAPS_PROTO = /__proto__|\\u00[567]/i
 
 /** The parsed document. Throws 400, as for any body that is not JSON. */
-export function parseLargeJson(json: string): unknown {
-  if (hasMoreValues(json, LIMITS.large_body_values_max))
-    throw invalidRequest([{ path: '', message: `the body has more than ${LIMITS.large_body_values_max} values` }])
+export function parseJsonBody(json: string): unknown {
+  if (hasMoreValues(json, LIMITS.body_values_max))
+    throw invalidRequest([{ path: '', message: `the body has more than ${LIMITS.body_values_max} values` }])
   try {
     return PERHAPS_PROTO.test(json) ? JSON.parse(json, withoutProto) : JSON.parse(json)
   } catch (error) {
     throw Object.assign(error as Error, { status: 400 })
   }
+}
+
+const LONG_INTEGER = /\d{16}/g
+
+/** Whether a number of the document has 16 digits in a row, which JavaScript may round; those in texts do not count. */
+export function hasLongNumber(json: string): boolean {
+  let text = 0
+  // Each text is passed over once, however many long numbers there are.
+  for (const { index } of json.matchAll(LONG_INTEGER)) {
+    for (let start = json.indexOf('"', text); start >= 0 && start < index; start = json.indexOf('"', text))
+      text = endOfText(json, start + 1) + 1
+    if (text <= index) return true
+  }
+  return false
 }
 
 function withoutProto(name: string, value: unknown): unknown {

@@ -1,7 +1,7 @@
 /** How many values a large body may have: counted before it is parsed. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { hasMoreValues, parseLargeJson } from '../../services/control-plane/middleware/large-json.ts'
+import { hasLongNumber, hasMoreValues, parseJsonBody } from '../../services/control-plane/middleware/json-body.ts'
 
 /** Arrays and objects, and each element and member but their first. */
 function countOf(value: unknown): number {
@@ -25,15 +25,14 @@ describe('values of a large body', () => {
         fc.pre(!/[{,]"\\/.test(json))
         expect(hasMoreValues(json, count)).toBe(false)
         if (count > 0) expect(hasMoreValues(json, count - 1)).toBe(true)
-        expect(JSON.stringify(parseLargeJson(json))).toBe(json)
+        expect(JSON.stringify(parseJsonBody(json))).toBe(json)
       }),
       { numRuns: 2000 },
     )
   })
 
   it('are counted to the end of what is not JSON', () => {
-    for (const json of ['"', '"\\', '["a', '\\"[', ']'])
-      expect(() => parseLargeJson(json)).toThrow(expect.objectContaining({ status: 400 }))
+    for (const json of ['"', '"\\', '["a', '\\"[', ']']) expect(() => parseJsonBody(json)).toThrow(expect.objectContaining({ status: 400 }))
   })
 
   it.each([
@@ -42,7 +41,7 @@ describe('values of a large body', () => {
     ['members', `{${'"a":1,'.repeat(2_500_000)}"a":1}`],
   ])('are too many where 15 MB are %s, which is known at once', (_name, json) => {
     const from = performance.now()
-    expect(() => parseLargeJson(json)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+    expect(() => parseJsonBody(json)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
     expect(performance.now() - from).toBeLessThan(300)
   })
 
@@ -56,6 +55,30 @@ describe('values of a large body', () => {
   })
 
   it.each(['{"__proto__":1}', '{"a":[{"\\u005f_proto__":{}}]}', '{"__pr\\u006Fto__":1}'])('have no member named __proto__: %s', (json) =>
-    expect(() => parseLargeJson(json)).toThrow(expect.objectContaining({ status: 400 })),
+    expect(() => parseJsonBody(json)).toThrow(expect.objectContaining({ status: 400 })),
   )
+})
+
+describe('a number of sixteen digits', () => {
+  const digits = fc.integer({ min: 1, max: 20 }).map((length) => '1234567890123456789012'.slice(0, length))
+  it('counts outside of texts alone', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.boolean(), digits, odd)), (parts) => {
+        const json = JSON.stringify(
+          parts.map(([isText, number, text]) => (isText ? `${text}${number}${text}` : Number(number.slice(0, 15)))),
+        )
+        expect(hasLongNumber(json)).toBe(false)
+        const long = parts.filter(([isText, number]) => !isText && number.length >= 16).length
+        const written = `[${parts.map(([isText, number, text]) => (isText ? JSON.stringify(`${text}${number}${text}`) : number)).join()}]`
+        expect(hasLongNumber(written)).toBe(long > 0)
+      }),
+    )
+  })
+
+  it('is looked for in proportion to the text', () => {
+    const json = `[${Array.from({ length: 50_000 }, () => '"1234567890123456"').join()}]`
+    const from = performance.now()
+    expect(hasLongNumber(json)).toBe(false)
+    expect(performance.now() - from).toBeLessThan(500)
+  })
 })
