@@ -1,12 +1,15 @@
 /** Requests written straight to the socket, and records as bytes: the service answers whatever bytes arrive. */
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
-import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { readFileSync } from 'node:fs'
+import { brotliCompressSync, constants, createGzip, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { decodeCursor, encodeCursor } from '../../services/control-plane/stream-data/cursor.ts'
-import { loggedIn, service, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
+import { openAccount } from '../harness/operator.ts'
 import { createStream, type Page } from '../harness/pipelines.ts'
+import { runningControlPlanes } from '../harness/processes.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -48,6 +51,35 @@ describe('a malformed request', () => {
   ])('is refused in the error envelope when it has %s', async (_, request, status) => {
     const answer = await answerTo(request)
     expect(answer).toMatchObject({ status, body: { error: { code: 'invalid_request', status } } })
+  })
+})
+
+describe('bodies that are never sent to their end', () => {
+  it('are received a few at once of an account, and others notice nothing', { timeout: 40_000 }, async () => {
+    const { client: sender } = await openAccount('enterprise')
+    // A kilobyte on the wire stands for 15 MiB of memory.
+    const deflate = createGzip()
+    deflate.write(`{"a":"${'A'.repeat(15 << 20)}`)
+    const part = await new Promise<Buffer>((resolve) => deflate.flush(constants.Z_SYNC_FLUSH, () => resolve(deflate.read() as Buffer)))
+    const head = `POST /v1/smartmodules HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${sender.token}\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const opened = await Promise.all(Array.from({ length: 90 }, open))
+    try {
+      const [pid] = runningControlPlanes()
+      for (const { socket } of opened)
+        socket.write(Buffer.concat([Buffer.from(`${head}${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n')]))
+      // Two are received and 64 wait.
+      const answers = opened.map(({ read }) =>
+        read(/^HTTP\/1\.1 429/)
+          .then(() => 429)
+          .catch(() => 0),
+      )
+      await eventually('those beyond are refused', async () => (await Promise.all(answers)).filter((status) => status === 429).length >= 24)
+      expect((await client.call('GET', '/v1/overview')).status).toBe(200)
+      const kib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1])
+      expect(kib).toBeLessThan(900 << 10)
+    } finally {
+      for (const { socket } of opened) socket.destroy()
+    }
   })
 })
 
