@@ -19,6 +19,7 @@ import * as overview from '../../shared/api/overview.ts'
 import * as pipelines from '../../shared/api/pipelines.ts'
 import * as secrets from '../../shared/api/secrets.ts'
 import * as smartmodules from '../../shared/api/smartmodules.ts'
+import * as streamRecords from '../../shared/api/stream-records.ts'
 import * as streams from '../../shared/api/streams.ts'
 import * as tail from '../../shared/api/tail.ts'
 
@@ -45,6 +46,7 @@ export const CONTRACTS: readonly Contract[] = [
   pipelines,
   secrets,
   smartmodules,
+  streamRecords,
   streams,
   tail,
 ].flatMap(contractsOf)

@@ -1,5 +1,5 @@
 /** Reads a stream's records in pages, and writes records, all or none. */
-import { getStreamDataContract, writeStreamDataContract } from '../../../../shared/api/streams.ts'
+import { getStreamDataContract, writeStreamDataContract } from '../../../../shared/api/stream-records.ts'
 import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
 import { findStream, type StreamRow } from '../../store/streams.ts'
 import type { Database } from '../../store/database.ts'
