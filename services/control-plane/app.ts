@@ -1,6 +1,7 @@
 /**
  * The HTTP surface: the middleware order as one list, and one handler per operation under both prefixes.
- * request-id → security headers → errors → target → database watch → [authenticate → rate-limit → scope → body → validate → idempotency → audit] → handler
+ * request-id → security headers → errors → target → database watch
+ * → [authenticate → rate-limit → scope → body → validate → idempotency → audit] → handler
  */
 import { join } from 'node:path'
 import Router from '@koa/router'

@@ -65,13 +65,19 @@ export type KeyedWrite = { begun: Begun | undefined; begin(what: Begun): Promise
 export type Caller = {
   accountId: string
   accountType: AccountType
-  /** The key's id, or the member's where one is signed in. */ actorId: string
+  /** The key's id, or the member's where one is signed in. */
+  actorId: string
   scopes: readonly Scope[]
-  /** The If-Match header, if given. */ ifMatch?: string
-  /** The body's records as received, for operations that pass them on. */ records?: RawRecords
-  /** The body's text, for operations that use members of it byte for byte. */ text?: string
-  /** Set for requests with an Idempotency-Key. */ keyed?: KeyedWrite
-  /** Of a member who is signed in. */ session?: ActiveSession & { tokenHash: Buffer }
+  /** The If-Match header, if given. */
+  ifMatch?: string
+  /** The body's records as received, for operations that pass them on. */
+  records?: RawRecords
+  /** The body's text, for operations that use members of it byte for byte. */
+  text?: string
+  /** Set for requests with an Idempotency-Key. */
+  keyed?: KeyedWrite
+  /** Of a member who is signed in. */
+  session?: ActiveSession & { tokenHash: Buffer }
   /** Counts failures to prove who one is, and refuses after too many. */
   guarded?: <T>(work: () => Promise<T>) => Promise<T>
   /** Runs one of the several operations that a request leads to, with an entry of its own in the audit log. */

@@ -11,7 +11,8 @@ import { openGroupOffsets } from './group-offsets.ts'
 export type TopicLayout = {
   topic: string
   topicId: string
-  /** Broker id of each partition's leader, by partition; -1 while it has none. */ leaders: number[]
+  /** Broker id of each partition's leader, by partition; -1 while it has none. */
+  leaders: number[]
 }
 
 /** Connections of one owner (a task, the data endpoint), which closes them. `leader` throws KafkaError for an unknown broker or -1. */

@@ -28,7 +28,8 @@ export type FollowOptions = {
 
 /** A topic that is being followed. `close` ends it and waits for the last callback. */
 export type Following = {
-  /** Resolves once `onRecords` has received all records that existed at the start. */ caughtUp: Promise<void>
+  /** Resolves once `onRecords` has received all records that existed at the start. */
+  caughtUp: Promise<void>
   close(): Promise<void>
 }
 

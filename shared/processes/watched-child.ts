@@ -88,8 +88,8 @@ function applyToSession(pid: number, nice: number): void {
 }
 
 /**
- * Sets the share of each of the child's threads but those that have another one than it had: a slow lane's. It counts where sessions don't: without autogroups, and in a container whose CPU time is
- * limited. Only a process with CAP_SYS_NICE may lower the value again.
+ * Sets the share of each of the child's threads but those that have another one than it had: a slow lane's. It counts where sessions don't:
+ * without autogroups, and in a container whose CPU time is limited. Only a process with CAP_SYS_NICE may lower the value again.
  */
 function applyToThreads(pid: number, before: number, nice: number): void {
   try {

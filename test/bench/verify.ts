@@ -3,8 +3,10 @@ import type { Kafka } from 'kafkajs'
 import type { BenchRecord } from './records.ts'
 
 export type Expected = {
-  /** Records in all. */ count: number
-  /** The value that input record `id` must have become. */ recordAt?: (id: number) => unknown
+  /** Records in all. */
+  count: number
+  /** The value that input record `id` must have become. */
+  recordAt?: (id: number) => unknown
 }
 
 /** Throws with the fault: a lost, duplicated, changed or misplaced record. */

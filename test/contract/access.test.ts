@@ -1,6 +1,7 @@
 /**
  * Every operation of the contract against everyone who may not use it: each kind of token that is none, each scope by itself and each one
- * missing, and the ids of another account in the path, the query and the body. A new operation is covered by being in the contract, and in `BODIES` of `harness/rooms` where its body must have something.
+ * missing, and the ids of another account in the path, the query and the body. A new operation is covered by being in the contract, and in
+ * `BODIES` of `harness/rooms` where its body must have something.
  */
 import jwt from 'jsonwebtoken'
 import { beforeAll, describe, expect, it } from 'vitest'

@@ -47,7 +47,8 @@ export type Make = {
   random: Random
   components: Record<string, Schema>
   names: Names
-  /** The share of odd values, from 0 to 1. */ oddness: number
+  /** The share of odd values, from 0 to 1. */
+  oddness: number
 }
 
 const asSchema = (value: unknown): Schema => (typeof value === 'object' && value !== null ? (value as Schema) : {})

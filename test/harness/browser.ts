@@ -21,7 +21,8 @@ export const openBrowser = (): Promise<Browser> =>
 export type Tab = {
   page: Page
   context: BrowserContext
-  /** What the browser complained about: errors, refusals of the CSP. */ complaints: string[]
+  /** What the browser complained about: errors, refusals of the CSP. */
+  complaints: string[]
 }
 
 export type Look = { theme?: 'light' | 'dark'; width?: number }

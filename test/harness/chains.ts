@@ -56,7 +56,8 @@ export type TestChain = {
 
 /** A step, and another module for a share of its keys. */
 export type TestStep = Step & {
-  /** In place of the chain's. */ kind?: StepSpec['kind']
+  /** In place of the chain's. */
+  kind?: StepSpec['kind']
   canary?: { name: string; share: number; maxFailing: number }
 }
 

@@ -29,21 +29,29 @@ export type Registered = {
   opening: PromiseWithResolvers<void>
   failure?: Error
   isSlow: boolean
-  /** Turns in a row that were not slow. */ calm: number
-  /** Lanes in a row that crashed while running it. */ crashes: number
+  /** Turns in a row that were not slow. */
+  calm: number
+  /** Lanes in a row that crashed while running it. */
+  crashes: number
 }
 
 export type Lane = {
   worker: Worker
-  /** Known once the thread is up. */ threadId: number | undefined
-  /** Its thread has been given the lowest priority. */ hasSteppedBack: boolean
+  /** Known once the thread is up. */
+  threadId: number | undefined
+  /** Its thread has been given the lowest priority. */
+  hasSteppedBack: boolean
   watch: CallWatch
   seen: number
-  /** Watchdog ticks at which the same call was still under way. */ ticks: number
-  /** CPU time of the thread when the call was first seen. */ cpuAtFirst: number | undefined
-  /** Watchdog ticks since the current turn began. */ turnTicks: number
+  /** Watchdog ticks at which the same call was still under way. */
+  ticks: number
+  /** CPU time of the thread when the call was first seen. */
+  cpuAtFirst: number | undefined
+  /** Watchdog ticks since the current turn began. */
+  turnTicks: number
   chains: Map<number, Registered>
-  /** Those that wait for a turn. */ rounds: QueuedRound[]
+  /** Those that wait for a turn. */
+  rounds: QueuedRound[]
   running?: QueuedRound
   closed: boolean
 }

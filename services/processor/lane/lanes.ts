@@ -39,8 +39,10 @@ export type OpenChain = {
 export type Lanes = {
   /** With `signal` its rounds are given up, and the lane is ended that is at work on one. */
   open(chain: LaneChain, signal: AbortSignal): Promise<OpenChain>
-  /** Lanes at work, including those added for slow chains. */ count(): number
-  /** Lanes among them with the lowest priority, whose chains are slow. */ steppedBack(): number
+  /** Lanes at work, including those added for slow chains. */
+  count(): number
+  /** Lanes among them with the lowest priority, whose chains are slow. */
+  steppedBack(): number
   close(): Promise<void>
 }
 

@@ -107,8 +107,10 @@ export type ToLane =
       roundId: number
       partitions: RoundPartition[]
       nowMs: number
-      /** Losses allowed, by step. */ lostMax: number[]
-      /** Approximate limit for all outcomes together. */ outputBytesMax: number
+      /** Losses allowed, by step. */
+      lostMax: number[]
+      /** Approximate limit for all outcomes together. */
+      outputBytesMax: number
     }
 
 /** Records to be retried under their policy, by partition. */

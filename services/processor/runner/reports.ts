@@ -3,8 +3,10 @@ import { keyOfReport, type ObservedTask } from '../../../shared/model/observed.t
 import type { FromRunner } from '../channel/protocol.ts'
 
 export type Reports = {
-  /** Something changed: report soon. */ notify(): void
-  /** A task is gone: the last turn that it was wanted in, and its last report. */ ended(turn: number, last: ObservedTask): void
+  /** Something changed: report soon. */
+  notify(): void
+  /** A task is gone: the last turn that it was wanted in, and its last report. */
+  ended(turn: number, last: ObservedTask): void
   close(): void
 }
 

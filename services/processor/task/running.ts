@@ -26,7 +26,8 @@ type Around = {
   /** The task no longer waits for its rounds. */
   signal: AbortSignal
   phases: Pick<Phases, 'createAccounting'>
-  /** Its totals carry over. */ before: Accounting | undefined
+  /** Its totals carry over. */
+  before: Accounting | undefined
 }
 
 /** Throws `failed` when the chain does not start. `partitions`: how many the source has. */

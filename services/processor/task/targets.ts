@@ -5,7 +5,8 @@ import { openLayouts, type Layouts } from '../transaction/layouts.ts'
 
 /** Layouts as they are now: `refresh` replaces them when a leader has moved. */
 export type Targets = Layouts & {
-  /** Undefined for an external sink. */ readonly sink: TopicLayout | undefined
+  /** Undefined for an external sink. */
+  readonly sink: TopicLayout | undefined
   readonly deadLetter: TopicLayout
   readonly ledger: TopicLayout
 }

@@ -80,8 +80,10 @@ export const NO_TELEMETRY: StepTelemetry = { log: () => {}, measure: () => {} }
 
 /** Takes finished output batches: `seal` is called when a batch is full, while the kernel still has it selected. */
 export type BatchSink = {
-  /** Batches are cut at this size in bytes. */ batchBytesMax: number
-  /** Limit in bytes for any batch, even with a single record. */ recordBytesMax: number
+  /** Batches are cut at this size in bytes. */
+  batchBytesMax: number
+  /** Limit in bytes for any batch, even with a single record. */
+  recordBytesMax: number
   seal(): void
 }
 
