@@ -145,7 +145,7 @@ process.send?.({ type: 'up', metrics_port: operations.port })
 
 up.resolve()
 
-/** D7: stop fetching, finish the round, commit, leave the groups. */
+/** D7: leave the fleet, then end the runners, which finish their rounds (`runner/main.ts`). */
 async function drain(signal: string): Promise<void> {
   log.info({ signal }, 'draining')
   setTimeout(() => up.reject(new Error('the start takes too long')), START_REST_MAX_MS).unref()

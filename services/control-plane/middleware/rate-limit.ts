@@ -47,7 +47,7 @@ const ATTEMPTS_WAITING_MAX = 1000
 type GuardedKind = keyof typeof FAILURES
 /** Of an account's members together: a console asks often, and what it asks must not use up what the account's programs may ask. */
 const SESSION_REQUESTS_PER_MINUTE = 1200
-/** Of `/openapi.json`, `/docs` and the console's pages. */
+/** Of the console's pages, `/openapi.json`, `/manifest.schema.json`, `/sign-in-methods`, and what the documentation does not have. */
 const PAGES_PER_MINUTE = 120
 
 /** `addressOf` tells a request's address. */
