@@ -27,6 +27,31 @@ it('follows the types through a chain', async () => {
   expect(await fieldsAfter({ id: 'integer' }, [{ name: 'constructor', config: {} }], typesOf)).toBeUndefined()
 })
 
+it('knows what dps/validate, dps/map-fields and dps/flatten leave', async () => {
+  const after = (name: string, config: Record<string, unknown>, fields: Record<string, string>) =>
+    fieldsAfter(fields, [{ name: `dps/${name}`, config }], typesOf)
+  const fields = { id: 'integer', name: 'string?', at: 'datetime' }
+  expect(await after('validate', { schema: true }, fields)).toEqual(fields)
+  expect(await after('validate', { schema: true, report: 'why' }, fields)).toEqual(fields)
+  expect(await after('validate', { schema: true, on_invalid: 'keep', report: 'why' }, fields)).toEqual({ ...fields, why: 'string?' })
+  const config = { rename: { id: 'key' }, drop: ['name'], set: { n: 1, x: 0.5, on: true, a: 'b', list: [1], of: null, 'more.b': 1 } }
+  expect(await after('map-fields', { ...config, lowercase: ['at'] }, fields)).toEqual({
+    at: 'string',
+    key: 'integer',
+    n: 'integer',
+    x: 'number',
+    on: 'boolean',
+    a: 'string',
+    list: 'any',
+    of: 'any',
+    more: 'object',
+  })
+  // Where the old one may be missing, the member that has its new name stays.
+  expect(await after('map-fields', { rename: { name: 'id' } }, fields)).toEqual({ id: 'any', at: 'datetime' })
+  expect(await after('flatten', {}, { id: 'integer', tags: 'array<object>' })).toEqual({ id: 'integer', tags: 'array<object>' })
+  expect(await after('flatten', {}, { id: 'integer', more: 'object?' })).toBeUndefined()
+})
+
 it('reads no more expressions of a step than a workshop reads in time; the others may give any value', async () => {
   const set = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, `1${' + 1'.repeat(1000)}`]))
   let characters = 0

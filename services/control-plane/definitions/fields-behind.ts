@@ -6,6 +6,7 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Deps } from '../deps.ts'
 import type { Queryable } from '../store/database.ts'
 import { findStream } from '../store/streams.ts'
+import { mappedFields } from './mapped-fields.ts'
 import { connectorIdOf, resolveConfig } from './resolve-endpoint.ts'
 
 type Fields = Record<string, string>
@@ -71,6 +72,12 @@ const FIELDS_BEHIND: Record<
     ...fields,
     [Object.hasOwn(fields, String(field)) ? String(field) : String(field).split('.')[0]!]: 'any',
   }),
+  // The reason, or null in a record that was not valid before, or what is left out.
+  'dps/validate': (fields, { on_invalid, report }) =>
+    on_invalid === 'keep' && typeof report === 'string' ? { ...fields, [report]: 'string?' } : fields,
+  'dps/map-fields': mappedFields,
+  // What objects hold, their type does not say.
+  'dps/flatten': (fields) => (Object.values(fields).some((type) => /^(object|any)\??$/.test(type)) ? undefined : fields),
   'dps/cel': (fields, { set, emit }, typesOf) =>
     emit === undefined ? celFields(fields, (set ?? {}) as Record<string, unknown>, typesOf) : undefined,
   'dps/redact': (fields, config) => {
