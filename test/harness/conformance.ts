@@ -160,18 +160,22 @@ export async function createTopic(kafka: kafkajs.Kafka, partitions: number, conf
   return topic
 }
 
-/** Forwards to a port until it is frozen; from then on connections stay open but carry nothing. */
+/**
+ * Forwards to a port until it is frozen; from then on connections stay open but carry nothing, not even their end: a silent peer does not
+ * answer a FIN.
+ */
 export async function openSilence(targetPort: number): Promise<{ port: number; freeze(): void; close(): void }> {
   let frozen = false
   const sockets = new Set<Socket>()
-  const server = createTcpServer((client) => {
-    const target = connect(targetPort, '127.0.0.1')
+  const server = createTcpServer({ allowHalfOpen: true }, (client) => {
+    const target = connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true })
     for (const [from, to] of [
       [client, target],
       [target, client],
     ] as const) {
       sockets.add(from)
       from.on('data', (bytes) => void (frozen || to.write(bytes)))
+      from.on('end', () => void (frozen || to.end()))
       from.on('error', () => {})
       from.on('close', () => void (frozen || to.destroy()))
     }
