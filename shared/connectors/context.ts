@@ -1,6 +1,7 @@
 /** What a connector gets besides its config, made alike for tasks and for checks: secrets by name, and texts that never show them. */
 import { maskAll } from '../secrets/envelope.ts'
 import type { ConnectorContext } from './connector.ts'
+import { hiddenIn } from './operator-secrets.ts'
 
 /** `secretOf`: the account's secret of that name, undefined where it has none. What was read, and the operator's own, is masked. */
 export function createConnectorContext({
@@ -8,8 +9,7 @@ export function createConnectorContext({
   log,
   ...rest
 }: Omit<ConnectorContext, 'secret' | 'learn' | 'mask'> & { secretOf(name: string): string | undefined }): ConnectorContext {
-  const { bucket, warehouse_url } = rest.defaults
-  const secrets = new Set<string>([bucket?.secret_key, warehouse_url].filter((value) => value !== undefined))
+  const secrets = new Set(hiddenIn(rest.defaults))
   const mask = (text: string): string => maskAll(text, secrets)
   return {
     ...rest,

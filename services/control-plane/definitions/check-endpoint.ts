@@ -5,8 +5,7 @@ import { secretsIn } from '../../../shared/connectors/secret.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { accountDefaultsOf } from '../../../shared/connectors/account-defaults.ts'
 import { ensureAccountSchema } from '../../../shared/connectors/table/account-schema.ts'
-import { bucketConnector } from '../../../shared/connectors/storage-bucket/connector.ts'
-import { tableConnector } from '../../../shared/connectors/table/connector.ts'
+import { defaultsOfEndpoint } from '../../../shared/connectors/operator-secrets.ts'
 import { unavailable, type Detail } from '../service-error.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findSecretByName } from '../store/secrets.ts'
@@ -40,22 +39,15 @@ async function jobEndpoint(
   runId: string,
 ): Promise<JobEndpoint> {
   const secrets = Object.fromEntries(await secretsOf(deps, accountId, config))
-  const { warehouse_url, per_account } = deps.connectorDefaults
   // It may be given by its name.
-  const connector = findConnector(connector_id)
-  const usesWarehouse = connector === tableConnector && config.connection === undefined && warehouse_url !== undefined
-  if (usesWarehouse && per_account.warehouse)
+  const id = findConnector(connector_id)?.id ?? connector_id
+  const used = defaultsOfEndpoint(deps.connectorDefaults, { connector_id: id, config })
+  const { warehouse_url, per_account } = used
+  if (warehouse_url !== undefined && per_account.warehouse)
     await ensureAccountSchema(warehouse_url, accountId).catch((error: unknown) => {
       throw unavailable('the warehouse', error)
     })
-  // Only what this connector may use of the operator's secrets.
-  const { bucket, warehouse_url: warehouse, ...rest } = accountDefaultsOf(deps.connectorDefaults, accountId)
-  const defaults = {
-    ...rest,
-    ...(usesWarehouse && warehouse !== undefined ? { warehouse_url: warehouse } : {}),
-    ...(bucket && connector === bucketConnector ? { bucket } : {}),
-  }
-  return { side, connector_id, config, runId, secrets, defaults }
+  return { side, connector_id, config, runId, secrets, defaults: accountDefaultsOf(used, accountId) }
 }
 
 /** Why it could not be done; undefined when it is done. */

@@ -1,0 +1,30 @@
+/** The operator's secrets: a check of a connector gets only what its config uses, and no text of a connector shows one. */
+import { expect, it } from 'vitest'
+import { createConnectorContext } from '../../shared/connectors/context.ts'
+import type { OperatorDefaults } from '../../shared/connectors/connector.ts'
+import { defaultsOfEndpoint } from '../../shared/connectors/operator-secrets.ts'
+
+const open = { addresses: 'any', per_account: { warehouse: false, bucket: false }, bucket_folders: ['/folder'] } as const
+const bucket = { endpoint: 'http://bucket', region: 'r', access_key: 'key', secret_key: 'bucket-secret' }
+const defaults: OperatorDefaults = { ...open, bucket_folders: ['/folder'], bucket, warehouse_url: 'postgres://warehouse-secret' }
+const of = (connector_id: string, config: Record<string, unknown> = {}) => defaultsOfEndpoint(defaults, { connector_id, config })
+
+it('go to the one connector that uses them', () => {
+  expect(of('conn_http')).toEqual(open)
+  expect(of('conn_storage_bucket')).toEqual({ ...open, bucket })
+  expect(of('conn_table')).toEqual({ ...open, warehouse_url: 'postgres://warehouse-secret' })
+  expect(of('conn_table', { connection: { $secret: 'own' } })).toEqual(open)
+})
+
+it('are masked in what a connector says', () => {
+  const { mask } = createConnectorContext({
+    defaults,
+    runId: 'run',
+    origin: 'origin',
+    fields: undefined,
+    secretOf: () => undefined,
+    log: () => {},
+    now: () => 0,
+  })
+  expect(mask('bucket-secret at postgres://warehouse-secret')).not.toContain('secret')
+})
