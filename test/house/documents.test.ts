@@ -2,6 +2,8 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { pagesOfSite } from '../../docs/site/pages.ts'
 import { OPERATIONS } from '../../services/control-plane/routes/index.ts'
 import { CONNECTORS } from '../../shared/connectors/catalogue.ts'
 import { RECORD_CODES } from '../../shared/errors/record-codes.ts'
@@ -141,6 +143,22 @@ describe('lists', () => {
       })
     expect(withContracts.length).toBeGreaterThan(15)
     expect(withContracts.filter((path) => !described.includes(path))).toEqual([])
+  })
+
+  it('of a config’s members have no host apart from its port: the hosts that a secret is for are found in URLs and in `host:port` alone', () => {
+    const schemas = CONNECTORS.flatMap(({ name, source, sink }) =>
+      [source, sink].flatMap((each) =>
+        each ? [[name, z.toJSONSchema(each.config, { io: 'input', unrepresentable: 'any' })] as const] : [],
+      ),
+    )
+    expect(schemas.length).toBeGreaterThan(8)
+    const apart = schemas.filter(([, schema]) => /"(host|hostname|host_name|server)":/.test(JSON.stringify(schema))).map(([name]) => name)
+    expect(apart).toEqual([])
+  })
+
+  it('of the documentation’s site have every document', () => {
+    const shown = new Set(pagesOfSite().map(({ source }) => source))
+    expect(tracked.filter((path) => /^docs\/.*\.md$/.test(path) && !shown.has(path))).toEqual([])
   })
 
   /** Connectors without a case, because they have tests of their own. */

@@ -74,6 +74,8 @@ type SinkCase = {
   what: string
   /** A repeated range is not written again. */
   isExact: boolean
+  /** A repeated range is written again under the same keys, by which the other system knows it. */
+  hasStableKeys?: boolean
   config(): Promise<Record<string, unknown>>
   /** The numbers that the other system holds. */
   readBack(config: Record<string, unknown>): Promise<number[]>
@@ -164,6 +166,7 @@ const SINKS: SinkCase[] = [
     id: 'conn_http',
     what: 'http',
     isExact: false,
+    hasStableKeys: true,
     config: async () => ({ url: web.url, batch_size: 9, timeout_ms: 1500 }),
     readBack: async () => {
       const once_ = new Map(web.bodies.splice(0).map(({ key, body }) => [key, body]))
@@ -238,7 +241,7 @@ async function readTopic(topic: string): Promise<Buffer[]> {
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
 
-describe.each(SINKS)('$what as a sink', ({ id, isExact, config: configOf, readBack, poison, behind }) => {
+describe.each(SINKS)('$what as a sink', ({ id, isExact, hasStableKeys, config: configOf, readBack, poison, behind }) => {
   async function opened(change: Partial<ConnectorContext> = {}) {
     web.answer = () => 200
     const config = await configOf()
@@ -268,7 +271,7 @@ describe.each(SINKS)('$what as a sink', ({ id, isExact, config: configOf, readBa
     } else expect(await writeRange(again, context, 0, 20)).toEqual({ kind: 'delivered' })
     expect(await writeRange(again, context, 20, 40)).toEqual({ kind: 'delivered' })
     const found = await readBack(config)
-    if (isExact || id === 'conn_http') expect(found).toEqual(numbers(0, 40))
+    if (isExact || hasStableKeys) expect(found).toEqual(numbers(0, 40))
     else expect([...new Set(found)].sort((a, b) => a - b)).toEqual(numbers(0, 40))
     await again.close()
   })
