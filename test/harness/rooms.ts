@@ -53,9 +53,15 @@ export async function makeRoom(client: Client): Promise<Room> {
 /** The operation's path, with the ids of the room's resources. */
 export function pathIn(room: Room, { id: operation, path }: Contract): string {
   const resource = path.split('/')[1]!
-  const id = resource === 'connectors' ? 'conn_stream' : room[resource]
-  return `/v1${path
-    .replace(':dead_letter_id', '0-0')
-    .replace(':version', '1.0.0')
-    .replace(':id', id ?? 'unknown')}${QUERIES[operation] ?? ''}`
+  const values: Record<string, string> = {
+    id: resource === 'connectors' ? 'conn_stream' : (room[resource] ?? 'unknown'),
+    version: '1.0.0',
+    dead_letter_id: '0-0',
+  }
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => {
+    const value = values[name]
+    if (value === undefined) throw new Error(`${operation}: give ":${name}" a value in pathIn (test/harness/rooms.ts)`)
+    return value
+  })
+  return `/v1${filled}${QUERIES[operation] ?? ''}`
 }
