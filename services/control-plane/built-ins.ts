@@ -1,11 +1,20 @@
-/** Puts the built-in SmartModules into Postgres at start, so that every account has them; a changed module gets a new version. */
+/** Puts the built-in SmartModules into Postgres at start, so that every account has them; changed code or another schema is a new version. */
+import { isDeepStrictEqual } from 'node:util'
 import { ADVISORY_LOCKS, waitForLock } from './store/locks.ts'
 import { newId } from '../../shared/model/ids.ts'
 import { builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import type { Database } from './store/database.ts'
-import { insertSmartModule, insertVersion, listVersions, lockSmartModule, sha256Of, type VersionRow } from './store/smartmodules.ts'
+import {
+  insertSmartModule,
+  insertVersion,
+  listVersions,
+  lockSmartModule,
+  sha256Of,
+  updateDescription,
+  type VersionRow,
+} from './store/smartmodules.ts'
 
-/** A changed build whose declared version exists already gets the next patch version, because versions are immutable. */
+/** What has changed, but whose declared version exists already, gets the next patch version: versions are immutable, and pipelines keep theirs. */
 function versionFor(declared: string, known: VersionRow[]): string {
   if (!known.some(({ version }) => version === declared)) return declared
   const [major, minor, patch] = known[0]!.version.split('.').map(Number)
@@ -20,15 +29,17 @@ export async function installBuiltIns(db: Database, cacheFolder: string): Promis
       const row =
         (await lockSmartModule(trx, null, name)) ??
         (await insertSmartModule(trx, { id: newId('smartModule'), account_id: null, name, description, status: 'deployed' }))
+      if (row.description !== description) await updateDescription(trx, row.id, description)
       const versions = await listVersions(trx, row.id)
       const sha256 = sha256Of(binary)
-      if (versions[0]?.sha256 === sha256) continue
+      const newest = versions[0]
+      if (newest?.sha256 === sha256 && isDeepStrictEqual(newest.config.parameters, parameters)) continue
       await insertVersion(
         trx,
         {
           smartmodule_id: row.id,
           version: versionFor(version, versions),
-          ordinal: (versions[0]?.ordinal ?? 0) + 1,
+          ordinal: (newest?.ordinal ?? 0) + 1,
           sha256,
           kind: 'batch',
           extism_function: null,

@@ -1,0 +1,50 @@
+/** Built-in SmartModules in a database that has those of an earlier build. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { cacheFolder } from '../../deploy/local/cache.ts'
+import { installBuiltIns } from '../../services/control-plane/built-ins.ts'
+import { migrate, openDatabase, type Database } from '../../services/control-plane/store/database.ts'
+import { service, unique } from '../harness/client.ts'
+
+const name = unique('builtins').replaceAll('-', '_')
+let admin: Database
+let db: Database
+
+beforeAll(async () => {
+  const url = new URL(service().env.DATABASE_URL!)
+  admin = openDatabase(url.href, 1)
+  await admin.raw(`CREATE DATABASE ${name}`)
+  url.pathname = `/${name}`
+  db = openDatabase(url.href, 2)
+  await migrate(db)
+}, 60_000)
+afterAll(async () => {
+  await db.destroy()
+  await admin.raw(`DROP DATABASE ${name}`)
+  await admin.destroy()
+})
+
+const versions = () =>
+  db('smartmodule_versions').orderBy(['smartmodule_id', 'ordinal']).select('smartmodule_id', 'version', 'sha256', 'config')
+
+it(
+  'keep their version where nothing has changed, and get one for a changed schema; descriptions follow',
+  { timeout: 120_000 },
+  async () => {
+    await installBuiltIns(db, cacheFolder())
+    const first = await versions()
+    await installBuiltIns(db, cacheFolder())
+    expect(await versions()).toEqual(first)
+
+    const { id, description } = await db('smartmodules').where({ name: 'dps/sample' }).first()
+    await db('smartmodules').where({ id }).update({ description: 'of an earlier build' })
+    await db('smartmodule_versions')
+      .where({ smartmodule_id: id })
+      .update({ config: JSON.stringify({ parameters: { type: 'object' } }) })
+    await installBuiltIns(db, cacheFolder())
+    const [older, newer] = (await versions()).filter(({ smartmodule_id }) => smartmodule_id === id)
+    expect(older).toMatchObject({ version: '1.0.0', config: { parameters: { type: 'object' } } })
+    expect(newer).toEqual({ ...first.find(({ smartmodule_id }) => smartmodule_id === id), version: '1.0.1' })
+    expect((await db('smartmodules').where({ id }).first()).description).toBe(description)
+    expect(await versions()).toHaveLength(first.length + 1)
+  },
+)
