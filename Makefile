@@ -20,14 +20,15 @@ test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and r
 	@$(NODE) test/run.ts $(ONLY)
 
 check: node_modules/.installed ## check format, lint, types, generated pages and the rules of the house
-	@echo '— format'; oxfmt --check .
-	@echo '— lint'; oxlint --deny-warnings
-	@echo '— types'; tsc --noEmit
-	@echo '— types of the console'; tsc --noEmit -p services/console
-	@echo '— generated pages and clients'
-	@for page in connectors errors settings status-table; do $(NODE) docs/write-$$page.ts --check || exit 1; done
-	@$(NODE) clients/generate/main.ts --check
-	@echo '— rules of the house'; $(NODE) test/run.ts test/house
+	@failed=; part() { echo "— $$1"; "$${@:2}" || failed="$$failed $$1;"; }; \
+	part 'format' oxfmt --check .; \
+	part 'lint' oxlint --deny-warnings; \
+	part 'types' tsc --noEmit; \
+	part 'types of the console' tsc --noEmit -p services/console; \
+	for page in connectors errors settings status-table; do part "generated page $$page" $(NODE) docs/write-$$page.ts --check; done; \
+	part 'generated clients' $(NODE) clients/generate/main.ts --check; \
+	part 'rules of the house' $(NODE) test/run.ts test/house; \
+	[ -z "$$failed" ] || { echo "failed:$${failed%;}"; exit 1; }
 
 build: node_modules/.installed ## build the console and the documentation
 	@$(NODE) deploy/local/web-pages.ts
