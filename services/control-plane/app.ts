@@ -29,6 +29,7 @@ import type { Provider } from './sign-in/provider.ts'
 import { serveSignIn } from './sign-in/serve-sign-in.ts'
 import { assertTarget } from './raw-requests.ts'
 import { openSseClients } from './sse/sse-clients.ts'
+import { createBodyRoom } from './ingest/body-room.ts'
 import { createBodyReads, ingest } from './ingest/ingest.ts'
 import { createAudit, isAudited, type SignInAudit } from './middleware/audit.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
@@ -78,7 +79,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const audit = createAudit(deps, OPERATIONS)
   const large = createFewAtOnce()
   const bodies = { ordinary: createFewAtOnce({ atOnce: 32, waitingMax: 256 }), large: createFewAtOnce({ atOnce: 2 }) }
-  const bodyReads = createBodyReads()
+  const pushes = { bodies: createBodyReads(), room: createBodyRoom() }
   const listeners = openSseClients(authenticate, deps.log)
   const router = new Router({ sensitive: true })
   const contracts: Contract[] = [
@@ -106,7 +107,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const signInAudit = (ctx: Context) => audit.signIns(createSession.contract, originOf(ctx))
   serveSignIn(router, deps, { provider, isPlain: plainHttp, admit: limits.token, audit: signInAudit })
   for (const prefix of PREFIXES) {
-    servePublic(router, prefix, deps, { limits, bodyReads, addressOf, guardedFor, provider, isPlain: plainHttp, audit: signInAudit })
+    servePublic(router, prefix, deps, { limits, pushes, addressOf, guardedFor, provider, isPlain: plainHttp, audit: signInAudit })
     for (const operation of OPERATIONS) register(router, prefix, operation)
   }
 
@@ -181,7 +182,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
 
 type PublicOptions = {
   limits: ReturnType<typeof createRateLimit>
-  bodyReads: ReturnType<typeof createBodyReads>
+  pushes: { bodies: ReturnType<typeof createBodyReads>; room: ReturnType<typeof createBodyRoom> }
   addressOf(ctx: Context): string
   guardedFor(ctx: Context): <T>(key: string, work: () => Promise<T>) => Promise<T>
   provider: Provider | undefined
@@ -191,7 +192,7 @@ type PublicOptions = {
 
 /** The operations that need no token: they prove who the caller is, or what a request is signed with. */
 function servePublic(router: Router, prefix: string, deps: Deps, options: PublicOptions): void {
-  const { limits, bodyReads, addressOf, guardedFor, provider, isPlain, audit } = options
+  const { limits, pushes, addressOf, guardedFor, provider, isPlain, audit } = options
   router.post(`${prefix}${createToken.contract.path}`, async (ctx) => {
     await limits.token(ctx)
     await readBody(ctx, createToken.contract)
@@ -210,7 +211,8 @@ function servePublic(router: Router, prefix: string, deps: Deps, options: Public
     const sender = `${ctx.params.pipeline} ${addressOf(ctx)}`
     const reply = await ingest(deps, ctx, ctx.params.pipeline!, {
       assertFewFailed: () => limits.assertFewFailed('signature', sender),
-      body: (read) => bodyReads.run(sender, read),
+      room: pushes.room.during,
+      body: (account, read) => pushes.bodies.run(`${account} ${addressOf(ctx)}`, read),
       signed: (work) => limits.guarded('signature', sender, work),
       pushed: (account, perSecond) => limits.pushed(ctx, account, perSecond),
     })

@@ -23,6 +23,7 @@ import type { HistoryBook } from './history/history-book.ts'
 import type { LogBook } from './logs/log-book.ts'
 import type { Workshop } from './workshop/workshop.ts'
 import type { RunTurns } from './tail/run-turns.ts'
+import type { Pacer } from './pacing.ts'
 import type { StreamData } from './stream-data/stream-data.ts'
 
 export type Deps = {
@@ -47,6 +48,9 @@ export type Deps = {
   logs: LogBook
   history: HistoryBook
   runTurns: RunTurns
+  /** Of requests that read records; pushes have their own, because nothing that is looked at may hold up what comes in. */
+  readPacer: Pacer
+  pushPacer: Pacer
   fleetFeed: FleetFeed
   /** Resolves once the log book has what was there when this process started. */
   logsRead: Promise<void>

@@ -54,6 +54,7 @@ import { createStreamData } from './stream-data/stream-data.ts'
 import { ensureWarehouseRoles } from './definitions/warehouse-roles.ts'
 import { openWorkshop } from './workshop/workshop.ts'
 import { createRunTurns } from './tail/run-turns.ts'
+import { createPacer } from './pacing.ts'
 import { openSourceReader } from './trace/source-records.ts'
 
 const config = loadControlPlaneConfig()
@@ -122,6 +123,8 @@ const deps: Deps = {
   logs,
   history,
   runTurns: createRunTurns(),
+  readPacer: createPacer(),
+  pushPacer: createPacer(),
   fleetFeed: createFleetFeed({
     look: async (accountId, known, since) => ({
       pipelines: await glancesOf(db, accountId),

@@ -12,16 +12,16 @@ it('thirty-two bodies of a sender are read at once; others wait, are refused aft
     begun++
     return end.promise
   }
-  const first = Array.from({ length: 32 }, () => reads.run('pl_a 192.0.2.1', read))
-  await expect(reads.run('pl_a 192.0.2.1', read)).rejects.toMatchObject({
+  const first = Array.from({ length: 32 }, () => reads.run('acc_a 192.0.2.1', read))
+  await expect(reads.run('acc_a 192.0.2.1', read)).rejects.toMatchObject({
     code: 'rate_limit_exceeded',
     status: 429,
     headers: { 'Retry-After': '1' },
   })
   expect(begun).toBe(32)
-  const other = reads.run('pl_a 192.0.2.2', read)
+  const other = reads.run('acc_a 192.0.2.2', read)
   expect(begun).toBe(33)
-  const waiting = reads.run('pl_a 192.0.2.1', read)
+  const waiting = reads.run('acc_a 192.0.2.1', read)
   end.resolve()
   await Promise.all([...first, other, waiting])
   expect(begun).toBe(34)

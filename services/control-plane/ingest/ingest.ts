@@ -2,7 +2,7 @@
 import type { Context } from 'koa'
 import { WebhookConfig, webhookConnector } from '../../../shared/connectors/webhook/connector.ts'
 import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
-import { invalidRequest, ServiceError, tooManyAtOnce } from '../service-error.ts'
+import { ServiceError, tooManyAtOnce } from '../service-error.ts'
 import { createSomeAtATime } from '../some-at-a-time.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { isStorable } from '../../../shared/model/text.ts'
@@ -16,26 +16,38 @@ import { invalidCredentials } from '../credentials.ts'
 import type { KeyedWrite, Deps, Reply } from '../deps.ts'
 import { assertActive } from '../middleware/authenticate.ts'
 import { withIdempotency } from '../middleware/idempotency.ts'
-import { assertNesting } from '../middleware/validate.ts'
-import { elementsOf, parseDocument, parseLines, type RawRecords } from '../stream-data/raw-records.ts'
+import { UNPACED } from '../pacing.ts'
 import { withDeadline } from '../with-deadline.ts'
+import type { BodyPlace } from './body-room.ts'
+import { challengeIn, pushedRecords } from './pushed-records.ts'
 import { isSigned } from './signatures.ts'
 
 /** The same error for an unknown pipeline, a pipeline with another source, and a wrong signature. */
 const refused = () => invalidCredentials('the signature is missing or wrong')
 
-async function readBytes(ctx: Context): Promise<Buffer> {
+async function readBytes(ctx: Context, place: BodyPlace): Promise<Buffer> {
   const parts: Buffer[] = []
   let bytes = 0
   // Leaving the loop must not destroy the request: its connection carries the refusal.
-  for await (const part of ctx.req.iterator({ destroyOnReturn: false })) {
-    bytes += (part as Buffer).length
-    if (bytes > LIMITS.body_bytes_max)
-      throw new ServiceError('invalid_request', `the body has more than ${LIMITS.body_bytes_max} bytes`, {
-        status: INVALID_REQUEST_STATUSES.tooLarge,
-      })
-    parts.push(part as Buffer)
+  const coming = ctx.req.iterator({ destroyOnReturn: false })
+  try {
+    for (;;) {
+      const next = await Promise.race([coming.next(), place.ended])
+      if (next.done) break
+      const part = next.value as Buffer
+      bytes += part.length
+      if (bytes > LIMITS.body_bytes_max)
+        throw new ServiceError('invalid_request', `the body has more than ${LIMITS.body_bytes_max} bytes`, {
+          status: INVALID_REQUEST_STATUSES.tooLarge,
+        })
+      place.take(part.length)
+      parts.push(part)
+    }
+  } finally {
+    // While a part is awaited, this ends when it comes; until then nothing else could read on.
+    void coming.return?.()
   }
+  place.whole()
   return Buffer.concat(parts)
 }
 
@@ -53,11 +65,11 @@ async function secretsOf(
   return values
 }
 
-/** Unsigned bodies of one pipeline that are read from one address at once, each of up to 1 MiB; more wait, unread. */
+/** Unsigned bodies for one account that are read from one address at once, each of up to 1 MiB; more wait, unread. */
 const BODIES_AT_ONCE = 32
 const BODY_WAIT_MAX_MS = 5000
 
-/** Reads of bodies before their signatures are known, by pipeline and address. */
+/** Reads of bodies before their signatures are known, by account and address: an account may have any number of pipelines. */
 export const createBodyReads = (waitMaxMs = BODY_WAIT_MAX_MS) =>
   createSomeAtATime(BODIES_AT_ONCE, waitMaxMs, () => tooManyAtOnce('the sender has too many requests'))
 
@@ -71,34 +83,6 @@ function keptHeaders(ctx: Context, { keep_headers }: WebhookConfig): Buffer | un
   return kept.length === 0 ? undefined : encodeHeaders(kept)
 }
 
-async function recordsOf(ctx: Context, body: Buffer): Promise<RawRecords> {
-  const isLines = ctx.is('application/x-ndjson') !== false
-  if (!isLines && !ctx.is('application/json'))
-    throw new ServiceError('invalid_request', 'the Content-Type must be application/json or application/x-ndjson', {
-      status: INVALID_REQUEST_STATUSES.unsupportedMediaType,
-    })
-  const records = isLines ? await parseLines(body, '') : wholeRecords(body)
-  assertNesting(records.values)
-  if (records.values.length === 0) throw invalidRequest([{ path: '', message: 'must hold at least one record' }])
-  return records
-}
-
-/** A JSON document is one record; an array is one record per element. */
-function wholeRecords(body: Buffer): RawRecords {
-  const document = parseDocument(body)
-  return Array.isArray(document)
-    ? elementsOf(body, undefined, document)
-    : { bytes: body, spans: Int32Array.from([0, body.length]), values: [document] }
-}
-
-/** The challenge to return when Slack verifies a URL (https://docs.slack.dev/reference/events/url_verification); it is not a record. */
-function challengeIn({ values }: RawRecords): string | undefined {
-  const [first] = values
-  if (values.length > 1 || typeof first !== 'object' || first === null) return undefined
-  const { type, challenge } = first as { type?: unknown; challenge?: unknown }
-  return type === 'url_verification' && typeof challenge === 'string' ? challenge : undefined
-}
-
 /** The pipeline, which has this connector as its source; undefined for any other. */
 async function pushable(deps: Pick<Deps, 'db'>, pipelineId: string) {
   const row = isStorable(pipelineId) ? await findAnyPipeline(deps.db, pipelineId) : undefined
@@ -107,51 +91,68 @@ async function pushable(deps: Pick<Deps, 'db'>, pipelineId: string) {
   return { row, config: WebhookConfig.parse(source.config) }
 }
 
-/** The pipeline that the request is signed for, and its body. Throws 401 for any other request. */
-async function authenticated(deps: Pick<Deps, 'db' | 'secretBox'>, ctx: Context, pipelineId: string, limits: IngestLimits) {
+type Pushable = NonNullable<Awaited<ReturnType<typeof pushable>>>
+
+/** The request's body, and the account that it is signed for. Throws 401 where it is not. */
+async function authenticated(
+  deps: Pick<Deps, 'db' | 'secretBox'>,
+  ctx: Context,
+  { row, config }: Pushable,
+  limits: IngestLimits,
+  place: BodyPlace,
+) {
+  // It holds its place until it is known to be signed.
+  return limits.body(row.account_id, async () => {
+    // A body may come as slowly as its sender likes, so it is no part of the attempt.
+    const body = await readBytes(ctx, place)
+    return limits.signed(async () => {
+      const secrets = await secretsOf(deps, row.account_id, config)
+      if (!isSigned(body, (name) => ctx.get(name), config, secrets, Date.now())) throw refused()
+      const account = await findAccount(deps.db, row.account_id)
+      if (!account) throw refused()
+      return { body, account }
+    })
+  })
+}
+
+/**
+ * What `ingest` needs of the limits: `signed` counts failures by address, and `assertFewFailed` throws where there were too many; `room` bounds
+ * the bytes of an account's bodies, and `body` lets a sender have only some bodies of an account read at once; `pushed` counts the request
+ * towards its account's quota.
+ */
+export type IngestLimits = {
+  assertFewFailed(): Promise<void>
+  room<T>(accountId: string, work: (place: BodyPlace) => Promise<T>): Promise<T>
+  body<T>(accountId: string, read: () => Promise<T>): Promise<T>
+  signed<T>(work: () => Promise<T>): Promise<T>
+  pushed(accountId: string, perSecond: number): Promise<void>
+}
+
+/** Smaller bodies take no time that counts. */
+const PACED_BYTES_MIN = 64 << 10
+
+type IngestDeps = Pick<Deps, 'credentials' | 'db' | 'secretBox' | 'streamData' | 'pushPacer'>
+
+/** Throws 401 for a request that is not signed, and 429 before its body is read when its sender had too many of these. */
+export async function ingest(deps: IngestDeps, ctx: Context, pipelineId: string, limits: IngestLimits): Promise<Reply> {
   await limits.assertFewFailed()
   const found = await pushable(deps, pipelineId)
   if (!found)
     return limits.signed<never>(() => {
       throw refused()
     })
+  return limits.room(found.row.account_id, (place) => pushed(deps, ctx, found, limits, place))
+}
+
+async function pushed(deps: IngestDeps, ctx: Context, found: Pushable, limits: IngestLimits, place: BodyPlace): Promise<Reply> {
   const { row, config } = found
-  // It holds its place until it is known to be signed.
-  return limits.body(async () => {
-    // A body may come as slowly as its sender likes, so it is no part of the attempt.
-    const body = await readBytes(ctx)
-    return limits.signed(async () => {
-      const secrets = await secretsOf(deps, row.account_id, config)
-      if (!isSigned(body, (name) => ctx.get(name), config, secrets, Date.now())) throw refused()
-      const account = await findAccount(deps.db, row.account_id)
-      if (!account) throw refused()
-      return { row, config, body, account }
-    })
-  })
-}
-
-/**
- * What `ingest` needs of the limits: `signed` counts failures by address, and `assertFewFailed` throws where there were too many; `body` lets
- * a sender have only some bodies read at once; `pushed` counts the request towards its account's quota.
- */
-export type IngestLimits = {
-  assertFewFailed(): Promise<void>
-  body<T>(read: () => Promise<T>): Promise<T>
-  signed<T>(work: () => Promise<T>): Promise<T>
-  pushed(accountId: string, perSecond: number): Promise<void>
-}
-
-/** Throws 401 for a request that is not signed, and 429 before its body is read when its sender had too many of these. */
-export async function ingest(
-  deps: Pick<Deps, 'credentials' | 'db' | 'secretBox' | 'streamData'>,
-  ctx: Context,
-  pipelineId: string,
-  limits: IngestLimits,
-): Promise<Reply> {
-  const { row, config, body, account } = await authenticated(deps, ctx, pipelineId, limits)
+  const { body, account } = await authenticated(deps, ctx, found, limits, place)
   assertActive(account)
   await limits.pushed(account.id, quotasOfAccount(account).pushed_requests_per_second)
-  const records = await recordsOf(ctx, body)
+  const isSmall = body.length < PACED_BYTES_MIN
+  const records = await (isSmall
+    ? pushedRecords(ctx, body, UNPACED)
+    : deps.pushPacer.during(account.id, (pace) => pushedRecords(ctx, body, pace)))
   const challenge = config.scheme === 'slack' ? challengeIn(records) : undefined
   if (challenge !== undefined) return { status: 200, body: { challenge } }
   const target = {
@@ -161,7 +162,7 @@ export async function ingest(
   }
   const write = async (keyed?: KeyedWrite): Promise<Reply> => {
     await withDeadline(deps.streamData.writeUnchecked(target, records, keyed, keptHeaders(ctx, config)), 'writing the records')
-    return { status: 202, body: { records: records.values.length } }
+    return { status: 202, body: { records: records.spans.length / 2 } }
   }
   // A sender may use the same id for several pipelines.
   const message = config.scheme === 'standard' ? `${row.id}/${ctx.get('webhook-id')}` : ''

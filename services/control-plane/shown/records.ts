@@ -1,6 +1,8 @@
 /** Keys, values and headers as the API shows them: all of their bytes in base64, and also as text or JSON if possible. */
 import { parseExactly } from '../../../shared/model/exact-json.ts'
+import { isUtf8 } from 'node:buffer'
 import { FRAMING_BYTES, isFramed } from '../../../shared/model/framing.ts'
+import { jsonDepth } from '../../../shared/model/json-text.ts'
 import { BEGINNING_BYTES, isRoomFor, textOf, type ShownBytes } from './bytes.ts'
 
 export function showKey(key: Buffer | null, room?: ShownBytes) {
@@ -21,11 +23,13 @@ function isDeeperThan(value: unknown, most: number): boolean {
   return false
 }
 
-/** The value as JSON, after the schema registry's prefix; null where it is none, or too deep to be shown. */
+/** What is behind the schema registry's prefix. */
+const bareOf = (value: Buffer): Buffer => (isFramed(value) ? value.subarray(FRAMING_BYTES) : value)
+
+/** The value as JSON; null where it is none, or too deep to be shown. */
 function jsonIn(value: Buffer): unknown {
-  const bare = isFramed(value) ? value.subarray(FRAMING_BYTES) : value
   try {
-    const json = parseExactly(textOf(bare) ?? '')
+    const json = parseExactly(textOf(bareOf(value)) ?? '')
     return isDeeperThan(json, JSON_DEPTH_MAX) ? null : json
   } catch {
     // Not JSON: only base64 is shown.
@@ -45,20 +49,46 @@ function decoded(value: Buffer, decode: Decode | undefined): Buffer {
   }
 }
 
+/** The value as `decode` makes it, as far as there is room for both; undefined where there is not. */
+function fitting(value: Buffer, room?: ShownBytes, decode?: Decode): Buffer | undefined {
+  // A value of a few kilobytes may become megabytes of JSON: what there is no room for is not decoded either.
+  if (decode && room && room.left <= 0) return undefined
+  const json = decoded(value, decode)
+  if (isRoomFor(Math.max(value.length, json.length), room)) return json
+  // Decoding one after the other to find that out would be the work that this bounds.
+  if (decode && room) room.left = Math.min(room.left, 0)
+  return undefined
+}
+
+const showBeginning = (value: Buffer) => ({ base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const })
+
 /**
  * `json` is null if the value is not JSON, nor becomes it by `decode`. If `room` is given and too small, only the value's beginning is shown,
  * with `truncated`.
  */
 export function showValue(value: Buffer | null, room?: ShownBytes, decode?: Decode) {
   if (value === null) return null
-  const beginning = () => ({ base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const })
-  // A value of a few kilobytes may become megabytes of JSON: what there is no room for is not decoded either.
-  if (decode && room && room.left <= 0) return beginning()
-  const json = decoded(value, decode)
-  if (isRoomFor(Math.max(value.length, json.length), room)) return { base64: value.toString('base64'), json: jsonIn(json) }
-  // Decoding one after the other to find that out would be the work that this bounds.
-  if (decode && room) room.left = Math.min(room.left, 0)
-  return beginning()
+  const json = fitting(value, room, decode)
+  return json ? { base64: value.toString('base64'), json: jsonIn(json) } : showBeginning(value)
+}
+
+const NO_JSON = Buffer.from('null')
+
+/**
+ * What `showValue` shows, as the bytes of an answer. JSON is copied as it is in the topic: parsing a megabyte of small values, to print it
+ * again, takes a quarter of a second.
+ */
+export function printValue(value: Buffer | null, room?: ShownBytes, decode?: Decode): Uint8Array[] {
+  if (value === null) return [NO_JSON]
+  const json = fitting(value, room, decode)
+  if (!json) return [Buffer.from(JSON.stringify(showBeginning(value)))]
+  const bare = bareOf(json)
+  const depth = isUtf8(bare) ? jsonDepth(bare) : -1
+  return [
+    Buffer.from(`{"base64":"${value.toString('base64')}","json":`),
+    depth < 0 || depth > JSON_DEPTH_MAX ? NO_JSON : bare,
+    Buffer.from('}'),
+  ]
 }
 
 export function showHeader([key, value]: [string, Buffer | null], room?: ShownBytes) {

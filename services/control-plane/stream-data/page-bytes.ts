@@ -2,6 +2,8 @@
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { isUtf8 } from 'node:buffer'
 import { FRAMING_BYTES, schemaIdOf } from '../../../shared/model/framing.ts'
+import { jsonDepth } from '../../../shared/model/json-text.ts'
+import type { Pace } from '../pacing.ts'
 import type { ReadRecord } from './walk.ts'
 
 export type Undecodable = { index: number; partition: number; offset: string; reason: string }
@@ -22,23 +24,22 @@ export type ReadValue = (value: Buffer | null) => Uint8Array
 export const readJson: ReadValue = (value) => {
   schemaIdOf(value)
   const json = value!.subarray(FRAMING_BYTES)
-  try {
-    if (!isUtf8(json)) throw new Error('not UTF-8')
-    JSON.parse(json.toString('utf8'))
-  } catch {
-    throw new Error('the value is not valid JSON')
-  }
+  if (!isUtf8(json) || jsonDepth(json) < 0) throw new Error('the value is not valid JSON')
   return json
 }
 
 const NULL = Buffer.from('null')
 const COMMA = Buffer.from(',')
 
-/** `{"data":[…],"pagination":{…}}`; a value that can't be decoded is null there, and listed in `undecodable`. */
-export function pageBytes(records: readonly ReadRecord[], read: ReadValue, pagination: Pagination): Buffer {
+/**
+ * `{"data":[…],"pagination":{…}}`; a value that can't be decoded is null there, and listed in `undecodable`. A page of large values takes
+ * several turns.
+ */
+export async function pageBytes(records: readonly ReadRecord[], read: ReadValue, pagination: Pagination, pace: Pace): Promise<Buffer> {
   const undecodable: Undecodable[] = []
   const parts: Uint8Array[] = [Buffer.from('{"data":[')]
-  for (const [index, { value, partition, offset }] of records.entries()) {
+  await pace.turns(records.length, (index) => {
+    const { value, partition, offset } = records[index]!
     if (index > 0) parts.push(COMMA)
     try {
       parts.push(read(value))
@@ -46,7 +47,8 @@ export function pageBytes(records: readonly ReadRecord[], read: ReadValue, pagin
       undecodable.push({ index, partition, offset: String(offset), reason: reasonOf(error) })
       parts.push(NULL)
     }
-  }
+    return value?.length ?? 0
+  })
   const shown = undecodable.length > 0 ? { ...pagination, undecodable } : pagination
   parts.push(Buffer.from(`],"pagination":${JSON.stringify(shown)}}`))
   return Buffer.concat(parts)

@@ -9,14 +9,16 @@ import { LIMITS } from '../../../shared/model/limits.ts'
 import { turns } from '../turns.ts'
 
 /** Record `i` is at the bytes from `spans[2 * i]` to `spans[2 * i + 1]`. */
-export type RawRecords = { bytes: Buffer; spans: Int32Array; values: unknown[] }
+export type RawRecords = PushedRecords & { values: unknown[] }
+/** The same, of which no values were made. */
+export type PushedRecords = { bytes: Buffer; spans: Int32Array }
 
 const RECORDS_MAX = LIMITS.write_records_max
 
 const LINE_FEED = 0x0a
 const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0d
 
-export const bytesOf = ({ bytes, spans }: RawRecords, index: number): Buffer => bytes.subarray(spans[2 * index], spans[2 * index + 1])
+export const bytesOf = ({ bytes, spans }: PushedRecords, index: number): Buffer => bytes.subarray(spans[2 * index], spans[2 * index + 1])
 
 /** The records that may contain arrays or objects: only these can be nested too deeply. */
 export function nestedOf({ bytes, spans, values }: RawRecords): unknown[] {
@@ -34,9 +36,8 @@ function assertText(bytes: Buffer): void {
   if (!isUtf8(bytes)) throw invalidRequest([{ path: '', message: 'the body is not UTF-8' }])
 }
 
-/** Each line that is not blank is a record. Throws 400 naming the first record that is not JSON by its index. */
-export async function parseLines(bytes: Buffer, root = '/records'): Promise<RawRecords> {
-  assertText(bytes)
+/** Where the lines are that are not blank. Throws 400 where they are too many records. */
+export function lineSpans(bytes: Buffer, root: string): Int32Array {
   const places: number[] = []
   for (let at = 0; at < bytes.length;) {
     const found = bytes.indexOf(LINE_FEED, at)
@@ -47,17 +48,24 @@ export async function parseLines(bytes: Buffer, root = '/records'): Promise<RawR
     if (to > from) places.push(from, to)
     at = next + 1
   }
-  const count = places.length / 2
-  if (count > RECORDS_MAX) throw invalidRequest([{ path: root, message: `must hold at most ${RECORDS_MAX} records` }])
+  if (places.length / 2 > RECORDS_MAX) throw invalidRequest([{ path: root, message: `must hold at most ${RECORDS_MAX} records` }])
+  return Int32Array.from(places)
+}
+
+/** Each line that is not blank is a record. Throws 400 naming the first record that is not JSON by its index. */
+export async function parseLines(bytes: Buffer): Promise<RawRecords> {
+  const root = '/records'
+  assertText(bytes)
+  const spans = lineSpans(bytes, root)
   const values: unknown[] = []
-  await turns(count, (index) => {
+  await turns(spans.length / 2, (index) => {
     try {
-      values.push(JSON.parse(bytes.toString('utf8', places[2 * index], places[2 * index + 1])))
+      values.push(JSON.parse(bytes.toString('utf8', spans[2 * index], spans[2 * index + 1])))
     } catch {
       throw invalidRequest([{ path: `${root}/${index}`, message: 'is not valid JSON' }])
     }
   })
-  return { bytes, spans: Int32Array.from(places), values }
+  return { bytes, spans, values }
 }
 
 /** The whole body as one JSON document. Throws 400. */

@@ -1,5 +1,6 @@
 /** Reads one page of a stream's records: by its number, or from a cursor on. */
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
+import type { Pace } from '../pacing.ts'
 import type { StreamRow } from '../store/streams.ts'
 import type { BatchCache } from './batch-cache.ts'
 import { encodeCursor } from './cursor.ts'
@@ -16,13 +17,19 @@ const PAGE_BYTES_MAX = 16 << 20
 /** Oldest first, ties by partition and offset, so that a page is always in the same order. */
 const byTime = (a: ReadRecord, b: ReadRecord): number => a.timestamp - b.timestamp || a.partition - b.partition || a.offset - b.offset
 
+/** Of what a page is read, and at which pace its bytes are made. */
+type Asked = { stream: StreamRow; layout: TopicLayout; query: PageQuery; pace: Pace }
 type Taken = { records: ReadRecord[]; next: bigint[]; hasMore: boolean }
 
 /** Pages as the bytes of their JSON. */
 export function createPageReader(cache: BatchCache, index: RecordIndex, codec: StreamCodec) {
-  async function reply(stream: StreamRow, query: PageQuery, counts: PartitionCount[], { records, next, hasMore }: Taken): Promise<Buffer> {
+  async function reply(
+    { stream, query, pace }: Pick<Asked, 'stream' | 'query' | 'pace'>,
+    counts: PartitionCount[],
+    { records, next, hasMore }: Taken,
+  ): Promise<Buffer> {
     const walksOn = query.order === 'asc' && query.partition === undefined
-    return pageBytes(records, await codec.reader(stream), {
+    const pagination = {
       total: counts.reduce((sum, { records: exact, estimated }) => sum + exact + estimated, 0),
       page: query.page,
       limit: query.limit,
@@ -30,11 +37,13 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
       // On the last page too: a client that keeps it can continue with records that arrive later.
       ...(walksOn && (records.length > 0 || query.cursor !== undefined) ? { next_cursor: encodeCursor(stream.id, next) } : {}),
       ...(counts.some(({ estimated }) => estimated > 0) ? { approximate: true as const } : {}),
-    })
+    }
+    return pageBytes(records, await codec.reader(stream), pagination, pace)
   }
 
   /** Locates the page by arithmetic over the interleaving. */
-  async function readByNumber(stream: StreamRow, layout: TopicLayout, query: PageQuery, counts: PartitionCount[]): Promise<Buffer> {
+  async function readByNumber(asked: Asked, counts: PartitionCount[]): Promise<Buffer> {
+    const { stream, layout, query } = asked
     const sizes = counts.map(({ partition, records, estimated }) =>
       query.partition === undefined || query.partition === partition ? records + estimated : 0,
     )
@@ -64,7 +73,7 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
     const next = parts.map((part) => part.next)
     for (const { partition, offset } of taken.slice(fitting).reverse())
       if (BigInt(offset) < next[partition]!) next[partition] = BigInt(offset)
-    return reply(stream, query, scoped(counts, query), {
+    return reply(asked, scoped(counts, query), {
       records: taken.slice(0, fitting),
       next,
       hasMore: fitting < taken.length || (isDescending ? first > 0 : last < total),
@@ -75,13 +84,8 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
     counts.filter(({ partition }) => query.partition === undefined || query.partition === partition)
 
   /** Merges the records after the cursor by time, over all partitions, and takes the first `limit`: a full page while records remain. */
-  async function readByCursor(
-    stream: StreamRow,
-    layout: TopicLayout,
-    query: PageQuery,
-    counts: PartitionCount[],
-    offsets: bigint[],
-  ): Promise<Buffer> {
+  async function readByCursor(asked: Asked, counts: PartitionCount[], offsets: bigint[]): Promise<Buffer> {
+    const { layout, query } = asked
     const expected = Math.ceil((query.limit * 2) / offsets.length)
     const walks = offsets.map((offset, partition) => {
       const { start, end } = counts[partition]!
@@ -100,7 +104,7 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
       best.next()
       if (!best.loaded()) await best.current()
     }
-    return reply(stream, query, counts, {
+    return reply(asked, counts, {
       records,
       next: walks.map((walk) => walk.offset),
       hasMore: walks.some((walk) => walk.loaded() !== undefined),

@@ -1,6 +1,5 @@
 /** A stream's records over HTTP: pages by number or by cursor, and writes. */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import { parseExactly } from '../../../shared/model/exact-json.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
@@ -11,12 +10,14 @@ import { invalidRequest, type Detail } from '../service-error.ts'
 import type { Database } from '../store/database.ts'
 import type { StreamRow } from '../store/streams.ts'
 import type { KeyedWrite } from '../deps.ts'
+import type { Pace } from '../pacing.ts'
 import { turns } from '../turns.ts'
 import { createBatchCache } from './batch-cache.ts'
 import { decodeCursor } from './cursor.ts'
 import { createLayouts } from './layouts.ts'
 import { createPageReader, type PageQuery } from './read-pages.ts'
-import { bytesOf, type RawRecords } from './raw-records.ts'
+import { bytesOf, type PushedRecords, type RawRecords } from './raw-records.ts'
+import { keyIn, keyReader } from './record-keys.ts'
 import { createRecordIndex } from './record-index.ts'
 import { createRecordValidator } from './validate-records.ts'
 import { createStreamCodec } from './stream-codec.ts'
@@ -24,11 +25,11 @@ import { createRecordWriter, type Target, type Values, type Written } from './wr
 
 export type StreamData = {
   /** The page as the bytes of its JSON. */
-  readPage(stream: StreamRow, query: PageQuery): Promise<Buffer>
+  readPage(stream: StreamRow, query: PageQuery, pace: Pace): Promise<Buffer>
   /** Writes all records or none. */
   write(stream: StreamRow, records: RawRecords, keyed?: KeyedWrite): Promise<Written>
   /** Writes to a topic that is not a stream, without validating the records. Every record gets `headers`, which are already encoded. */
-  writeUnchecked(target: Target, records: RawRecords, keyed?: KeyedWrite, headers?: Uint8Array): Promise<Written>
+  writeUnchecked(target: Target, records: PushedRecords, keyed?: KeyedWrite, headers?: Uint8Array): Promise<Written>
   notifyIndex(stream: { id: string; topic: string }): void
   close(): Promise<void>
 }
@@ -57,11 +58,12 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
   }
 
   return {
-    readPage: (stream, query) =>
+    readPage: (stream, query, pace) =>
       withLayout(stream, async (layout) => {
         const offsets = query.cursor === undefined ? undefined : decodeCursor(query.cursor, stream.id, layout.leaders.length)
         const counts = await index.count(stream, layout)
-        return offsets ? pages.byCursor(stream, layout, query, counts, offsets) : pages.byNumber(stream, layout, query, counts)
+        const asked = { stream, layout, query, pace }
+        return offsets ? pages.byCursor(asked, counts, offsets) : pages.byNumber(asked, counts)
       }),
     async write(stream, raw, keyed) {
       await validate(stream, raw.values)
@@ -83,10 +85,11 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
         return details.length < LIMITS.details_max
       })
       if (details.length > 0) throw invalidRequest(details)
-      return writer.write(stream, valuesOf(raw, schema_id ?? 0, key_field, coded), bytesMax, keyed)
+      const keyOf = (at: number) => keyIn(raw, at, key_field)
+      return writer.write(stream, valuesOf(raw, schema_id ?? 0, keyOf, coded), bytesMax, keyed)
     },
     writeUnchecked: (target, raw, keyed, headers) =>
-      writer.write(target, valuesOf(raw, 0, target.key_field, undefined, headers), LIMITS.topic_batch_bytes_max, keyed),
+      writer.write(target, valuesOf(raw, 0, keyReader(raw, target.key_field), undefined, headers), LIMITS.topic_batch_bytes_max, keyed),
     notifyIndex: (stream) => index.notify(stream),
     async close() {
       await writer.close()
@@ -96,24 +99,20 @@ export function createStreamData(db: Database, cluster: Cluster, now: () => numb
 }
 
 /** The records' original bytes, or their encoded form (`coded`) if the stream is not JSON. */
-function valuesOf(raw: RawRecords, schemaId: number, keyField: string | null, coded?: Uint8Array[], headers?: Uint8Array): Values {
+function valuesOf(
+  raw: PushedRecords,
+  schemaId: number,
+  keyOf: (at: number) => string | null,
+  coded?: Uint8Array[],
+  headers?: Uint8Array,
+): Values {
   return {
     schemaId,
-    count: raw.values.length,
+    count: raw.spans.length / 2,
     add(into, at) {
-      const key = keyIn(raw, at, keyField)
+      const key = keyOf(at)
       if (key === null && !coded && !headers) into.addValue(raw.bytes, raw.spans[2 * at]!, raw.spans[2 * at + 1]!)
       else into.add(key === null ? null : Buffer.from(key), coded ? coded[at]! : bytesOf(raw, at), headers)
     },
   }
-}
-
-/** The record's key: a string as it is, anything else as JSON, integers with all their digits; null if there is none. */
-function keyIn(raw: RawRecords, at: number, field: string | null): string | null {
-  const record = raw.values[at]
-  const value = field === null || typeof record !== 'object' || record === null ? undefined : (record as Record<string, unknown>)[field]
-  if (value === undefined || value === null) return null
-  if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
-    return JSON.stringify((parseExactly(bytesOf(raw, at).toString('utf8')) as Record<string, unknown>)[field!])
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -6,7 +6,7 @@ import type { Database } from '../../store/database.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 
-const JSON_TYPE = 'application/json; charset=utf-8'
+export const JSON_TYPE = 'application/json; charset=utf-8'
 
 export async function activeStream(db: Database, accountId: string, id: string): Promise<StreamRow> {
   const row = await findStream(db, accountId, id)
@@ -15,7 +15,7 @@ export async function activeStream(db: Database, accountId: string, id: string):
   return row
 }
 
-export const getStreamData = operation(getStreamDataContract, async ({ db, streamData }, caller, { params, query }) => {
+export const getStreamData = operation(getStreamDataContract, async ({ db, streamData, readPacer }, caller, { params, query }) => {
   const stream = await activeStream(db, caller.accountId, params.id)
   if (query.cursor !== undefined && (query.partition !== undefined || query.order === 'desc' || query.page > 1)) {
     throw invalidRequest([
@@ -26,7 +26,7 @@ export const getStreamData = operation(getStreamDataContract, async ({ db, strea
     throw invalidRequest([{ path: '/query/partition', message: `must be below ${stream.partitions}` }])
   return {
     status: 200,
-    body: await withDeadline(streamData.readPage(stream, query), 'reading the stream'),
+    body: await readPacer.during(caller.accountId, (pace) => withDeadline(streamData.readPage(stream, query, pace), 'reading the stream')),
     headers: { 'Content-Type': JSON_TYPE },
   }
 })

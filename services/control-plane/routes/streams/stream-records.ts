@@ -4,14 +4,19 @@ import type { StreamPlace } from '../../../../shared/api/pipelines.ts'
 import { openValueDecoder } from '../../../../shared/registry/codecs.ts'
 import type { Cluster, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { shownBytes } from '../../shown/bytes.ts'
+import type { Decode } from '../../shown/records.ts'
+import type { Pace } from '../../pacing.ts'
 import { invalidRequest } from '../../service-error.ts'
 import { encodeCursor } from '../../stream-data/cursor.ts'
 import type { Spans } from '../../trace/choose-records.ts'
+import { bytesOf } from '../../trace/source-records.ts'
 import { recordsOf, type CursorEdge } from '../../trace/stream-records.ts'
-import { showPlaced } from '../../trace/trace.ts'
+import { printPlaced, type SourceRecord } from '../../trace/trace.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
-import { activeStream } from './stream-data.ts'
+import { activeStream, JSON_TYPE } from './stream-data.ts'
+
+const COMMA = Buffer.from(',')
 
 /** Says where records are, as `before` and `after` do. */
 const PLACES = ['offset', 'timestamp', 'key', 'after'] as const
@@ -62,16 +67,34 @@ export const getStreamRecords = operation(getStreamRecordsContract, async (deps,
     const found = await recordsOf(deps, stream, asked, 0)
     return { ...found, edges: found.spans ? await edgesAround(deps.cluster, found.layout, stream.id, found.spans) : {} }
   }
-  const { records, codec, isCut, isWhole, edges } = await withDeadline(read(), 'reading the stream')
-  const room = shownBytes()
-  const decode = codec && openValueDecoder(codec)
+  const answer = async (pace: Pace) => {
+    const { records, codec, isCut, isWhole, edges } = await read()
+    const around = { ...edges, ...(isCut ? { truncated: true as const } : {}), ...(isWhole ? {} : { incomplete: true as const }) }
+    return printed(records, codec && openValueDecoder(codec), around, pace)
+  }
   return {
     status: 200,
-    body: {
-      records: records.map((source) => showPlaced(source, room, decode)),
-      ...edges,
-      ...(isCut ? { truncated: true as const } : {}),
-      ...(isWhole ? {} : { incomplete: true as const }),
-    },
+    body: await deps.readPacer.during(caller.accountId, (pace) => withDeadline(answer(pace), 'reading the stream')),
+    headers: { 'Content-Type': JSON_TYPE },
   }
 })
+
+/** The answer as bytes, made in turns: as one object, megabytes of it would be printed at once. */
+async function printed(
+  records: readonly SourceRecord[],
+  decode: Decode | undefined,
+  around: Record<string, unknown>,
+  pace: Pace,
+): Promise<Buffer> {
+  const room = shownBytes()
+  const parts: Uint8Array[] = [Buffer.from('{"records":[')]
+  await pace.turns(records.length, (index) => {
+    const source = records[index]!
+    if (index > 0) parts.push(COMMA)
+    parts.push(...printPlaced(source, room, decode))
+    return bytesOf(source)
+  })
+  const behind = JSON.stringify(around)
+  parts.push(Buffer.from(behind === '{}' ? ']}' : `],${behind.slice(1)}`))
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,165 @@
+/**
+ * How much of the main thread's time an account may take. It is one for all accounts: what is long is done in short turns, and an account
+ * whose requests took long waits for several times as long before its next one begins. Only turns of several milliseconds count, so that
+ * ordinary requests neither wait nor are measured for more than a microsecond.
+ */
+import { setImmediate } from 'node:timers/promises'
+import { threadCpuMs } from './bounded-work.ts'
+import { ServiceError } from './service-error.ts'
+
+/** A turn ends after this long; one that took longer than that counts. */
+const TURN_MS = 4
+/** Between two looks at the clock: so many steps, or so many bytes of them. */
+const LOOK_STEPS = 32
+const LOOK_BYTES = 64 << 10
+
+/** After work, an account rests for so many times as long as it took. */
+const PACE = 4
+const AT_ONCE_MAX = 8
+const WAITING_MAX = 32
+const WAIT_MAX_MS = 5000
+
+/** When accounts may work again that worked before. */
+export type Rests = {
+  /** How many milliseconds the account still rests; 0 where it does not. */
+  left(accountId: string): number
+  /** The account has worked for so long. */
+  worked(accountId: string, ms: number): void
+}
+
+/** `times`: how many times as long as its work an account rests. */
+export function createRests(times: number): Rests {
+  const until = new Map<string, number>()
+  const left = (accountId: string): number => Math.max(0, (until.get(accountId) ?? 0) - performance.now())
+  return {
+    left,
+    worked(accountId, ms) {
+      const now = performance.now()
+      for (const [id, at] of until) if (at <= now) until.delete(id)
+      until.set(accountId, Math.max(now, until.get(accountId) ?? 0) + ms * times)
+    },
+  }
+}
+
+/** Long work of one request. `step` returns how many bytes it has looked at, which say how long it took before the clock does. */
+export type Pace = { turns(count: number, step: (index: number) => number): Promise<void> }
+
+let slot: Promise<void> = Promise.resolve()
+/** A turn of the event loop that no other long work has, so that however much there is, each turn of the loop has one piece of it. */
+const nextSlot = (): Promise<void> => (slot = slot.then(() => setImmediate()))
+
+/** Runs the steps in turns; `onTurn` gets how long a turn took, of the thread's own time, where that was long. */
+async function paced(count: number, step: (index: number) => number, onTurn: (ms: number) => void): Promise<void> {
+  let index = 0
+  for (;;) {
+    const [from, cpuFrom] = [performance.now(), threadCpuMs()]
+    let [steps, bytes] = [0, 0]
+    try {
+      while (index < count) {
+        bytes += step(index++)
+        if (++steps < LOOK_STEPS && bytes < LOOK_BYTES) continue
+        if (performance.now() - from >= TURN_MS) break
+        ;[steps, bytes] = [0, 0]
+      }
+    } finally {
+      // A step that fails took its time too.
+      if (performance.now() - from >= TURN_MS) onTurn(threadCpuMs() - cpuFrom)
+    }
+    if (index >= count) return
+    await nextSlot()
+  }
+}
+
+/** Short turns for work that is no account's, or too little to be counted. */
+export const UNPACED: Pace = { turns: (count, step) => paced(count, step, () => {}) }
+
+export type Pacer = {
+  /**
+   * Does the work when the account has rested from its earlier long work. Throws ServiceError `rate_limit_exceeded` where that takes too long,
+   * or too many wait already. The pace ends with the work's promise: what goes on in the background fails at its next turn.
+   */
+  during<T>(accountId: string, work: (pace: Pace) => Promise<T>): Promise<T>
+}
+
+type Line = { running: number; waiting: (() => void)[]; timer?: NodeJS.Timeout | undefined }
+
+export function createPacer({ times = PACE, atOnce = AT_ONCE_MAX, waitingMax = WAITING_MAX, waitMs = WAIT_MAX_MS } = {}): Pacer {
+  const rests = createRests(times)
+  const lines = new Map<string, Line>()
+
+  function tooMuch(accountId: string): ServiceError {
+    const seconds = Math.max(1, Math.ceil(rests.left(accountId) / 1000))
+    return new ServiceError('rate_limit_exceeded', `the account’s large requests keep the service busy, try again in ${seconds} s`, {
+      headers: { 'Retry-After': String(seconds) },
+    })
+  }
+
+  /** Lets those in begin that may: what has waited goes one by one, because the one before it may turn out to be long again. */
+  function admit(accountId: string, line: Line): void {
+    clearTimeout(line.timer)
+    line.timer = undefined
+    if (line.waiting.length === 0) {
+      if (line.running === 0) lines.delete(accountId)
+      return
+    }
+    if (line.running > 0) return
+    const left = rests.left(accountId)
+    if (left > 0) line.timer = setTimeout(() => admit(accountId, line), Math.ceil(left))
+    else line.waiting.shift()!()
+  }
+
+  function turn(accountId: string, line: Line): Promise<void> {
+    if (line.waiting.length >= waitingMax || rests.left(accountId) > waitMs) return Promise.reject(tooMuch(accountId))
+    return new Promise((resolve, reject) => {
+      const start = () => {
+        clearTimeout(late)
+        line.running++
+        resolve()
+      }
+      const late = setTimeout(() => {
+        line.waiting.splice(line.waiting.indexOf(start), 1)
+        reject(tooMuch(accountId))
+        admit(accountId, line)
+      }, waitMs)
+      line.waiting.push(start)
+      if (line.running === 0 && line.timer === undefined) admit(accountId, line)
+    })
+  }
+
+  return {
+    async during(accountId, work) {
+      const line: Line = lines.get(accountId) ?? { running: 0, waiting: [] }
+      if (line.waiting.length === 0 && line.running < atOnce && rests.left(accountId) === 0) {
+        lines.set(accountId, line)
+        line.running++
+      } else {
+        lines.set(accountId, line)
+        try {
+          await turn(accountId, line)
+        } catch (error) {
+          if (line.running === 0 && line.waiting.length === 0) lines.delete(accountId)
+          throw error
+        }
+      }
+      let isOver = false
+      const pace: Pace = {
+        turns: (count, step) =>
+          paced(
+            count,
+            (index) => {
+              if (isOver) throw new Error('the request was answered before its work had ended')
+              return step(index)
+            },
+            (ms) => rests.worked(accountId, ms),
+          ),
+      }
+      try {
+        return await work(pace)
+      } finally {
+        isOver = true
+        line.running--
+        admit(accountId, line)
+      }
+    },
+  }
+}
