@@ -1,6 +1,6 @@
 /**
  * The HTTP surface: the middleware order as one list, and one handler per operation under both prefixes.
- * request-id → security headers → errors → target → database watch
+ * unread answers → request-id → security headers → errors → target → database watch
  * → [authenticate → rate-limit → scope → body → validate → idempotency → audit] → handler
  */
 import { join } from 'node:path'
@@ -41,6 +41,7 @@ import { parseJsonBody } from './middleware/json-body.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
+import { asSent, createUnsentAnswers, endUnread } from './middleware/unsent-answers.ts'
 import { untilClientLeaves } from './middleware/until-client-leaves.ts'
 import { assertNesting, validated, withDigits } from './middleware/validate.ts'
 import type { Operation } from './routes/operation.ts'
@@ -48,6 +49,9 @@ import { elementsOf, nestedOf, parseDocument, parseLines, type RawRecords } from
 import { createToken } from './routes/create-token.ts'
 import { createSession } from './routes/members/sessions.ts'
 import { OPERATIONS } from './routes/index.ts'
+
+/** Of pages that may have 16 MiB each: so many are made at once for an account. Those that wait take no memory yet. */
+const PAGES_AT_ONCE = { atOnce: 8, waitingMax: 1000 }
 
 /** Where `make build` puts the console and the documentation. */
 const CONSOLE = join(import.meta.dirname, '..', 'console', 'dist')
@@ -80,6 +84,8 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const large = createFewAtOnce()
   const bodies = { ordinary: createFewAtOnce({ atOnce: 32, waitingMax: 256 }), large: createFewAtOnce({ atOnce: 2 }) }
   const pushes = { bodies: createBodyReads(), room: createBodyRoom() }
+  const unsent = createUnsentAnswers()
+  const bulky = createFewAtOnce(PAGES_AT_ONCE)
   const listeners = openSseClients(authenticate, deps.log)
   const router = new Router({ sensitive: true })
   const contracts: Contract[] = [
@@ -95,6 +101,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     if ((error as { code?: unknown } | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE') return
     deps.log.warn({ reason: reasonOf(error) }, 'an answer could not be sent')
   })
+  app.use(endUnread())
   app.use(requestId)
   app.use(securityHeaders)
   app.use(errors(deps.log))
@@ -115,7 +122,8 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     const respond = async (ctx: Context): Promise<void> => {
       const caller = { ...(await authenticate(ctx)), ifMatch: ctx.get('If-Match') || undefined }
       await limits.account(ctx, caller)
-      await (contract.isLarge ? large.during(caller.accountId, () => answer(ctx, caller)) : answer(ctx, caller))
+      const gate = contract.isLarge ? large : contract.isBulky ? bulky : undefined
+      await (gate ? gate.during(caller.accountId, () => answer(ctx, caller)) : answer(ctx, caller))
     }
     const answer = async (ctx: Context, caller: Caller): Promise<void> => {
       const origin = originOf(ctx)
@@ -126,6 +134,8 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
         if (isAudited(contract)) await audit.refused(contract, caller, origin, resourceId, ERROR_CODES.forbidden.status)
         throw new ServiceError('forbidden', `the ${caller.session ? 'member’s role' : 'API key'} lacks the scope ${lacking}`)
       }
+      // Here, because those that waited before this one may have taken the room.
+      if (contract.isBulky) unsent.assertRoom(caller.accountId)
       const read = () => readBody(ctx, contract)
       // What a client sends slowly, or never to its end, stays in memory meanwhile.
       const records = !contract.request.body
@@ -157,8 +167,14 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
               work,
             )
           : await work()
-      if (reply.events) listeners.serve(ctx, caller, reply.events)
-      else send(ctx, reply, prefix)
+      if (reply.events) return listeners.serve(ctx, caller, reply.events)
+      // Of HEAD, nothing but the headers is sent.
+      if (ctx.method === 'HEAD') return send(ctx, reply, prefix)
+      const sent = asSent(reply)
+      // What was changed must be told.
+      const mayRefuse = !isAudited(contract) && !contract.isIdempotent
+      unsent.hold(ctx, caller.accountId, Buffer.byteLength(sent.body ?? ''), mayRefuse)
+      send(ctx, sent, prefix)
     }
     target.register(`${prefix}${contract.path}`, [contract.method.toLowerCase()], respond as never)
   }

@@ -115,6 +115,7 @@ export const listDeadLettersContract = contract({
   tag: 'Dead letters',
   scope: 'pipelines:read',
   alsoScopes: ['streams:read'],
+  isBulky: true,
   request: { params: Params, query: DeadLetterQuery },
   responses: {
     200: listOf('dead_letters', DeadLetterItem).extend({

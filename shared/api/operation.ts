@@ -36,6 +36,11 @@ export type Contract = {
   bodyBytesMax?: number
   /** It reads much for one answer: an account's requests of this kind are done few at once. */
   isLarge?: boolean
+  /**
+   * A page that may have megabytes: some are made at once for an account, and none while its clients leave others unread. What workshops
+   * make is bounded there.
+   */
+  isBulky?: boolean
   /** The records (the body's member `records`, or its lines) are written byte for byte as received. */
   passesRecordsOn?: boolean
   /** Members of the body whose numbers stay as they are written (`parseAsWritten`), as paths with `*` for any element. */

@@ -26,6 +26,7 @@ export const getStreamDataContract = contract({
   tag: 'Streams',
   scope: 'streams:read',
   mayConflict: true,
+  isBulky: true,
   request: { params: IdParams, query: DataQuery },
   responses: {
     200: z.object({

@@ -1,0 +1,98 @@
+/**
+ * Answers that wait for their clients to read them: a connection whose client reads nothing ends, and what waits for one account is bounded.
+ * Server-sent events have bounds of their own (`sse/`).
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Stream } from 'node:stream'
+import type { Context, Next } from 'koa'
+import type { Reply } from '../deps.ts'
+import { ServiceError } from '../service-error.ts'
+
+/**
+ * How long an answer may wait without progress, once or twice: Node gives a large write a second term where the first part of it went to the
+ * system's buffer. Progress shows in steps of about a third of that buffer, so that a shorter term would end slow clients that do read.
+ */
+const WITHOUT_PROGRESS_MS = 20_000
+const WAITING_BYTES_MAX = 64 << 20
+/** Smaller answers are not counted: limits on requests and connections bound what waits of them. */
+const COUNTED_BYTES_MIN = 64 << 10
+/** About the largest page of records, for which there must be room before it is made. */
+const LARGEST_BYTES = 16 << 20
+
+/** Ends connections on which an answer makes no progress. */
+export function endUnread(withoutProgressMs = WITHOUT_PROGRESS_MS) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    // Of requests that came behind one another: the answer before this one has left its own term on the connection.
+    ctx.res.setTimeout(0)
+    await next()
+    // When it is sent, Node puts the term of idle connections in the place of this one.
+    if (!(ctx.body instanceof Stream)) ctx.res.setTimeout(withoutProgressMs)
+  }
+}
+
+export type UnsentAnswers = {
+  /** Throws ServiceError `rate_limit_exceeded` where so much waits for the account that a large answer would be too much. */
+  assertRoom(accountId: string): void
+  /** Counts an answer until it is sent or its client is gone. `mayRefuse`: throws as `assertRoom` does where this one is too much. */
+  hold(exchange: Pick<Context, 'req' | 'res'>, accountId: string, bytes: number, mayRefuse: boolean): void
+}
+
+export function createUnsentAnswers(bytesMax = WAITING_BYTES_MAX, largest = LARGEST_BYTES): UnsentAnswers {
+  const waiting = new Map<string, number>()
+  const onceGone = createOnceGone()
+
+  function assertFits(accountId: string, bytes: number): void {
+    const before = waiting.get(accountId) ?? 0
+    // An answer that is larger than all that may wait passes alone.
+    if (before === 0 || before + bytes <= bytesMax) return
+    throw new ServiceError('rate_limit_exceeded', 'too much waits for clients of the account that do not read their answers, or slowly', {
+      headers: { 'Retry-After': '1' },
+    })
+  }
+
+  return {
+    assertRoom: (accountId) => assertFits(accountId, largest),
+    hold({ req, res }, accountId, bytes, mayRefuse) {
+      if (bytes < COUNTED_BYTES_MIN) return
+      if (mayRefuse) assertFits(accountId, bytes)
+      // Nothing would say that it is gone.
+      if (req.socket.destroyed || res.destroyed) return
+      waiting.set(accountId, (waiting.get(accountId) ?? 0) + bytes)
+      onceGone(req, res, () => {
+        const left = waiting.get(accountId)! - bytes
+        if (left > 0) waiting.set(accountId, left)
+        else waiting.delete(accountId)
+      })
+    },
+  }
+}
+
+/** An answer whose turn on its connection has not come does not hear that the connection ends: that is asked of the connection, once for all. */
+function createOnceGone() {
+  const byConnection = new WeakMap<IncomingMessage['socket'], Set<() => void>>()
+  return ({ socket }: IncomingMessage, res: ServerResponse, done: () => void): void => {
+    const open = byConnection.get(socket) ?? new Set()
+    if (!byConnection.has(socket)) {
+      byConnection.set(socket, open)
+      socket.once('close', () => {
+        for (const each of open) each()
+      })
+    }
+    const gone = () => {
+      if (open.delete(gone)) done()
+    }
+    open.add(gone)
+    res.once('close', gone)
+  }
+}
+
+/** The reply with its body as what is sent, so that its size is known. */
+export function asSent(reply: Reply): Reply & { body?: string | Buffer } {
+  const { body, headers } = reply
+  if (body === undefined || body === null) return { ...reply, body: undefined }
+  if (Buffer.isBuffer(body) || typeof body === 'string') return { ...reply, body }
+  const text = JSON.stringify(body)
+  // What waits is bytes: the text need not be kept beside them.
+  const sent = text.length < COUNTED_BYTES_MIN ? text : Buffer.from(text)
+  return { ...reply, body: sent, headers: { 'Content-Type': 'application/json; charset=utf-8', ...headers } }
+}
