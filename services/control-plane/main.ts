@@ -28,7 +28,7 @@ import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
 import { createApp } from './app.ts'
-import { answerParserErrors } from './raw-requests.ts'
+import { createHttpServer } from './http-server.ts'
 import { installBuiltIns } from './built-ins.ts'
 import { createCredentials } from './credentials.ts'
 import type { Deps } from './deps.ts'
@@ -183,10 +183,12 @@ const { app, close: closeStreams } = createApp(deps, redis, {
   provider: provider && openProvider(provider),
   now,
 })
-const server = app.listen(config.PORT, config.HOST)
-// Longer than load balancers keep idle connections: a request sent on a connection that we are closing would be lost.
-server.keepAliveTimeout = 65_000
-answerParserErrors(server)
+const server = createHttpServer(app.callback(), {
+  trustedProxies: config.TRUSTED_PROXIES,
+  connectionsPerAddress: config.CONNECTIONS_PER_ADDRESS,
+  log,
+})
+server.listen(config.PORT, config.HOST)
 await once(server, 'listening')
 const address = server.address()
 const port = typeof address === 'object' && address !== null ? address.port : config.PORT

@@ -1,6 +1,7 @@
 /** Rejects requests before routing (Node's parser refuses them, or the target is not a path), also with the contract's error envelope. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Context, Next } from 'koa'
 import { errorEnvelope, invalidRequest, ServiceError } from './service-error.ts'
@@ -11,10 +12,15 @@ const STATUSES: Record<string, [status: number, line: string, reason: string]> =
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout', 'the request did not arrive in time'],
 }
 
+/** A client that does not close its side, or does not read, has this long to get the answer. */
+const LAST_WORDS_MS = 2000
+
 /** Answers requests that Node's parser refuses, and closes the connection. */
 export function answerParserErrors(server: Server): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    // Who has sent nothing in time expects no answer.
+    const isSilent = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && (socket as Socket).bytesRead === 0
+    if (error.code === 'ECONNRESET' || isSilent || !socket.writable) return void socket.destroy()
     const [status, line, reason] = STATUSES[error.code ?? ''] ?? [400, 'Bad Request', 'the request is not valid HTTP']
     const requestId = randomUUID()
     const refused = new ServiceError('invalid_request', reason, { status })
@@ -30,6 +36,7 @@ export function answerParserErrors(server: Server): void {
         body,
       ].join('\r\n'),
     )
+    setTimeout(() => socket.destroy(), LAST_WORDS_MS).unref()
   })
 }
 

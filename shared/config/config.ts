@@ -170,6 +170,9 @@ const ControlPlaneSchema = z.object({
     'processes for uploads and previews, and as many and one for connector checks; as many as cores by default, at least 2',
   ),
   TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe('at `/auth/token`, `/sessions` and `/sign-in`, by address'),
+  CONNECTIONS_PER_ADDRESS: integer(1024, 1, 1_000_000).describe(
+    'connections to the API of one address at once; those of TRUSTED_PROXIES are not counted',
+  ),
   CONSOLE_PLAIN_HTTP: flagOf('false').describe('`true`: the console’s sessions work without TLS, for a service on one’s own machine'),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
