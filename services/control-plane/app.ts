@@ -6,7 +6,6 @@
 import { join } from 'node:path'
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
-import bodyParser from 'koa-bodyparser'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { ingestContract } from '../../shared/api/ingest.ts'
@@ -14,11 +13,10 @@ import { getSignInMethodsContract } from '../../shared/api/members.ts'
 import { ManifestFile } from '../../shared/api/manifests.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
-import { NDJSON } from '../../shared/api/stream-records.ts'
 import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { ERROR_CODES, INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
 import { invalidRequest, notFound, ServiceError, type Detail } from './service-error.ts'
-import { LIMITS, type Scope } from '../../shared/model/limits.ts'
+import type { Scope } from '../../shared/model/limits.ts'
 import { isStorable } from '../../shared/model/text.ts'
 import type { KeyedWrite, Audited, Caller, Deps, Reply } from './deps.ts'
 import { readConsole } from './console/console-files.ts'
@@ -37,15 +35,14 @@ import { createClientAddress } from './middleware/client-address.ts'
 import { errors } from './middleware/errors.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { withIdempotency } from './middleware/idempotency.ts'
-import { parseJsonBody } from './middleware/json-body.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
+import { createBodyReader, readBody, textOf } from './read-body.ts'
 import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { asSent, createUnsentAnswers, endUnread } from './middleware/unsent-answers.ts'
 import { untilClientLeaves } from './middleware/until-client-leaves.ts'
-import { assertNesting, validated, withDigits } from './middleware/validate.ts'
+import { validated } from './middleware/validate.ts'
 import type { Operation } from './routes/operation.ts'
-import { elementsOf, nestedOf, parseDocument, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createToken } from './routes/create-token.ts'
 import { createSession } from './routes/members/sessions.ts'
 import { OPERATIONS } from './routes/index.ts'
@@ -82,7 +79,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
   const audit = createAudit(deps, OPERATIONS)
   const large = createFewAtOnce()
-  const bodies = { ordinary: createFewAtOnce({ atOnce: 32, waitingMax: 256 }), large: createFewAtOnce({ atOnce: 2 }) }
+  const bodies = createBodyReader()
   const pushes = { bodies: createBodyReads(), room: createBodyRoom() }
   const unsent = createUnsentAnswers()
   const bulky = createFewAtOnce(PAGES_AT_ONCE)
@@ -136,13 +133,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       }
       // Here, because those that waited before this one may have taken the room.
       if (contract.isBulky) unsent.assertRoom(caller.accountId)
-      const read = () => readBody(ctx, contract)
-      // What a client sends slowly, or never to its end, stays in memory meanwhile.
-      const records = !contract.request.body
-        ? undefined
-        : isSmallBody(ctx)
-          ? await read()
-          : await bodies[bodyKind(contract)].during(caller.accountId, read)
+      const records = contract.request.body ? await bodies.read(ctx, contract, caller.accountId) : undefined
       const input = readInput(ctx, contract)
       const audited: Audited = (inner, subject, work) => audit.during(inner, caller, origin, subject, work)
       const guarded = <T>(work: () => Promise<T>) => guardedFor(ctx)(caller.actorId, work)
@@ -253,64 +244,6 @@ function servePages(router: Router, contracts: readonly Contract[], admit: (ctx:
 
 function lackingScope({ scope, alsoScopes = [] }: Contract, caller: Caller): Scope | undefined {
   return (scope === null ? alsoScopes : [scope, ...alsoScopes]).find((each) => !caller.scopes.includes(each))
-}
-
-/** Most bodies; their reading needs no turn. */
-const SMALL_BODY_BYTES = 16 << 10
-const isSmallBody = (ctx: Context): boolean =>
-  ctx.request.length !== undefined && ctx.request.length <= SMALL_BODY_BYTES && ctx.get('Content-Encoding') === ''
-const bodyKind = ({ bodyBytesMax = 0 }: Contract): 'ordinary' | 'large' => (bodyBytesMax > LIMITS.body_bytes_max ? 'large' : 'ordinary')
-
-/** Reads and parses the body by its media type, up to the operation's size limit. Returns raw records if the operation passes them on. */
-async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | undefined> {
-  const accepted = contract.consumes ?? ['application/json']
-  const hasBody = ctx.request.length !== 0 && (ctx.request.length !== undefined || ctx.get('Transfer-Encoding') !== '')
-  if (hasBody && !ctx.is([...accepted])) {
-    throw new ServiceError('invalid_request', `the Content-Type must be ${accepted.join(' or ')}`, {
-      status: INVALID_REQUEST_STATUSES.unsupportedMediaType,
-    })
-  }
-  const charset = ctx.request.charset.toLowerCase()
-  if (hasBody && charset !== '' && charset !== 'utf-8' && charset !== 'utf8') {
-    throw new ServiceError('invalid_request', 'the charset must be utf-8', { status: INVALID_REQUEST_STATUSES.unsupportedMediaType })
-  }
-  const limit = `${contract.bodyBytesMax ?? LIMITS.body_bytes_max}b`
-  if (contract.passesRecordsOn) return hasBody ? readRecords(ctx, limit) : undefined
-  const parse = bodyParser({
-    enableTypes: ['form', 'text'],
-    formLimit: limit,
-    textLimit: limit,
-    extendTypes: { text: ['application/json'] },
-  })
-  await parse(ctx as never, async () => {})
-  const isJson = hasBody && Boolean(ctx.is('application/json'))
-  const text = String(ctx.request.rawBody ?? '')
-  if (isJson) ctx.request.body = parseJsonBody(text)
-  if (!hasBody) ctx.request.body = undefined
-  assertNesting(ctx.request.body)
-  if (isJson) ctx.request.body = withDigits(text, ctx.request.body, contract.exactMembers)
-  return undefined
-}
-
-const textOf = (ctx: Context, { passesTextOn }: Contract): { text?: string } =>
-  passesTextOn && typeof ctx.request.rawBody === 'string' ? { text: ctx.request.rawBody } : {}
-
-/** bodyParser only returns text: decoded as `binary` (Latin-1), it keeps every byte and can be turned back into a Buffer. */
-async function readRecords(ctx: Context, limit: string): Promise<RawRecords | undefined> {
-  // The parser supports `encoding`, but its types omit it.
-  const options = { enableTypes: ['text'], textLimit: limit, encoding: 'binary', extendTypes: { text: [NDJSON, 'application/json'] } }
-  const parse = bodyParser(options)
-  await parse(ctx as never, async () => {})
-  const bytes = Buffer.from(String(ctx.request.body ?? ''), 'latin1')
-  const isLines = ctx.is(NDJSON) !== false
-  const lines = isLines ? await parseLines(bytes) : undefined
-  const body = lines ? { records: lines.values } : parseDocument(bytes)
-  const records = (body as { records?: unknown } | null)?.records
-  const raw = lines ?? (Array.isArray(records) ? elementsOf(bytes, 'records', records) : undefined)
-  // The schema checks what surrounds the records and that there is at least one, so the first record is enough for it.
-  ctx.request.body = raw ? { ...(body as object), records: raw.values.slice(0, 1) } : body
-  assertNesting(raw ? { ...(body as object), records: nestedOf(raw) } : body)
-  return raw
 }
 
 /** Validates path, query and body by the operation's schemas. Throws 400 with the faults of all three at once. */

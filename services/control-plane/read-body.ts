@@ -1,0 +1,83 @@
+/** Bodies of requests: received a few at once for an account, and parsed by their media type. */
+import type { Context } from 'koa'
+import bodyParser from 'koa-bodyparser'
+import type { Contract } from '../../shared/api/operation.ts'
+import { NDJSON } from '../../shared/api/stream-records.ts'
+import { INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
+import { LIMITS } from '../../shared/model/limits.ts'
+import { ServiceError } from './service-error.ts'
+import { elementsOf, nestedOf, parseDocument, parseLines, type RawRecords } from './stream-data/raw-records.ts'
+import { createFewAtOnce } from './middleware/few-at-once.ts'
+import { parseJsonBody } from './middleware/json-body.ts'
+import { assertNesting, withDigits } from './middleware/validate.ts'
+
+/** Most bodies; their reading needs no turn. */
+const SMALL_BODY_BYTES = 16 << 10
+const isSmallBody = (ctx: Context): boolean =>
+  ctx.request.length !== undefined && ctx.request.length <= SMALL_BODY_BYTES && ctx.get('Content-Encoding') === ''
+const bodyKind = ({ bodyBytesMax = 0 }: Contract): 'ordinary' | 'large' => (bodyBytesMax > LIMITS.body_bytes_max ? 'large' : 'ordinary')
+
+/** Reads bodies of accounts: what a client sends slowly, or never to its end, stays in memory meanwhile. */
+export function createBodyReader() {
+  const few = { ordinary: createFewAtOnce({ atOnce: 32, waitingMax: 256 }), large: createFewAtOnce({ atOnce: 2 }) }
+  return {
+    /** As `readBody`. Throws ServiceError `rate_limit_exceeded` when too many of the account's bodies are being received. */
+    read(ctx: Context, contract: Contract, accountId: string): Promise<RawRecords | undefined> {
+      const read = () => readBody(ctx, contract)
+      return isSmallBody(ctx) ? read() : few[bodyKind(contract)].during(accountId, read)
+    },
+  }
+}
+
+/** Reads and parses the body by its media type, up to the operation's size limit. Returns raw records if the operation passes them on. */
+export async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | undefined> {
+  const accepted = contract.consumes ?? ['application/json']
+  const hasBody = ctx.request.length !== 0 && (ctx.request.length !== undefined || ctx.get('Transfer-Encoding') !== '')
+  if (hasBody && !ctx.is([...accepted])) {
+    throw new ServiceError('invalid_request', `the Content-Type must be ${accepted.join(' or ')}`, {
+      status: INVALID_REQUEST_STATUSES.unsupportedMediaType,
+    })
+  }
+  const charset = ctx.request.charset.toLowerCase()
+  if (hasBody && charset !== '' && charset !== 'utf-8' && charset !== 'utf8') {
+    throw new ServiceError('invalid_request', 'the charset must be utf-8', { status: INVALID_REQUEST_STATUSES.unsupportedMediaType })
+  }
+  const limit = `${contract.bodyBytesMax ?? LIMITS.body_bytes_max}b`
+  if (contract.passesRecordsOn) return hasBody ? readRecords(ctx, limit) : undefined
+  const parse = bodyParser({
+    enableTypes: ['form', 'text'],
+    formLimit: limit,
+    textLimit: limit,
+    extendTypes: { text: ['application/json'] },
+  })
+  await parse(ctx as never, async () => {})
+  const isJson = hasBody && Boolean(ctx.is('application/json'))
+  const text = String(ctx.request.rawBody ?? '')
+  if (isJson) ctx.request.body = parseJsonBody(text)
+  if (!hasBody) ctx.request.body = undefined
+  assertNesting(ctx.request.body)
+  if (isJson) ctx.request.body = withDigits(text, ctx.request.body, contract.exactMembers)
+  return undefined
+}
+
+/** The body's text, for a handler that uses parts of it byte for byte. */
+export const textOf = (ctx: Context, { passesTextOn }: Contract): { text?: string } =>
+  passesTextOn && typeof ctx.request.rawBody === 'string' ? { text: ctx.request.rawBody } : {}
+
+/** bodyParser only returns text: decoded as `binary` (Latin-1), it keeps every byte and can be turned back into a Buffer. */
+async function readRecords(ctx: Context, limit: string): Promise<RawRecords | undefined> {
+  // The parser supports `encoding`, but its types omit it.
+  const options = { enableTypes: ['text'], textLimit: limit, encoding: 'binary', extendTypes: { text: [NDJSON, 'application/json'] } }
+  const parse = bodyParser(options)
+  await parse(ctx as never, async () => {})
+  const bytes = Buffer.from(String(ctx.request.body ?? ''), 'latin1')
+  const isLines = ctx.is(NDJSON) !== false
+  const lines = isLines ? await parseLines(bytes) : undefined
+  const body = lines ? { records: lines.values } : parseDocument(bytes)
+  const records = (body as { records?: unknown } | null)?.records
+  const raw = lines ?? (Array.isArray(records) ? elementsOf(bytes, 'records', records) : undefined)
+  // The schema checks what surrounds the records and that there is at least one, so the first record is enough for it.
+  ctx.request.body = raw ? { ...(body as object), records: raw.values.slice(0, 1) } : body
+  assertNesting(raw ? { ...(body as object), records: nestedOf(raw) } : body)
+  return raw
+}
