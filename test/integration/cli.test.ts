@@ -1,5 +1,4 @@
 /** `dps` as a process against the service: what it prints, what it exits with, and what it leaves in its files. */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
@@ -7,11 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { startDps, type More, type Ran } from '../harness/command-line.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write, type NewStream } from '../harness/pipelines.ts'
-
-const DPS = join(import.meta.dirname, '..', '..', 'clients', 'cli', 'src', 'main.ts')
-type Ran = { code: number | null; out: string; err: string }
-type Started = { ended: Promise<Ran>; so: () => Ran; interrupt(): void; type(text: string): void; end(): void }
 
 let home: string
 let client: Client
@@ -21,29 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(home, { recursive: true, force: true }))
 
-type More = { stdin?: string; env?: Record<string, string>; /** Standard input stays open for what is typed. */ isTyped?: boolean }
-
-function start(args: string[], { stdin = '', env = {}, isTyped = false }: More = {}): Started {
-  const { apiUrl, accounts } = service()
-  const key = { DPS_URL: apiUrl, DPS_API_KEY: accounts.enterprise.api_key, DPS_API_SECRET: accounts.enterprise.api_secret }
-  const child = spawn(process.execPath, ['--no-warnings', DPS, ...args], {
-    cwd: home,
-    env: { PATH: process.env.PATH, HOME: home, ...key, ...env },
-  })
-  const ran: Ran = { code: null, out: '', err: '' }
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.out += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (ran.err += text))
-  child.stdin.on('error', () => {})
-  if (!isTyped) child.stdin.end(stdin)
-  const ended = new Promise<Ran>((resolve) => child.once('close', (code) => resolve({ ...ran, code })))
-  return {
-    ended,
-    so: () => ran,
-    interrupt: () => child.kill('SIGINT'),
-    type: (text) => void child.stdin.write(text),
-    end: () => void child.stdin.end(),
-  }
-}
+const start = (args: string[], more: More = {}) => startDps(home, args, more)
 const dps = (args: string[], more: More = {}) => start(args, more).ended
 const json = <T>({ out }: Ran): T => JSON.parse(out) as T
 
@@ -115,9 +89,16 @@ pipelines:
     const planned = await dps(['diff', file])
     expect([planned.code, planned.out.match(/create/g)?.length]).toEqual([1, 4])
     const hash = /hash is (\w+)/.exec(planned.err)![1]!
-    expect(await dps(['apply', file, '--plan-hash', 'another'])).toMatchObject({ code: 2, err: expect.stringContaining('out of date') })
-    expect(await dps(['apply', file, '--plan-hash', hash])).toMatchObject({ code: 0, err: expect.stringContaining('4 changes made') })
-    expect(await dps(['diff', file])).toMatchObject({ code: 0, err: expect.stringContaining('nothing to do') })
+    expect(await dps(['apply', file, '--plan-hash', 'anotherone'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(`it is now ${hash}): were the same flags given`),
+    })
+    expect((await dps(['apply', file, '--plan-hash', hash.slice(0, 7)])).err).toContain('at least 8 characters')
+    expect(await dps(['apply', file, '--plan-hash', hash.slice(0, 8)])).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('4 changes made'),
+    })
+    expect(await dps(['diff', file])).toMatchObject({ code: 0, err: expect.stringContaining('nothing to do'), out: '' })
 
     await writeFile(join(folder, 'big.ts'), source(100))
     const failing = await dps(['apply', file])
@@ -179,6 +160,13 @@ pipelines:
       type: 'enterprise',
       quotas: { streams: { limit: expect.any(Number) } },
     })
+    expect((await dps(['audit', '--of', stream.id])).out).toContain(`${name} (${stream.id})`)
+    expect(await dps(['audit', '--operation', 'createNothing'])).toMatchObject({
+      code: 0,
+      out: '',
+      err: expect.stringContaining('like that'),
+    })
+    expect((await dps(['describe', name])).err).toContain(`dps describe stream "${name}"`)
     expect(json(await dps(['audit', '--of', stream.id, '-o', 'json']))).toMatchObject([{ operation: 'createStream', status: 201 }])
     expect(json<object[]>(await dps(['audit', '--last', '2', '-o', 'json']))).toHaveLength(2)
     expect((await dps(['audit', '--operation', 'deleteMember', '--last', '1'])).out).toMatch(/^AT +ACTOR +OPERATION(.*\n)+.*deleteMember/)
@@ -293,7 +281,7 @@ describe('dps with records', () => {
     expect(json<{ outcome: string }>(await dps(['explain', pipeline, '0:3', '-o', 'json'])).outcome).toBe('filtered')
     expect((await dps(['logs', pipeline, '--step', '0'])).out).toContain('task started')
     const half = await dps(['produce', from.id], { stdin: '{"n":1}\nno\n' })
-    expect(half).toMatchObject({ code: 2, err: expect.stringContaining('line 2 is not JSON (1 records were written before)') })
+    expect(half).toMatchObject({ code: 2, err: expect.stringContaining('line 2 is not JSON (1 record was written before)') })
   })
 
   it('goes on writing after the service was away for some seconds', async () => {
@@ -344,7 +332,15 @@ describe('dps with records', () => {
     expect(groups).toMatchObject([{ count: 1, step: 1, error_code: 'record_failed', message: 'thirteen' }])
     expect(json(await dps(['dlq', 'redrive', pipeline, '--dry-run', '-o', 'json']))).toEqual({ dry_run: true, count: 1 })
     const redriven = await dps(['dlq', 'redrive', pipeline, '--wait', '-o', 'json'])
-    expect(redriven.code).toBe(0)
+    expect(redriven.code).toBe(1)
+    expect(await dps(['dlq', 'redrive', pipeline, '--wait'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('0 of 1 delivered, 1 failed again'),
+    })
+    expect(await dps(['replay', pipeline, '--from', 'yesterday'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--from must be earliest, or a time'),
+    })
     expect(json(redriven)).toMatchObject({ status: 'finished' })
     // It has failed again.
     expect(json(await dps(['dlq', 'list', pipeline, '--status', 'pending', '-o', 'json']))).toMatchObject([{ status: 'pending' }])
@@ -382,7 +378,7 @@ describe('dps with records', () => {
     await writeFile(join(home, 'short.csv'), 'name,city\nAda,London\nGrace\n')
     expect(await dps(['produce', stream.id, 'short.csv'])).toMatchObject({
       code: 2,
-      err: 'dps: line 3 has 1 cells, and the header 2 (1 records were written before)\n',
+      err: 'dps: line 3 has 1 cell, and the header 2 (1 record was written before)\n',
     })
     await writeFile(join(home, 'open.csv'), 'name,city\n"Ada,London\n')
     expect((await dps(['produce', stream.id, 'open.csv'])).err).toContain('is not CSV')

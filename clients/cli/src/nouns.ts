@@ -51,6 +51,19 @@ async function known<T>(asked: Promise<T>): Promise<Partial<T>> {
   })
 }
 
+/** Names by ids, of what may be listed: an audit log names things by their ids alone. */
+export async function namesOf({ dps }: Context): Promise<ReadonlyMap<string, string>> {
+  const lists: Promise<Partial<readonly { id: string; name: string }[]>>[] = [
+    collect(dps.keys.all()),
+    collect(dps.members.all()),
+    collect(dps.pipelines.all()),
+    collect(dps.streams.all()),
+    collect(dps.smartmodules.all()),
+    collect(dps.secrets.all()),
+  ].map((each) => each.catch((error: unknown) => (error instanceof ApiError ? [] : Promise.reject(error))))
+  return new Map((await Promise.all(lists)).flat().flatMap((each) => (each ? [[each.id, each.name] as const] : [])))
+}
+
 async function describePipeline(context: Context, given: string): Promise<object> {
   const { dps } = context
   const id = await idOf(context, 'pipeline', given)

@@ -30,7 +30,10 @@ export class WriteError extends Error {
   readonly details: readonly Detail[]
   constructor(records: number, cause: unknown) {
     const counted = (text: string): string => text.replaceAll(PLACE, (_, before: string, n: string) => `${before}${Number(n) + records}`)
-    super(`${counted(cause instanceof Error ? cause.message : String(cause))} (${records} records were written before)`, { cause })
+    super(
+      `${counted(cause instanceof Error ? cause.message : String(cause))} (${records} ${records === 1 ? 'record was' : 'records were'} written before)`,
+      { cause },
+    )
     this.name = 'WriteError'
     this.records = records
     this.code = cause instanceof ApiError ? cause.code : cause instanceof ConnectionError ? 'unreachable' : 'failed'

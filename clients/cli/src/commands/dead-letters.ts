@@ -1,9 +1,19 @@
 /** Records that failed: listed, grouped, shown, and sent again; replays, and jobs that are waited for. */
 import { Option, type Command } from 'commander'
 import { collect, contextOf, idOf, type Context, type Io } from '../context.ts'
-import { Differs } from '../outcome.ts'
+import type { Job } from '../../../typescript/src/index.ts'
+import { Differs, Misused } from '../outcome.ts'
 
-/** Waits for the job. Ctrl-C stops waiting, not the job. Throws Differs for one that did not finish. */
+/** What became of a job's records. A redrive has had them fail before. */
+const becameOf = ({ kind, records: { in: handled, out, filtered, skipped, failed } }: Job): string =>
+  [
+    filtered + skipped > 0 ? `${out} out` : `${out} of ${handled} delivered`,
+    ...(filtered > 0 ? [`${filtered} filtered`] : []),
+    ...(skipped > 0 ? [`${skipped} skipped`] : []),
+    ...(failed > 0 ? [`${failed} failed${kind === 'redrive' ? ' again' : ''}`] : []),
+  ].join(', ')
+
+/** Waits for the job. Ctrl-C stops waiting, not the job. Throws Differs for one that did not finish, or whose records failed. */
 async function waitFor({ dps, out, io }: Context, id: string): Promise<void> {
   io.signal.addEventListener('abort', () => io.note(`the job goes on: dps wait ${id}`))
   const job = await dps.jobs.wait(id, {
@@ -13,6 +23,9 @@ async function waitFor({ dps, out, io }: Context, id: string): Promise<void> {
   })
   out.one(job)
   if (job.status !== 'finished') throw new Differs(`the job is ${job.status}`)
+  const became = becameOf(job)
+  if (job.records.failed > 0) throw new Differs(became)
+  io.note(became)
 }
 
 const STATUSES = ['pending', 'redriving', 'redriven'] as const
@@ -20,8 +33,14 @@ const STATUSES = ['pending', 'redriving', 'redriven'] as const
 type RedriveOptions = { dryRun?: boolean; wait?: boolean; id?: string[] }
 type ReplayOptions = { from: string; to: string; wait?: boolean }
 
-/** `earliest`, `latest`, or a time. */
-const placeOf = (given: string) => (given === 'earliest' || given === 'latest' ? given : { timestamp: given })
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
+
+/** The option's word, or a time. Throws Misused for anything else. */
+function placeOf<Word extends string>(option: string, word: Word, given: string): Word | { timestamp: string } {
+  if (given === word) return word
+  if (TIME.test(given) && !Number.isNaN(Date.parse(given))) return { timestamp: given }
+  throw new Misused(`${option} must be ${word}, or a time as 2026-11-25T10:00:00Z`)
+}
 
 export function addDeadLetterCommands(program: Command, io: Io): void {
   const dlq = program.command('dlq').description('dead letters: records that failed')
@@ -88,13 +107,14 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     .option('--to <place>', 'latest, or a time', 'latest')
     .option('--wait', 'until the job has ended')
     .action(async (given: string, { from, to, wait }: ReplayOptions, command: Command) => {
+      const range = { from: placeOf('--from', 'earliest', from), to: placeOf('--to', 'latest', to) }
       const context = contextOf(io, command, { isPatient: wait === true })
-      const job = await context.dps.pipelines.replay(await idOf(context, 'pipeline', given), { from: placeOf(from), to: placeOf(to) })
+      const job = await context.dps.pipelines.replay(await idOf(context, 'pipeline', given), range)
       if (wait) await waitFor(context, job.id)
       else context.out.one(job)
     })
   program
     .command('wait <job>')
-    .description('wait until a job has ended; fails where it did not finish')
+    .description('wait until a job has ended; fails where it did not finish, or records failed')
     .action((id: string, _options: object, command: Command) => waitFor(contextOf(io, command, { isPatient: true }), id))
 }

@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { writeJson, type Manifest, type ManifestPlan } from '../../../typescript/src/index.ts'
+import { writeJson, type Client, type Manifest, type ManifestPlan } from '../../../typescript/src/index.ts'
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
 import { Differs, Misused } from '../outcome.ts'
 import { fromYaml, toYaml } from '../output.ts'
@@ -64,6 +64,7 @@ const cut = (text: string | undefined): string => (text === undefined ? '' : tex
 function show({ out }: Context, plan: ManifestPlan): void {
   if (out.format === 'json' || out.format === 'yaml') return out.one(plan)
   if (out.format === 'ndjson') return out.many(plan.changes, {})
+  if (plan.changes.length === 0) return
   const lines = plan.changes.flatMap(({ action, effect, kind, name, adopts, differences }) => {
     const effects = [effect === action ? null : effect, adopts && action !== 'adopt' ? 'adopts' : null].filter((each) => each !== null)
     const change = effects.length > 0 ? `${action} (${effects.join(', ')})` : action
@@ -79,6 +80,18 @@ function show({ out }: Context, plan: ManifestPlan): void {
     name: ({ name }) => name,
     difference: ({ difference }) => difference,
   })
+}
+
+const HASH_LEAST = 8
+
+/** The hash of the plan as it is now, of which the beginning was given. Throws Misused where it is another one's. */
+async function wholeHash({ dps }: Context, request: Parameters<Client['manifests']['plan']>[0], given: string): Promise<string> {
+  if (given.length < HASH_LEAST) throw new Misused(`--plan-hash must have at least ${HASH_LEAST} characters`)
+  const { hash } = await dps.manifests.plan(request)
+  if (hash.startsWith(given)) return hash
+  throw new Misused(
+    `this is not the plan’s hash (it is now ${hash}): were the same flags given (--prune, --replace)? If so, something that the plan is about has changed since`,
+  )
 }
 
 /** Changes are made within the request: each may take a while. */
@@ -104,11 +117,12 @@ export function addManifestCommands(program: Command, io: Io): void {
     })
   options(program.command('apply <manifest>'))
     .description('make the changes that `dps diff` names')
-    .option('--plan-hash <hash>', 'of the plan that was seen: exactly that is applied, or nothing')
+    .option('--plan-hash <hash>', 'of the plan that was seen, or its first 8 characters or more: exactly that is applied, or nothing')
     .action(async (file: string, given: Options, command: Command) => {
       const context = contextOf(io, command, { isFinished: true, timeoutMs: APPLY_TIMEOUT_MS })
-      const { planHash: hash } = given
-      const answer = await context.dps.manifests.apply({ ...(await asked(file, given)), ...(hash === undefined ? {} : { hash }) })
+      const request = await asked(file, given)
+      const hash = given.planHash === undefined ? undefined : await wholeHash(context, request, given.planHash)
+      const answer = await context.dps.manifests.apply({ ...request, ...(hash === undefined ? {} : { hash }) })
       show(context, answer)
       const { length } = answer.changes
       io.note(length === 0 ? `nothing to do: ${answer.unchanged} unchanged` : `${length} ${length === 1 ? 'change' : 'changes'} made`)

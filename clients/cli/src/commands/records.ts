@@ -70,7 +70,7 @@ async function* csvLines(input: NodeJS.ReadableStream, schema: Readonly<Record<s
     const { code, lines, record, columns: header } = error as CsvError & { lines: number; record: unknown[]; columns: unknown[] }
     throw new Misused(
       code === 'CSV_RECORD_INCONSISTENT_COLUMNS'
-        ? `line ${lines} has ${record.length} cells, and the header ${header.length}`
+        ? `line ${lines} has ${record.length} ${record.length === 1 ? 'cell' : 'cells'}, and the header ${header.length}`
         : `line ${lines} is not CSV: ${error.message}`,
     )
   }
@@ -104,7 +104,7 @@ async function printFrames({ out, io }: Context, frames: Frames): Promise<void> 
   }
 }
 
-type TailOptions = { at: string; filter?: string; last: number; stream?: boolean }
+type TailOptions = { at?: string; filter?: string; last: number; stream?: boolean }
 type LogsOptions = { follow?: boolean; level?: 'debug' | 'info' | 'warn' | 'error'; step?: number; since?: string; limit: number }
 
 const PLACE = /^(\d+):(\d+)$/
@@ -125,7 +125,8 @@ export function addRecordCommands(program: Command, io: Io): void {
       const input = file === undefined || file === '-' ? io.stdin : createReadStream(file)
       const isCsv = (format ?? (file?.endsWith('.csv') ? 'csv' : 'ndjson')) === 'csv'
       const from = performance.now()
-      const rate = (records: number) => `${records} records, ${Math.round((records * 1000) / (performance.now() - from))} per second`
+      const rate = (records: number) =>
+        `${records} ${records === 1 ? 'record' : 'records'}, ${Math.round((records * 1000) / (performance.now() - from))} per second`
       const { records } = await context.dps.streams.writeLines(id, isCsv ? csvLines(input, schema) : jsonLines(input), {
         signal: io.signal,
         onProgress: (written) => io.note(`\r${rate(written)}`),
@@ -147,7 +148,7 @@ export function addRecordCommands(program: Command, io: Io): void {
   program
     .command('tail <pipeline>')
     .description('follow records as they pass a place of a pipeline, or with --stream those of a stream')
-    .option('--at <place>', 'source, sink, dead_letters or step:n', 'source')
+    .option('--at <place>', 'source (as without it), sink, dead_letters or step:n')
     .option('--filter <expression>', 'show only records for which this CEL expression is true')
     .option('--last <n>', 'begin with about so many of the newest records: the same number of each partition', integer(0), 10)
     .option('--stream', 'the name is a stream’s')
@@ -155,9 +156,10 @@ export function addRecordCommands(program: Command, io: Io): void {
       const context = contextOf(io, command)
       const query = { last, ...(filter === undefined ? {} : { filter }) }
       const own = { onInterrupted: () => io.note('reconnecting') }
+      if (at === undefined && !stream) io.note('at the source: --at sink, dead_letters or step:n shows another place')
       const frames = stream
         ? context.dps.streams.tail(await idOf(context, 'stream', given), query, own)
-        : context.dps.pipelines.tail(await idOf(context, 'pipeline', given), { ...query, at }, own)
+        : context.dps.pipelines.tail(await idOf(context, 'pipeline', given), { ...query, at: at ?? 'source' }, own)
       await printFrames(context, frames)
     })
   program

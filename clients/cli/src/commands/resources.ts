@@ -1,10 +1,49 @@
 /** `dps list`, `get`, `describe`, `delete`, and what is done with a pipeline as a whole. */
 import type { Command } from 'commander'
-import { contextOf, idOf, type Io } from '../context.ts'
-import { columns, NOUNS, nounArgument, nounOf } from '../nouns.ts'
+import { contextOf, idOf, type Context, type Io } from '../context.ts'
+import type { AuditEntry } from '../../../typescript/src/index.ts'
+import { namesOf, NOUNS, nounArgument, nounOf } from '../nouns.ts'
 import { integer, Misused } from '../outcome.ts'
 
 type AuditOptions = { of?: string; by?: string; operation?: string; last: number }
+
+/** Throws the error, or, where a stream has the name that no pipeline has, how that is described. */
+async function hinted(context: Context, given: string, error: unknown): Promise<never> {
+  const stream = error instanceof Misused ? await idOf(context, 'stream', given).catch(() => undefined) : undefined
+  throw stream === undefined
+    ? error
+    : new Misused(`${(error as Misused).message}, but a stream: dps describe stream ${JSON.stringify(given)}`)
+}
+
+function addAuditCommand(program: Command, io: Io): void {
+  program
+    .command('audit')
+    .description('show who changed what, and when; the newest first')
+    .option('--of <id>', 'of this thing')
+    .option('--by <id>', 'by this key, this member, or `operator`')
+    .option('--operation <name>', 'of this kind: createStream')
+    .option('--last <n>', 'so many entries', integer(1), 20)
+    .action(async ({ of, by, operation, last }: AuditOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const entries: AuditEntry[] = []
+      for await (const entry of context.dps.audit.all({ resource_id: of, actor: by, operation, page_size: Math.min(last, 100) })) {
+        entries.push(entry)
+        if (entries.length === last) break
+      }
+      if (context.out.format !== 'table') return context.out.many(entries, {})
+      if (entries.length === 0) return io.note('no entry of the audit log is like that')
+      const names = await namesOf(context)
+      const named = (id: string | null) => (id !== null && names.has(id) ? `${names.get(id)} (${id})` : id)
+      context.out.many(entries, {
+        at: ({ at }) => at,
+        actor: ({ actor }) => named(actor),
+        operation: ({ operation: each }) => each,
+        of: ({ resource_id }) => named(resource_id),
+        status: ({ status }) => status,
+        address: ({ address }) => address,
+      })
+    })
+}
 
 export function addResourceCommands(program: Command, io: Io): void {
   program
@@ -12,9 +51,11 @@ export function addResourceCommands(program: Command, io: Io): void {
     .addArgument(nounArgument())
     .description(`list ${Object.keys(NOUNS).join(', ')}`)
     .action(async (what: string, _options: object, command: Command) => {
-      const [, noun] = nounOf(what)
+      const [name, noun] = nounOf(what)
       const context = contextOf(io, command)
-      context.out.many((await noun.list(context)) as Record<string, unknown>[], noun.columns)
+      const items = (await noun.list(context)) as Record<string, unknown>[]
+      if (items.length === 0 && context.out.format === 'table') io.note(`there are no ${name}`)
+      else context.out.many(items, noun.columns)
     })
   program
     .command('overview')
@@ -68,7 +109,8 @@ export function addResourceCommands(program: Command, io: Io): void {
       const [, { describe, get }] = nounOf(second === undefined ? 'pipelines' : first)
       const given = second ?? first
       const context = contextOf(io, command)
-      context.out.one(await (describe ?? get)(context, given))
+      const found = (describe ?? get)(context, given)
+      context.out.one(await (second === undefined ? found.catch((error: unknown) => hinted(context, given, error)) : found))
     })
   program
     .command('account')
@@ -84,22 +126,7 @@ export function addResourceCommands(program: Command, io: Io): void {
         { quota: ({ quota }) => quota, used: ({ used }) => used, limit: ({ limit }) => limit },
       )
     })
-  program
-    .command('audit')
-    .description('show who changed what, and when; the newest first')
-    .option('--of <id>', 'of this thing')
-    .option('--by <id>', 'by this key, this member, or `operator`')
-    .option('--operation <name>', 'of this kind: createStream')
-    .option('--last <n>', 'so many entries', integer(1), 20)
-    .action(async ({ of, by, operation, last }: AuditOptions, command: Command) => {
-      const context = contextOf(io, command)
-      const entries: object[] = []
-      for await (const entry of context.dps.audit.all({ resource_id: of, actor: by, operation, page_size: Math.min(last, 100) })) {
-        entries.push(entry)
-        if (entries.length === last) break
-      }
-      context.out.many(entries as Record<string, unknown>[], columns('at', 'actor', 'operation', 'resource_id', 'status', 'address'))
-    })
+  addAuditCommand(program, io)
   for (const action of ['start', 'pause', 'resume', 'stop', 'restart'] as const) {
     program
       .command(`${action} <pipelines...>`)

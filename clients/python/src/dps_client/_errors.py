@@ -68,7 +68,7 @@ class WriteError(Exception):
         def counted(text: str) -> str:
             return _PLACE.sub(lambda match: f"{match[1]}{int(match[2]) + records}", text)
 
-        super().__init__(f"{counted(str(cause))} ({records} records were written before)")
+        super().__init__(f"{counted(str(cause))} ({records} {'record was' if records == 1 else 'records were'} written before)")
         self.records = records
         self.code = "failed"
         self.details: list[Detail] = []

@@ -1,0 +1,33 @@
+/** `dps` as a process, with the environment's account. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { service } from './client.ts'
+
+const DPS = join(import.meta.dirname, '..', '..', 'clients', 'cli', 'src', 'main.ts')
+export type Ran = { code: number | null; out: string; err: string }
+export type Started = { ended: Promise<Ran>; so: () => Ran; interrupt(): void; type(text: string): void; end(): void }
+
+export type More = { stdin?: string; env?: Record<string, string>; /** Standard input stays open for what is typed. */ isTyped?: boolean }
+
+/** Starts a command in the folder, which is its home too. */
+export function startDps(home: string, args: string[], { stdin = '', env = {}, isTyped = false }: More = {}): Started {
+  const { apiUrl, accounts } = service()
+  const key = { DPS_URL: apiUrl, DPS_API_KEY: accounts.enterprise.api_key, DPS_API_SECRET: accounts.enterprise.api_secret }
+  const child = spawn(process.execPath, ['--no-warnings', DPS, ...args], {
+    cwd: home,
+    env: { PATH: process.env.PATH, HOME: home, ...key, ...env },
+  })
+  const ran: Ran = { code: null, out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.out += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (ran.err += text))
+  child.stdin.on('error', () => {})
+  if (!isTyped) child.stdin.end(stdin)
+  const ended = new Promise<Ran>((resolve) => child.once('close', (code) => resolve({ ...ran, code })))
+  return {
+    ended,
+    so: () => ran,
+    interrupt: () => child.kill('SIGINT'),
+    type: (text) => void child.stdin.write(text),
+    end: () => void child.stdin.end(),
+  }
+}
