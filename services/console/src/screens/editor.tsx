@@ -1,5 +1,5 @@
 /** A SmartModule in TypeScript: written here, run over real records as one writes, deployed when it does what it should. */
-import { diffLines } from 'diff'
+import { diffLines } from 'diff/lib/diff/line.js'
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
