@@ -140,7 +140,7 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
         await page.getByLabel('Version').selectOption('1.0.1')
         await page.getByRole('button', { name: 'Try it' }).click()
         await page.getByRole('region', { name: 'Records that would differ' }).getByText('{"amount":12}').waitFor({ timeout: 40_000 })
-        await page.getByRole('button', { name: 'Make 1.0.1 the running one' }).click()
+        await page.getByRole('button', { name: 'Promote 1.0.1' }).click()
         await page.locator('.chain').getByText('1.0.1').waitFor()
       })
     },

@@ -76,6 +76,11 @@ describe.skipIf(!hasBrowser)('a stream’s records and schema', () => {
       const rows = page.getByRole('region', { name: 'Records', exact: true }).locator('tbody tr')
       await eventually('those of the key alone', async () => (await rows.count()) === 2)
       expect(await rows.first().innerText()).toContain('"amount":3')
+      await rows.first().getByRole('button').click()
+      const whole = page.getByRole('dialog')
+      await whole.getByText('key ada').waitFor()
+      expect(await whole.locator('pre').innerText()).toContain('"amount": 3')
+      await page.keyboard.press('Escape')
       await page.getByText('Change the schema', { exact: true }).click()
       await page.getByLabel(/^Fields of the next schema/).fill('{"user": "string", "amount": "string"}')
       expect(await page.getByRole('button', { name: 'Change', exact: true }).isEnabled()).toBe(false)
@@ -135,13 +140,18 @@ describe.skipIf(!hasBrowser)('a first pipeline that can’t be made', () => {
       await page.getByLabel(/^Keep records/).fill('value.amount > 50.0')
       await page.getByRole('button', { name: /^Make/ }).click()
       await page.getByRole('heading', { name: `${name}-pipeline` }).waitFor()
+      await page.goto(at('start'))
+      await page.getByLabel('Name').fill(name)
+      await page.getByRole('button', { name: /^Make/ }).click()
+      // Beside its field, too.
+      await page.locator('label', { hasText: 'Name' }).getByText('already exists').waitFor()
     })
   })
 })
 
 describe.skipIf(!hasBrowser)('the first pipeline', () => {
   it.each([
-    ['a field that one record lacks', '{"id": "s1", "amount": 99.5}\n{"id": "s2"}', '1 dead letters'],
+    ['a field that one record lacks', '{"id": "s1", "amount": 99.5}\n{"id": "s2"}', '1 dead letter'],
     ['a field that is null', '{"id": "q1", "amount": 99, "opt": null}\n{"id": "q2", "amount": 1, "opt": "x"}', '1 filtered'],
     ['arrays, objects and times', '{"amount": 99, "tags": ["a"], "of": {"x": 1}, "at": "2026-11-24T23:55:41.000Z"}', '1 out'],
   ])('is made of what was tried: %s', async (_what, records, outcome) => {

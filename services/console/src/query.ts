@@ -101,7 +101,10 @@ export function useAction(): { run(work: () => Promise<unknown>): Promise<void>;
       await work()
       setState({ isBusy: false, failure: undefined })
     } catch (error) {
-      setState({ isBusy: false, failure: error instanceof Failure ? error : new Failure(0, 'unknown', String(error)) })
+      setState({
+        isBusy: false,
+        failure: error instanceof Failure ? error : new Failure(0, 'unknown', error instanceof Error ? error.message : String(error)),
+      })
     }
   }, [])
   return { run, ...state }

@@ -1,5 +1,5 @@
 /** Another version of a step, in shadow or with a share of the keys: what it makes different, and making it the running one. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type {
   GetCanaryResponse,
   ListSmartModuleVersionsResponse,
@@ -63,7 +63,7 @@ function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryRespo
         <div class="actions">
           {status === 'comparing' && (
             <button type="button" disabled={isBusy} onClick={() => void run(() => post(`/pipelines/${id}/canary/promote`).then(onChanged))}>
-              Make {version} the running one
+              Promote {version}
             </button>
           )}
           <button
@@ -145,21 +145,22 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
   )
 }
 
-export function Canary({ pipeline, hasOne, onPromoted }: { pipeline: Pipeline; hasOne: boolean | undefined; onPromoted(): void }) {
-  const canary = useQuery<GetCanaryResponse>(hasOne ? `/pipelines/${pipeline.id}/canary` : null, REFRESH_MS)
+export function Canary({ pipeline, hasOne, onChanged }: { pipeline: Pipeline; hasOne: boolean | undefined; onChanged(): void }) {
+  /** It was promoted or ended here: it is not asked for, though a status from before still has it. */
+  const [isGone, setIsGone] = useState(false)
+  const canary = useQuery<GetCanaryResponse>(hasOne && !isGone ? `/pipelines/${pipeline.id}/canary` : null, REFRESH_MS)
+  useEffect(() => {
+    if (!hasOne) setIsGone(false)
+  }, [hasOne])
   if (pipeline.processors.length === 0 || hasOne === undefined) return null
-  const changed = (): void => {
-    canary.refresh()
-    onPromoted()
-  }
   return (
     <section aria-labelledby="canary">
       <h2 id="canary">Canary</h2>
-      {hasOne && canary.data && <Running id={pipeline.id} canary={canary.data} onChanged={changed} />}
+      {hasOne && canary.data && <Running id={pipeline.id} canary={canary.data} onChanged={() => (setIsGone(true), onChanged())} />}
       {!hasOne && may('pipelines:write') && (
         <details>
           <summary>Try another version beside the running one</summary>
-          <Begin pipeline={pipeline} onChanged={changed} />
+          <Begin pipeline={pipeline} onChanged={onChanged} />
         </details>
       )}
       {!hasOne && !may('pipelines:write') && <p class="quiet">No other version is being tried.</p>}

@@ -18,6 +18,9 @@ export const STREAM = 'conn_stream'
 /** Connectors may be named instead of given by id. */
 export const isOfStream = ({ connector_id }: Endpoint): boolean => connector_id === STREAM || connector_id === 'stream'
 
+/** There is nothing that these could connect to. */
+const INSIDE = /^(?:conn_)?(?:blackhole|generator|log)$/
+
 function Check({
   side,
   endpoint,
@@ -75,7 +78,7 @@ function Connected({ side, value, secrets, onChange, faults }: Pick<EndpointProp
         faults={[...(answer?.details ?? []), ...within(faults, 'config')]}
         onChange={(config) => onChange({ ...value, config })}
       />
-      <Check side={side} endpoint={value} answer={answer} setAnswer={setAnswer} />
+      {!INSIDE.test(value.connector_id) && <Check side={side} endpoint={value} answer={answer} setAnswer={setAnswer} />}
     </>
   )
 }

@@ -1,9 +1,11 @@
 /** The records of one group of dead letters: a change of the step is tried on them before it is saved, and proven by their redrive. */
+import type { ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   DeadLetter,
   ListDeadLettersResponse,
+  ListSmartModuleVersionsResponse,
   Pipeline,
   PreviewPipelineResponse,
   RedriveDeadLetters200Response,
@@ -23,11 +25,11 @@ import { SameAs } from './same-as.tsx'
 /** A change is tried on so many records. */
 const TRIED = 5
 
-/** The chain with another config of one step, as a request takes it. */
-const processorsWith = (pipeline: Pipeline, step: number, config: unknown) =>
+/** The chain with another config and version of one step, as a request takes it. */
+const processorsWith = (pipeline: Pipeline, step: number, config: unknown, other: string) =>
   pipeline.processors.map(({ module_id, version, config: own, on_error, timeout_ms, changes_keys }, index) => ({
     module_id,
-    version,
+    version: index === step - 1 ? other : version,
     config: index === step - 1 ? config : own,
     // A policy that the step has from the pipeline stays the pipeline's.
     ...(writeJson(on_error) === writeJson(pipeline.on_error) ? {} : { on_error }),
@@ -70,7 +72,8 @@ function Tried({ letters, traces }: { letters: DeadLetter[]; traces: Trace[] }) 
   )
 }
 
-export const letterRow = (pipelineId: string, { id, partition, offset, value, error }: DeadLetter) => (
+/** `end`: what a list of redriven ones adds. */
+export const letterRow = (pipelineId: string, { id, partition, offset, value, error, redrives }: DeadLetter, end?: ComponentChild) => (
   <tr key={id}>
     <th scope="row">
       <a href={`${HOME.pathname}pipelines/${pipelineId}/records/${partition}/${offset}`}>
@@ -78,7 +81,11 @@ export const letterRow = (pipelineId: string, { id, partition, offset, value, er
       </a>
     </th>
     <td class="value">{glimpse(value)}</td>
-    <td>{error.message}</td>
+    <td>
+      {error.message}
+      {redrives > 0 && <small>failed again in redrive {redrives}</small>}
+    </td>
+    {end}
   </tr>
 )
 
@@ -108,6 +115,27 @@ const filterOf = ({ step, module, version, code }: Group) => ({
   ...(version === '' ? {} : { version }),
 })
 
+type Running = Pipeline['processors'][number]
+
+/** An account's own SmartModule may be mended in its code, which makes another version. */
+function OtherVersion({ running, version, onChoose }: { running: Running; version: string; onChoose(version: string): void }) {
+  const versions =
+    useQuery<ListSmartModuleVersionsResponse>(`/smartmodules/${running.module_id}/versions?page_size=100`).data?.versions ?? []
+  return (
+    <p class="line">
+      <label>
+        Version{' '}
+        <select value={version} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+          {[...new Set([running.version, ...versions.map((each) => each.version)])].map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </label>
+      <a href={`${HOME.pathname}smartmodules/${running.module_id}`}>Edit the SmartModule</a>
+    </p>
+  )
+}
+
 /** Tries a config on the group's own records, and saves it as the next revision once it was tried as it is. */
 function Fix({
   pipeline,
@@ -125,13 +153,14 @@ function Fix({
   const [text, setText] = useState(saved)
   const [traces, setTraces] = useState<Trace[]>()
   const [gone, setGone] = useState(0)
+  const [version, setVersion] = useState(running.version)
   const { run, isBusy, failure } = useAction()
   const tried = letters.slice(0, TRIED)
   /** Of the pipeline, once the commands are shown. */
   const [tag, setTag] = useState<string>()
 
   async function tryIt(): Promise<void> {
-    const processors = processorsWith(pipeline, step, parseAsWritten(text))
+    const processors = processorsWith(pipeline, step, parseAsWritten(text), version)
     const answers = await Promise.allSettled(
       tried.map(async ({ partition, offset }) => {
         const from = { offsets: { [partition]: offset } }
@@ -159,7 +188,7 @@ function Fix({
       throw new Failure(409, 'conflict', `the pipeline has got revision ${now.revision} meanwhile: look at it, then try again`)
     const { revision } = await patch<Pipeline>(
       `/pipelines/${pipeline.id}`,
-      { processors: processorsWith(now, step, parseAsWritten(text)) },
+      { processors: processorsWith(now, step, parseAsWritten(text), version) },
       current,
     )
     onChanged(revision)
@@ -178,11 +207,18 @@ function Fix({
           }}
         />
       </Field>
+      {!running.name.startsWith('dps/') && (
+        <OtherVersion running={running} version={version} onChoose={(next) => (setVersion(next), setTraces(undefined))} />
+      )}
       <div class="actions">
         <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
           Try on {tried.length} of them
         </button>
-        <button type="button" disabled={isBusy || text === saved || !traces} onClick={() => void run(save)}>
+        <button
+          type="button"
+          disabled={isBusy || (text === saved && version === running.version) || !traces}
+          onClick={() => void run(save)}
+        >
           Save as the next revision
         </button>
         <span class="quiet">A canary, if one runs, ends with it.</span>
@@ -195,7 +231,7 @@ function Fix({
             {
               method: 'PATCH',
               path: `/pipelines/${pipeline.id}`,
-              body: { processors: processorsWith(pipeline, step, parseAsWritten(text)) },
+              body: { processors: processorsWith(pipeline, step, parseAsWritten(text), version) },
               ...(tag === undefined ? {} : { ifMatch: tag }),
             },
           ]),

@@ -7,6 +7,19 @@ import { Refused } from './parts.tsx'
 
 const POLL_MS = 500
 
+/** What became of a job's records. A redrive has had them fail before. */
+export function Became({ job: { kind, records } }: { job: Pick<Job, 'kind' | 'records'> }) {
+  const { in: handled, out, filtered, skipped, failed } = records
+  return (
+    <span class={failed > 0 ? 'bad' : undefined}>
+      {filtered + skipped > 0 ? `${count(out)} out` : `${count(out)} of ${count(handled)} delivered`}
+      {filtered > 0 && `, ${count(filtered)} filtered`}
+      {skipped > 0 && `, ${count(skipped)} skipped`}
+      {failed > 0 && `, ${count(failed)} failed${kind === 'redrive' ? ' again' : ''}`}
+    </span>
+  )
+}
+
 export function JobProgress({ jobId: job_id, onDone }: { jobId: string; onDone(): void }) {
   const [job, setJob] = useState<Job>()
   const [failure, setFailure] = useState<Failure>()
@@ -30,16 +43,14 @@ export function JobProgress({ jobId: job_id, onDone }: { jobId: string; onDone()
   }, [job_id])
   if (failure) return <Refused failure={failure} />
   if (!job) return <p class="quiet">It starts…</p>
-  const { in: handled, out, filtered, failed } = job.records
   const isFinished = job.status === 'finished'
   return (
     <div role="status" class="progress">
       <progress value={isFinished ? 1 : job.progress} aria-label="Progress" />{' '}
-      {!isFinished && `${job.status}: ${count(handled)} of ${count(job.total)}`}
+      {!isFinished && `${job.status}: ${count(job.records.in)} of ${count(job.total)}`}
       {isFinished && (
-        <strong class={failed > 0 ? 'bad' : 'good'}>
-          {count(out)} of {count(handled)} delivered{filtered > 0 && `, ${count(filtered)} filtered`}
-          {failed > 0 && `, ${count(failed)} failed again`}
+        <strong class="good">
+          <Became job={job} />
         </strong>
       )}
       {job.status_reason && <p class="refused">{job.status_reason}</p>}

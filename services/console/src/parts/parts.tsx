@@ -44,11 +44,20 @@ export function Time({ at }: { at: string }) {
   )
 }
 
+/** The message without what the details below say again. */
+function headOf({ message, details }: Failure): string {
+  const first = details[0]
+  if (!first) return message
+  const at = message.indexOf(first.path === '' ? first.message : `${first.path}: ${first.message}`)
+  // A message that begins so has no head.
+  return at < 0 ? message : message.slice(0, at).replace(/:? *$/, '')
+}
+
 export function Refused({ failure }: { failure: Failure | undefined }) {
   if (!failure) return null
   return (
     <div class="refused" role="alert">
-      {failure.message}
+      {headOf(failure)}
       {failure.details.length > 0 && (
         <ul>
           {failure.details.map(({ path, message }) => (
@@ -100,8 +109,8 @@ const TONES: Record<string, string> = {
   redriven: 'good',
 }
 
-export function Badge({ text }: { text: string }) {
-  return <span class={`badge ${TONES[text] ?? 'plain'}`}>{text.replaceAll('_', ' ')}</span>
+export function Badge({ text, tone }: { text: string; tone?: string | undefined }) {
+  return <span class={`badge ${tone ?? TONES[text] ?? 'plain'}`}>{text.replaceAll('_', ' ')}</span>
 }
 
 export function Figure({ name, children, note }: { name: string; children: ComponentChildren; note?: string }) {
@@ -182,11 +191,22 @@ export function Dialog({ title, onClose, children }: { title: string; onClose():
   )
 }
 
-export function Field({ name, hint, children }: { name: string; hint?: string; children: ComponentChildren }) {
+export function Field({
+  name,
+  hint,
+  fault,
+  children,
+}: {
+  name: string
+  hint?: string
+  fault?: string | undefined
+  children: ComponentChildren
+}) {
   return (
     <label class="field">
       <span>{name}</span>
       {children}
+      {fault && <small class="bad">{fault}</small>}
       {hint && <small>{hint}</small>}
     </label>
   )

@@ -54,7 +54,7 @@ function NewKey({ onMade }: { onMade(made: CreateKeyResponse): void }) {
           {scopes.length === own.length ? 'nothing' : 'everything'}
         </button>
         {[...Map.groupBy(own, (scope) => scope.split(':')[0]!)].map(([of, each]) => (
-          <div key={of} class="line">
+          <div key={of} class="line scopes">
             <span>{of}</span>
             {each.map((scope) => (
               <label key={scope} class="check">

@@ -5,6 +5,8 @@ import type {
   ListAuditResponse,
   ListKeysResponse,
   ListMembersResponse,
+  ListSecretsResponse,
+  ListSmartModulesResponse,
   ListStreamsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { withQuery } from '../api.ts'
@@ -17,7 +19,13 @@ export function Audit() {
   const streams = useAll<ListStreamsResponse>('/streams').data?.streams ?? []
   const members = useAll<ListMembersResponse>('/members').data?.members ?? []
   const keys = useAll<ListKeysResponse>('/keys').data?.keys ?? []
-  const names = new Map([...pipelines, ...streams, ...members, ...keys].map(({ id, name }) => [id, name]))
+  const modules = useAll<ListSmartModulesResponse>('/smartmodules').data?.modules ?? []
+  const secrets = useAll<ListSecretsResponse>('/secrets').data?.secrets ?? []
+  const kinds = { pipeline: pipelines, stream: streams, member: members, key: keys, SmartModule: modules, secret: secrets }
+  const all = Object.entries(kinds).flatMap(([kind, items]) => items.map(({ id, name }) => ({ kind, id, name })))
+  const names = new Map(all.map(({ id, name }) => [id, name]))
+  const times = new Map<string, number>()
+  for (const { name } of all) times.set(name, (times.get(name) ?? 0) + 1)
   /** By its name, as long as it is there; the id, which requests take, is in the tooltip. */
   const named = (id: string | null) => <td title={id ?? undefined}>{id === null ? '' : (names.get(id) ?? id)}</td>
   return (
@@ -29,7 +37,10 @@ export function Audit() {
         filters={{
           actor: { title: 'By', choices: [...[...members, ...keys].map(({ id, name }) => [id, name] as const), ['operator', 'operator']] },
           operation: { title: 'What', example: 'createStream' },
-          resource_id: { title: 'Of', choices: [...names] },
+          resource_id: {
+            title: 'Of',
+            choices: all.map(({ kind, id, name }) => [id, times.get(name) === 1 ? name : `${name} (${kind})`] as const),
+          },
         }}
         items={({ entries }) => entries}
         columns={['When', 'Who', 'What', 'Of', 'Answer', 'From']}

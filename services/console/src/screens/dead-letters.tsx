@@ -5,12 +5,14 @@ import type {
   DeadLetterGroup,
   ListDeadLetterGroupsResponse,
   ListDeadLettersResponse,
+  ListJobsResponse,
   Pipeline,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, withQuery } from '../api.ts'
 import { count } from '../format.ts'
+import { Became } from '../parts/job-progress.tsx'
 import { Paged } from '../parts/paged.tsx'
-import { Loaded, Time, Title } from '../parts/parts.tsx'
+import { Badge, Loaded, Time, Title } from '../parts/parts.tsx'
 import { FixGroup, LETTER_COLUMNS, letterRow } from '../parts/fix-group.tsx'
 import { useQuery } from '../query.ts'
 
@@ -20,6 +22,8 @@ export function DeadLetters({ id }: { id: string }) {
   const { query, path } = useLocation()
   const pipeline = useQuery<Pipeline>(`/pipelines/${id}`)
   const groups = useQuery<ListDeadLetterGroupsResponse>(`/pipelines/${id}/dead-letters/groups`, 5000)
+  const jobs = useQuery<ListJobsResponse>(`/jobs?pipeline_id=${id}&page_size=100`, 5000).data?.jobs ?? []
+  const redrives = jobs.filter(({ kind }) => kind === 'redrive')
   const name = pipeline.data?.name ?? 'pipeline'
   return (
     <>
@@ -57,14 +61,30 @@ export function DeadLetters({ id }: { id: string }) {
       )}
       <section aria-labelledby="redriven">
         <h2 id="redriven">Redriven</h2>
+        <ul>
+          {redrives.slice(0, 5).map((job) => (
+            <li key={job.id}>
+              <Time at={job.created_at} />: <Became job={job} /> {job.status !== 'finished' && <Badge text={job.status} />}
+            </li>
+          ))}
+        </ul>
         <Paged<ListDeadLettersResponse, DeadLetter>
           label="Redriven records"
           path={(page) => withQuery(`/pipelines/${id}/dead-letters`, { status: 'redriven', sort: '-failed_at', page, page_size: 20 })}
           items={({ dead_letters }) => dead_letters}
-          columns={LETTER_COLUMNS}
-          none="No record was redriven yet."
+          columns={[...LETTER_COLUMNS, 'Redriven']}
+          none="No record has got through a redrive yet; one that fails again waits above."
           everyMs={5000}
-          row={(letter) => letterRow(id, letter)}
+          row={(letter) => {
+            const job = jobs.find((each) => each.id === letter.job_id)
+            return letterRow(
+              id,
+              letter,
+              <td>
+                <Badge text={letter.status} /> {job && <Time at={job.updated_at} />}
+              </td>,
+            )
+          }}
         />
       </section>
     </>

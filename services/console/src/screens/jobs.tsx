@@ -1,7 +1,7 @@
 /** Redrives and replays, the newest first. */
 import type { GetOverviewResponse, ListJobsResponse } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post, withQuery } from '../api.ts'
-import { count } from '../format.ts'
+import { Became } from '../parts/job-progress.tsx'
 import { Paged } from '../parts/paged.tsx'
 import { Badge, Time, Title } from '../parts/parts.tsx'
 import { useQuery } from '../query.ts'
@@ -37,7 +37,7 @@ export function Jobs() {
               <a href={`${HOME.pathname}pipelines/${pipeline_id}`}>{names.get(pipeline_id) ?? pipeline_id}</a>
             </td>
             <td>
-              <Badge text={status} />
+              <Badge text={status} tone={records.failed > 0 ? 'bad' : undefined} />
               {status === 'running' && may('pipelines:write') && (
                 <button type="button" class="plain" onClick={() => void post(`/jobs/${id}/cancel`).then(refresh, refresh)}>
                   cancel
@@ -47,8 +47,8 @@ export function Jobs() {
             <td>
               <progress value={progress} aria-label={`Progress of ${id}`} />
             </td>
-            <td class="number">
-              {count(records.out)} of {count(records.in)}
+            <td>
+              <Became job={{ kind, records }} />
             </td>
             <td>
               <Time at={created_at} />

@@ -78,7 +78,7 @@ function Equation({ accounting: { totals, balanced } }: { accounting: GetPipelin
       {parts.map(([name, value], index) => (
         <span key={name}>
           {index > 0 && '+ '}
-          <b>{count(value)}</b> {name}
+          <b>{count(value)}</b> {value === 1 ? name.replace(/s$/, '') : name}
         </span>
       ))}
       {!balanced && <strong>It does not add up: some records are not accounted for.</strong>}
@@ -319,7 +319,9 @@ export function Pipeline({ id }: { id: string }) {
                   {tasks.filter(({ status, role }) => status === 'running' && role === 'chain').length} of {pipeline.tasks}
                 </Figure>
                 <Figure name="dead letters waiting">
-                  <a href={`${HOME.pathname}pipelines/${id}/dead-letters`}>{waiting.data ? count(waiting.data.total) : '…'}</a>
+                  <a href={`${HOME.pathname}pipelines/${id}/dead-letters`} aria-label={`Dead letters: ${waiting.data?.total ?? '…'}`}>
+                    {waiting.data ? count(waiting.data.total) : '…'}
+                  </a>
                 </Figure>
               </dl>
             )}
@@ -332,7 +334,7 @@ export function Pipeline({ id }: { id: string }) {
             key={id}
             pipeline={pipeline}
             hasOne={status.data?.has_canary}
-            onPromoted={() => {
+            onChanged={() => {
               status.refresh()
               definition.refresh()
             }}

@@ -13,15 +13,23 @@ import { nanoseconds } from '../format.ts'
 import { Difference } from '../parts/difference.tsx'
 import { Badge, Loaded, Time, Title } from '../parts/parts.tsx'
 import { useQuery } from '../query.ts'
-import { shownValue } from '../records.ts'
+import { glimpse, shownValue } from '../records.ts'
 
 export function Shown({ record }: { record: TraceRecord }) {
   return (
     <>
       <p class="quiet">
         {record.key === null ? 'no key' : <>key {record.key.text ?? record.key.base64}</>} · <Time at={record.timestamp} />
-        {record.headers.length > 0 && ` · ${record.headers.length} headers`}
       </p>
+      {record.headers.length > 0 && (
+        <ul class="quiet">
+          {record.headers.map(({ key, base64 }, index) => (
+            <li key={index}>
+              {key}: {glimpse(base64 === null ? null : { base64, json: null }, 1000)}
+            </li>
+          ))}
+        </ul>
+      )}
       <pre class="value" tabIndex={0}>
         {shownValue(record.value)}
       </pre>
@@ -100,16 +108,33 @@ function useRedriven(id: string, { partition, offset, redriven }: Partial<Explai
   return trace
 }
 
+/** Offset of the partition's next record: markers of transactions have offsets too. Undefined where the record is the last. */
+function useNext(id: string, partition: number, offset: number): number | undefined {
+  const [next, setNext] = useState<number>()
+  useEffect(() => {
+    setNext(undefined)
+    const asked = { from: { offsets: { [partition]: offset + 1 } }, partition, limit: 1 }
+    let isGone = false
+    void post<PreviewPipelineResponse>(`/pipelines/${id}/preview`, asked).then(
+      ({ records }) => isGone || setNext(records[0]?.offset),
+      () => {},
+    )
+    return () => void (isGone = true)
+  }, [id, partition, offset])
+  return next
+}
+
 export function RecordScreen({ id, partition, offset }: { id: string; partition: string; offset: string }) {
   const record = useQuery<ExplainRecordResponse>(`/pipelines/${id}/explain?partition=${partition}&offset=${offset}`)
   const since = useRedriven(id, record.data ?? {})
+  const next = useNext(id, Number(partition), Number(offset))
   const at = (to: number): string => `${HOME.pathname}pipelines/${id}/records/${partition}/${to}`
   return (
     <>
       <Title text={`Record ${partition}:${offset}`}>
         <nav class="actions" aria-label="Neighbours">
           {Number(offset) > 0 && <a href={at(Number(offset) - 1)}>← offset {Number(offset) - 1}</a>}
-          <a href={at(Number(offset) + 1)}>offset {Number(offset) + 1} →</a>
+          {next !== undefined && <a href={at(next)}>offset {next} →</a>}
           <a class="button second" href={`${HOME.pathname}pipelines/${id}`}>
             Pipeline
           </a>

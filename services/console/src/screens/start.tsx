@@ -74,6 +74,19 @@ function waysOf(name: string, text: string, filter: string, isFed: boolean): Way
   }
 }
 
+function Examples({ onChoose }: { onChoose(expression: string): void }) {
+  return (
+    <p>
+      For example:{' '}
+      {TEMPLATES.map(([what, expression]) => (
+        <button key={what} type="button" class="plain" onClick={() => onChoose(expression)}>
+          {what}
+        </button>
+      ))}
+    </p>
+  )
+}
+
 export function Start() {
   const { route } = useLocation()
   const [name, setName] = useState('orders')
@@ -83,6 +96,12 @@ export function Start() {
   const [traces, setTraces] = useState<Trace[]>()
   const { run, isBusy, failure } = useAction()
   useUnsaved(text !== SAMPLE)
+  /** What was refused about a field, whose member begins so. */
+  const faultOf = (member: string): string | undefined =>
+    failure?.details
+      .filter(({ path }) => path.startsWith(member))
+      .map(({ message }) => message)
+      .join('; ')
 
   async function make(): Promise<void> {
     const rows = rowsOf(text)
@@ -133,7 +152,11 @@ export function Start() {
           void run(make)
         }}
       >
-        <Field name="Name" hint="The stream’s name; the pipeline and what it delivers are named after it.">
+        <Field
+          name="Name"
+          hint="The stream’s name; the pipeline and what it delivers are named after it."
+          fault={failure?.status === 409 ? failure.message : faultOf('/name')}
+        >
           <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
         </Field>
         <Field name="A file instead" hint="Lines of JSON, or one array; what it holds comes into the field below.">
@@ -146,7 +169,11 @@ export function Start() {
         <Field name="Some records" hint="One JSON object a line, or an array. They make the stream’s schema, and are written to it.">
           <textarea rows={8} required spellcheck={false} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
         </Field>
-        <Field name="Keep records for which" hint="An expression (CEL) over value, key, headers and timestamp; empty keeps all.">
+        <Field
+          name="Keep records for which"
+          hint="An expression (CEL) over value, key, headers and timestamp; empty keeps all."
+          fault={faultOf('/processors')}
+        >
           <input
             spellcheck={false}
             value={filter}
@@ -159,14 +186,7 @@ export function Start() {
             }}
           />
         </Field>
-        <p>
-          For example:{' '}
-          {TEMPLATES.map(([what, expression]) => (
-            <button key={what} type="button" class="plain" onClick={() => setFilter(expression)}>
-              {what}
-            </button>
-          ))}
-        </p>
+        <Examples onChoose={setFilter} />
         <label>
           <input type="checkbox" checked={isFed} onChange={({ currentTarget }) => setIsFed(currentTarget.checked)} /> and {RATE} more a
           second from a generator, with the same fields, so that there is something to watch

@@ -13,7 +13,7 @@ import type {
 import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { HOME, post, urlOf, withQuery } from '../api.ts'
 import { count } from '../format.ts'
-import { Badge, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
+import { Badge, Dialog, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { StreamSchema } from '../parts/stream-schema.tsx'
 import { unanswered, useAction, useQuery } from '../query.ts'
@@ -22,6 +22,7 @@ import { rowsOf } from '../rows.ts'
 import { asCurl, needed, operand } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
 import { may } from '../session.ts'
+import { Shown } from './record.tsx'
 
 const KEPT = 200
 const PAGE = 50
@@ -32,28 +33,38 @@ const placeOf = ({ partition, offset }: Pick<Placed, 'partition' | 'offset'>): s
 
 function RecordTable({ label, records }: { label: string; records: Placed[] }) {
   const hasKeys = records.some(({ record }) => record?.key)
+  const [opened, setOpened] = useState<Placed>()
   return (
-    // In a frame: what comes below it stays in reach.
-    <Table label={label} columns={['Record', 'When', ...(hasKeys ? ['Key'] : []), 'Value']} isFramed>
-      {records.map(
-        ({ partition, offset, record }) =>
-          record && (
-            <tr key={`${partition}:${offset}`}>
-              <th scope="row">
-                {partition}:{offset}
-              </th>
-              <td>
-                <Time at={record.timestamp} />
-              </td>
-              {hasKeys && <td class="value key">{record.key?.text ?? record.key?.base64}</td>}
-              <td class="value">
-                {glimpse(record.value)}
-                {record.headers.length > 0 && <small>{record.headers.map(({ key }) => key).join(', ')}</small>}
-              </td>
-            </tr>
-          ),
+    <>
+      {/* In a frame: what comes below it stays in reach. */}
+      <Table label={label} columns={['Record', 'When', ...(hasKeys ? ['Key'] : []), 'Value']} isFramed>
+        {records.map(
+          ({ partition, offset, record }) =>
+            record && (
+              <tr key={`${partition}:${offset}`}>
+                <th scope="row">
+                  <button type="button" class="plain" title="All of it" onClick={() => setOpened({ partition, offset, record })}>
+                    {partition}:{offset}
+                  </button>
+                </th>
+                <td>
+                  <Time at={record.timestamp} />
+                </td>
+                {hasKeys && <td class="value key">{record.key?.text ?? record.key?.base64}</td>}
+                <td class="value">
+                  {glimpse(record.value)}
+                  {record.headers.length > 0 && <small>{record.headers.map(({ key }) => key).join(', ')}</small>}
+                </td>
+              </tr>
+            ),
+        )}
+      </Table>
+      {opened?.record && (
+        <Dialog title={`Record ${placeOf(opened)}`} onClose={() => setOpened(undefined)}>
+          <Shown record={opened.record} />
+        </Dialog>
       )}
-    </Table>
+    </>
   )
 }
 
