@@ -80,6 +80,11 @@ export function withDigits(text: string, body: unknown, exactMembers: readonly s
   return read
 }
 
+/** Throws 400 for a body that nests so deep, if that is beyond the limit. */
+export function assertDepth(depth: number): void {
+  if (depth > LIMITS.nesting_max) throw invalidRequest([{ path: '', message: `the body nests deeper than ${LIMITS.nesting_max} levels` }])
+}
+
 /** Throws when a body nests deeper than the limit. Iterative, so that no body can exhaust the stack. */
 export function assertNesting(body: unknown): void {
   let level: unknown[] = [body]
@@ -88,8 +93,7 @@ export function assertNesting(body: unknown): void {
     for (const value of level)
       if (typeof value === 'object' && value !== null)
         for (const child of Object.values(value)) if (typeof child === 'object' && child !== null) next.push(child)
-    if (next.length > 0 && depth + 2 > LIMITS.nesting_max)
-      throw invalidRequest([{ path: '', message: `the body nests deeper than ${LIMITS.nesting_max} levels` }])
+    if (next.length > 0) assertDepth(depth + 2)
     level = next
   }
 }

@@ -20,18 +20,6 @@ const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byt
 
 export const bytesOf = ({ bytes, spans }: PushedRecords, index: number): Buffer => bytes.subarray(spans[2 * index], spans[2 * index + 1])
 
-/** The records that may contain arrays or objects: only these can be nested too deeply. */
-export function nestedOf({ bytes, spans, values }: RawRecords): unknown[] {
-  if (bytes.includes(0x5b)) return values
-  /** Index of the next brace; remembered, so that records without one do not cause repeated searches. */
-  let brace = 0
-  return values.filter((_, index) => {
-    const from = spans[2 * index]! + 1
-    if (brace >= 0 && brace < from) brace = bytes.indexOf(0x7b, from)
-    return brace >= 0 && brace < spans[2 * index + 1]!
-  })
-}
-
 function assertText(bytes: Buffer): void {
   if (!isUtf8(bytes)) throw invalidRequest([{ path: '', message: 'the body is not UTF-8' }])
 }
